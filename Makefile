@@ -1,0 +1,61 @@
+# Every target sets up what it needs: a machine with Python 3.11 and make is enough.
+PYTHON ?= python3
+BIN := .venv/bin
+RUN := $(BIN)/python -m
+PARALLEL ?= -n 2
+
+.DEFAULT_GOAL := help
+.PHONY: help setup run test check lint types floors words unit bench docs format lock clean
+
+help: ## show what can be made
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+setup: .venv/ready ## create .venv and install everything into it, pinned and hashed
+
+.venv/ready: requirements.lock pyproject.toml
+	$(PYTHON) -m venv .venv
+	$(RUN) pip install --quiet --disable-pip-version-check uv
+	$(BIN)/uv pip install --quiet --python $(BIN)/python --compile-bytecode --require-hashes -r requirements.lock
+	$(BIN)/uv pip install --quiet --python $(BIN)/python --no-build-isolation --no-deps -e .
+	touch $@
+
+run: setup ## check and draw the first example
+	$(BIN)/noetl validate examples/01-hello/playbook.yaml
+	$(BIN)/noetl graph examples/01-hello/playbook.yaml
+
+test: check unit ## everything that CI runs
+
+check: lint types floors ## what needs no running: style, types, floors
+
+lint: setup ## ruff, as linter and as formatter
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: setup ## mypy, strict
+	$(BIN)/mypy
+
+floors: setup ## imports go down only; the thinking rooms stay pure
+	$(BIN)/lint-imports
+
+words: setup ## the house rules alone: sizes, words, docs against code
+	$(RUN) pytest tests/house
+
+unit: setup ## all tests
+	$(RUN) pytest $(PARALLEL)
+
+bench: setup ## ours beside the reference, in one run
+	$(RUN) bench
+
+docs: setup ## write the generated pages again
+	$(RUN) tests.conformance.matrix
+	$(RUN) tests.house.reference
+
+format: setup ## let ruff put the code in order
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+lock: setup ## resolve again and write requirements.lock
+	$(BIN)/uv export --quiet --python $(BIN)/python --no-emit-project --no-emit-index-url --no-annotate --no-header -o requirements.lock
+
+clean: ## forget the environment and all caches
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist

@@ -1,0 +1,63 @@
+"""
+Every exception of the house, drawn once and split by whose fault it is.
+
+NoetlError
+├── PlaybookRejected      the author's: the text is no valid playbook; carries all findings
+├── UnreadableFile        the caller's: the file cannot be read (missing, a directory, no permission)
+├── TemplateError         the author's: something is wrong with a template
+│   ├── TemplateFault       it does not parse, or uses what the sandbox forbids; found at load
+│   └── TemplateFailed      it could not be evaluated (undefined value, wrong types, a limit)
+└── NeedsBody             nobody's: a template touched a reference whose body is not loaded yet
+"""
+
+from typing import Any
+
+
+class NoetlError(Exception):
+    """Anything that NoETL itself raises; `str()` is a sentence for a person."""
+
+
+class UnreadableFile(NoetlError):
+    """The file cannot be read; the message says why and what to do."""
+
+
+class PlaybookRejected(NoetlError):
+    """The text is not a valid playbook. `findings` holds all that is wrong with it."""
+
+    def __init__(self, findings: tuple[Any, ...]) -> None:
+        errors = sum(1 for finding in findings if finding.severity == "error")
+        super().__init__(f"the playbook has {errors} error{'s' if errors != 1 else ''}")
+        self.findings = findings
+
+
+class TemplateError(NoetlError):
+    """Something is wrong with a template; `text` is the template as it was written."""
+
+    def __init__(self, message: str, *, text: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.text = text
+
+
+class TemplateFault(TemplateError):
+    """The template does not parse. `line` counts from 0 within the template's own text."""
+
+    def __init__(self, message: str, *, text: str = "", line: int = 0) -> None:
+        super().__init__(message, text=text)
+        self.line = line
+
+
+class TemplateFailed(TemplateError):
+    """The template could not be evaluated. `undefined` names the missing value, if that was it."""
+
+    def __init__(self, message: str, *, text: str = "", undefined: str | None = None) -> None:
+        super().__init__(message, text=text)
+        self.undefined = undefined
+
+
+class NeedsBody(NoetlError):
+    """A template touched a reference whose body must be loaded first; then ask again."""
+
+    def __init__(self, reference: Any) -> None:
+        super().__init__(f"the body of {reference.key} is not loaded")
+        self.reference = reference

@@ -1,0 +1,25 @@
+"""What a tool kind declares about itself before anything runs."""
+
+import msgspec
+
+
+class Inputs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """
+    The inputs of one kind, as they are after rendering. Each kind subclasses it.
+
+    A field without a default is required. In a document any value may be a template instead.
+    """
+
+
+class Kind(msgspec.Struct, frozen=True, kw_only=True):
+    """One tool kind: its typed inputs and what the runtime must know to call it."""
+
+    name: str
+    inputs: type[Inputs]
+    summary: str
+    block: str | None = None
+    """The key of the kind's own part in an outcome (OUT-2), such as `pg` for postgres."""
+    effect: bool = True
+    """Whether a call may touch the world; calls without effect may run ahead of the commit."""
+    extra: str | None = None
+    """The optional dependency group that the kind needs, such as `snowflake`."""
