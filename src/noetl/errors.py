@@ -3,11 +3,18 @@ Every exception of the house, drawn once and split by whose fault it is.
 
 NoetlError
 ├── PlaybookRejected      the author's: the text is no valid playbook; carries all findings
-├── UnreadableFile        the caller's: the file cannot be read (missing, a directory, no permission)
+├── UnreadableFile        the caller's: the file cannot be read (missing, a directory, …)
+├── UnwritableFile        the caller's: the output file cannot be written
 ├── TemplateError         the author's: something is wrong with a template
 │   ├── TemplateFault       it does not parse, or uses what the sandbox forbids; found at load
 │   └── TemplateFailed      it could not be evaluated (undefined value, wrong types, a limit)
-└── NeedsBody             nobody's: a template touched a reference whose body is not loaded yet
+├── NeedsBody             nobody's: a template touched a reference whose body is not loaded yet
+├── BodyLost              the world's: a stored body is missing or does not match its checksum
+├── CredentialMissing     the caller's: no credential of that name in keychain or store
+├── ExecutionNotFound     the caller's: no such execution in this home
+├── VersionConflict       nobody's: another writer was first; load again and decide again
+├── LogUnavailable        the world's: the log cannot be written (disk full, read-only home)
+└── HomeInUse             the caller's: another process owns what was asked for
 """
 
 from typing import Any
@@ -19,6 +26,10 @@ class NoetlError(Exception):
 
 class UnreadableFile(NoetlError):
     """The file cannot be read; the message says why and what to do."""
+
+
+class UnwritableFile(NoetlError):
+    """The output file cannot be written; the message says why and what to do."""
 
 
 class PlaybookRejected(NoetlError):
@@ -61,3 +72,27 @@ class NeedsBody(NoetlError):
     def __init__(self, reference: Any) -> None:
         super().__init__(f"the body of {reference.key} is not loaded")
         self.reference = reference
+
+
+class BodyLost(NoetlError):
+    """A body outside the log is gone or damaged; the message holds the reference."""
+
+
+class CredentialMissing(NoetlError):
+    """No credential of that name; the message says how to add one."""
+
+
+class ExecutionNotFound(NoetlError):
+    """No execution with that id; the message says where was looked."""
+
+
+class VersionConflict(NoetlError):
+    """The execution does not stand at the expected `seq`: another writer was first."""
+
+
+class LogUnavailable(NoetlError):
+    """The log cannot be read or written; the message says why and what to do."""
+
+
+class HomeInUse(NoetlError):
+    """Another live process owns the execution or the home; the message names it."""

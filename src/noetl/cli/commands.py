@@ -1,0 +1,18 @@
+"""Which commands there are. `noetl --help` reads this table and imports none of them."""
+
+from typing import NamedTuple
+
+
+class Entry(NamedTuple):
+    """Where a command lives (`module:attribute`) and what it does, in one line."""
+
+    target: str
+    summary: str
+
+
+COMMANDS: dict[str, Entry] = {
+    "validate": Entry("noetl.cli.validate:validate", "Check playbooks and show every fault."),
+    "graph": Entry("noetl.cli.graph.command:graph", "Draw a playbook, as Mermaid or SVG."),
+    "schema": Entry("noetl.cli.schema:schema", "Print the JSON Schema of playbooks for editors."),
+    "completion": Entry("noetl.cli.completion:completion", "Print a shell completion script."),
+}

@@ -1,0 +1,129 @@
+"""The program `noetl`: the group of commands, and the one place where errors become words."""
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+
+import click
+
+from noetl import __version__
+from noetl.cli import exits
+from noetl.cli.commands import COMMANDS
+from noetl.cli.lazy import LazyGroup
+from noetl.cli.terminal import plain
+from noetl.errors import NoetlError
+
+EPILOG = """\b
+Examples:
+  noetl validate playbook.yaml
+  noetl graph playbook.yaml --format svg -o playbook.svg
+  eval "$(noetl completion bash)"
+\b
+Exit codes: 0 done, 2 invalid playbook, 3 usage or environment, 130 interrupted.
+"""
+
+
+@click.group(
+    cls=LazyGroup,
+    table=COMMANDS,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog=EPILOG,
+)
+@click.version_option(__version__, message="noetl %(version)s")
+@click.pass_context
+def program(ctx: click.Context) -> None:
+    """Run YAML playbooks: steps routed as tokens, every change kept in a log."""
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help())
+
+
+def main(args: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code; no exception leaves it."""
+    words = list(sys.argv[1:] if args is None else args)
+    survive_any_character()
+    return guarded(lambda: call(words), words)
+
+
+def call(words: list[str]) -> int:
+    code = program.main(args=words, prog_name="noetl", standalone_mode=False)
+    # A full disk or a closed pipe shows itself only when the last bytes leave.
+    if sys.stdout is not None:
+        sys.stdout.flush()
+    return code if isinstance(code, int) else exits.OK
+
+
+def guarded(work: Callable[[], int], words: Sequence[str]) -> int:
+    """Whatever goes wrong in `work`, said in a sentence and turned into an exit code."""
+    try:
+        return work()
+    except click.UsageError as wrong:
+        return refuse(wrong.format_message(), words, remedy=remedy_of(wrong))
+    except click.ClickException as wrong:
+        return refuse(wrong.format_message(), words)
+    except NoetlError as wrong:
+        return refuse(str(wrong), words)
+    except (click.Abort, KeyboardInterrupt):
+        complain("interrupted")
+        return exits.INTERRUPTED
+    except BrokenPipeError:
+        discard_output()
+        return exits.BROKEN_PIPE
+    except OSError as wrong:
+        discard_output()
+        return refuse(str(wrong), words)
+    except Exception as bug:
+        return report_bug(bug, words)
+
+
+def refuse(message: str, words: Sequence[str], *, remedy: str = "") -> int:
+    """Say why the command could not be run; a reader of `--json` gets an object on stdout."""
+    if wants_json(words):
+        import json
+
+        click.echo(json.dumps({"status": "error", "error": message}, ensure_ascii=False))
+    complain(f"error: {message}")
+    if remedy:
+        complain(remedy)
+    return exits.UNUSABLE
+
+
+def report_bug(bug: Exception, words: Sequence[str]) -> int:
+    if os.environ.get("NOETL_DEBUG") == "1":
+        import traceback
+
+        traceback.print_exception(bug)
+    name = type(bug).__name__
+    return refuse(
+        f"internal error: {name}: {bug}",
+        words,
+        remedy="  this is a fault of noetl: please report it, with the output of NOETL_DEBUG=1",
+    )
+
+
+def remedy_of(wrong: click.UsageError) -> str:
+    path = wrong.ctx.command_path if wrong.ctx else "noetl"
+    return f"  see: {path} --help"
+
+
+def complain(sentence: str) -> None:
+    click.echo(plain(sentence, keep="\n"), err=True)
+
+
+def wants_json(words: Sequence[str]) -> bool:
+    options = words[: words.index("--")] if "--" in words else words
+    return "--json" in options
+
+
+def survive_any_character() -> None:
+    """A terminal that cannot show a character gets an escape, not a traceback."""
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(errors="backslashreplace")
+
+
+def discard_output() -> None:
+    """Keep Python from complaining about unwritten output when it exits."""
+    if sys.stdout is not None:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

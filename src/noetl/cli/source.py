@@ -1,0 +1,55 @@
+"""Where the text of a playbook comes from: a file, or standard input for `-`."""
+
+import os
+import re
+import sys
+from pathlib import Path
+
+import msgspec
+
+from noetl.errors import UnreadableFile
+
+# One byte more than any playbook may have (DOC-7): enough to be refused for its length, and an
+# endless file such as a device costs no more than that.
+READ_AT_MOST = 2 * 1024 * 1024 + 1
+
+REASONS: dict[type[OSError], str] = {
+    FileNotFoundError: "there is no such file or directory; check the path",
+    IsADirectoryError: "it is a directory; name a file inside it",
+    PermissionError: "permission denied; check who owns it",
+    NotADirectoryError: "a part of its path is a file, not a directory; check the path",
+}
+
+# What YAML counts as the end of a line, so that our line numbers are those of the findings.
+LINE_END = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
+
+
+class Source(msgspec.Struct, frozen=True):
+    """The bytes of one playbook and the name to show for it."""
+
+    name: str
+    content: bytes
+
+    def lines(self) -> list[str]:
+        return LINE_END.split(self.content.decode("utf-8-sig", errors="replace"))
+
+
+def read_source(name: str) -> Source:
+    """Read a file, or standard input for `-`; refuse with a sentence what cannot be read."""
+    if name == "-":
+        if sys.stdin is None:
+            raise UnreadableFile("cannot read standard input: it is closed")
+        return Source("<stdin>", sys.stdin.buffer.read(READ_AT_MOST))
+    shown = os.fsencode(name).decode("utf-8", errors="replace")
+    try:
+        with Path(name).open("rb") as file:
+            return Source(shown, file.read(READ_AT_MOST))
+    except (OSError, ValueError) as wrong:
+        raise UnreadableFile(f"cannot read '{shown}': {reason_of(wrong)}") from None
+
+
+def reason_of(wrong: OSError | ValueError) -> str:
+    """Why a file could not be read or written, with what to do about it."""
+    if isinstance(wrong, OSError):
+        return REASONS.get(type(wrong)) or (wrong.strerror or str(wrong)).lower()
+    return f"{wrong}; check the path"

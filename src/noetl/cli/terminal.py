@@ -1,0 +1,80 @@
+"""How text reaches a terminal: widths of characters, what must be escaped, when to use colour."""
+
+import os
+import sys
+from typing import Literal
+from unicodedata import category, combining, east_asian_width
+
+Tone = Literal["error", "warning", "note", "strong", "good"]
+
+CODES: dict[Tone, str] = {
+    "error": "1;31",
+    "warning": "1;33",
+    "note": "1;34",
+    "strong": "1",
+    "good": "1;32",
+}
+
+# Controls, formats (bidirectional overrides among them), surrogates, private and unassigned
+# characters, line and paragraph separators: each can move or hide what stands beside it.
+HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
+TAB = 4
+
+
+def cell(char: str, column: int = 0) -> tuple[str, int]:
+    """What to print for one character at a column, and how many columns it takes."""
+    if " " <= char <= "~":
+        return char, 1
+    if char == "\t":
+        width = TAB - column % TAB
+        return " " * width, width
+    if category(char) in HIDDEN:
+        shown = escape(char)
+        return shown, len(shown)
+    if combining(char) or category(char) in ("Mn", "Me"):
+        return char, 0
+    return char, 2 if east_asian_width(char) in "WF" else 1
+
+
+def escape(char: str) -> str:
+    code = ord(char)
+    if code < 0x100:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def plain(text: str, *, keep: str = "") -> str:
+    """`text` with everything that could steer a terminal escaped, but for the characters kept."""
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(
+        char if char in keep or category(char) not in HIDDEN else escape(char) for char in text
+    )
+
+
+def width_of(text: str) -> int:
+    return sum(cell(char)[1] for char in text)
+
+
+class Paint:
+    """Puts colour on words, if the stream is a terminal that wants it (NO_COLOR)."""
+
+    def __init__(self, enabled: bool) -> None:
+        self.enabled = enabled
+
+    def __call__(self, tone: Tone, text: str) -> str:
+        return f"\x1b[{CODES[tone]}m{text}\x1b[0m" if self.enabled else text
+
+
+def wants_colour() -> bool:
+    """Colour is for people: a terminal, no NO_COLOR (any value), not a dumb one."""
+    if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
+        return False
+    return sys.stdout is not None and sys.stdout.isatty()
+
+
+def columns() -> int:
+    """The width of the terminal; 100 where there is none, so that output is the same everywhere."""
+    if sys.stdout is None or not sys.stdout.isatty():
+        return 100
+    return max(40, os.get_terminal_size(sys.stdout.fileno()).columns)
