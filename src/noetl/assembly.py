@@ -1,0 +1,1 @@
+"""The only module that knows rooms and furniture alike: settings → a running system."""

@@ -1,0 +1,68 @@
+"""The tool's one answer (OUT-1): ok with a result, or an error of a known kind."""
+
+from typing import Any, Literal
+
+import msgspec
+
+ERROR_KINDS = [
+    "template",
+    "input",
+    "auth",
+    "connection",
+    "timeout",
+    "http",
+    "decode",
+    "postgres",
+    "duckdb",
+    "snowflake",
+    "python",
+    "exit",
+    "container",
+    "quantum",
+    "object",
+    "playbook",
+    "policy",
+    "loop",
+    "limit",
+    "ctx_conflict",
+    "retry_exhausted",
+    "result",
+    "not_found",
+    "cancelled",
+    "worker_lost",
+    "internal",
+]
+"""OUT-4; a plugin may add its own."""
+
+
+class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+    """
+    What a call came to. The worker adds `meta` when it records it.
+
+    `error` holds at least kind, message and retryable; `block` is the kind's own part (OUT-2)
+    and stands in the recorded outcome under the kind's block name.
+    """
+
+    status: Literal["ok", "error"]
+    result: Any = None
+    error: dict[str, Any] | None = None
+    block: dict[str, Any] | None = None
+
+
+def ok(result: Any = None, *, block: dict[str, Any] | None = None) -> Outcome:
+    """The call succeeded."""
+    return Outcome(status="ok", result=result, block=block)
+
+
+def failed(
+    kind: str,
+    message: str,
+    *,
+    retryable: bool = False,
+    block: dict[str, Any] | None = None,
+    result: Any = None,
+    **more: Any,
+) -> Outcome:
+    """The call failed; `more` are further fields of the error, such as `cause`."""
+    error = {"kind": kind, "message": message, "retryable": retryable, **more}
+    return Outcome(status="error", error=error, block=block, result=result)

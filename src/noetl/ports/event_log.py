@@ -1,0 +1,171 @@
+"""Where decisions are kept: the one truth about every execution (EVT-3)."""
+
+from collections.abc import Awaitable, Sequence
+from typing import Any, Protocol
+
+import msgspec
+
+
+class ExecutionRow(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """What lists and filters see of an execution, kept beside the log in the same commit."""
+
+    execution_id: str
+    path: str
+    digest: str
+    status: str
+    started_at: int
+    updated_at: int
+    version: str | None = None
+    finished_at: int | None = None
+    parent_execution_id: str | None = None
+    owner: str | None = None
+    """The process that decides for it; None once it has ended."""
+    error: str | None = None
+    seq: int = 0
+
+
+class Decision(msgspec.Struct, frozen=True, kw_only=True):
+    """All that follows from one input: one row of the log."""
+
+    execution_id: str
+    expected: int
+    """The `seq` at which the execution must stand (0: it must not exist yet)."""
+    last: int
+    """The `seq` of the last event; the first is `expected + 1`."""
+    at: int
+    """Milliseconds since 1970."""
+    events: bytes
+    """The events as one JSON array."""
+    row: ExecutionRow | None = None
+    """The execution's row where it changes (always with the first decision)."""
+    snapshot: bytes | None = None
+    """The state after this decision, when the tail has grown long enough."""
+
+
+class LogRow(msgspec.Struct, frozen=True):
+    """One stored decision."""
+
+    first: int
+    last: int
+    at: int
+    events: bytes
+
+
+class Snapshot(msgspec.Struct, frozen=True):
+    """The state as it stood at `seq`."""
+
+    seq: int
+    body: bytes
+
+
+class EventLog(Protocol):
+    """
+    Contract, checked for every adapter by tests/contracts/test_event_log.py:
+    - `append` takes effect at once in order of calls, and its answer comes after the commit;
+      it is all or nothing per decision;
+    - it raises VersionConflict unless the execution stands at `expected`; then all later queued
+      decisions of that execution are refused too, and those of other executions are not touched;
+    - it raises LogUnavailable where nothing could be written (disk full, read-only); nothing of
+      that decision is visible then, and later ones of the execution are refused;
+    - with `alone` the caller says that nothing else waits: the adapter may commit inline;
+    - `read` returns rows in order, beginning with the row that contains `after + 1`;
+    - what was read once never changes.
+    """
+
+    def append(self, decision: Decision, *, alone: bool = False) -> Awaitable[None]: ...
+
+    async def read(
+        self, execution_id: str, *, after: int = 0, limit: int = 1000
+    ) -> Sequence[LogRow]: ...
+
+    async def snapshot(self, execution_id: str) -> Snapshot | None: ...
+
+
+class Executions(Protocol):
+    """
+    Reads for lists and pages; never folds a log.
+
+    - `find` is None when there is no such execution;
+    - `page` is newest first; `before` is the `execution_id` that ended the page before.
+    """
+
+    async def find(self, execution_id: str) -> ExecutionRow | None: ...
+
+    async def page(
+        self,
+        *,
+        status: str | None = None,
+        path: str | None = None,
+        before: str | None = None,
+        limit: int = 50,
+    ) -> Sequence[ExecutionRow]: ...
+
+
+class Playbooks(Protocol):
+    """The text of every playbook that ever ran, by digest: a run keeps the text it began with."""
+
+    async def keep(self, digest: str, path: str, text: str, folder: str | None) -> None: ...
+
+    async def text(self, digest: str) -> tuple[str, str | None] | None:
+        """The text and the folder of its file."""
+
+
+class Note(msgspec.Struct, frozen=True, kw_only=True):
+    """A message to the owner of an execution, left by another process (`cancel`, `pause`)."""
+
+    note_id: int
+    execution_id: str
+    kind: str
+    fields: dict[str, Any] = {}
+
+
+class Inbox(Protocol):
+    """
+    Messages between processes that share a home.
+
+    - `leave` is durable before it returns; `collect` hands a note to the caller once, for the
+      executions that this process owns.
+    """
+
+    async def leave(self, execution_id: str, kind: str, fields: dict[str, Any]) -> None: ...
+
+    async def collect(self) -> Sequence[Note]: ...
+
+
+class Owners(Protocol):
+    """
+    Which process decides for which execution.
+
+    - `claim` makes this process the owner if nobody is, or if the owner is dead; it raises
+      HomeInUse, naming the live owner, otherwise;
+    - `release` gives up what this process owns.
+    """
+
+    @property
+    def me(self) -> str: ...
+
+    async def claim(self, execution_id: str) -> None: ...
+
+    async def release(self, execution_id: str) -> None: ...
+
+
+class PrintedLine(msgspec.Struct, frozen=True, kw_only=True):
+    """A line that a task printed."""
+
+    execution_id: str
+    step: str
+    task_run_id: str
+    attempt: int
+    at: int
+    stream: str
+    text: str
+
+
+class Printed(Protocol):
+    """What tasks printed. Kept with the next commit; not part of the truth."""
+
+    def keep(self, line: PrintedLine) -> None: ...
+
+    async def read(
+        self, execution_id: str, *, step: str | None = None, limit: int = 10_000
+    ) -> Sequence[PrintedLine]: ...

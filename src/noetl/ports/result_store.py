@@ -1,0 +1,37 @@
+"""Where bodies too large for the log are kept (RES)."""
+
+from typing import Any, Protocol
+
+from noetl.messages.reference import Reference
+
+
+class BodyWriter(Protocol):
+    """A body that is being written piece by piece; nothing is visible before `finish`."""
+
+    def write(self, piece: bytes) -> None: ...
+
+    async def finish(self, schema_hint: str | None = None) -> Reference: ...
+
+    async def discard(self) -> None: ...
+
+
+class ResultStore(Protocol):
+    """
+    Contract, checked for every adapter by tests/contracts/test_result_store.py:
+    - a body is the JSON text of a value; `put` and `finish` return after it is durable;
+    - the same body of one execution may share one key; a body never changes;
+    - `fetch` compares the checksum, and raises BodyLost with the reference in its message when
+      the body is missing or differs;
+    - `fetch_now` is the same without awaiting, or None where the store cannot do that;
+    - `remove` forgets every body of an execution but those kept.
+    """
+
+    async def put(self, execution_id: str, body: bytes) -> Reference: ...
+
+    def open(self, execution_id: str) -> BodyWriter: ...
+
+    async def fetch(self, reference: Reference) -> Any: ...
+
+    def fetch_now(self, reference: Reference) -> Any: ...
+
+    async def remove(self, execution_id: str, keep: frozenset[str] = frozenset()) -> int: ...

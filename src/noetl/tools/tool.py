@@ -1,0 +1,71 @@
+"""What every tool kind is: one call with typed inputs, one outcome."""
+
+from collections.abc import Callable
+from typing import Any, Generic, Protocol, TypeVar
+
+import msgspec
+
+from noetl.kinds.kind import Inputs
+from noetl.messages.outcome import Outcome
+from noetl.playbook.model import Timeout
+from noetl.ports.result_store import ResultStore
+
+In = TypeVar("In", bound=Inputs)
+LogLine = Callable[[str, str], None]
+"""`(stream, text)`: keeps what a tool printed, beside the log of events."""
+
+
+class Call(msgspec.Struct, Generic[In], frozen=True, kw_only=True):
+    """One invocation: the rendered inputs, the knobs of `task.spec`, and who asks."""
+
+    inputs: In
+    execution_id: str
+    step: str
+    label: str
+    task_run_id: str
+    attempt: int = 1
+    timeout: Timeout = Timeout()
+    pool: int | None = None
+    client_retries: int = 0
+    resources: dict[str, Any] = {}
+    scratch: str
+    """Names the step run: what lives as long as it does (a DuckDB in memory, a warm child)."""
+    folder: str | None = None
+    """The folder of the playbook's file, where relative paths begin; None without a file."""
+    max_inline: int = 1_048_576
+    """A body longer than this belongs into the result store at once (EVT-4)."""
+
+    @property
+    def idempotency_key(self) -> str:
+        """The same on every attempt and redelivery (TASK-9)."""
+        return f"{self.execution_id}-{self.task_run_id}"
+
+
+class Workplace(Protocol):
+    """What a tool may ask of the worker around it."""
+
+    @property
+    def results(self) -> ResultStore: ...
+
+    def log(self, call: Call[Any], stream: str, text: str) -> None:
+        """Keep a line that the task printed; `stream` is stdout, stderr or system."""
+
+    async def unlock(self, name: str) -> dict[str, Any]:
+        """The fields of a credential (KEY-1); raises CredentialMissing."""
+
+
+class Tool(Protocol):
+    """
+    Contract, checked for every kind by tests/contracts/test_tool.py:
+    - `call` returns exactly one Outcome and raises nothing but asyncio.CancelledError: what the
+      world does wrong is an outcome with kind and retryable;
+    - cancelling `call` stops the work itself (child killed, request closed, query cancelled);
+    - `call` may run many times at once;
+    - `forget` drops what lived for one step run or execution; `close` drops everything.
+    """
+
+    async def call(self, call: Call[Any], workplace: Workplace) -> Outcome: ...
+
+    async def forget(self, scratch: str) -> None: ...
+
+    async def close(self) -> None: ...
