@@ -1,0 +1,388 @@
+"""Expressions of Jinja2's syntax tree, written down as one plain Python function (TPL-4)."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, Final
+
+from jinja2 import nodes
+from jinja2.exceptions import UndefinedError
+
+from noetl.errors import NoetlError, TemplateFault
+from noetl.expression import filters, lookup, operators
+from noetl.expression.evaluation import Evaluation
+from noetl.expression.failure import failure
+from noetl.expression.limits import DEEPEST_TEMPLATE, SCALARS
+from noetl.expression.missing import NO_ELSE, LenientMissing, Missing
+from noetl.expression.sandbox import RULES
+from noetl.messages.reference import Reference
+
+COMPARED: Final = {
+    "eq": "==",
+    "ne": "!=",
+    "lt": "<",
+    "lteq": "<=",
+    "gt": ">",
+    "gteq": ">=",
+    "in": "in",
+    "notin": "not in",
+}
+MEMBERSHIP: Final = {"in": "contains", "notin": "absent"}
+SIMPLE: Final = (nodes.Const, nodes.TemplateData)
+LITERAL: Final = (str, int, bool, type(None))
+
+# What the generated code may call, by the name it uses.
+RUNTIME: Final[dict[str, Any]] = {
+    "NoetlError": NoetlError,
+    "PLAIN": frozenset({*SCALARS - {float}, str, list, dict, Reference}),
+    "R": Reference,
+    "UndefinedError": UndefinedError,
+    "absent": operators.absent,
+    "body_of": lookup.body_of,
+    "call": operators.call,
+    "comparable": operators.comparable,
+    "concatenate": operators.concatenate,
+    "contains": operators.contains,
+    "cut": operators.cut,
+    "failure": failure,
+    "member": lookup.member,
+    "named": lookup.named,
+    "plain": operators.plain,
+    "text": operators.text,
+    "walk": lookup.walk,
+    "missing": Missing,
+}
+PER_EVALUATION: Final = (
+    "e"  # the variable that holds the Evaluation, made only if something needs it
+)
+
+
+class Writer:
+    """
+    Collects the lines of one function. Every subexpression becomes a variable or a literal, so
+    that the code stays flat; what is evaluated only at times stands below an `if`.
+    """
+
+    def __init__(self, *, lenient: bool) -> None:
+        self.lines: list[str] = []
+        self.names: dict[str, Any] = dict(RUNTIME)
+        self.lenient = lenient
+        if lenient:
+            self.names["missing"] = LenientMissing
+        self.depth = 1
+        self.variables = 0
+        self.levels = 0
+        self.loaded: dict[tuple[Any, ...], str] = {}  # paths whose variable is surely set
+        self.evaluates = False
+        self.risky = False  # may it raise UndefinedError?
+
+    # -- lines and variables ---------------------------------------------------------------
+
+    def write(self, line: str) -> None:
+        self.lines.append("    " * self.depth + line)
+
+    def variable(self) -> str:
+        self.variables += 1
+        return f"v{self.variables}"
+
+    def keep(self, code: str) -> str:
+        """A variable that holds what `code` gives."""
+        name = self.variable()
+        self.write(f"{name} = {code}")
+        return name
+
+    def bind(self, value: Any) -> str:
+        """A name by which the code reaches a Python object."""
+        name = f"k{len(self.names)}"
+        self.names[name] = value
+        return name
+
+    def evaluation(self) -> str:
+        self.evaluates = True
+        self.risky = True
+        return PER_EVALUATION
+
+    @contextmanager
+    def under(self, line: str) -> Iterator[None]:
+        """Lines that run only at times: what they load is not surely loaded after them."""
+        self.write(line)
+        self.depth += 1
+        before = dict(self.loaded)
+        yield
+        self.loaded = before
+        self.depth -= 1
+
+    def function(self, name: str) -> Any:
+        """Compile what was written."""
+        head = [f"def {name}(s):"]
+        if self.evaluates:
+            self.names["Evaluation"] = Evaluation
+            self.names["RULES"] = RULES
+            head.append(f"    {PER_EVALUATION} = Evaluation(s, missing, RULES)")
+        source = "\n".join([*head, *self.lines])
+        scope = dict(self.names)
+        exec(compile(source, "<template>", "exec"), scope)
+        return scope[name]
+
+    # -- expressions -----------------------------------------------------------------------
+
+    def value(self, node: nodes.Node) -> str:
+        """The variable or literal that holds the value of `node`."""
+        self.levels += 1
+        if self.levels > DEEPEST_TEMPLATE:
+            raise TemplateFault(f"the template is nested deeper than {DEEPEST_TEMPLATE} levels")
+        written = VISITORS[type(node)](self, node)
+        self.levels -= 1
+        return written
+
+    def touched(self, node: nodes.Node) -> str:
+        """Like `value`, with the body of a reference in its place."""
+        name = self.value(node)
+        if isinstance(node, PATHS | FORWARDING) and name.isidentifier():
+            self.write(f"if {name}.__class__ is R: {name} = body_of(s, {name})")
+        return name
+
+    def arguments(self, node: Any) -> str:
+        """The arguments of a call, a filter or a test, each with a comma before it."""
+        parts = [self.value(argument) for argument in node.args]
+        if node.dyn_args is not None:
+            parts.append(f"*{self.touched(node.dyn_args)}")
+        parts += [f"**{{{kw.key!r}: {self.value(kw.value)}}}" for kw in node.kwargs]
+        if node.dyn_kwargs is not None:
+            parts.append(f"**{self.touched(node.dyn_kwargs)}")
+        return "".join(f", {part}" for part in parts)
+
+
+PATHS = nodes.Name | nodes.Getattr | nodes.Getitem
+FORWARDING = nodes.CondExpr | nodes.Filter | nodes.Call | nodes.And | nodes.Or
+
+
+def path_of(node: nodes.Node) -> tuple[str, tuple[Any, ...]] | None:
+    """The root and the keys, if `node` is a path of constants from a name."""
+    keys: list[Any] = []
+    while not isinstance(node, nodes.Name):
+        if isinstance(node, nodes.Getattr):
+            keys.append(node.attr)
+        elif isinstance(node, nodes.Getitem) and isinstance(node.arg, nodes.Const):
+            if type(node.arg.value) not in (str, int):
+                return None
+            keys.append(node.arg.value)
+        else:
+            return None
+        node = node.node
+    return node.name, tuple(reversed(keys))
+
+
+def write_const(writer: Writer, node: nodes.Const) -> str:
+    value = node.value
+    return repr(value) if isinstance(value, LITERAL) else writer.bind(value)
+
+
+def write_text(_: Writer, node: nodes.TemplateData) -> str:
+    return repr(node.data)
+
+
+def write_path(writer: Writer, node: nodes.Node) -> str:
+    path = path_of(node)
+    if path is None:
+        return write_member(writer, node)
+    root, keys = path
+    known = (root, *((type(key), key) for key in keys))
+    if known in writer.loaded:
+        return writer.loaded[known]
+    name = writer.variable()
+    if root in lookup.NAMESPACES:
+        steps = "".join(f"[{key!r}]" for key in keys)
+        writer.write(f"try: {name} = s[{root!r}]{steps}")
+        writer.write(
+            f"except (LookupError, TypeError): {name} = walk(s, missing, {root!r}, {keys!r})"
+        )
+    elif keys:
+        writer.write(f"{name} = walk(s, missing, {root!r}, {keys!r})")
+    else:
+        writer.write(f"{name} = named(s, missing, {root!r})")
+    writer.loaded[known] = name
+    return name
+
+
+def write_member(writer: Writer, node: nodes.Node) -> str:
+    assert isinstance(node, nodes.Getattr | nodes.Getitem)
+    if isinstance(node, nodes.Getitem) and isinstance(node.arg, nodes.Slice):
+        return write_slice(writer, node.node, node.arg)
+    value = writer.value(node.node)
+    key = repr(node.attr) if isinstance(node, nodes.Getattr) else writer.touched(node.arg)
+    writer.risky = True
+    return writer.keep(f"member({value}, {key}, s, missing)")
+
+
+def write_slice(writer: Writer, node: nodes.Node, part: nodes.Slice) -> str:
+    value = writer.value(node)
+    bounds = [
+        "None" if bound is None else writer.touched(bound)
+        for bound in (part.start, part.stop, part.step)
+    ]
+    return writer.keep(f"cut({writer.evaluation()}, {value}, {', '.join(bounds)})")
+
+
+def write_list(writer: Writer, node: nodes.List) -> str:
+    return writer.keep(f"[{', '.join([writer.value(child) for child in node.items])}]")
+
+
+def write_tuple(writer: Writer, node: nodes.Tuple) -> str:
+    return writer.keep(f"({''.join([f'{writer.value(child)}, ' for child in node.items])})")
+
+
+def write_dict(writer: Writer, node: nodes.Dict) -> str:
+    writer.risky = True  # an undefined key
+    pairs = [f"{writer.touched(pair.key)}: {writer.value(pair.value)}" for pair in node.items]
+    return writer.keep(f"{{{', '.join(pairs)}}}")
+
+
+def write_and(writer: Writer, node: nodes.And) -> str:
+    return write_choice(writer, node, "if {}:")
+
+
+def write_or(writer: Writer, node: nodes.Or) -> str:
+    return write_choice(writer, node, "if not {}:")
+
+
+def write_choice(writer: Writer, node: nodes.And | nodes.Or, condition: str) -> str:
+    result = writer.variable()
+    writer.write(f"{result} = {writer.touched(node.left)}")
+    with writer.under(condition.format(result)):
+        writer.write(f"{result} = {writer.touched(node.right)}")
+    return result
+
+
+def write_not(writer: Writer, node: nodes.Not) -> str:
+    return writer.keep(f"not {writer.touched(node.node)}")
+
+
+def write_condition(writer: Writer, node: nodes.CondExpr) -> str:
+    result = writer.variable()
+    with writer.under(f"if {writer.touched(node.test)}:"):
+        writer.write(f"{result} = {writer.value(node.expr1)}")
+    with writer.under("else:"):
+        otherwise = f"missing({NO_ELSE!r})" if node.expr2 is None else writer.value(node.expr2)
+        writer.write(f"{result} = {otherwise}")
+    return result
+
+
+def write_compare(writer: Writer, node: nodes.Compare) -> str:
+    left_node: nodes.Node = node.expr
+    left = writer.touched(left_node)
+    if len(node.ops) == 1:
+        link = node.ops[0]
+        return writer.keep(comparison(writer, link.op, left_node, left, link.expr)[0])
+    result = writer.variable()
+    depth, before = writer.depth, dict(writer.loaded)
+    for position, link in enumerate(node.ops):
+        if position:
+            writer.write(f"if {result}:")
+            writer.depth += 1
+        code, right = comparison(writer, link.op, left_node, left, link.expr)
+        writer.write(f"{result} = {code}")
+        left_node, left = link.expr, right
+        if not position:
+            before = dict(writer.loaded)
+    writer.depth, writer.loaded = depth, before
+    return result
+
+
+def comparison(
+    writer: Writer, op: str, left_node: nodes.Node, left: str, right_node: nodes.Node
+) -> tuple[str, str]:
+    """The code of one comparison and its right side; plain operators where one side is constant."""
+    members = constants_of(right_node)
+    if op in MEMBERSHIP and members is not None:
+        return f"{left} {COMPARED[op]} {members}", members
+    right = writer.touched(right_node)
+    if op in MEMBERSHIP:
+        return f"{MEMBERSHIP[op]}({writer.evaluation()}, {left}, {right})", right
+    if isinstance(left_node, SIMPLE) or isinstance(right_node, SIMPLE):
+        return f"{left} {COMPARED[op]} {right}", right
+    evaluation = writer.evaluation()
+    sides = [f"comparable({evaluation}, {side})" for side in (left, right)]
+    return f"{sides[0]} {COMPARED[op]} {sides[1]}", right
+
+
+def constants_of(node: nodes.Node) -> str | None:
+    """A list of literals as a constant tuple: `in` asks nothing more of it."""
+    if not isinstance(node, nodes.List | nodes.Tuple):
+        return None
+    values = [child.value for child in node.items if isinstance(child, nodes.Const)]
+    if len(values) != len(node.items) or not all(isinstance(value, LITERAL) for value in values):
+        return None
+    return repr(tuple(values))
+
+
+def write_concat(writer: Writer, node: nodes.Concat) -> str:
+    parts = "".join([f"{writer.value(child)}, " for child in node.nodes])
+    return writer.keep(f"concatenate({writer.evaluation()}, ({parts}))")
+
+
+def write_binary(writer: Writer, node: nodes.BinExpr) -> str:
+    left, right = writer.touched(node.left), writer.touched(node.right)
+    operation = writer.bind(operators.BINARY[node.operator])
+    return writer.keep(f"{operation}({writer.evaluation()}, {left}, {right})")
+
+
+def write_unary(writer: Writer, node: nodes.UnaryExpr) -> str:
+    writer.risky = True
+    return writer.keep(f"{node.operator}{writer.touched(node.node)}")
+
+
+def write_filter(writer: Writer, node: nodes.Filter) -> str:
+    if node.name not in filters.FILTERS:
+        raise TemplateFault(filters.unavailable("filter", node.name))
+    assert node.node is not None  # only a `{% filter %}` block has none
+    value = writer.value(node.node)
+    function = writer.bind(filters.FILTERS[node.name])
+    arguments = writer.arguments(node)
+    return writer.keep(f"{function}({writer.evaluation()}, {value}{arguments})")
+
+
+def write_test(writer: Writer, node: nodes.Test) -> str:
+    if node.name not in filters.TESTS:
+        raise TemplateFault(filters.unavailable("test", node.name))
+    value = writer.value(node.node)
+    if node.name in PRESENCE and not node.args:
+        return writer.keep(f"{PRESENCE[node.name]}isinstance({value}, missing)")
+    function = writer.bind(filters.TESTS[node.name])
+    arguments = writer.arguments(node)
+    return writer.keep(f"{function}({writer.evaluation()}, {value}{arguments})")
+
+
+PRESENCE: Final = {"defined": "not ", "undefined": ""}
+
+
+def write_call(writer: Writer, node: nodes.Call) -> str:
+    function = writer.touched(node.node)
+    arguments = writer.arguments(node)
+    return writer.keep(f"call({writer.evaluation()}, {function}{arguments})")
+
+
+VISITORS: Final[dict[type, Callable[[Writer, Any], str]]] = {
+    nodes.Const: write_const,
+    nodes.TemplateData: write_text,
+    nodes.Name: write_path,
+    nodes.Getattr: write_path,
+    nodes.Getitem: write_path,
+    nodes.List: write_list,
+    nodes.Tuple: write_tuple,
+    nodes.Dict: write_dict,
+    nodes.And: write_and,
+    nodes.Or: write_or,
+    nodes.Not: write_not,
+    nodes.CondExpr: write_condition,
+    nodes.Compare: write_compare,
+    nodes.Concat: write_concat,
+    nodes.Filter: write_filter,
+    nodes.Test: write_test,
+    nodes.Call: write_call,
+    **dict.fromkeys(
+        (nodes.Add, nodes.Sub, nodes.Mul, nodes.Div, nodes.FloorDiv, nodes.Mod, nodes.Pow),
+        write_binary,
+    ),
+    nodes.Neg: write_unary,
+    nodes.Pos: write_unary,
+}

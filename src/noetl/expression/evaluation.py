@@ -1,0 +1,128 @@
+"""One evaluation of one template: its counted turns, its loaded bodies, its undefined."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
+
+from jinja2.exceptions import TemplateRuntimeError
+from jinja2.nodes import EvalContext
+
+from noetl.expression.limits import (
+    CHARACTERS_PER_TURN,
+    MOST_TURNS,
+    NODES_PER_TURN,
+    SCALARS,
+    WEIGHT_OF_A_NODE,
+    LimitExceeded,
+    fits,
+    measure,
+)
+from noetl.expression.lookup import attribute, body_of, member
+from noetl.expression.missing import Missing
+from noetl.messages.reference import Reference
+
+CONTAINERS: Final = frozenset({dict, list, tuple})
+
+
+class Evaluation:
+    """
+    Stock filters see it in the place of Jinja2's environment and of its context, so that what
+    they look up goes through our lookup and what they iterate is counted.
+    """
+
+    __slots__ = ("eval_ctx", "scope", "turns", "undefined")
+    is_async = False
+
+    def __init__(
+        self, scope: Mapping[str, Any], undefined: type[Missing], eval_ctx: EvalContext
+    ) -> None:
+        self.scope = scope
+        self.undefined = undefined
+        self.eval_ctx = eval_ctx
+        self.turns = 0
+
+    @property
+    def evaluation(self) -> "Evaluation":
+        return self
+
+    @property
+    def environment(self) -> "Evaluation":
+        return self
+
+    @property
+    def policies(self) -> dict[str, Any]:
+        return self.eval_ctx.environment.policies
+
+    @property
+    def newline_sequence(self) -> str:
+        return self.eval_ctx.environment.newline_sequence
+
+    def charge(self, turns: int) -> None:
+        self.turns += turns
+        if self.turns > MOST_TURNS:
+            raise LimitExceeded(f"the template would take more than {MOST_TURNS:,} turns")
+
+    def getitem(self, value: Any, key: Any) -> Any:
+        return member(value, key, self.scope, self.undefined)
+
+    def getattr(self, value: Any, name: str) -> Any:
+        return member(value, name, self.scope, self.undefined)
+
+    def method(self, value: Any, name: str) -> Any:
+        return attribute("", self.body(value), name, self.undefined)
+
+    def body(self, value: Any) -> Any:
+        return body_of(self.scope, value) if type(value) is Reference else value
+
+    def whole(self, value: Any) -> Any:
+        """`value` with the bodies of all references inside, measured and charged."""
+        if type(value) in SCALARS:
+            return value
+        if isinstance(value, str):
+            self.charge(1 + fits(len(value), "text") // CHARACTERS_PER_TURN)
+            return value
+        value = self.body(value)
+        size, references = measure(value)
+        self.charge(1 + size // (WEIGHT_OF_A_NODE * NODES_PER_TURN))
+        return self.filled(value) if references else value
+
+    def built(self, value: Any) -> Any:
+        """A container that the template has just built: measured, else as it is."""
+        if type(value) in CONTAINERS:
+            size, _ = measure(value)
+            self.charge(1 + size // (WEIGHT_OF_A_NODE * NODES_PER_TURN))
+        return value
+
+    def filled(self, value: Any) -> Any:
+        """A copy with each reference replaced by its body."""
+        value = self.body(value)
+        if type(value) is dict:
+            return {key: self.filled(child) for key, child in value.items()}
+        if type(value) is list or type(value) is tuple:
+            return type(value)(self.filled(child) for child in value)
+        return value
+
+    def counted(self, values: Iterable[Any]) -> Iterator[Any]:
+        """The values one by one, each a turn."""
+        for value in values:
+            self.charge(1)
+            yield value
+
+    def listed(self, values: Iterable[Any]) -> list[Any]:
+        return list(self.counted(values))
+
+    def call_filter(self, name: str, value: Any, args: Any, kwargs: Any, context: Any) -> Any:
+        return self.applied("filter", self.eval_ctx.environment.filters, name)(
+            context, value, *args, **kwargs
+        )
+
+    def call_test(self, name: str, value: Any, args: Any, kwargs: Any, context: Any) -> Any:
+        return self.applied("test", self.eval_ctx.environment.tests, name)(
+            context, value, *args, **kwargs
+        )
+
+    def applied(self, kind: str, known: Mapping[str, Any], name: str) -> Any:
+        """The filter or test that a name given as a value means."""
+        self.charge(1)
+        if name not in known or name.startswith("$"):
+            raise TemplateRuntimeError(f"No {kind} named {name!r} found.")
+        return known[name]

@@ -1,0 +1,35 @@
+"""How an error inside a template is told to a person."""
+
+import re
+from typing import Final
+
+from jinja2.exceptions import UndefinedError
+
+from noetl.errors import NoetlError, TemplateFailed
+
+LONGEST_EXCERPT: Final = 200
+NAMED: Final = re.compile(r"^'(.*)' is undefined$", re.S)
+
+
+def excerpt(text: str) -> str:
+    """The template as a message shows it: one line, not too long."""
+    line = " ".join(text.split())
+    return line if len(line) <= LONGEST_EXCERPT else f"{line[:LONGEST_EXCERPT]}…"
+
+
+def failure(error: Exception, text: str) -> NoetlError:
+    """The error of the house for whatever an evaluation raised; the cause stays attached."""
+    if isinstance(error, NoetlError):
+        return error
+    reason = str(error) or type(error).__name__
+    if isinstance(error, RecursionError):
+        reason = "it is nested or recurses too deeply"
+    named = NAMED.match(reason) if isinstance(error, UndefinedError) else None
+    remedy = "; define it or add `| default(…)`" if named else ""
+    failed = TemplateFailed(
+        f"template {excerpt(text)!r} failed: {reason}{remedy}",
+        text=text,
+        undefined=named.group(1) if named else None,
+    )
+    failed.__cause__ = error
+    return failed

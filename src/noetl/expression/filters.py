@@ -1,0 +1,307 @@
+"""The filters and tests of templates: Jinja2's own, each within the limits (TPL-5)."""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final, cast
+
+from jinja2.exceptions import SecurityError
+from jinja2.filters import FILTERS as STOCK_FILTERS
+from jinja2.runtime import Undefined
+from jinja2.tests import TESTS as STOCK_TESTS
+from jinja2.utils import pass_context
+
+from noetl.expression.evaluation import Evaluation
+from noetl.expression.limits import (
+    CHARACTERS_PER_TURN,
+    DEEPEST_VALUE,
+    MOST_BITS,
+    MOST_DIGITS,
+    SCALARS,
+    SLOWEST_TEXT,
+    LimitExceeded,
+    bounded_integer,
+    fits,
+)
+from noetl.expression.operators import (
+    LAZY,
+    add,
+    contains,
+    join_fits,
+    printf,
+    replacement_fits,
+    text,
+    turned,
+    width_fits,
+)
+from noetl.messages.reference import Reference
+
+Filter = Callable[..., Any]
+REMOVED: Final = frozenset({"random"})  # chance: a decision must be the same when replayed
+
+
+# -- filters of our own: they need no more than the evaluation ---------------------------------
+
+
+def default(_: Any, value: Any, fallback: Any = "", boolean: bool = False) -> Any:
+    return fallback if isinstance(value, Undefined) or (boolean and not value) else value
+
+
+def length(context: Any, value: Any) -> int:
+    return len(context.evaluation.body(value))
+
+
+def string(context: Any, value: Any) -> str:
+    return value if isinstance(value, str) else text(context.evaluation, value)
+
+
+def join(context: Any, value: Any, d: str = "", attribute: str | int | None = None) -> Any:
+    evaluation = context.evaluation
+    parts = [evaluation.body(part) for part in turned(evaluation, value)]
+    if attribute is not None:
+        path = str(attribute).split(".")
+        parts = [follow(evaluation, part, path) for part in parts]
+    if context.eval_ctx.autoescape:
+        return STOCK_FILTERS["join"](context.eval_ctx, parts, d)
+    texts = [string(context, part) for part in parts]
+    separator = string(context, d)
+    join_fits(separator, texts)
+    return str(separator).join(texts)
+
+
+def follow(evaluation: Evaluation, value: Any, path: list[str]) -> Any:
+    for key in path:
+        value = evaluation.getitem(value, int(key) if key.isdigit() else key)
+    return value
+
+
+def total(context: Any, value: Any, attribute: str | int | None = None, start: Any = 0) -> Any:
+    evaluation = context.evaluation
+    path = [] if attribute is None else str(attribute).split(".")
+    result = start
+    for part in turned(evaluation, value):
+        result = add(evaluation, result, follow(evaluation, evaluation.body(part), path))
+        if isinstance(result, list | tuple):
+            evaluation.charge(len(result))
+    return result
+
+
+def attr(context: Any, value: Any, name: Any) -> Any:
+    if str(name).startswith("_"):
+        raise SecurityError(f"access to attribute {name!r} is not allowed")
+    return context.evaluation.method(value, str(name))
+
+
+def formatted(context: Any, value: Any, *args: Any, **kwargs: Any) -> str:
+    if args and kwargs:
+        return STOCK_FILTERS["format"](value, *args, **kwargs)  # type: ignore[no-any-return]
+    return printf(context.evaluation, string(context, value), kwargs or args)
+
+
+OWN: Final[Mapping[str, Filter]] = {
+    "default": default,
+    "d": default,
+    "length": length,
+    "count": length,
+    "string": string,
+    "join": join,
+    "sum": total,
+    "attr": attr,
+    "format": formatted,
+}
+
+# -- what must hold before a stock filter runs -------------------------------------------------
+
+
+class Given:
+    """The arguments of a filter, by place or by name."""
+
+    __slots__ = ("args", "evaluation", "kwargs", "value")
+
+    def __init__(self, evaluation: Evaluation, value: Any, args: Any, kwargs: Any) -> None:
+        self.evaluation = evaluation
+        self.value = value
+        self.args = args
+        self.kwargs = kwargs
+
+    def argument(self, place: int, name: str, otherwise: Any = None) -> Any:
+        return self.args[place] if place < len(self.args) else self.kwargs.get(name, otherwise)
+
+    def count(self, place: int, name: str, otherwise: int = 0) -> int:
+        value = self.argument(place, name, otherwise)
+        return max(value, 0) if isinstance(value, int) else 0
+
+
+def slow_text(given: Given) -> None:
+    if isinstance(given.value, str) and len(given.value) > SLOWEST_TEXT:
+        raise LimitExceeded(f"this filter takes at most {SLOWEST_TEXT:,} characters")
+
+
+def wrapped_lines(given: Given) -> None:
+    slow_text(given)
+    between = given.argument(2, "wrapstring") or "\n"
+    fits(len(str(given.value)) * (1 + len(between)), "wrapped text")
+
+
+def indented(given: Given) -> None:
+    width = given.argument(0, "width", 4)
+    step = width if isinstance(width, int) else len(str(width))
+    value = str(given.value)
+    fits(len(value) + (value.count("\n") + 1) * step, "indented text")
+
+
+def json_indented(given: Given) -> None:
+    indent = given.argument(0, "indent")
+    if indent is not None and (not isinstance(indent, int) or indent > DEEPEST_VALUE):
+        raise LimitExceeded(f"tojson takes an indent of at most {DEEPEST_VALUE}")
+
+
+def rounded(given: Given) -> None:
+    if given.count(0, "precision") > MOST_DIGITS:
+        raise LimitExceeded(f"round takes a precision of at most {MOST_DIGITS:,}")
+
+
+def batched(given: Given) -> None:
+    if given.argument(1, "fill_with") is not None:
+        given.evaluation.charge(given.count(0, "linecount"))
+
+
+def sliced(given: Given) -> None:
+    given.evaluation.charge(given.count(0, "slices"))
+
+
+def centred(given: Given) -> None:
+    width_fits(str(given.value), given.argument(0, "width", 80))
+
+
+def replaced(given: Given) -> None:
+    replacement_fits(str(given.value), str(given.argument(0, "old")), str(given.argument(1, "new")))
+
+
+def parsed_integer(given: Given) -> None:
+    if isinstance(given.value, str) and len(given.value) > 2 * MOST_BITS:
+        raise LimitExceeded(f"an integer would exceed {MOST_DIGITS:,} digits")
+
+
+BEFORE: Final[Mapping[str, Callable[..., None]]] = {
+    "striptags": slow_text,
+    "urlize": slow_text,
+    "pprint": slow_text,
+    "title": slow_text,
+    "wordcount": slow_text,
+    "xmlattr": slow_text,
+    "truncate": slow_text,
+    "wordwrap": wrapped_lines,
+    "indent": indented,
+    "tojson": json_indented,
+    "round": rounded,
+    "batch": batched,
+    "slice": sliced,
+    "center": centred,
+    "replace": replaced,
+    "int": parsed_integer,
+}
+# They hand elements on untouched, so references inside stay references.
+PASSING: Final = frozenset({"first", "last", "list", "reverse", "map", "select", "reject"})
+
+
+def bounded(name: str, stock: Filter) -> Filter:
+    """A stock filter that takes measured input, gives counted output, and sees our lookup."""
+    passed = getattr(stock, "jinja_pass_arg", None)
+    leading = passed.name if passed is not None else ""
+    before = BEFORE.get(name)
+    passing = name in PASSING
+
+    def apply(context: Any, value: Any, *args: Any, **kwargs: Any) -> Any:
+        evaluation: Evaluation = context.evaluation
+        value = taken(evaluation, value, passing)
+        args = tuple(evaluation.whole(argument) for argument in args)
+        if before is not None:
+            before(Given(evaluation, value, args, kwargs))
+        if leading == "eval_context":
+            result = stock(context.eval_ctx, value, *args, **kwargs)
+        elif leading:  # the environment or the context: the evaluation stands for both
+            result = stock(evaluation, value, *args, **kwargs)
+        else:
+            result = stock(value, *args, **kwargs)
+        return handed_on(evaluation, result)
+
+    return apply
+
+
+def taken(evaluation: Evaluation, value: Any, passing: bool) -> Any:
+    if isinstance(value, LAZY):
+        return evaluation.counted(cast("Iterable[Any]", value))
+    if passing and isinstance(evaluation.body(value), list | tuple | dict | range):
+        return turned(evaluation, value)
+    return evaluation.whole(value)
+
+
+def handed_on(evaluation: Evaluation, result: Any) -> Any:
+    kind = type(result)
+    if kind is int:
+        return bounded_integer(result)
+    if kind in SCALARS or kind is Reference:
+        return result
+    if isinstance(result, str):
+        evaluation.charge(fits(len(result), "text") // CHARACTERS_PER_TURN)
+    elif kind is list or kind is tuple:
+        evaluation.charge(len(result))
+    elif isinstance(result, LAZY):
+        return evaluation.counted(cast("Iterable[Any]", result))
+    return result
+
+
+FILTERS: Final[Mapping[str, Filter]] = {
+    name: pass_context(OWN[name] if name in OWN else bounded(name, stock))
+    for name, stock in STOCK_FILTERS.items()
+    if name not in REMOVED
+}
+
+# -- tests ---------------------------------------------------------------------------------------
+
+UNTOUCHED: Final = frozenset({"defined", "undefined"})  # they look at the name, not at the value
+
+
+def known_filter(context: Any, name: Any) -> bool:
+    return name in context.evaluation.eval_ctx.environment.filters
+
+
+def known_test(context: Any, name: Any) -> bool:
+    return name in context.evaluation.eval_ctx.environment.tests
+
+
+def inside(context: Any, value: Any, container: Any) -> bool:
+    return contains(context.evaluation, value, container)
+
+
+OWN_TESTS: Final[Mapping[str, Filter]] = {
+    "filter": known_filter,
+    "test": known_test,
+    "in": inside,
+}
+
+
+def bounded_test(name: str, stock: Filter) -> Filter:
+    def apply(context: Any, value: Any, *args: Any) -> Any:
+        if name in UNTOUCHED:
+            return stock(value, *args)
+        evaluation: Evaluation = context.evaluation
+        if type(value) in (dict, list, tuple, Reference) and args:
+            value = evaluation.whole(value)
+        elif type(value) is Reference:
+            value = evaluation.body(value)
+        return stock(value, *(evaluation.body(argument) for argument in args))
+
+    return apply
+
+
+TESTS: Final[Mapping[str, Filter]] = {
+    name: pass_context(OWN_TESTS[name] if name in OWN_TESTS else bounded_test(name, stock))
+    for name, stock in cast("Mapping[str, Filter]", STOCK_TESTS).items()
+}
+
+
+def unavailable(kind: str, name: str) -> str:
+    """Why a filter or test cannot be used."""
+    if name in REMOVED:
+        return f"the {kind} {name!r} is not available: templates know no chance"
+    return f"there is no {kind} named {name!r}"

@@ -1,0 +1,100 @@
+"""How much a template may do: counted, never timed, so that every machine decides alike (TPL-5)."""
+
+import re
+from typing import Any, Final
+
+from jinja2.exceptions import TemplateRuntimeError
+
+from noetl.messages.reference import Reference
+
+LARGEST_VALUE: Final = 10_000_000  # characters of text; containers are estimated
+LONGEST_RANGE: Final = 100_000
+MOST_DIGITS: Final = 4_300
+MOST_TURNS: Final = 1_000_000
+DEEPEST_VALUE: Final = 100  # levels of lists and mappings, as in a document (DOC)
+DEEPEST_TEMPLATE: Final = 60  # levels of brackets and conditions inside one template
+CHARACTERS_PER_TURN: Final = 1_000  # working through text costs turns too
+NODES_PER_TURN: Final = 8  # so does measuring a container
+SLOWEST_TEXT: Final = 100_000  # characters for filters whose cost grows faster than their input
+
+LARGEST_INTEGER: Final = 10**MOST_DIGITS
+MOST_BITS: Final = LARGEST_INTEGER.bit_length()
+
+WEIGHT_OF_A_NODE: Final = 8
+SCALARS: Final = frozenset({int, float, bool, type(None)})
+
+
+class LimitExceeded(TemplateRuntimeError):
+    """A template asked for more than TPL-5 allows."""
+
+
+def too_large(what: str) -> LimitExceeded:
+    return LimitExceeded(f"{what} would exceed {LARGEST_VALUE:,} characters")
+
+
+def fits(length: int, what: str) -> int:
+    """`length`, unless a value of that length may not exist."""
+    if length > LARGEST_VALUE:
+        raise too_large(what)
+    return length
+
+
+def bounded_integer(value: int) -> int:
+    if -LARGEST_INTEGER < value < LARGEST_INTEGER:
+        return value
+    raise LimitExceeded(f"an integer would exceed {MOST_DIGITS:,} digits")
+
+
+def bounded_range(*bounds: int) -> range:
+    """`range` as a template sees it."""
+    turns = range(*bounds)
+    if len(turns) > LONGEST_RANGE:
+        raise LimitExceeded(f"range() would exceed {LONGEST_RANGE:,} elements")
+    return turns
+
+
+def measure(value: Any) -> tuple[int, bool]:
+    """The estimated size of a value, shared parts counted each time; does it hold references?"""
+    size, references = WEIGHT_OF_A_NODE, False
+    level = [value]
+    for _ in range(DEEPEST_VALUE + 1):
+        below: list[Any] = []
+        for node in level:
+            kind = type(node)
+            if kind in SCALARS:
+                continue
+            if isinstance(node, str):
+                size += len(node)
+            elif kind is dict:
+                size += WEIGHT_OF_A_NODE * len(node)
+                size += sum(len(key) for key in node if type(key) is str)
+            elif kind is list or kind is tuple:
+                size += WEIGHT_OF_A_NODE * len(node)
+            elif kind is Reference:
+                references = True
+            if size > LARGEST_VALUE:
+                raise too_large("a value")
+            if kind is dict:
+                below += node.values()
+            elif kind is list or kind is tuple:
+                below += node
+        if not below:
+            return size, references
+        level = below
+    raise LimitExceeded(f"a value is nested deeper than {DEEPEST_VALUE} levels")
+
+
+PRINTF: Final = re.compile(r"%(?:\([^)]*\))?[-#0 +]*(\d+|\*)?(?:\.(\d+|\*))?")
+
+
+def printf_fits(template: str, largest_argument: int, numbers: list[int]) -> None:
+    """Refuse `template % …` if its widths, or its arguments taken together, are too large."""
+    total = len(template)
+    for width, precision in PRINTF.findall(template):
+        for figure in (width, precision):
+            if figure == "*":
+                total += max((abs(number) for number in numbers), default=0)
+            elif figure:
+                total += int(figure) if len(figure) < 9 else LARGEST_VALUE + 1
+        total += largest_argument
+        fits(total, "formatted text")

@@ -1,0 +1,53 @@
+"""What an undefined name or attribute is: strict in values, false in guards (TPL-3)."""
+
+from typing import Any
+
+from jinja2.runtime import StrictUndefined, Undefined
+
+NO_ELSE = "the condition of an inline `if` is false and it has no `else`"
+
+
+class Missing(StrictUndefined):
+    """An undefined value: any use of it is an error that names it."""
+
+    __slots__ = ()
+
+    @property
+    def path(self) -> str:
+        return str(self._undefined_name)
+
+    def used(self) -> Any:
+        """Raise the error that names this value."""
+        return self._fail_with_undefined_error()
+
+
+def never(*_: object) -> bool:
+    return False
+
+
+def always(*_: object) -> bool:
+    return True
+
+
+class LenientMissing(Missing):
+    """An undefined value inside a guard: compared or mentioned, it is false."""
+
+    __slots__ = ()
+
+    __eq__ = __lt__ = __le__ = __gt__ = __ge__ = __contains__ = never  # type: ignore[assignment]
+    __ne__ = always  # type: ignore[assignment]
+    __bool__ = never  # type: ignore[assignment]
+    __hash__ = object.__hash__  # type: ignore[assignment]
+
+
+def below(parent: Undefined, key: object, missing: type[Missing]) -> Missing:
+    """What lies below an undefined value: undefined too, and named in full."""
+    name = parent.path if isinstance(parent, Missing) else str(parent._undefined_name)
+    return missing(name=joined(name, key))
+
+
+def joined(path: str, key: object) -> str:
+    """`a`, `b` → `a.b`; `a`, 0 → `a[0]`."""
+    if isinstance(key, str) and key.isidentifier():
+        return f"{path}.{key}" if path else key
+    return f"{path}[{key!r}]"

@@ -1,0 +1,53 @@
+"""Which parts of a scope the templates inside a value read."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from jinja2 import nodes
+
+from noetl.errors import TemplateFault
+from noetl.expression.codegen import path_of
+from noetl.expression.lookup import GLOBALS
+from noetl.expression.syntax import is_template, parse
+
+MOST_SEGMENTS = 2
+
+
+def reads(value: Any) -> frozenset[tuple[str, ...]]:
+    """
+    The root paths that the templates in `value` read, at most two segments each:
+    `("ctx", "total")`, `("page",)` for an unqualified name, `("ctx",)` where ctx is used whole or
+    by a computed key.
+    """
+    found: set[tuple[str, ...]] = set()
+    for text in texts_of(value):
+        try:
+            found.update(paths_in(parse(text)))
+        except TemplateFault:  # reported where it is checked; it reads nothing
+            continue
+    return frozenset(found)
+
+
+def texts_of(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        if is_template(value):
+            yield value
+    elif isinstance(value, dict):
+        for child in value.values():
+            yield from texts_of(child)
+    elif isinstance(value, list | tuple):
+        for child in value:
+            yield from texts_of(child)
+
+
+def paths_in(node: nodes.Node) -> Iterator[tuple[str, ...]]:
+    if isinstance(node, nodes.Name | nodes.Getattr | nodes.Getitem):
+        path = path_of(node)
+        if path is not None:
+            root, keys = path
+            is_read = not (isinstance(node, nodes.Name) and node.ctx != "load")
+            if is_read and root not in GLOBALS:
+                yield (root, *(str(key) for key in keys[: MOST_SEGMENTS - 1] if type(key) is str))
+            return
+    for child in node.iter_child_nodes():
+        yield from paths_in(child)

@@ -1,0 +1,119 @@
+"""Jinja2's sandbox with our lookup, limits and undefined: what runs templates with statements."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, cast
+
+from jinja2 import nodes
+from jinja2.runtime import Context
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+from jinja2.utils import pass_context
+
+from noetl.errors import NeedsBody
+from noetl.expression import operators
+from noetl.expression.evaluation import Evaluation
+from noetl.expression.filters import FILTERS, TESTS, Filter
+from noetl.expression.limits import CHARACTERS_PER_TURN, fits
+from noetl.expression.lookup import GLOBALS, member, named
+from noetl.expression.missing import Missing
+from noetl.messages.reference import Reference
+
+EVALUATION: Final = "$evaluation"
+
+
+def touched(value: Any) -> Any:
+    """Statements touch whatever they read: their result is text."""
+    if type(value) is Reference:
+        raise NeedsBody(value)
+    return value
+
+
+class ScopeView(Context):
+    """How compiled statements see a scope: names as TPL-2 says, and one evaluation."""
+
+    @property
+    def evaluation(self) -> Evaluation:
+        return cast(Evaluation, self.parent[EVALUATION])
+
+    def resolve_or_missing(self, key: str) -> Any:
+        if key in self.vars:
+            return self.vars[key]
+        return touched(named(self.evaluation.scope, Missing, key))
+
+
+@pass_context
+def written(context: ScopeView, value: Any) -> Any:
+    return operators.text(context.evaluation, value) if not isinstance(value, str) else value
+
+
+def counted(context: ScopeView, values: Any) -> Any:
+    turns = operators.turned(context.evaluation, values)
+    for value in turns:
+        touched(value)
+    return turns
+
+
+def built(context: ScopeView, value: Any) -> Any:
+    return context.evaluation.built(value)
+
+
+def weighed(context: ScopeView, value: Any) -> Any:
+    if isinstance(value, str | list | tuple | dict):
+        context.evaluation.charge(1 + len(value) // CHARACTERS_PER_TURN)
+    return value
+
+
+def sliced(context: ScopeView, value: Any, start: Any, stop: Any, stride: Any) -> Any:
+    return operators.cut(context.evaluation, value, start, stop, stride)
+
+
+def concatenated(context: ScopeView, values: tuple[Any, ...]) -> str:
+    return operators.concatenate(context.evaluation, values, bool(context.eval_ctx.autoescape))
+
+
+def bounded_text(parts: Iterable[str]) -> str:
+    pieces = list(parts)
+    fits(sum(map(len, pieces)), "text")
+    return "".join(pieces)
+
+
+# Filters that only `statements.py` writes into a template; no template can spell their names.
+INNER: Final[Mapping[str, Filter]] = {
+    "$counted": counted,
+    "$built": built,
+    "$concat": concatenated,
+    "$weighed": weighed,
+    "$cut": sliced,
+}
+
+
+class Sandbox(ImmutableSandboxedEnvironment):
+    """The environment of all templates: key before method, few attributes, counted turns."""
+
+    context_class = ScopeView
+    concat = staticmethod(bounded_text)
+    intercepted_binops = frozenset(operators.BINARY)
+    intercepted_unops = frozenset()
+
+    def getattr(self, obj: Any, attribute: str) -> Any:
+        return touched(member(obj, attribute, {}, Missing))
+
+    def getitem(self, obj: Any, argument: Any) -> Any:
+        return touched(member(obj, argument, {}, Missing))
+
+    def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
+        return operators.BINARY[operator](cast(ScopeView, context).evaluation, left, right)
+
+    def call(__self, __context: Context, __obj: Any, *args: Any, **kwargs: Any) -> Any:
+        return operators.call(cast(ScopeView, __context).evaluation, __obj, *args, **kwargs)
+
+
+def sandbox() -> Sandbox:
+    made = Sandbox(undefined=Missing, optimized=False, finalize=written, cache_size=0)
+    made.filters = {**FILTERS, **{name: pass_context(inner) for name, inner in INNER.items()}}
+    made.tests = dict(TESTS)
+    made.globals = dict(GLOBALS)
+    return made
+
+
+SANDBOX: Final = sandbox()
+RULES: Final = nodes.EvalContext(SANDBOX)  # how filters escape: not at all

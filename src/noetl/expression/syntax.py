@@ -1,0 +1,123 @@
+"""What a template's text says: its syntax tree, and what can be refused before it runs (VAL-2)."""
+
+from functools import lru_cache
+from typing import Any, Final
+
+from jinja2 import nodes
+from jinja2.exceptions import TemplateSyntaxError
+
+from noetl.errors import TemplateFault
+from noetl.expression.failure import excerpt
+from noetl.expression.filters import FILTERS, TESTS, unavailable
+from noetl.expression.sandbox import SANDBOX
+
+MOST_PARSED: Final = 4096  # trees kept, so that checking and compiling parse a text once
+
+
+def is_template(value: object) -> bool:
+    """Does it hold anything to evaluate? Other text is a literal and is never rendered (TPL-1)."""
+    return isinstance(value, str) and ("{{" in value or "{%" in value)
+
+
+@lru_cache(maxsize=MOST_PARSED)
+def parse(text: str) -> nodes.Template:
+    """The checked tree of `text`, or a TemplateFault."""
+    try:
+        tree = SANDBOX.parse(text)
+        check_names(tree)
+    except TemplateSyntaxError as error:
+        raise TemplateFault(str(error.message), text=text, line=error.lineno - 1) from error
+    except RecursionError as error:
+        raise TemplateFault("the template is nested too deeply", text=text) from error
+    except (ValueError, OverflowError) as error:
+        raise TemplateFault(f"a literal is not valid: {error}", text=text) from error
+    return tree
+
+
+def check_names(tree: nodes.Template) -> None:
+    """Unknown filters and tests, private attributes, other templates: refused at load."""
+    for node in tree.find_all(nodes.Node):
+        reason = refusal(node)
+        if reason is not None:
+            raise TemplateFault(reason, line=node.lineno - 1)
+
+
+def refusal(node: nodes.Node) -> str | None:
+    if isinstance(node, nodes.Filter) and node.name not in FILTERS:
+        return unavailable("filter", node.name)
+    if isinstance(node, nodes.Test) and node.name not in TESTS:
+        return unavailable("test", node.name)
+    if isinstance(node, nodes.Getattr) and node.attr.startswith("__"):
+        return f"access to attribute {node.attr!r} is not allowed"
+    if isinstance(node, FOREIGN):
+        return f"`{type(node).__name__.lower()}` is not available: a template stands alone"
+    return None
+
+
+FOREIGN: Final = (nodes.Include, nodes.Import, nodes.FromImport, nodes.Extends)
+
+
+def outputs_of(tree: nodes.Template) -> list[nodes.Node] | None:
+    """The parts of a template that has no statements."""
+    parts: list[nodes.Node] = []
+    for node in tree.body:
+        if not isinstance(node, nodes.Output):
+            return None
+        parts += node.nodes
+    return parts
+
+
+def whole_expression(tree: nodes.Template) -> nodes.Node | None:
+    """The expression, if the template is exactly one; white space around it is no text (TPL-1)."""
+    parts = outputs_of(tree)
+    if parts is None:
+        return None
+    expressions = [
+        part
+        for part in parts
+        if not (isinstance(part, nodes.TemplateData) and not part.data.strip())
+    ]
+    if len(expressions) != 1 or isinstance(expressions[0], nodes.TemplateData):
+        return None
+    return expressions[0]
+
+
+def check_template(text: str) -> TemplateFault | None:
+    """What is wrong with a template, without evaluating it."""
+    try:
+        parse(text)
+    except TemplateFault as fault:
+        return fault
+    return None
+
+
+def check_guard(value: object) -> str | None:
+    """Why `value` cannot be a guard: neither a boolean nor one whole `{{ … }}` (VAL-2)."""
+    if isinstance(value, bool):
+        return None
+    wanted = "a guard is true, false or one whole {{ … }} expression"
+    if not isinstance(value, str):
+        return f"{wanted}, not {kind_of(value)}"
+    inside = value.strip()
+    if not (inside.startswith("{{") and inside.endswith("}}")):
+        return f"{wanted}, not {excerpt(value)!r}"
+    try:
+        tree = parse(value)
+    except TemplateFault as fault:
+        return fault.message
+    if whole_expression(tree) is None:
+        return f"{wanted}, not {excerpt(value)!r}"
+    return None
+
+
+KINDS: Final[dict[type, str]] = {
+    type(None): "nothing",
+    int: "a number",
+    float: "a number",
+    list: "a list",
+    dict: "a mapping",
+}
+
+
+def kind_of(value: Any) -> str:
+    return KINDS.get(type(value), type(value).__name__)

@@ -1,0 +1,139 @@
+"""The front door: values with templates inside, compiled once to plain callables (TPL-4)."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from jinja2 import nodes
+
+from noetl.errors import TemplateFault
+from noetl.expression.codegen import PATHS, Writer
+from noetl.expression.statements import compile_statements
+from noetl.expression.syntax import check_guard, is_template, outputs_of, parse, whole_expression
+
+Scope = dict[str, Any]
+Evaluate = Callable[[Scope], Any]
+
+
+def compile_text(text: str) -> Evaluate:
+    """Strict. One whole `{{ … }}` gives its native value, anything else a string (TPL-1)."""
+    return compile_value(text)
+
+
+def compile_value(value: Any) -> Evaluate:
+    """Any JSON value with templates inside, as one callable; its containers come fresh."""
+    if not holds_template(value):
+        return lambda _: value
+    writer = Writer(lenient=False)
+    with writer.under("try:"):
+        writer.write(f"return {write_value(writer, value)}")
+    writer.write("except Exception as error: raise failure(error, text_now)")
+    evaluate: Evaluate = writer.function("evaluate")
+    return evaluate
+
+
+def compile_guard(guard: bool | str) -> Callable[[Scope], bool]:
+    """A guard: undefined is false, at any depth (TPL-3)."""
+    if isinstance(guard, bool):
+        return lambda _: guard
+    writer = Writer(lenient=True)
+    write_guard(writer, guard, "return True", "return False")
+    compiled: Callable[[Scope], bool] = writer.function("guard")
+    return compiled
+
+
+def compile_rules(guards: Sequence[bool | str | None]) -> Callable[[Scope], int]:
+    """The index of the first guard that matches (`None` is `else`), -1 if none: one function."""
+    writer = Writer(lenient=True)
+    for index, guard in enumerate(guards):
+        if guard is None or guard is True:
+            writer.write(f"return {index}")
+            break
+        if guard is not False:
+            write_guard(writer, guard, f"return {index}", "pass")
+    else:
+        writer.write("return -1")
+    choose: Callable[[Scope], int] = writer.function("choose")
+    return choose
+
+
+def write_guard(writer: Writer, guard: str, matched: str, unmatched: str) -> None:
+    reason = check_guard(guard)
+    expression = whole_expression(parse(guard)) if reason is None else None
+    if expression is None:
+        raise TemplateFault(reason or "no expression", text=guard)
+    before = dict(writer.loaded)
+    writer.risky = False
+    writer.write("try:")
+    writer.depth += 1
+    with located(guard):
+        writer.write(f"if {writer.touched(expression)}: {matched}")
+    if unmatched != "pass":
+        writer.write(unmatched)
+    writer.depth -= 1
+    if writer.risky:  # left in the middle, a guard may not have loaded what it would have
+        writer.loaded = before
+        writer.write(f"except UndefinedError: {unmatched}")
+    writer.write(f"except Exception as error: raise failure(error, {writer.bind(guard)})")
+
+
+@contextmanager
+def located(text: str) -> Iterator[None]:
+    """A fault found while writing code carries the template it lies in."""
+    try:
+        yield
+    except TemplateFault as fault:
+        raise (
+            fault if fault.text else TemplateFault(fault.message, text=text, line=fault.line)
+        ) from None
+    except RecursionError:
+        raise TemplateFault("the template is nested too deeply", text=text) from None
+
+
+def holds_template(value: Any) -> bool:
+    if isinstance(value, str):
+        return is_template(value)
+    if isinstance(value, dict):
+        return any(holds_template(child) for child in value.values())
+    if isinstance(value, list | tuple):
+        return any(holds_template(child) for child in value)
+    return False
+
+
+def write_value(writer: Writer, value: Any) -> str:
+    if not holds_template(value):
+        return writer.bind(value)
+    if isinstance(value, dict):
+        pairs = [f"{key!r}: {write_value(writer, child)}" for key, child in value.items()]
+        return writer.keep(f"{{{', '.join(pairs)}}}")
+    if isinstance(value, list | tuple):
+        return writer.keep(f"[{', '.join([write_value(writer, child) for child in value])}]")
+    assert isinstance(value, str)
+    with located(value):
+        return write_template(writer, value)
+
+
+def write_template(writer: Writer, text: str) -> str:
+    tree = parse(text)
+    writer.write(f"text_now = {writer.bind(text)}")
+    parts = outputs_of(tree)
+    if parts is None:
+        return writer.keep(f"{writer.bind(compile_statements(text))}(s)")
+    expression = whole_expression(tree)
+    if expression is not None:
+        return write_native(writer, expression)
+    pieces = [writer.value(part) for part in parts]
+    return writer.keep(f"concatenate({writer.evaluation()}, ({''.join(f'{p}, ' for p in pieces)}))")
+
+
+def write_native(writer: Writer, expression: nodes.Node) -> str:
+    value = writer.value(expression)
+    if isinstance(expression, PATHS):
+        # A path into the scope: plain already, unless it is undefined or a method.
+        writer.write(
+            f"if {value}.__class__ not in PLAIN: {value} = plain({writer.evaluation()}, {value})"
+        )
+        return value
+    if isinstance(expression, nodes.Const):
+        return value
+    return writer.keep(f"plain({writer.evaluation()}, {value})")
