@@ -23,3 +23,7 @@ class Kind(msgspec.Struct, frozen=True, kw_only=True):
     """Whether a call may touch the world; calls without effect may run ahead of the commit."""
     extra: str | None = None
     """The optional dependency group that the kind needs, such as `snowflake`."""
+    one_of: tuple[tuple[str, ...], ...] = ()
+    """Groups of inputs of which a task gives exactly one, such as `command` or `query`."""
+    statements: tuple[str, ...] = ()
+    """Inputs that hold SQL, whose values belong into bind parameters (VAL-3)."""

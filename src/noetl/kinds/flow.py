@@ -1,0 +1,95 @@
+"""The kinds that belong to the language itself: they call, wait, repeat, or do nothing."""
+
+from typing import Annotated, Any
+
+from msgspec import Meta, field
+
+from noetl.kinds.fields import Arguments
+from noetl.kinds.kind import Inputs, Kind
+
+
+class NoopInputs(Inputs, frozen=True, kw_only=True):
+    """Nothing: the task exists for its policy."""
+
+
+class PlaybookInputs(Inputs, frozen=True, kw_only=True):
+    """TOOL-1."""
+
+    path: Annotated[
+        str, Meta(description="Catalog path, or a file relative to this playbook's file.")
+    ]
+    version: Annotated[
+        str | int | float | None, Meta(description="Version in the catalog; else the latest.")
+    ] = None
+    args: Arguments = field(default_factory=dict)
+    wait: Annotated[
+        bool, Meta(description="Whether to wait for the end of the child execution.")
+    ] = True
+
+
+class WorkbookInputs(Inputs, frozen=True, kw_only=True):
+    """TOOL-2."""
+
+    name: Annotated[str, Meta(description="Name of the workbook task to run.")]
+    args: Arguments = field(default_factory=dict)
+
+
+class IteratorInputs(Inputs, frozen=True, kw_only=True):
+    """LOOP-7: a loop inside a task. The pipeline is read by the language, not rendered."""
+
+    elements: Annotated[
+        list[Any] | str, Meta(description="The collection: a list or an expression.")
+    ] = field(name="in")
+    iterator: Annotated[str, Meta(description="Name that each element gets below `iter`.")]
+    tool: Annotated[list[dict[str, Any]], Meta(description="The inner pipeline.")]
+
+
+class TransformInputs(Inputs, frozen=True, kw_only=True):
+    """A value made from others, without code."""
+
+    value: Annotated[
+        Any, Meta(description="The result: any structure of templates, seeing `_prev`.")
+    ] = None
+    jq: Annotated[str | None, Meta(description="A jq program, run on `input`.")] = None
+    input: Annotated[Any, Meta(description="What the jq program reads; `_prev` if left out.")] = (
+        None
+    )
+
+
+class WaitInputs(Inputs, frozen=True, kw_only=True):
+    """A timer, a signal or an approval."""
+
+    seconds: Annotated[float | None, Meta(description="How long to wait.", ge=0)] = None
+    until: Annotated[str | None, Meta(description="Moment to wait for, RFC 3339.")] = None
+    signal: Annotated[str | None, Meta(description="Name of the signal to wait for.")] = None
+    approval: Annotated[str | None, Meta(description="Question that a person answers.")] = None
+
+
+NOOP = Kind(name="noop", inputs=NoopInputs, summary="Do nothing; the policy decides.", effect=False)
+PLAYBOOK = Kind(
+    name="playbook", inputs=PlaybookInputs, summary="Run another playbook.", block="playbook"
+)
+WORKBOOK = Kind(
+    name="workbook", inputs=WorkbookInputs, summary="Run a task of the workbook.", block="workbook"
+)
+ITERATOR = Kind(
+    name="iterator",
+    inputs=IteratorInputs,
+    summary="Run an inner pipeline for each element of a collection.",
+    block="iterator",
+)
+TRANSFORM = Kind(
+    name="transform",
+    inputs=TransformInputs,
+    summary="Make a value from others, without code.",
+    block="transform",
+    effect=False,
+    one_of=(("value", "jq"),),
+)
+WAIT = Kind(
+    name="wait",
+    inputs=WaitInputs,
+    summary="Wait for a time, a signal or an approval.",
+    block="wait",
+    one_of=(("seconds", "until", "signal", "approval"),),
+)

@@ -1,0 +1,114 @@
+"""Which findings exist: the table of all codes, with severity and meaning (VAL)."""
+
+from typing import NamedTuple
+
+from noetl.playbook.finding import Severity
+
+
+class Code(NamedTuple):
+    """What one code stands for."""
+
+    severity: Severity
+    meaning: str
+    rule: str
+
+
+def _errors(rule: str, **meanings: str) -> dict[str, Code]:
+    return {
+        name.replace("_", "-"): Code("error", meaning, rule) for name, meaning in meanings.items()
+    }
+
+
+def _warnings(rule: str, **meanings: str) -> dict[str, Code]:
+    return {
+        name.replace("_", "-"): Code("warning", meaning, rule) for name, meaning in meanings.items()
+    }
+
+
+CODES: dict[str, Code] = {
+    **_errors(
+        "DOC-7",
+        empty_document="The file holds no document.",
+        too_large="The text is longer than 2 MiB.",
+        not_utf8="The file is not text in UTF-8.",
+        control_character="The text holds a character that YAML forbids, such as NUL.",
+        yaml_syntax="The text is not YAML.",
+        tab_indent="A tab stands where YAML allows only spaces.",
+        several_documents="The file holds more than one document.",
+        too_deep="Blocks are nested more than 100 deep.",
+        too_many_nodes="The document has more than 200,000 values once aliases are expanded.",
+        recursive_alias="An alias refers to a block that contains it.",
+        unknown_tag="A value carries a tag that plain YAML does not define.",
+        duplicate_key="A key stands twice in one mapping.",
+        merge_key="The merge key `<<` is not part of YAML 1.2.",
+        key_not_text="A key is not text.",
+        number_range="A number cannot be held: infinite, not a number, or too long.",
+    ),
+    **_errors(
+        "DOC-1",
+        unknown_key="A block has a key that it does not know.",
+        missing_key="A block lacks a key that it needs.",
+        wrong_type="A value has the wrong type.",
+        wrong_value="A value is not one of those allowed, or out of range.",
+        root_vars="`vars` stands at the root.",
+    ),
+    **_errors(
+        "VAL-1",
+        duplicate_step="Two steps have the same name.",
+        unknown_step="An arc leads to a step that does not exist.",
+        loop_incomplete="A loop lacks `in` or `iterator`.",
+        unknown_kind="No tool kind has this name.",
+        step_when="A step has a `when` of its own.",
+        policy_shape="A policy is not a mapping with `rules`.",
+        empty_step="A step has neither `tool` nor `next`.",
+    ),
+    **_errors(
+        "VAL-2",
+        duplicate_label="Two tasks of one pipeline have the same label.",
+        task_shape="An entry of a pipeline is not one `label: task`.",
+        jump_target="A `jump` names no task of its own pipeline.",
+        retry_attempts="A `retry` lacks `attempts` of 1 or more.",
+        rule_shape="A rule has both or neither of `when` and `else`, or lacks `then`.",
+        else_not_last="`else` is not the last rule.",
+        template_syntax="A template does not parse.",
+        guard_shape="A guard is neither a boolean nor one whole `{{ … }}`.",
+        missing_input="A task lacks an input that its kind needs.",
+        unknown_input="A task has an input that its kind does not know.",
+        input_choice="A task needs exactly one input of a group.",
+        retired_word="A word of an older dialect is used.",
+    ),
+    **_errors("DOC-5", unknown_entry="`entry_step` names no step."),
+    **_errors(
+        "NEXT-6",
+        unknown_final="`final_step` names no step.",
+        arc_to_final="An arc leads to the final step.",
+        final_next="The final step has a `next`.",
+        final_entry="The final step is the entry step too.",
+    ),
+    **_errors(
+        "NEXT-7",
+        join_source="A join waits for a step that does not exist, or for one twice.",
+        join_count="A join waits for more tokens than it has sources.",
+        join_arc="An arc leads into a join from a step outside its `from`.",
+        join_unfed="A join waits for a step that has no arc to it.",
+    ),
+    **_errors(
+        "SCOPE-5", plain_name="A key of `set_ctx`, `set_iter` or `reduce` is not a plain name."
+    ),
+    **_errors("SCOPE-2", iterator_name="The name of an iterator is reserved or not a plain name."),
+    **_errors("KEY-1", duplicate_credential="Two entries of `keychain` have the same name."),
+    **_errors(
+        "TOOL-2",
+        unknown_workbook_task="No workbook task has this name.",
+        workbook_cycle="Workbook tasks call each other in a circle.",
+    ),
+    **_warnings(
+        "VAL-3",
+        unreachable_step="No arc reaches the step.",
+        impossible_event="A guard waits for an event that the step never ends in.",
+        admit_without_else="Admission rules have no `else`.",
+        secret_literal="A literal looks like a secret.",
+        sql_template="SQL is built by template where bind parameters would do.",
+        retired_name="A template uses a name or value of an older dialect.",
+    ),
+}

@@ -1,0 +1,174 @@
+"""Do a task's inputs fit its kind? Raw values against its types, templates aside (TOOL-0)."""
+
+from functools import lru_cache
+from typing import Any
+
+from msgspec import inspect
+from yaml.nodes import ScalarNode
+
+from noetl.kinds.kind import Inputs, Kind
+from noetl.playbook.fitting import shown
+from noetl.playbook.reader import At, Reader
+from noetl.playbook.suggest import did_you_mean, listed
+from noetl.playbook.templates import is_template
+
+
+@lru_cache(maxsize=256)
+def input_fields(inputs: type[Inputs]) -> dict[str, inspect.Field]:
+    """The fields of a kind's inputs by the name that a document uses."""
+    info = inspect.type_info(inputs)
+    assert isinstance(info, inspect.StructType)
+    return {field.encode_name: field for field in info.fields}
+
+
+def check_inputs(reader: Reader, kind: Kind, at: At, given: dict[str, At]) -> None:
+    """Tell unknown, missing and ill-typed inputs of a task."""
+    known = input_fields(kind.inputs)
+    for name, entry in given.items():
+        if name not in known:
+            reader.report_node(
+                "unknown-input",
+                entry.anchor,
+                entry.path,
+                f"the kind '{kind.name}' has no input '{name}'",
+                did_you_mean(name, known, _inputs_of(kind, known)),
+            )
+        else:
+            _check_value(reader, name, known[name].type, entry)
+        if kind.name != "iterator":
+            reader.templates(entry)
+    _check_missing(reader, kind, at, given)
+
+
+def _inputs_of(kind: Kind, known: dict[str, inspect.Field]) -> str:
+    return f"inputs: {', '.join(known)}" if known else f"'{kind.name}' takes no inputs"
+
+
+def _check_missing(reader: Reader, kind: Kind, at: At, given: dict[str, At]) -> None:
+    for name, field in input_fields(kind.inputs).items():
+        if field.required and name not in given:
+            reader.report_node(
+                "missing-input",
+                at.anchor,
+                at.path,
+                f"a task of kind '{kind.name}' lacks the input '{name}'",
+                f"add '{name}': {description(field.type)}",
+            )
+    for group in kind.one_of:
+        found = [name for name in group if name in given]
+        if len(found) != 1:
+            said = f"has {' and '.join(map(repr, found))}" if found else "has none of its inputs"
+            reader.report_node(
+                "input-choice" if found else "missing-input",
+                at.anchor,
+                at.path,
+                f"a task of kind '{kind.name}' {said}, expected exactly one of "
+                f"{listed(map(repr, group))}",
+                f"keep one of them: {listed(group)}" if found else f"add {listed(group)}",
+            )
+
+
+def description(type_: inspect.Type) -> str:
+    """The sentence that documents a field."""
+    if isinstance(type_, inspect.Metadata):
+        return str((type_.extra_json_schema or {}).get("description", ""))
+    return ""
+
+
+def _check_value(reader: Reader, name: str, type_: inspect.Type, at: At) -> None:
+    """Tell the first value below `at` that does not fit, if it is no template."""
+    wrong = _misfit(reader, type_, at)
+    if wrong is None or id(wrong.node) in reader.tree.broken:
+        return
+    value = reader.value(wrong)
+    inner = _at_path(type_) if wrong is at else type_
+    where = f"'{name}'" if wrong is at else f"a value of '{name}'"
+    expected = _words(inner) if wrong is at else "another type"
+    reader.report(
+        "wrong-type",
+        wrong,
+        f"{where} is {shown(value)}, expected {expected}",
+        f"{description(type_)} A template '{{{{ … }}}}' may stand here too.",
+    )
+
+
+def _at_path(type_: inspect.Type) -> inspect.Type:
+    return type_.type if isinstance(type_, inspect.Metadata) else type_
+
+
+def _misfit(reader: Reader, type_: inspect.Type, at: At) -> At | None:
+    if isinstance(type_, inspect.Metadata):
+        type_ = type_.type
+    if isinstance(type_, inspect.AnyType):
+        return None
+    value = reader.tree.value(at.node)
+    if type(at.node) is ScalarNode:
+        return None if is_template(value) or _fits(type_, value) else at
+    options = type_.types if isinstance(type_, inspect.UnionType) else (type_,)
+    for option in options:
+        if isinstance(option, inspect.ListType) and isinstance(value, list):
+            return _first(reader, option.item_type, reader.elements(at))
+        if isinstance(option, inspect.DictType) and isinstance(value, dict):
+            return _first(reader, option.value_type, list(reader.entries(at).values()))
+        if isinstance(option, inspect.AnyType):
+            return None
+    return at
+
+
+def _first(reader: Reader, type_: inspect.Type, values: list[At]) -> At | None:
+    if isinstance(type_, inspect.AnyType):
+        return None
+    return next((wrong for at in values if (wrong := _misfit(reader, type_, at))), None)
+
+
+def _fits(type_: inspect.Type, value: Any) -> bool:
+    """Whether a scalar fits; a number may stand where a text is wanted by nobody but the author."""
+    match type_:
+        case inspect.UnionType(types=types):
+            return any(_fits(one, value) for one in types)
+        case inspect.Metadata(type=inner):
+            return _fits(inner, value)
+        case inspect.AnyType():
+            return True
+        case inspect.NoneType():
+            return value is None
+        case inspect.StrType():
+            return isinstance(value, str)
+        case inspect.BoolType():
+            return isinstance(value, bool)
+        case inspect.IntType(ge=ge):
+            return _is_number(value) and value == int(value) and (ge is None or value >= ge)
+        case inspect.FloatType(ge=ge):
+            return _is_number(value) and (ge is None or value >= ge)
+        case inspect.LiteralType(values=values):
+            return value in values
+    return False
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _words(type_: inspect.Type) -> str:
+    """The type in words, for 'expected …'."""
+    match type_:
+        case inspect.UnionType(types=types):
+            return listed(_words(one) for one in types if not isinstance(one, inspect.NoneType))
+        case inspect.Metadata(type=inner):
+            return _words(inner)
+        case inspect.LiteralType(values=values):
+            return f"one of {listed(map(str, values))}"
+        case inspect.IntType(ge=ge):
+            return "a whole number" if ge is None else f"a whole number of {ge} or more"
+        case inspect.FloatType(ge=ge):
+            return "a number" if ge is None else f"a number of {ge} or more"
+    return _PLAIN_WORDS.get(type(type_), "another value")
+
+
+_PLAIN_WORDS: dict[type, str] = {
+    inspect.StrType: "text",
+    inspect.BoolType: "true or false",
+    inspect.ListType: "a list",
+    inspect.DictType: "a mapping",
+    inspect.AnyType: "any value",
+}

@@ -1,0 +1,72 @@
+"""From the text of a playbook to its model and everything that is wrong with it (VAL)."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from noetl.errors import PlaybookRejected
+from noetl.kinds.kind import Kind
+from noetl.kinds.table import KINDS
+from noetl.playbook.checks import check
+from noetl.playbook.codes import CODES
+from noetl.playbook.finding import Finding
+from noetl.playbook.model import Playbook
+from noetl.playbook.parse import parse
+from noetl.playbook.reader import Reader
+from noetl.playbook.yaml_checks import Refused
+from noetl.playbook.yaml_paths import path_of
+from noetl.playbook.yaml_text import Tree, read_yaml
+
+
+class Loaded(msgspec.Struct, frozen=True):
+    """What a text turned out to be. `playbook` is None where an error stands among the findings."""
+
+    playbook: Playbook | None
+    findings: tuple[Finding, ...]
+    document: Any
+    """The plain value of the whole text, for a digest; None where there is none."""
+
+
+def load(source: str | bytes, kinds: Mapping[str, Kind] = KINDS) -> Loaded:
+    """Everything about a text; bad input gives findings, never an exception."""
+    try:
+        tree = read_yaml(source)
+    except Refused as refused:
+        finding = Finding(
+            refused.code,
+            CODES[refused.code].severity,
+            refused.line,
+            refused.column,
+            "",
+            refused.message,
+            refused.hint,
+        )
+        return Loaded(None, (finding,), None)
+    document = tree.value(tree.root)
+    reader = Reader(tree, kinds)
+    _tell_faults(reader, tree)
+    playbook = parse(reader)
+    if playbook is not None:
+        check(reader, playbook)
+    findings = tuple(sorted(reader.findings, key=_order))
+    rejected = any(finding.severity == "error" for finding in findings)
+    return Loaded(None if rejected else playbook, findings, document)
+
+
+def load_valid(source: str | bytes, kinds: Mapping[str, Kind] = KINDS) -> Playbook:
+    """The playbook of a text without errors; raises PlaybookRejected with all findings."""
+    loaded = load(source, kinds)
+    if loaded.playbook is None:
+        raise PlaybookRejected(loaded.findings)
+    return loaded.playbook
+
+
+def _tell_faults(reader: Reader, tree: Tree) -> None:
+    for fault in tree.faults:
+        path = path_of(tree.root, fault.node)
+        reader.report_node(fault.code, fault.node, path, fault.message, fault.hint)
+
+
+def _order(finding: Finding) -> tuple[int, int, str]:
+    return finding.line, finding.column, finding.code

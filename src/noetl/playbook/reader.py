@@ -1,0 +1,298 @@
+"""
+Does a block of the text have the shape that its table demands?
+
+The reader walks nodes beside the tables of `blocks.py`, collects every fault, and hands the parser
+only what fits. It remembers where each field stands, so that later checks can point at it.
+"""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
+
+from noetl.kinds.kind import Kind
+from noetl.playbook.codes import CODES
+from noetl.playbook.finding import Finding, Place
+from noetl.playbook.fitting import described, misfit, shown
+from noetl.playbook.retired import RETIRED, RETIRED_VALUES
+from noetl.playbook.shape import Block, Choice, Field, FreeMapping, Guard, Inside, article
+from noetl.playbook.suggest import did_you_mean
+from noetl.playbook.templates import guard_fault, is_template, template_fault
+from noetl.playbook.yaml_text import PLAIN, Tree
+
+_POLICY = ("policy-shape", "write a mapping with rules: policy: { rules: [ … ] }")
+_RULE = ("rule-shape", 'write { when: "{{ … }}", then: { … } }, and { else: { then: { … } } } last')
+_ADMIT = ("policy-shape", "write policy: { admit: { rules: [ … ] } }")
+# Faults in the shape of these blocks have codes of their own (VAL-1, VAL-2).
+_SHAPE_CODES = {
+    "policy": _POLICY,
+    "step policy": _ADMIT,
+    "admit": _ADMIT,
+    "rule": _RULE,
+    "admit rule": _RULE,
+    "else": _RULE,
+    "admit else": _RULE,
+}
+_FIELD_CODES = {("then", "attempts"): "retry-attempts", ("loop", "in"): "loop-incomplete"}
+
+
+class At(NamedTuple):
+    """One value of the text: the node, the node that faults of the block point at, the path."""
+
+    anchor: Node
+    node: Node
+    path: str
+
+
+def below(path: str, key: str) -> str:
+    """The path of a key below a path."""
+    if not key.replace("-", "_").isidentifier():
+        return f'{path}["{key}"]'
+    return f"{path}.{key}" if path else key
+
+
+class Reader:
+    """Reads one document; `findings` grows."""
+
+    def __init__(self, tree: Tree, kinds: Mapping[str, Kind]) -> None:
+        self.tree = tree
+        self.kinds = kinds
+        self.findings: list[Finding] = []
+        self.places: dict[str, At] = {}
+        self.older: set[int] = set()
+        """Nodes that hold a word of an older dialect: what else they lack is not worth telling."""
+        self._seen: set[tuple[str, int, int, str]] = set()
+        self._checked: dict[str, Any] = {}
+
+    # ── telling ──
+
+    def report(self, code: str, at: At, message: str, hint: str) -> None:
+        """A fault of the value at `at`: a scalar is pointed at itself, a block at its key."""
+        empty = at.node.value == "" and at.node.tag == PLAIN
+        scalar = type(at.node) is ScalarNode and not empty
+        self.report_node(code, at.node if scalar else at.anchor, at.path, message, hint)
+
+    def report_node(self, code: str, node: Node, path: str, message: str, hint: str) -> None:
+        """A fault at exactly this node."""
+        mark = node.start_mark
+        self.report_spot(code, mark.line + 1, mark.column + 1, path, message, hint)
+
+    def report_spot(
+        self, code: str, line: int, column: int, path: str, message: str, hint: str
+    ) -> None:
+        """A fault at this line and column; the same fault is told once (aliases, defaults)."""
+        same = (code, line, column, message)
+        if same not in self._seen:
+            self._seen.add(same)
+            severity = CODES[code].severity
+            self.findings.append(Finding(code, severity, line, column, path, message, hint))
+
+    def place(self, at: At) -> Place:
+        """Where a part of the model stands."""
+        mark = at.anchor.start_mark
+        return Place(at.path, mark.line + 1, mark.column + 1)
+
+    # ── reading ──
+
+    def value(self, at: At) -> Any:
+        """The plain value."""
+        return self.tree.value(at.node)
+
+    def entries(self, at: At) -> dict[str, At]:
+        """The values of a mapping by key, duplicates and broken keys left out."""
+        made: dict[str, At] = {}
+        path = at.path
+        for key_node, node in at.node.value:
+            key = key_node.value
+            if isinstance(key, str) and key in self.value(at) and key not in made:
+                made[key] = At(key_node, node, below(path, key))
+        return made
+
+    def elements(self, at: At) -> list[At]:
+        """The elements of a list."""
+        path = at.path
+        return [At(node, node, f"{path}[{n}]") for n, node in enumerate(at.node.value)]
+
+    def fields(self, block: Block, at: At) -> dict[str, At]:
+        """The fields of a block that fit; every other is told. Unknown ones stay if it is open."""
+        if type(at.node) is not MappingNode:
+            self._not_a_mapping(block, at)
+            return {}
+        fitting: dict[str, At] = {}
+        known = block.fields
+        given = self.entries(at)
+        for key, entry in given.items():
+            field = known.get(key)
+            if field is None:
+                if self._unknown(block, at.node, key, entry):
+                    fitting[key] = entry
+            elif self._fits(block, key, field, entry):
+                fitting[key] = entry
+                self.places[entry.path] = entry
+        if block.name != "else" or id(at.node) not in self.older:
+            self._missing(block, at, given)
+        return fitting
+
+    def _not_a_mapping(self, block: Block, at: At) -> None:
+        if id(at.node) in self.tree.broken:
+            return
+        keys = f"a mapping with {', '.join(block.fields)}"
+        code, hint = _SHAPE_CODES.get(block.name, ("wrong-type", f"write {keys}"))
+        found = shown(self.value(at))
+        self.report(code, at, f"{article(block.name)} is {found}, expected a mapping", hint)
+
+    def _unknown(self, block: Block, node: Node, key: str, entry: At) -> bool:
+        """Whether an unknown key may stay; tells it otherwise."""
+        if id(node) in self.older and block.name in ("rule", "else"):
+            return False  # the first older word of a rule stands for the whole rule
+        retired = RETIRED.get(block.name, {}).get(key)
+        if retired:
+            self.report_node(retired.code, entry.anchor, entry.path, retired.message, retired.hint)
+            self.older.add(id(node))
+            return False
+        if block.open:
+            return True
+        self.report_node(
+            "unknown-key",
+            entry.anchor,
+            entry.path,
+            f"{article(block.name)} has no key '{key}'",
+            did_you_mean(key, block.fields, f"keys: {', '.join(block.fields)}"),
+        )
+        return False
+
+    def _missing(self, block: Block, at: At, given: Mapping[str, At]) -> None:
+        missing = [
+            key for key, field in block.fields.items() if field.required and key not in given
+        ]
+        if missing and block.name == "loop":
+            self.report_node(
+                "loop-incomplete",
+                at.anchor,
+                at.path,
+                f"the loop has no {' and no '.join(map(repr, missing))}",
+                'a loop needs both: loop: { in: "{{ workload.rows }}", iterator: row }',
+            )
+            return
+        for key in missing:
+            advice = f"add '{key}': {block.fields[key].doc}"
+            if block.name == "metadata" and key == "path":
+                advice += " `noetl migrate FILE` derives it from the name."
+            code, hint = _SHAPE_CODES.get(block.name, ("missing-key", advice))
+            self.report_node(code, at.anchor, at.path, f"{article(block.name)} lacks '{key}'", hint)
+
+    def _fits(self, block: Block, key: str, field: Field, entry: At) -> bool:
+        kind = type(field.type)
+        if kind is Guard:
+            return self.guard(entry)
+        if kind is Inside:
+            return self._is_block(field, entry)
+        value = self.tree.value(entry.node)
+        if value is None and not field.required and kind is not Choice:
+            return False
+        wrong = misfit(field.type, value)
+        if wrong is not None:
+            if id(entry.node) not in self.tree.broken:
+                self._misfit(block, key, field, entry, wrong)
+            return False
+        if getattr(field.type, "templates", False) or is_template(value):
+            self.templates(entry)
+        if kind is FreeMapping and field.type.names:  # type: ignore[union-attr]
+            return self._plain_names(entry)
+        return True
+
+    def _is_block(self, field: Field, entry: At) -> bool:
+        """Null is an empty block, except where a policy must say something."""
+        if type(entry.node) is not ScalarNode or self.value(entry) is not None:
+            return True
+        block = field.type.block  # type: ignore[union-attr]
+        return block in _SHAPE_CODES or field.required
+
+    def _misfit(self, block: Block, key: str, field: Field, entry: At, code: str) -> None:
+        value = self.value(entry)
+        retired = RETIRED_VALUES.get((block.name, key), {}).get(
+            value if isinstance(value, str) else type(value).__name__
+        )
+        if retired:
+            self.report(retired.code, entry, retired.message, retired.hint)
+            return
+        hint = f"{field.doc} Expected {described(field.type)}."
+        if isinstance(field.type, Choice) and isinstance(value, str):
+            hint = did_you_mean(value, field.type.words, hint)
+        message = f"'{key}' is {shown(value)}, expected {described(field.type)}"
+        self.report(_FIELD_CODES.get((block.name, key), code), entry, message, hint)
+
+    def _plain_names(self, at: At) -> bool:
+        for key, entry in self.entries(at).items():
+            if not key.isidentifier():
+                self.report_node(
+                    "plain-name",
+                    entry.anchor,
+                    entry.path,
+                    f"'{key}' is not a plain name (letters, digits, underscore)",
+                    f"write the name without scope or path, such as '{_last_name(key)}'",
+                )
+        return True
+
+    # ── templates ──
+
+    def guard(self, at: At) -> bool:
+        """Whether a guard has the right shape and parses."""
+        value = self.tree.value(at.node)
+        key = f"when {value!r}"
+        if key not in self._checked:
+            self._checked[key] = guard_fault(value)
+        wrong = self._checked[key]
+        if wrong is None:
+            self.places[at.path] = at
+            return True
+        if id(at.node) not in self.tree.broken:
+            if wrong.code == "template-syntax":
+                self._template_fault(at, wrong.message, wrong.line)
+            else:
+                self.report(wrong.code, at, wrong.message, wrong.hint)
+        return False
+
+    def templates(self, at: At) -> None:
+        """Tell every template at and below `at` that does not parse."""
+        node = at.node
+        if type(node) is ScalarNode:
+            text = node.value
+            if "{{" in text or "{%" in text:
+                self._check_template(at, text)
+        elif type(node) is SequenceNode:
+            for element in self.elements(at):
+                self.templates(element)
+        else:
+            for key_node, child in node.value:
+                if type(child) is not ScalarNode or "{" in child.value:
+                    self.templates(At(key_node, child, below(at.path, str(key_node.value))))
+
+    def _check_template(self, at: At, text: str) -> None:
+        if text not in self._checked:
+            self._checked[text] = template_fault(text)
+        fault = self._checked[text]
+        if fault is not None:
+            self._template_fault(at, fault.message, fault.line)
+
+    def _template_fault(self, at: At, message: str, line: int) -> None:
+        node: Any = at.node
+        start = node.start_mark
+        row, column = start.line + line, start.column
+        if node.style in ("|", ">"):  # the text begins on the line after the indicator
+            row += 1
+            source = self.tree.lines[row] if row < len(self.tree.lines) else ""
+            column = len(source) - len(source.lstrip())
+        self.report_spot(
+            "template-syntax",
+            row + 1,
+            column + 1,
+            at.path,
+            f"the template does not parse: {message}",
+            "mend the expression between '{{' and '}}'",
+        )
+
+
+def _last_name(key: str) -> str:
+    name = key.rsplit(".", 1)[-1].rsplit("]", 1)[-1]
+    return name if name.isidentifier() else "total"
