@@ -1,0 +1,74 @@
+"""What must not stand in any file: loose ends, skipped tests, and the place it was written at."""
+
+import re
+
+import pytest
+from tests.house.tree import ROOT, lines_with, modules, texts
+
+# Some letters stand in brackets, so that a pattern does not find itself.
+LOOSE_ENDS = re.compile(r"\bTO[D]O\b|\bFI[X]ME\b|\bXX[X]\b|NotImplemented[E]rror")
+LEFT_OUT = re.compile(r"pytest\.(skip|xfail|importorskip)|mark\.(skip|skipif|xfail)|unittest\.skip")
+SLEEPS = re.compile(r"\btime\.slee[p]\(|\basyncio\.slee[p]\((?!0\))")
+INDEX_HOSTS = re.compile(
+    r"py[p]i\.org|python[h]osted\.|registry\.np[m]js|artifac[t]ory|nexu[s]\.|conda\.anac[o]nda"
+)
+MACHINE_PATHS = re.compile(r"(?<![\w.$])/(wor[k]|roo[t]|hom[e]/\w+|User[s]/\w+)/")
+WORKPLACE = re.compile(
+    r"\.\./share[d]\b|\bseed[s]/|\bcoding agen[t]|\bsub-?agen[t]|\bCla[u]de\b|\bCo[p]ilot\b"
+    r"|\bChatG[P]T\b|\blanguage mode[l]\b|\bissue (\d|[#])|\bprom[p]t engineer",
+    re.IGNORECASE,
+)
+
+
+def test_no_loose_ends() -> None:
+    assert lines_with(LOOSE_ENDS, texts()) == []
+
+
+def test_no_test_is_left_out() -> None:
+    assert lines_with(LEFT_OUT, modules()) == []
+
+
+def test_no_test_waits_for_time() -> None:
+    tests = [path for path in modules() if path.is_relative_to(ROOT / "tests")]
+    assert lines_with(SLEEPS, tests) == []
+
+
+def test_no_package_index_is_named() -> None:
+    assert lines_with(INDEX_HOSTS, texts()) == []
+
+
+def test_no_path_of_one_machine() -> None:
+    assert lines_with(MACHINE_PATHS, texts()) == []
+
+
+def test_the_project_speaks_of_itself_alone() -> None:
+    assert lines_with(WORKPLACE, texts()) == []
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text"),
+    [
+        (LOOSE_ENDS, "# TO" + "DO: later"),
+        (LEFT_OUT, "@pytest.mark." + "xfail"),
+        (SLEEPS, "time." + "sleep(1)"),
+        (INDEX_HOSTS, "https://py" + "pi.org/simple"),
+        (MACHINE_PATHS, "see /wor" + "k/main/x"),
+        (MACHINE_PATHS, "/home" + "/anna/x"),
+        (WORKPLACE, "as issu" + "e 12 says"),
+    ],
+)
+def test_the_patterns_find_what_they_are_for(pattern: re.Pattern[str], text: str) -> None:
+    assert pattern.search(text)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text"),
+    [
+        (SLEEPS, "await asyncio.sleep(0)"),
+        (MACHINE_PATHS, "https://example.com/work/x"),
+        (MACHINE_PATHS, "$NOETL_HOME/home/"),
+        (WORKPLACE, "validation reports the issues"),
+    ],
+)
+def test_the_patterns_leave_the_rest_alone(pattern: re.Pattern[str], text: str) -> None:
+    assert not pattern.search(text)
