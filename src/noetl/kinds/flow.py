@@ -59,7 +59,9 @@ class TransformInputs(Inputs, frozen=True, kw_only=True):
 class WaitInputs(Inputs, frozen=True, kw_only=True):
     """A timer, a signal or an approval."""
 
-    seconds: Annotated[float | None, Meta(description="How long to wait.", ge=0)] = None
+    seconds: Annotated[
+        Annotated[float, Meta(ge=0)] | None, Meta(description="How long to wait, in seconds.")
+    ] = None
     until: Annotated[str | None, Meta(description="Moment to wait for, RFC 3339.")] = None
     signal: Annotated[str | None, Meta(description="Name of the signal to wait for.")] = None
     approval: Annotated[str | None, Meta(description="Question that a person answers.")] = None
