@@ -1,0 +1,56 @@
+"""`noetl graph`: a playbook as a picture."""
+
+from collections.abc import Callable
+
+import click
+
+from noetl.cli import exits
+from noetl.cli.graph.drawing import Drawing, draw
+from noetl.cli.graph.mermaid import mermaid
+from noetl.cli.graph.svg import svg
+from noetl.cli.output import write
+from noetl.cli.source import read_source
+from noetl.cli.validate import show
+from noetl.playbook.load import load
+
+FORMATS: dict[str, Callable[[Drawing], str]] = {"mermaid": mermaid, "svg": svg}
+
+EPILOG = """\b
+Examples:
+  noetl graph playbook.yaml
+  noetl graph playbook.yaml --format svg -o playbook.svg
+\b
+Exit codes: 0 drawn, 2 invalid playbook (its faults are shown), 3 not readable or writable.
+"""
+
+
+@click.command(epilog=EPILOG)
+@click.argument("file", metavar="FILE", type=click.Path(allow_dash=True))
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(list(FORMATS)),
+    default="mermaid",
+    show_default=True,
+    help="The language of the picture.",
+)
+@click.option(
+    "-o",
+    "--output",
+    metavar="OUT",
+    type=click.Path(allow_dash=True),
+    help="Write to OUT instead of standard output.",
+)
+def graph(file: str, form: str, output: str | None) -> int:
+    """
+    Draw a playbook: steps, tasks, arcs with their guards, gates, loops and joins.
+
+    FILE is a playbook, or - for standard input.
+    """
+    source = read_source(file)
+    loaded = load(source.content)
+    if loaded.playbook is None:
+        show(source, loaded.findings, err=True)
+        return exits.INVALID
+    write(FORMATS[form](draw(loaded.playbook)), output)
+    return exits.OK

@@ -1,0 +1,80 @@
+"""`noetl validate`: is this a valid playbook, and if not, where and why?"""
+
+import click
+import msgspec
+
+from noetl.cli import exits
+from noetl.cli.findings import render, summary
+from noetl.cli.source import Source, read_source
+from noetl.cli.terminal import Paint, columns, wants_colour
+from noetl.errors import UnreadableFile
+from noetl.playbook.finding import Finding
+from noetl.playbook.load import load
+
+EPILOG = """\b
+Examples:
+  noetl validate playbook.yaml
+  noetl validate --json playbooks/*.yaml
+  cat playbook.yaml | noetl validate -
+\b
+Exit codes: 0 all valid (warnings allowed), 2 one is invalid, 3 one cannot be read.
+"""
+
+
+class Verdict(msgspec.Struct, frozen=True):
+    """What `--json` prints for one file."""
+
+    file: str
+    valid: bool
+    findings: tuple[Finding, ...]
+
+
+class Refusal(msgspec.Struct, frozen=True):
+    """What `--json` prints for a file that cannot be read."""
+
+    error: str
+    status: str = "error"
+
+
+@click.command(epilog=EPILOG)
+@click.argument(
+    "files", nargs=-1, required=True, metavar="FILE...", type=click.Path(allow_dash=True)
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per file and line.")
+def validate(files: tuple[str, ...], as_json: bool) -> int:
+    """
+    Check playbooks and show every fault with its place and its remedy.
+
+    FILE is a playbook, or - for standard input.
+    """
+    return max(validate_one(name, as_json) for name in files)
+
+
+def validate_one(name: str, as_json: bool) -> int:
+    """Check one file; an unreadable one does not keep the others from being checked."""
+    try:
+        source = read_source(name)
+    except UnreadableFile as wrong:
+        if as_json:
+            show_json(Refusal(str(wrong)))
+        click.echo(f"error: {wrong}", err=True)
+        return exits.UNUSABLE
+    findings = load(source.content).findings
+    valid = all(finding.severity != "error" for finding in findings)
+    if as_json:
+        show_json(Verdict(source.name, valid, findings))
+    else:
+        show(source, findings)
+    return exits.OK if valid else exits.INVALID
+
+
+def show(source: Source, findings: tuple[Finding, ...], *, err: bool = False) -> None:
+    """Print all findings and the verdict, for people."""
+    paint, room = Paint(wants_colour()), columns()
+    for text in render(source, findings, paint, room):
+        click.echo(text, err=err)
+    click.echo(summary(source.name, findings, paint), err=err)
+
+
+def show_json(value: msgspec.Struct) -> None:
+    click.echo(msgspec.json.encode(value).decode())
