@@ -1,0 +1,1 @@
+"""The `http` kind: one request, one answer, large bodies straight into the result store."""

@@ -1,0 +1,139 @@
+"""What exactly is sent: the rendered inputs become URL, headers and payload (TOOL-0)."""
+
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from typing import Any
+
+import aiohttp
+import msgspec
+from multidict import CIMultiDict
+from yarl import URL
+
+from noetl import __version__
+from noetl.kinds.http import HttpInputs
+from noetl.tools.http.credential import sign
+from noetl.tools.http.uploads import multipart
+from noetl.tools.refusal import Refusal
+from noetl.tools.tool import Call, Workplace
+
+_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_WITH_EFFECT = frozenset({"POST", "PUT", "PATCH", "DELETE"})
+
+
+class Request(msgspec.Struct, frozen=True, kw_only=True):
+    """One request, ready to be sent once or again."""
+
+    method: str
+    url: URL
+    headers: CIMultiDict[str]
+    private: frozenset[str]
+    """Headers that carry the credential; another host never sees them."""
+    body: bytes | None
+    inputs: HttpInputs
+    folder: str | None
+
+    @property
+    def name(self) -> str:
+        """What messages call it: without query and user, which may hold secrets (KEY-2)."""
+        return f"{self.method} {self.url.origin()}{self.url.path}"
+
+    def payload(self, opened: ExitStack) -> bytes | aiohttp.MultipartWriter | None:
+        """Made anew for each sending; files stay open as long as `opened`."""
+        if self.inputs.files is None:
+            return self.body
+        fields = list(pairs(self.inputs.form or {}))
+        return multipart(fields, self.inputs.files, self.folder, opened)
+
+
+async def make_request(call: Call[HttpInputs], workplace: Workplace) -> Request:
+    """The request that the inputs ask for; raises Refusal where they cannot be sent."""
+    inputs = call.inputs
+    method = method_of(inputs.method)
+    url = url_of(inputs.url).extend_query(list(pairs(inputs.params)))
+    headers = headers_of(inputs.headers)
+    body, content_type = body_of(inputs)
+    if content_type:
+        headers.setdefault("Content-Type", content_type)
+    headers.setdefault("User-Agent", f"noetl/{__version__}")
+    if method in _WITH_EFFECT:  # TASK-9: the receiver can tell a repeat from a new request
+        headers.setdefault("Idempotency-Key", call.idempotency_key)
+    private: frozenset[str] = frozenset()
+    if inputs.auth is not None:
+        credential = await workplace.unlock(inputs.auth)
+        url, private = sign(url, headers, credential, inputs.auth)
+    return Request(
+        method=method,
+        url=url,
+        headers=headers,
+        private=private,
+        body=body,
+        inputs=inputs,
+        folder=call.folder,
+    )
+
+
+def method_of(text: str) -> str:
+    if not _TOKEN.fullmatch(text):
+        raise Refusal("input", f"'{text}' is no request method; expected a word such as GET")
+    return text.upper()
+
+
+def url_of(text: str) -> URL:
+    try:
+        url = URL(text.strip())
+    except ValueError:
+        url = URL()
+    if url.scheme not in ("http", "https") or not url.host:
+        raise Refusal("input", f"'{text}' is no URL; expected http://host/… or https://host/…")
+    return url
+
+
+def headers_of(named: Mapping[str, Any]) -> CIMultiDict[str]:
+    headers: CIMultiDict[str] = CIMultiDict()
+    for name, value in named.items():
+        text = plain(value)
+        if not _TOKEN.fullmatch(name) or re.search(r"[\x00-\x08\x0a-\x1f\x7f]", text):
+            raise Refusal(
+                "input", f"header '{name}' cannot be sent: its name or value is not legal"
+            )
+        headers[name] = text
+    return headers
+
+
+def pairs(named: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Fields of a query or form: lists repeat, null is left out, mappings are JSON."""
+    for name, value in named.items():
+        for one in value if isinstance(value, list) else [value]:
+            if one is not None:
+                yield str(name), plain(one)
+
+
+def plain(value: Any) -> str:
+    """A value as text: booleans as true and false, as JSON writes them."""
+    if isinstance(value, str):
+        return value
+    return encoded(value).decode()
+
+
+def encoded(value: Any) -> bytes:
+    try:
+        return msgspec.json.encode(value)
+    except (TypeError, ValueError, RecursionError) as fault:
+        raise Refusal("input", f"a value cannot be sent as JSON: {fault}") from None
+
+
+def body_of(inputs: HttpInputs) -> tuple[bytes | None, str | None]:
+    """The payload that needs no files, with its content type."""
+    if inputs.body is not None and (inputs.form is not None or inputs.files is not None):
+        raise Refusal("input", "'body' stands beside 'form' or 'files'; give one of them")
+    if inputs.files is not None:
+        return None, None
+    if inputs.form is not None:
+        query = URL.build(query=list(pairs(inputs.form))).raw_query_string
+        return query.encode(), "application/x-www-form-urlencoded"
+    if inputs.body is None:
+        return None, None
+    if isinstance(inputs.body, str):
+        return inputs.body.encode(), "text/plain; charset=utf-8"
+    return encoded(inputs.body), "application/json"

@@ -1,0 +1,180 @@
+"""Sends requests for tasks of kind `http`, through one pool of connections."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import ExitStack
+from typing import Any
+
+import aiohttp
+import msgspec
+from yarl import URL
+
+from noetl.errors import CredentialMissing
+from noetl.kinds.http import HttpInputs
+from noetl.messages.outcome import Outcome, failed, ok
+from noetl.playbook.model import Timeout
+from noetl.tools.http.addresses import open_public_socket
+from noetl.tools.http.body import Body, read_body
+from noetl.tools.http.failures import failure_of, is_retryable, timed_out
+from noetl.tools.http.request import Request, make_request
+from noetl.tools.refusal import Refusal
+from noetl.tools.tool import Call, Workplace
+
+REDIRECTS = 10
+POOL = 100
+LONGEST = 2 * 1024**3
+SILENCE = Timeout(connect=30, read=300)
+"""What holds where the task sets no timeout: a call never hangs on a peer that went silent."""
+_HEAD = 65_536
+_FAULTS = (aiohttp.ClientError, OSError, ValueError, RuntimeError)
+
+Pause = Callable[[float], Awaitable[object]]
+
+
+class HttpTool:
+    """
+    One pool per event loop and size; nothing is remembered between calls, cookies least of all.
+
+    `longest` bounds a body after decompression; `deny_private` keeps requests away from
+    addresses that are not public.
+    """
+
+    def __init__(
+        self, *, deny_private: bool = False, longest: int = LONGEST, pause: Pause = asyncio.sleep
+    ) -> None:
+        self._deny_private = deny_private
+        self._longest = longest
+        self._pause = pause
+        self._sessions: dict[tuple[asyncio.AbstractEventLoop, int], aiohttp.ClientSession] = {}
+
+    async def call(self, call: Call[HttpInputs], workplace: Workplace) -> Outcome:
+        outcome = await self._bounded(call, workplace)
+        if outcome.block is None:  # so that a policy may ask for `outcome.http.status` always
+            return msgspec.structs.replace(outcome, block={"status": None, "headers": {}})
+        return outcome
+
+    async def _bounded(self, call: Call[HttpInputs], workplace: Workplace) -> Outcome:
+        name = f"{call.inputs.method} {call.inputs.url.partition('?')[0]}"
+        try:
+            async with asyncio.timeout(call.timeout.total):
+                request = await make_request(call, workplace)
+                name = request.name
+                return await self._send(request, call, workplace)
+        except Refusal as refusal:
+            return refusal.outcome
+        except CredentialMissing as missing:
+            return failed("auth", str(missing))
+        except TimeoutError as fault:
+            return timed_out(name, fault, call.timeout)
+
+    async def forget(self, scratch: str) -> None:
+        """Nothing lives for a step run."""
+
+    async def close(self) -> None:
+        sessions = list(self._sessions.values())
+        self._sessions.clear()
+        for session in sessions:
+            await session.close()
+
+    async def _send(self, request: Request, call: Call[Any], workplace: Workplace) -> Outcome:
+        """TASK-11: `client_retries` further tries where the failure may pass."""
+        for sent in range(call.client_retries):
+            outcome = await self._send_once(request, call, workplace)
+            error = outcome.error
+            if error is None or not error["retryable"] or error["kind"] == "timeout":
+                return outcome
+            await self._pause(min(0.1 * 2**sent, 2.0))
+        return await self._send_once(request, call, workplace)
+
+    async def _send_once(self, request: Request, call: Call[Any], workplace: Workplace) -> Outcome:
+        limits = silence_of(call.timeout)
+        timeout = aiohttp.ClientTimeout(
+            total=None, sock_connect=limits.connect, sock_read=limits.read
+        )
+        try:
+            with ExitStack() as opened:
+                payload = request.payload(opened)
+                async with self._session(call.pool or POOL).request(
+                    request.method,
+                    request.url,
+                    headers=request.headers,
+                    data=payload,
+                    skip_auto_headers=() if payload is not None else ("Content-Type",),
+                    allow_redirects=request.inputs.follow_redirects,
+                    max_redirects=REDIRECTS + 1,
+                    timeout=timeout,
+                    middlewares=_hiding(request),
+                ) as answer:
+                    body = await read_body(answer, call, workplace.results, self._longest)
+        except _FAULTS as fault:
+            return failure_of(request.name, fault, limits)
+        return outcome_of(request, answer, body)
+
+    def _session(self, size: int) -> aiohttp.ClientSession:
+        place = (asyncio.get_running_loop(), size)
+        session = self._sessions.get(place)
+        if session is None:
+            session = self._sessions[place] = aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(
+                    limit=size,
+                    socket_factory=open_public_socket if self._deny_private else None,
+                ),
+                cookie_jar=aiohttp.DummyCookieJar(),
+                max_line_size=_HEAD,
+                max_field_size=_HEAD,
+            )
+        return session
+
+
+def silence_of(timeout: Timeout) -> Timeout:
+    """The task's timeouts, and the house's where the task is silent."""
+    return Timeout(
+        connect=SILENCE.connect if timeout.connect is None else timeout.connect,
+        read=SILENCE.read if timeout.read is None else timeout.read,
+        total=timeout.total,
+    )
+
+
+def outcome_of(request: Request, answer: aiohttp.ClientResponse, body: Body) -> Outcome:
+    """OUT-2, OUT-3. A bad status outweighs a body that cannot be read."""
+    headers = headers_of(answer)
+    block: dict[str, Any] = {"status": answer.status, "headers": headers}
+    if body.encoding:
+        block["encoding"] = body.encoding
+    result = {"status": answer.status, "headers": headers, "data": body.value}
+    if answer.status >= 400:
+        reason = f" {answer.reason}" if answer.reason else ""
+        says = f"{request.name} was answered with {answer.status}{reason}"
+        retryable = is_retryable(answer.status)
+        return failed("http", says, retryable=retryable, block=block, result=result)
+    if body.fault is not None:
+        says = f"{request.name} was answered, but {body.fault}"
+        return failed("decode", says, block=block, result=result)
+    return ok(result, block=block)
+
+
+def headers_of(answer: aiohttp.ClientResponse) -> dict[str, str]:
+    """Names in lower case; what came several times is joined by commas."""
+    headers: dict[str, str] = {}
+    for name, value in answer.headers.items():
+        low = name.lower()
+        headers[low] = f"{headers[low]}, {value}" if low in headers else value
+    return headers
+
+
+def _hiding(request: Request) -> tuple[aiohttp.ClientMiddlewareType, ...]:
+    """The client drops Authorization on the way to another host; a key in its own header too."""
+    names = request.private - {"authorization"}
+    if not names:
+        return ()
+    origin: URL = request.url.origin()
+
+    async def hide(
+        hop: aiohttp.ClientRequest, send: aiohttp.ClientHandlerType
+    ) -> aiohttp.ClientResponse:
+        if hop.url.origin() != origin:
+            for name in names:
+                hop.headers.popall(name, None)
+        return await send(hop)
+
+    return (hide,)

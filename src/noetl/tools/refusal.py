@@ -1,0 +1,13 @@
+"""How a part of a tool gives up in the middle: with the outcome that the call shall have."""
+
+from typing import Any
+
+from noetl.messages.outcome import Outcome, failed
+
+
+class Refusal(Exception):
+    """Ends a call from the inside; never leaves `Tool.call`."""
+
+    def __init__(self, kind: str, message: str, **more: Any) -> None:
+        super().__init__(message)
+        self.outcome: Outcome = failed(kind, message, **more)
