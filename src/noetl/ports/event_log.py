@@ -67,6 +67,8 @@ class EventLog(Protocol):
       decisions of that execution are refused too, and those of other executions are not touched;
     - it raises LogUnavailable where nothing could be written (disk full, read-only); nothing of
       that decision is visible then, and later ones of the execution are refused;
+    - what is refused stays refused, until `forget` says that the caller has loaded the execution
+      again: decisions appended before it were made on something that never happened;
     - with `alone` the caller says that nothing else waits: the adapter may commit inline;
     - `read` returns rows in order, beginning with the row that contains `after + 1`;
     - what was read once never changes.
@@ -79,6 +81,8 @@ class EventLog(Protocol):
     ) -> Sequence[LogRow]: ...
 
     async def snapshot(self, execution_id: str) -> Snapshot | None: ...
+
+    def forget(self, execution_id: str) -> None: ...
 
 
 class Executions(Protocol):

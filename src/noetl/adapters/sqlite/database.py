@@ -1,0 +1,128 @@
+"""The file `noetl.db` of a home: opened, or created, and never touched if it is too new."""
+
+import random
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import apsw
+
+from noetl.adapters.sqlite.faults import OVER_SOON, unavailable
+from noetl.adapters.sqlite.statements import SCHEMA, SQL
+from noetl.errors import LogUnavailable
+from noetl.messages.names import NAMES
+
+VERSION = 1
+"""Raised with every change of `schema.sql` or of the table of names."""
+FILE = "noetl.db"
+CHECKPOINT_PAGES = 2000
+LONGEST_PAUSE = 0.016
+
+T = TypeVar("T")
+Parameters = dict[str, Any] | tuple[Any, ...]
+
+
+def patiently(attempt: Callable[[], T]) -> T:
+    """
+    Try until no other process is in the way.
+
+    Short pauses of uneven length instead of SQLite's own waiting, which grows to 100 ms and gives
+    up in the end: with many processes at one home each gets its turn, and none sees a lock.
+    """
+    pause = 0.0005
+    while True:
+        try:
+            return attempt()
+        except OVER_SOON:
+            time.sleep(pause * random.uniform(0.5, 1.5))
+            pause = min(pause * 2, LONGEST_PAUSE)
+
+
+def rows_of(
+    connection: apsw.Connection, statement: str, parameters: Parameters = ()
+) -> list[tuple[Any, ...]]:
+    """All rows of a statement of this name."""
+    return connection.execute(SQL[statement], parameters).fetchall()
+
+
+def write(connection: apsw.Connection, statement: str, parameters: Parameters) -> int:
+    """Run the statement of this name; the answer is how many rows it touched."""
+    connection.execute(SQL[statement], parameters)
+    return connection.changes()
+
+
+def open_database(folder: Path) -> apsw.Connection:
+    """The connection that writes; the home and its tables are created where they are missing."""
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as refused:
+        raise LogUnavailable(
+            f"the home {folder} cannot be created: {refused.strerror or refused}; "
+            "set NOETL_HOME to a folder that can be written"
+        ) from refused
+    try:
+        return patiently(lambda: _opened(folder))
+    except apsw.Error as error:
+        raise unavailable(error, folder) from error
+
+
+def open_reader(folder: Path) -> apsw.Connection:
+    """A connection that only reads, beside the one that writes."""
+    flags = apsw.SQLITE_OPEN_READWRITE
+    connection = apsw.Connection(str(folder / FILE), flags=flags)
+    connection.execute("pragma query_only = on")
+    return connection
+
+
+def _opened(folder: Path) -> apsw.Connection:
+    connection = apsw.Connection(str(folder / FILE))
+    try:
+        # Until the version is known nothing may change, not even by closing.
+        connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+        version = _check_version(connection, folder)
+        if connection.readonly("main"):
+            raise apsw.ReadOnlyError("the file may only be read")
+        connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
+        connection.execute("pragma journal_mode = wal")
+        connection.execute("pragma synchronous = full")
+        connection.execute(f"pragma wal_autocheckpoint = {CHECKPOINT_PAGES}")
+        if version == 0:
+            _create(connection, folder)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _check_version(connection: apsw.Connection, folder: Path) -> int:
+    version = int(connection.pragma("user_version"))
+    if version > VERSION:
+        raise LogUnavailable(
+            f"{folder / FILE} has format {version}, this program knows {VERSION}: it was written "
+            "by a newer NoETL and is left untouched; update NoETL, or set NOETL_HOME to another "
+            "folder"
+        )
+    if version == 0 and connection.execute("select 1 from sqlite_schema limit 1").fetchall():
+        if connection.pragma("user_version") != 0:
+            return VERSION  # another process has created it in between
+        raise LogUnavailable(
+            f"{folder / FILE} is a database of something else; move it away, or set NOETL_HOME "
+            "to another folder"
+        )
+    return version
+
+
+def _create(connection: apsw.Connection, folder: Path) -> None:
+    """All tables in one transaction; whoever comes second finds them."""
+    connection.execute(SQL["begin"])
+    try:
+        if _check_version(connection, folder) == 0:
+            connection.execute(SCHEMA)
+            connection.executemany(SQL["name_event"], [(name, *NAMES[name]) for name in NAMES])
+            connection.execute(f"pragma user_version = {VERSION}")
+        connection.execute(SQL["commit"])
+    except BaseException:
+        if not connection.get_autocommit():
+            connection.execute(SQL["rollback"])
+        raise

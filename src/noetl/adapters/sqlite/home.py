@@ -1,0 +1,71 @@
+"""A home folder on SQLite: the log and its neighbours, opened together."""
+
+import secrets
+from functools import partial
+from pathlib import Path
+
+import apsw
+
+from noetl.adapters.sqlite.database import open_database, write
+from noetl.adapters.sqlite.event_log import SqliteEventLog
+from noetl.adapters.sqlite.executions import SqliteExecutions
+from noetl.adapters.sqlite.inbox import SqliteInbox
+from noetl.adapters.sqlite.owners import SqliteOwners, register
+from noetl.adapters.sqlite.playbooks import SqlitePlaybooks
+from noetl.adapters.sqlite.printed import SqlitePrinted
+from noetl.adapters.sqlite.reader import Reader
+from noetl.adapters.sqlite.writer import Writer
+
+PARTS = (
+    "forget_decisions",
+    "forget_snapshot",
+    "forget_printed",
+    "forget_notes",
+    "forget_execution",
+)
+"""What an execution has in the home; its row last."""
+
+
+class Home:
+    """Everything of one home. Several processes may have it open at the same time."""
+
+    def __init__(self, folder: Path, writer: Writer, me: str) -> None:
+        self.folder = folder
+        self.writer = writer
+        self._reader = Reader(folder)
+        self.log = SqliteEventLog(writer, self._reader)
+        self.executions = SqliteExecutions(self._reader)
+        self.playbooks = SqlitePlaybooks(writer, self._reader)
+        self.inbox = SqliteInbox(writer, self._reader, me)
+        self.owners = SqliteOwners(writer, me)
+        self.printed = SqlitePrinted(writer, self._reader)
+
+    async def prune(self, before: int, *, limit: int = 1000) -> list[str]:
+        """
+        Forget executions that ended before a time (ms), oldest first; the answer names them.
+
+        Their bodies in the result store are the caller's to remove. One transaction each, so
+        that a large one does not keep the others from writing for longer than it must.
+        """
+        asked = {"before": before, "limit": limit}
+        ended = [row[0] for row in await self._reader.rows("ended_executions", asked)]
+        for execution_id in ended:
+            await self.writer.transact(partial(_forget, execution_id))
+        return ended
+
+    async def close(self) -> None:
+        """Write what waits, then let go of the files."""
+        await self.writer.close()
+        self._reader.close()
+
+
+async def open_home(folder: Path) -> Home:
+    """Open a home, creating it where it is missing."""
+    me = secrets.token_hex(8)
+    writer = Writer(open_database(folder), folder, lambda connection: register(connection, me))
+    return Home(folder, writer, me)
+
+
+def _forget(execution_id: str, connection: apsw.Connection) -> None:
+    for part in PARTS:
+        write(connection, part, (execution_id,))

@@ -1,0 +1,160 @@
+-- Every statement by its name. `@rows(n)` stands for as many rows of n parameters as a batch
+-- needs; rows of nulls fill it up, so that a handful of statements serves every batch.
+
+-- name: begin
+begin immediate
+
+-- name: commit
+commit
+
+-- name: rollback
+rollback
+
+-- name: start_executions
+insert into execution (
+    execution_id, path, digest, status, started_at, updated_at, version, finished_at,
+    parent_execution_id, owner, error, seq
+)
+select * from (values @rows(12)) where column1 is not null
+on conflict do nothing
+
+-- name: advance_executions
+-- execution_id, expected, last, at
+update execution set seq = given.column3, updated_at = given.column4
+from (values @rows(4)) as given
+where execution.execution_id = given.column1 and execution.seq = given.column2
+
+-- name: change_executions
+-- the columns of the row, then expected
+update execution set
+    path = given.column2, digest = given.column3, status = given.column4,
+    started_at = given.column5, updated_at = given.column6, version = given.column7,
+    finished_at = given.column8, parent_execution_id = given.column9, owner = given.column10,
+    error = given.column11, seq = given.column12
+from (values @rows(13)) as given
+where execution.execution_id = given.column1 and execution.seq = given.column13
+
+-- name: append_decisions
+insert into decision (execution_id, first_seq, last_seq, at, events)
+select column1, column2, column3, column4, cast(column5 as text)
+from (values @rows(5)) where column1 is not null
+
+-- name: keep_snapshots
+insert or replace into snapshot (execution_id, seq, body)
+select * from (values @rows(3)) where column1 is not null
+
+-- name: keep_printed
+insert into printed (execution_id, step, task_run_id, attempt, at, stream, text)
+select * from (values @rows(7)) where column1 is not null
+
+-- name: stands_at
+select seq from execution where execution_id = ?
+
+-- name: read_decisions
+select first_seq, last_seq, at, cast(events as blob) from decision
+where execution_id = :execution_id and last_seq > :after and first_seq >= coalesce(
+    (
+        select max(first_seq) from decision
+        where execution_id = :execution_id and first_seq <= :after + 1
+    ),
+    0
+)
+order by first_seq limit :limit
+
+-- name: read_snapshot
+select seq, body from snapshot where execution_id = ?
+
+-- name: find_execution
+select
+    execution_id, path, digest, status, started_at, updated_at, version, finished_at,
+    parent_execution_id, owner, error, seq
+from execution where execution_id = ?
+
+-- name: page_executions
+select
+    execution_id, path, digest, status, started_at, updated_at, version, finished_at,
+    parent_execution_id, owner, error, seq
+from execution
+where (:status is null or status = :status)
+    and (:path is null or path = :path)
+    and (
+        :before is null
+        or number < (select number from execution where execution_id = :before)
+    )
+order by number desc limit :limit
+
+-- name: keep_playbook
+insert into playbook (digest, path, text, folder) values (?, ?, ?, ?)
+on conflict (digest) do update set path = excluded.path, folder = excluded.folder
+where folder is not excluded.folder or path <> excluded.path
+
+-- name: read_playbook
+select text, folder from playbook where digest = ?
+
+-- name: leave_note
+insert into note (execution_id, kind, fields)
+select execution_id, :kind, :fields from execution where execution_id = :execution_id
+
+-- name: any_note
+select 1 from note join execution using (execution_id) where execution.owner = ? limit 1
+
+-- name: collect_notes
+delete from note
+where execution_id in (select execution_id from execution where owner = ?)
+returning note_id, execution_id, kind, fields
+
+-- name: seen_changes
+pragma data_version
+
+-- name: owner_of
+select execution.owner, process.pid, process.ticks, process.boot
+from execution left join process on process.token = execution.owner
+where execution.execution_id = ?
+
+-- name: claim_execution
+update execution set owner = ? where execution_id = ?
+
+-- name: release_execution
+update execution set owner = null where execution_id = ? and owner = ?
+
+-- name: register_process
+insert or ignore into process (token, pid, ticks, boot) values (?, ?, ?, ?)
+
+-- name: idle_processes
+select token, pid, ticks, boot from process
+where not exists (select 1 from execution where execution.owner = process.token)
+
+-- name: forget_process
+delete from process where token = ?
+
+-- name: read_printed
+select execution_id, step, task_run_id, attempt, at, stream, text from printed
+where execution_id = :execution_id and (:step is null or step = :step)
+order by rowid limit :limit
+
+-- name: ended_executions
+-- A child stays while its parent runs, which may still read the child's results.
+select execution_id from execution as ended
+where finished_at < :before and not exists (
+    select 1 from execution as parent
+    where parent.execution_id = ended.parent_execution_id and parent.finished_at is null
+)
+order by number limit :limit
+
+-- name: forget_decisions
+delete from decision where execution_id = ?
+
+-- name: forget_snapshot
+delete from snapshot where execution_id = ?
+
+-- name: forget_printed
+delete from printed where execution_id = ?
+
+-- name: forget_notes
+delete from note where execution_id = ?
+
+-- name: forget_execution
+delete from execution where execution_id = ?
+
+-- name: name_event
+insert into event_name (name, source, entity, status, id_field) values (?, ?, ?, ?, ?)

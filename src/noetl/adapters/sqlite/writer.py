@@ -1,0 +1,254 @@
+"""
+Who writes into the home, and when: one at a time, many decisions in one commit.
+
+Whatever waits when a commit returns goes into the next one; no timer. A thread writes, so that
+the event loop goes on while the disk is busy. When a caller says that nothing else waits, and
+that is so, the commit is made at once on the loop's own thread, which saves two changes of thread.
+
+`_unsettled` belongs to the loop's thread: it counts what was queued and not yet answered. While it
+is 0 the writing thread does not touch the connection, for its answer is the last thing it does.
+"""
+
+import asyncio
+import threading
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from itertools import groupby
+from pathlib import Path
+from queue import SimpleQueue
+from typing import Any, TypeVar
+
+import apsw
+
+from noetl.adapters.sqlite.batch import Overtaken, write_decisions, write_printed
+from noetl.adapters.sqlite.database import patiently
+from noetl.adapters.sqlite.faults import OF_THE_WORLD, OVER_SOON, unavailable
+from noetl.adapters.sqlite.statements import SQL
+from noetl.errors import LogUnavailable, NoetlError
+from noetl.ports.event_log import Decision, PrintedLine
+
+T = TypeVar("T")
+Job = Callable[[apsw.Connection], Any]
+Forget = str
+"""An execution whose refusal ends here in the queue."""
+Entry = tuple[Decision | Job | Forget | None, "asyncio.Future[Any]"]
+Answers = dict[int, Any]
+
+MOST_PER_COMMIT = 4096
+"""So that no transaction keeps other processes waiting for long."""
+MOST_LINES_WAITING = 1000
+
+
+class Writer:
+    """The one hand that writes. All methods are called on the thread of the event loop."""
+
+    def __init__(self, connection: apsw.Connection, folder: Path, first: Job) -> None:
+        self.connection = connection
+        self.folder = folder
+        self._first: Job | None = first
+        self._loop = asyncio.get_running_loop()
+        self._queue: SimpleQueue[Entry] = SimpleQueue()
+        self._lines: deque[PrintedLine] = deque()
+        self._refused: dict[str, type[NoetlError]] = {}
+        self._unsettled = 0
+        self._thread: threading.Thread | None = None
+        self._closed = False
+
+    def append(self, decision: Decision, *, alone: bool = False) -> "asyncio.Future[None]":
+        """Write one decision; the answer comes after its commit."""
+        if decision.expected == 0 and decision.row is None:
+            raise ValueError(f"the first decision of {decision.execution_id} comes without its row")
+        future: asyncio.Future[None] = self._loop.create_future()
+        if alone and self._unsettled == 0 and not self._closed:
+            batch: list[Entry] = [(decision, future)]
+            lines = self._take_lines()
+            try:
+                answers = self._write(batch, lines)
+            except OVER_SOON:
+                # Another process is writing: wait for it on the other thread, not on the loop.
+                self._lines.extendleft(reversed(lines))
+            else:
+                _settle(batch, answers)
+                return future
+        self._put(decision, future)
+        return future
+
+    async def transact(self, job: Callable[[apsw.Connection], T]) -> T:
+        """Do the job in a transaction, after all that was queued before it."""
+        future: asyncio.Future[T] = self._loop.create_future()
+        self._put(job, future)
+        return await future
+
+    def forget(self, execution_id: str) -> None:
+        """End the refusal of an execution's decisions, for those that are queued from now on."""
+        if self._unsettled == 0:
+            self._refused.pop(execution_id, None)
+        else:
+            self._put(execution_id, self._loop.create_future())
+
+    def keep(self, line: PrintedLine) -> None:
+        """Write a printed line with the next commit."""
+        self._lines.append(line)
+        if len(self._lines) >= MOST_LINES_WAITING and self._unsettled == 0:
+            self._put(_nothing, self._loop.create_future())
+
+    async def flush(self) -> None:
+        """Write the printed lines that wait."""
+        if self._lines and not self._closed:
+            await self.transact(_nothing)
+
+    async def close(self) -> None:
+        """Write what is queued and let go of the file."""
+        if self._closed:
+            return
+        # Lines that a full disk has no room for are no reason to keep the file open.
+        with suppress(LogUnavailable):
+            await self.flush()
+        if self._thread is not None:
+            future: asyncio.Future[None] = self._loop.create_future()
+            self._put(None, future)
+            self._closed = True
+            await future
+            self._thread.join()
+        self._closed = True
+        self.connection.close()
+
+    def _put(self, what: Decision | Job | Forget | None, future: "asyncio.Future[Any]") -> None:
+        if self._closed:
+            future.set_exception(LogUnavailable(f"the home {self.folder} is closed"))
+            return
+        self._unsettled += 1
+        self._queue.put((what, future))
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._work, name="noetl-log", daemon=True)
+            self._thread.start()
+
+    def _answered(self, batch: list[Entry], answers: Answers) -> None:
+        self._unsettled -= len(batch)
+        _settle(batch, answers)
+
+    # ── on the writing thread ────────────────────────────────────────────────────────────────
+
+    def _work(self) -> None:
+        stopping = False
+        while not stopping:
+            batch = [self._queue.get()]
+            while len(batch) < MOST_PER_COMMIT and not self._queue.empty():
+                batch.append(self._queue.get_nowait())
+            stopping = batch[-1][0] is None
+            lines = self._take_lines()
+            answers = patiently(lambda: self._write(batch, lines))  # noqa: B023
+            try:
+                self._loop.call_soon_threadsafe(self._answered, batch, answers)
+            except RuntimeError:  # the loop is closed: nobody waits for the answers any more
+                return
+
+    # ── on the thread whose turn it is ───────────────────────────────────────────────────────
+
+    def _take_lines(self) -> list[PrintedLine]:
+        return [self._lines.popleft() for _ in range(len(self._lines))]
+
+    def _write(self, batch: list[Entry], lines: list[PrintedLine]) -> Answers:
+        """Write a batch in one transaction. Raises only OVER_SOON; nothing is written then."""
+        try:
+            try:
+                return self._transaction(batch, lines, look_first=False)
+            except Overtaken:
+                self._roll_back()
+                return self._transaction(batch, lines, look_first=True)
+        except OVER_SOON:
+            self._roll_back()
+            raise
+        except Exception as error:
+            self._roll_back()
+            if len(batch) == 1 or isinstance(error, OF_THE_WORLD):
+                return self._give_up(batch, error)
+        # One of them is bad: each for itself, so that the others are not harmed by it.
+        answers: Answers = {}
+        for number, entry in enumerate(batch):
+            alone = patiently(lambda: self._write([entry], []))  # noqa: B023
+            if 0 in alone:
+                answers[number] = alone[0]
+        return answers
+
+    def _transaction(
+        self, batch: list[Entry], lines: list[PrintedLine], look_first: bool
+    ) -> Answers:
+        answers: Answers = {}
+        refused = dict(self._refused)
+        connection = self.connection
+        connection.execute(SQL["begin"])
+        if self._first is not None:
+            self._first(connection)
+        for kind, group in groupby(enumerate(batch), _kind_of):
+            if kind is Decision:
+                decisions: Any = ((number, entry[0]) for number, entry in group)
+                answers |= write_decisions(connection, decisions, refused, look_first)
+                continue
+            for number, (what, _) in group:
+                if isinstance(what, str):
+                    refused.pop(what, None)
+                elif callable(what):
+                    answers[number] = _answer_of(what, connection)
+        if lines:
+            write_printed(connection, lines)
+        connection.execute(SQL["commit"])
+        self._first = None
+        self._refused = refused
+        return answers
+
+    def _give_up(self, batch: list[Entry], error: Exception) -> Answers:
+        answers: Answers = {}
+        for number, (what, _) in enumerate(batch):
+            if isinstance(what, Decision):
+                self._refused[what.execution_id] = LogUnavailable
+                answers[number] = unavailable(error, self.folder, what.execution_id)
+            elif isinstance(what, str):
+                self._refused.pop(what, None)
+            elif what is not None:
+                answers[number] = unavailable(error, self.folder)
+        return answers
+
+    def _roll_back(self) -> None:
+        # SQLite has rolled back by itself after some errors.
+        if not self.connection.get_autocommit():
+            self.connection.execute(SQL["rollback"])
+
+
+def _nothing(_: apsw.Connection) -> None:
+    """The job of a commit that only carries printed lines."""
+
+
+def _kind_of(numbered: tuple[int, Entry]) -> type:
+    return Decision if type(numbered[1][0]) is Decision else object
+
+
+def _answer_of(job: Job, connection: apsw.Connection) -> Any:
+    """A job says no before it writes anything, so its refusal harms nobody."""
+    try:
+        return job(connection)
+    except NoetlError as refusal:
+        return refusal
+
+
+def _settle(batch: list[Entry], answers: Answers) -> None:
+    """Tell everybody, on the loop's thread."""
+    if not answers:
+        for _, future in batch:
+            if not future.done():
+                future.set_result(None)
+        return
+    told: set[str] = set()
+    for number, (what, future) in enumerate(batch):
+        answer = answers.get(number)
+        if future.done():
+            continue
+        if not isinstance(answer, NoetlError):
+            future.set_result(answer)
+            continue
+        future.set_exception(answer)
+        if isinstance(what, Decision):
+            if what.execution_id in told:
+                future.exception()  # one refusal per execution is heard even if nobody waits
+            told.add(what.execution_id)
