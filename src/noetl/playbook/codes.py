@@ -90,7 +90,6 @@ CODES: dict[str, Code] = {
         join_source="A join waits for a step that does not exist, or for one twice.",
         join_count="A join waits for more tokens than it has sources.",
         join_arc="An arc leads into a join from a step outside its `from`.",
-        join_unfed="A join waits for a step that has no arc to it.",
     ),
     **_errors(
         "SCOPE-5", plain_name="A key of `set_ctx`, `set_iter` or `reduce` is not a plain name."
@@ -109,6 +108,7 @@ CODES: dict[str, Code] = {
         admit_without_else="Admission rules have no `else`.",
         secret_literal="A literal looks like a secret.",
         sql_template="SQL is built by template where bind parameters would do.",
+        join_unfed="A join waits for a step that has no arc to it.",
         retired_name="A template uses a name or value of an older dialect.",
     ),
 }

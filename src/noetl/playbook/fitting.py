@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+from noetl.expression.syntax import is_template
 from noetl.playbook.shape import (
     Boolean,
     Choice,
@@ -19,7 +20,6 @@ from noetl.playbook.shape import (
     Type,
 )
 from noetl.playbook.suggest import listed
-from noetl.playbook.templates import is_template
 from noetl.playbook.yaml_text import kind_of
 
 WRONG_TYPE, WRONG_VALUE = "wrong-type", "wrong-value"
@@ -37,6 +37,8 @@ def described(type_: Type) -> str:
 
 def shown(value: Any) -> str:
     """The value in words, for 'is …': scalars by themselves, the rest by their type."""
+    if value == "":
+        return "empty"
     if isinstance(value, str):
         return repr(value if len(value) <= 40 else value[:37] + "...")
     if isinstance(value, bool):
@@ -116,7 +118,7 @@ def _number_words(type_: Number) -> str:
 
 def _choice_words(type_: Choice) -> str:
     words = [f"'{word}'" for word in type_.words]
-    return words[0] if len(words) == 1 else f"one of {listed(words)}"
+    return listed(words) if len(words) <= 2 else f"one of {listed(words)}"
 
 
 _WORDS: dict[type, Callable[[Any], str]] = {

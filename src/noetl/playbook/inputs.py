@@ -6,11 +6,11 @@ from typing import Any
 from msgspec import inspect
 from yaml.nodes import ScalarNode
 
+from noetl.expression.syntax import is_template
 from noetl.kinds.kind import Inputs, Kind
 from noetl.playbook.fitting import shown
 from noetl.playbook.reader import At, Reader
 from noetl.playbook.suggest import did_you_mean, listed
-from noetl.playbook.templates import is_template
 
 
 @lru_cache(maxsize=256)
@@ -37,7 +37,8 @@ def check_inputs(reader: Reader, kind: Kind, at: At, given: dict[str, At]) -> No
             _check_value(reader, name, known[name].type, entry)
         if kind.name != "iterator":
             reader.templates(entry)
-    _check_missing(reader, kind, at, given)
+    if id(at.node) not in reader.older:  # an older word may stand for what is missing
+        _check_missing(reader, kind, at, given)
 
 
 def _inputs_of(kind: Kind, known: dict[str, inspect.Field]) -> str:

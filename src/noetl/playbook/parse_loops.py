@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from noetl.expression.syntax import is_template
 from noetl.playbook import blocks
 from noetl.playbook.fitting import shown
 from noetl.playbook.model import Loop
@@ -30,13 +31,25 @@ def parse_loop(
     if "reduce" in policy:
         known["reduce"] = _parse_reduce(reader, policy["reduce"])
     if "in" in fields:
-        reader.templates(fields["in"])
+        _check_collection(reader, fields["in"])
     return Loop(
         place=reader.place(at),
         items=reader.value(fields["in"]) if "in" in fields else [],
         iterator=_parse_iterator_name(reader, fields),
         **known,
     )
+
+
+def _check_collection(reader: Reader, at: At) -> None:
+    value = reader.value(at)
+    if isinstance(value, str) and not is_template(value):
+        reader.report(
+            "wrong-value",
+            at,
+            f"'in' is {shown(value)}, expected a list or a template",
+            'write the collection: in: "{{ workload.rows }}"',
+        )
+    reader.templates(at)
 
 
 def _parse_iterator_name(reader: Reader, fields: dict[str, At]) -> str:

@@ -38,13 +38,11 @@ def _check_body(reader: Reader, at: At) -> None:
     given = reader.value(at)
     if id(at.node) in reader.older or given.get("tool") or given.get("next"):
         return
-    entries = reader.entries(at)
-    name = given.get("step")
     reader.report_node(
         "empty-step",
-        entries["step"].anchor if "step" in entries else at.anchor,
+        at.anchor,
         at.path,
-        f"the step '{name}' has neither 'tool' nor 'next'",
+        f"the step '{given.get('step')}' has neither 'tool' nor 'next'",
         "add tool: [ { label: { kind: noop } } ], or next: { arcs: [ { step: … } ] }",
     )
 
@@ -67,8 +65,9 @@ def _parse_spec(reader: Reader, at: At) -> dict[str, Any]:
         parts["join"] = _parse_join(reader, fields["join"])
     if "policy" in fields:
         policy = reader.fields(blocks.STEP_POLICY, fields["policy"])
-        if "admit" in policy:
-            parts["admission"] = _parse_admission(reader, policy["admit"])
+        admit = reader.fields(blocks.ADMIT, policy["admit"]) if "admit" in policy else {}
+        if "rules" in admit:
+            parts["admission"] = _parse_admission(reader, policy["admit"], admit)
     return parts
 
 
@@ -79,9 +78,8 @@ def _parse_join(reader: Reader, at: At) -> Join:
     return Join(place=reader.place(at), sources=sources, mode=mode)
 
 
-def _parse_admission(reader: Reader, at: At) -> Admission:
-    fields = reader.fields(blocks.ADMIT, at)
-    elements = reader.elements(fields["rules"]) if "rules" in fields else []
+def _parse_admission(reader: Reader, at: At, fields: dict[str, At]) -> Admission:
+    elements = reader.elements(fields["rules"])
     rules: list[AdmitRule] = []
     for element in elements:
         last = element is elements[-1]

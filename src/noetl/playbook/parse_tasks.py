@@ -84,6 +84,7 @@ def _without_name(reader: Reader, at: At) -> At:
 
 def parse_task(reader: Reader, at: At, label: str, defaults: Defaults) -> Task:
     """One task: kind, spec, and the inputs of its kind."""
+    reader.places[at.path] = at
     fields = reader.fields(blocks.TASK, at)
     kind = str(reader.value(fields.pop("kind"))) if "kind" in fields else ""
     spec_at = fields.pop("spec", None)

@@ -10,14 +10,15 @@ from typing import Any, NamedTuple
 
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
+from noetl.expression.syntax import is_template
 from noetl.kinds.kind import Kind
 from noetl.playbook.codes import CODES
 from noetl.playbook.finding import Finding, Place
 from noetl.playbook.fitting import described, misfit, shown
 from noetl.playbook.retired import RETIRED, RETIRED_VALUES
-from noetl.playbook.shape import Block, Choice, Field, FreeMapping, Guard, Inside, article
+from noetl.playbook.shape import Block, Choice, Field, FreeMapping, Guard, Inside, Text, article
 from noetl.playbook.suggest import did_you_mean
-from noetl.playbook.templates import guard_fault, is_template, template_fault
+from noetl.playbook.templates import TemplateProblem, guard_fault, template_fault
 from noetl.playbook.yaml_text import PLAIN, Tree
 
 _POLICY = ("policy-shape", "write a mapping with rules: policy: { rules: [ … ] }")
@@ -33,6 +34,9 @@ _SHAPE_CODES = {
     "else": _RULE,
     "admit else": _RULE,
 }
+# Where an older word stands in the place of what is missing.
+_STOOD_FOR = ("else", "loop", "arc", "next")
+_RULED = ("policy", "admit")
 _FIELD_CODES = {("then", "attempts"): "retry-attempts", ("loop", "in"): "loop-incomplete"}
 
 
@@ -92,6 +96,10 @@ class Reader:
         mark = at.anchor.start_mark
         return Place(at.path, mark.line + 1, mark.column + 1)
 
+    def input_at(self, path: str, name: str) -> At:
+        """Where an input of the task at `path` stands."""
+        return self.entries(self.places[path])[name]
+
     # ── reading ──
 
     def value(self, at: At) -> Any:
@@ -102,9 +110,10 @@ class Reader:
         """The values of a mapping by key, duplicates and broken keys left out."""
         made: dict[str, At] = {}
         path = at.path
+        known = self.tree.value(at.node)
         for key_node, node in at.node.value:
             key = key_node.value
-            if isinstance(key, str) and key in self.value(at) and key not in made:
+            if isinstance(key, str) and key in known and key not in made:
                 made[key] = At(key_node, node, below(path, key))
         return made
 
@@ -121,6 +130,9 @@ class Reader:
         fitting: dict[str, At] = {}
         known = block.fields
         given = self.entries(at)
+        if block.name in _RULED and "rules" not in given:
+            self._missing(block, at, given)  # without rules it is no policy, whatever it holds
+            return {}
         for key, entry in given.items():
             field = known.get(key)
             if field is None:
@@ -129,7 +141,7 @@ class Reader:
             elif self._fits(block, key, field, entry):
                 fitting[key] = entry
                 self.places[entry.path] = entry
-        if block.name != "else" or id(at.node) not in self.older:
+        if block.name not in _STOOD_FOR or id(at.node) not in self.older:
             self._missing(block, at, given)
         return fitting
 
@@ -138,8 +150,8 @@ class Reader:
             return
         keys = f"a mapping with {', '.join(block.fields)}"
         code, hint = _SHAPE_CODES.get(block.name, ("wrong-type", f"write {keys}"))
-        found = shown(self.value(at))
-        self.report(code, at, f"{article(block.name)} is {found}, expected a mapping", hint)
+        said = f"{article(block.name)} is {shown(self.value(at))}, expected a mapping"
+        self.report_node(code, at.anchor, at.path, said, hint)
 
     def _unknown(self, block: Block, node: Node, key: str, entry: At) -> bool:
         """Whether an unknown key may stay; tells it otherwise."""
@@ -216,8 +228,10 @@ class Reader:
         if retired:
             self.report(retired.code, entry, retired.message, retired.hint)
             return
-        hint = f"{field.doc} Expected {described(field.type)}."
-        if isinstance(field.type, Choice) and isinstance(value, str):
+        hint = f"write {described(field.type)}: {field.doc}"
+        if isinstance(field.type, Text) and isinstance(value, bool | int | float):
+            hint = f'write it in quotes: {key}: "{entry.node.value}"'
+        elif isinstance(field.type, Choice) and isinstance(value, str):
             hint = did_you_mean(value, field.type.words, hint)
         message = f"'{key}' is {shown(value)}, expected {described(field.type)}"
         self.report(_FIELD_CODES.get((block.name, key), code), entry, message, hint)
@@ -248,7 +262,7 @@ class Reader:
             return True
         if id(at.node) not in self.tree.broken:
             if wrong.code == "template-syntax":
-                self._template_fault(at, wrong.message, wrong.line)
+                self._template_fault(at, wrong)
             else:
                 self.report(wrong.code, at, wrong.message, wrong.hint)
         return False
@@ -273,12 +287,13 @@ class Reader:
             self._checked[text] = template_fault(text)
         fault = self._checked[text]
         if fault is not None:
-            self._template_fault(at, fault.message, fault.line)
+            self._template_fault(at, fault)
 
-    def _template_fault(self, at: At, message: str, line: int) -> None:
+    def _template_fault(self, at: At, fault: TemplateProblem) -> None:
+        """At the line of the text where the fault is, not where the text begins."""
         node: Any = at.node
         start = node.start_mark
-        row, column = start.line + line, start.column
+        row, column = start.line + fault.line, start.column
         if node.style in ("|", ">"):  # the text begins on the line after the indicator
             row += 1
             source = self.tree.lines[row] if row < len(self.tree.lines) else ""
@@ -288,8 +303,8 @@ class Reader:
             row + 1,
             column + 1,
             at.path,
-            f"the template does not parse: {message}",
-            "mend the expression between '{{' and '}}'",
+            fault.message,
+            fault.hint,
         )
 
 

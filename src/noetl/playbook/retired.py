@@ -1,5 +1,6 @@
 """Which words of older dialects are met in practice, and what replaced each? (DIA, VAL-2)"""
 
+import re
 from typing import NamedTuple
 
 MIGRATE = "`noetl migrate FILE` does it for you."
@@ -69,7 +70,7 @@ _TASK_WORDS = {
     "endpoint": _word("endpoint", "a task", "write url: …."),
 }
 _RULE_WORDS = {
-    "expr": _word("expr", "a rule", 'write when: "{{ … }}".'),
+    "expr": _word("expr", "a rule", 'write when: "{{ … }}", then: { do: … }.'),
     **{
         word: _word(word, "a rule", f"write it below then: then: {{ {word}: … }}.")
         for word in ("do", "attempts", "backoff", "delay", "to", "set_iter", "set_ctx", "set_prev")
@@ -184,3 +185,41 @@ RETIRED_VALUES: dict[tuple[str, str], dict[str, Retired]] = {
         ),
     },
 }
+
+
+class OlderName(NamedTuple):
+    """A name or value in templates that only an older dialect had."""
+
+    name: str
+    needle: str
+    """What the text of the document must hold for the pattern to be worth trying."""
+    pattern: re.Pattern[str]
+    message: str
+    hint: str
+
+
+def _name(name: str, needle: str, pattern: str, instead: str) -> OlderName:
+    said = f"the template uses `{name}`, which only older dialects had"
+    return OlderName(name, needle, re.compile(pattern), said, f"{instead} {MIGRATE}")
+
+
+OLDER_NAMES: tuple[OlderName, ...] = (
+    _name("vars", "vars.", r"(?<![\w.])vars\.\w", "write ctx.name, set by set_ctx, or iter.name."),
+    _name("token", "token.args", r"(?<![\w.])token\.args\b", "write args.name."),
+    _name("loop_index", "loop_index", r"(?<![\w.])loop_index\b", "write iter.index."),
+    _name(
+        "output", "output.", r"(?<![\w.])output\.(status|result|error|data)\b", "write outcome.…."
+    ),
+    _name(
+        "outcome.status == 'success'",
+        "success",
+        r"""outcome\.status\s*[!=]=\s*['"]success['"]""",
+        "the status is 'ok' or 'error': write outcome.status == 'ok'.",
+    ),
+    _name(
+        "outcome.py.exception",
+        "py.exception",
+        r"outcome\.py\.exception\b(?!_)",
+        "write outcome.py.exception_type.",
+    ),
+)

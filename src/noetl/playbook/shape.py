@@ -115,6 +115,11 @@ class Block(msgspec.Struct, frozen=True):
     requires_any: tuple[str, ...] = ()
 
 
-def article(noun: str) -> str:
-    """The noun with its article: `an arc`, `a step`."""
-    return f"an {noun}" if noun[:1] in "aeiou" else f"a {noun}"
+_KEYS = ("then", "else", "next", "admit", "metadata", "results", "limits", "defaults", "executor")
+
+
+def article(block: str) -> str:
+    """The block in a sentence: `an arc`, `a step`, `'then'`."""
+    if block.split()[-1] in _KEYS:
+        return f"'{block.split()[-1]}'"
+    return f"an {block}" if block[0] in "aeiou" else f"a {block}"

@@ -1,11 +1,11 @@
-"""Does a template of the document parse? The door from the playbook to the expressions."""
+"""Does a template of the document parse? The door from the playbook to the expressions (VAL-2)."""
 
 from typing import Any, NamedTuple
 
-from jinja2 import TemplateSyntaxError
-from jinja2.sandbox import ImmutableSandboxedEnvironment
+from noetl.expression.syntax import check_guard, check_template, is_template
 
-_ENVIRONMENT = ImmutableSandboxedEnvironment()
+GUARD_HINT = 'write true, false or one whole expression: when: "{{ … }}"'
+TEMPLATE_HINT = "mend the expression between '{{' and '}}'"
 
 
 class TemplateProblem(NamedTuple):
@@ -17,30 +17,19 @@ class TemplateProblem(NamedTuple):
     line: int = 0
 
 
-GUARD_HINT = 'write true, false or one expression: when: "{{ … }}"'
-
-
-def is_template(value: Any) -> bool:
-    """TPL-1: only text with one of the two openings is a template."""
-    return isinstance(value, str) and ("{{" in value or "{%" in value)
-
-
 def template_fault(text: str) -> TemplateProblem | None:
     """What is wrong with a template, if anything."""
-    try:
-        _ENVIRONMENT.parse(text)
-    except TemplateSyntaxError as error:
-        return TemplateProblem("template-syntax", error.message or "", "", error.lineno - 1)
-    return None
+    fault = check_template(text)
+    if fault is None:
+        return None
+    said = f"the template does not parse: {fault.message}"
+    return TemplateProblem("template-syntax", said, TEMPLATE_HINT, fault.line)
 
 
 def guard_fault(value: Any) -> TemplateProblem | None:
-    """What is wrong with a guard, if anything (VAL-2)."""
-    if isinstance(value, bool):
-        return None
-    if not isinstance(value, str):
-        return TemplateProblem("guard-shape", "expected a boolean or expression", GUARD_HINT)
-    text = value.strip()
-    if not (text.startswith("{{") and text.endswith("}}")) or text.count("{{") != 1:
-        return TemplateProblem("guard-shape", f"'{value}' is no guard", GUARD_HINT)
-    return template_fault(value)
+    """What is wrong with a guard, if anything."""
+    fault = template_fault(value) if is_template(value) else None
+    if fault is not None:
+        return fault
+    reason = check_guard(value)
+    return TemplateProblem("guard-shape", reason, GUARD_HINT) if reason is not None else None

@@ -1,0 +1,42 @@
+"""Does a guard wait for an event that the step never ends in? (VAL-3, LOOP-4)"""
+
+import re
+
+from noetl.messages.names import canonical
+from noetl.playbook.model import Playbook
+from noetl.playbook.reader import Reader
+
+# By whether the step has a loop: how it can end.
+_ENDS = {True: ("loop.done", "step.failed"), False: ("step.done", "step.failed")}
+_COMPARED = re.compile(
+    r"""event\.name\s*==\s*(['"])(?P<right>[^'"]*)\1|(['"])(?P<left>[^'"]*)\3\s*==\s*event\.name"""
+)
+_LISTED = re.compile(r"event\.name\s+in\s*[\[(](?P<names>[^\])]*)[\])]")
+_QUOTED = re.compile(r"""(['"])(.*?)\1""")
+
+
+def check_events(reader: Reader, playbook: Playbook) -> None:
+    """Each arc's guard against the ways in which its step can end."""
+    for step in playbook.steps:
+        ends = _ENDS[step.loop is not None]
+        kind = "a loop step" if step.loop is not None else "a step without loop"
+        for arc in step.router.arcs if step.router else ():
+            for name in _awaited(arc.when) if isinstance(arc.when, str) else ():
+                if canonical(name) not in ends:
+                    reader.report(
+                        "impossible-event",
+                        reader.places[f"{arc.place.path}.when"],
+                        f"the guard waits for '{name}', but {kind} ends in "
+                        f"'{ends[0]}' or '{ends[1]}'",
+                        f"did you mean '{ends[0]}'?",
+                    )
+
+
+def _awaited(guard: str) -> list[str]:
+    """The event names that a guard compares with."""
+    if "event.name" not in guard:
+        return []
+    names = [found["right"] or found["left"] or "" for found in _COMPARED.finditer(guard)]
+    for listed in _LISTED.finditer(guard):
+        names += [quoted[2] for quoted in _QUOTED.finditer(listed["names"])]
+    return names

@@ -1,0 +1,83 @@
+"""Can the tokens that a join waits for arrive? (NEXT-7)"""
+
+from noetl.playbook.check_graph import arcs_of, entry_of, step_names
+from noetl.playbook.model import Join, Playbook, Step
+from noetl.playbook.reader import Reader
+from noetl.playbook.suggest import did_you_mean
+
+
+def check_joins(reader: Reader, playbook: Playbook) -> None:
+    """Every rule about joins, step by step."""
+    sources: dict[str, set[str]] = {}
+    for source, arc in arcs_of(playbook):
+        sources.setdefault(arc.step, set()).add(source.name)
+    for step in playbook.steps:
+        if step.join is not None and step.join.sources:
+            _check_sources(reader, playbook, step, step.join, sources.get(step.name, set()))
+            _check_count(reader, step.join)
+            _check_entry(reader, playbook, step, step.join)
+    _check_arcs(reader, playbook)
+
+
+def _check_sources(
+    reader: Reader, playbook: Playbook, step: Step, join: Join, feeding: set[str]
+) -> None:
+    names = step_names(playbook)
+    elements = reader.elements(reader.places[f"{join.place.path}.from"])
+    for n, (source, at) in enumerate(zip(join.sources, elements, strict=True)):
+        if source not in names:
+            reader.report(
+                "join-source",
+                at,
+                f"the join waits for step '{source}', which does not exist",
+                did_you_mean(source, names, "name steps of the workflow"),
+            )
+        elif source in join.sources[:n]:
+            reader.report(
+                "join-source",
+                at,
+                f"the join names step '{source}' twice",
+                "name each step once; how many tokens are needed says mode",
+            )
+        elif source not in feeding:
+            reader.report(
+                "join-unfed",
+                at,
+                f"the join waits for step '{source}', which has no arc to '{step.name}'",
+                f"add the arc to '{source}', or take it out of 'from'",
+            )
+
+
+def _check_count(reader: Reader, join: Join) -> None:
+    if isinstance(join.mode, int) and join.mode > len(join.sources):
+        reader.report(
+            "join-count",
+            reader.places[f"{join.place.path}.mode"],
+            f"the join waits for {join.mode} tokens, but has {len(join.sources)} sources",
+            f"use all, any, or a number up to {len(join.sources)}",
+        )
+
+
+def _check_entry(reader: Reader, playbook: Playbook, step: Step, join: Join) -> None:
+    if step.name == entry_of(playbook):
+        reader.report(
+            "join-arc",
+            reader.places[join.place.path],
+            f"'{step.name}' is the entry step: its first token comes from no step of 'from'",
+            "put a step before it, or remove the join",
+        )
+
+
+def _check_arcs(reader: Reader, playbook: Playbook) -> None:
+    """An arc into a join comes from a step of its `from`."""
+    joins = {step.name: step.join for step in playbook.steps if step.join is not None}
+    for source, arc in arcs_of(playbook):
+        join = joins.get(arc.step)
+        if join is not None and join.sources and source.name not in join.sources:
+            reader.report(
+                "join-arc",
+                reader.places[f"{arc.place.path}.step"],
+                f"the arc from '{source.name}' leads into the join of '{arc.step}', "
+                "which does not wait for it",
+                f"add '{source.name}' to the join's 'from', or lead the arc elsewhere",
+            )
