@@ -1,12 +1,14 @@
 """A home that forgets: the log and its neighbours in memory, for simulations and tests."""
 
 import asyncio
+from bisect import bisect_right
 from collections.abc import Sequence
 from itertools import count
 from typing import Any, Self
 
 import msgspec
 
+from noetl.adapters.lines import shortened
 from noetl.errors import ExecutionNotFound, HomeInUse, NoetlError, VersionConflict
 from noetl.ports.event_log import (
     Decision,
@@ -65,7 +67,8 @@ class MemoryEventLog:
         self, execution_id: str, *, after: int = 0, limit: int = 1000
     ) -> Sequence[LogRow]:
         rows = self._shelves.decisions.get(execution_id, [])
-        return [row for row in rows if row.last > after][:limit]
+        start = bisect_right(rows, after, key=lambda row: row.last)
+        return rows[start : start + limit]
 
     async def snapshot(self, execution_id: str) -> Snapshot | None:
         return self._shelves.snapshots.get(execution_id)
@@ -201,7 +204,7 @@ class MemoryPrinted:
         self._shelves = shelves
 
     def keep(self, line: PrintedLine) -> None:
-        self._shelves.printed.append(line)
+        self._shelves.printed.append(shortened(line))
 
     async def flush(self) -> None:
         """Nothing waits here."""

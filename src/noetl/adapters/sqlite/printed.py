@@ -2,23 +2,12 @@
 
 from collections.abc import Sequence
 
-import msgspec
-
+from noetl.adapters.lines import shortened
 from noetl.adapters.sqlite.reader import Reader
 from noetl.adapters.sqlite.writer import Writer
 from noetl.ports.event_log import PrintedLine
 
-LONGEST_LINE = 65_536
 FIELDS = PrintedLine.__struct_fields__
-
-
-def shortened(line: PrintedLine) -> PrintedLine:
-    """The line with no more text than is kept; the end says how much is missing."""
-    missing = len(line.text) - LONGEST_LINE
-    if missing <= 0:
-        return line
-    text = f"{line.text[:LONGEST_LINE]}… ({missing} more characters)"
-    return msgspec.structs.replace(line, text=text)
 
 
 class SqlitePrinted:

@@ -84,9 +84,9 @@ select
     single.execution_id as execution_id,
     strftime('%Y-%m-%dT%H:%M:%S', single.at / 1000, 'unixepoch')
         || printf('.%03dZ', single.at % 1000) as timestamp,
-    about.source as source,
+    coalesce(about.source, 'server') as source,
     single.name as name,
-    about.entity as entity,
+    coalesce(about.entity, 'workflow') as entity,
     coalesce(
         iif(about.id_field = '', null, json_extract(single.value, '$.' || about.id_field)),
         single.execution_id
@@ -98,7 +98,7 @@ select
             and json_extract(single.value, '$.status') in ('failed', 'cancelled') then 'error'
         when single.name = 'policy.admit.evaluated'
             and not json_extract(single.value, '$.allow') then 'skipped'
-        else about.status
+        else coalesce(about.status, 'in_progress')
     end as status,
     json_extract(single.value, '$.step') as step,
     json_extract(single.value, '$.step_run_id') as step_run_id,
