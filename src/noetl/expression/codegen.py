@@ -6,13 +6,15 @@ from typing import Any, Final
 
 from jinja2 import nodes
 from jinja2.exceptions import UndefinedError
+from jinja2.runtime import Undefined
 
-from noetl.errors import NoetlError, TemplateFault
+from noetl.errors import TemplateFault
 from noetl.expression import filters, lookup, operators
 from noetl.expression.evaluation import Evaluation
 from noetl.expression.failure import failure
 from noetl.expression.limits import DEEPEST_TEMPLATE, SCALARS
 from noetl.expression.missing import NO_ELSE, LenientMissing, Missing
+from noetl.expression.paths import path_of
 from noetl.expression.sandbox import RULES
 from noetl.messages.reference import Reference
 
@@ -28,13 +30,15 @@ COMPARED: Final = {
 }
 MEMBERSHIP: Final = {"in": "contains", "notin": "absent"}
 SIMPLE: Final = (nodes.Const, nodes.TemplateData)
+LONGEST_CHAIN: Final = 20  # subscripts in one line of code; longer paths are walked
 LITERAL: Final = (str, int, bool, type(None))
 
 # What the generated code may call, by the name it uses.
 RUNTIME: Final[dict[str, Any]] = {
-    "NoetlError": NoetlError,
+    "NO_ELSE": NO_ELSE,
     "PLAIN": frozenset({*SCALARS - {float}, str, list, dict, Reference}),
     "R": Reference,
+    "Undefined": Undefined,
     "UndefinedError": UndefinedError,
     "absent": operators.absent,
     "body_of": lookup.body_of,
@@ -156,22 +160,6 @@ PATHS = nodes.Name | nodes.Getattr | nodes.Getitem
 FORWARDING = nodes.CondExpr | nodes.Filter | nodes.Call | nodes.And | nodes.Or
 
 
-def path_of(node: nodes.Node) -> tuple[str, tuple[Any, ...]] | None:
-    """The root and the keys, if `node` is a path of constants from a name."""
-    keys: list[Any] = []
-    while not isinstance(node, nodes.Name):
-        if isinstance(node, nodes.Getattr):
-            keys.append(node.attr)
-        elif isinstance(node, nodes.Getitem) and isinstance(node.arg, nodes.Const):
-            if type(node.arg.value) not in (str, int):
-                return None
-            keys.append(node.arg.value)
-        else:
-            return None
-        node = node.node
-    return node.name, tuple(reversed(keys))
-
-
 def write_const(writer: Writer, node: nodes.Const) -> str:
     value = node.value
     return repr(value) if isinstance(value, LITERAL) else writer.bind(value)
@@ -190,7 +178,7 @@ def write_path(writer: Writer, node: nodes.Node) -> str:
     if known in writer.loaded:
         return writer.loaded[known]
     name = writer.variable()
-    if root in lookup.NAMESPACES:
+    if root in lookup.NAMESPACES and len(keys) < LONGEST_CHAIN:
         steps = "".join(f"[{key!r}]" for key in keys)
         writer.write(f"try: {name} = s[{root!r}]{steps}")
         writer.write(
@@ -262,7 +250,7 @@ def write_condition(writer: Writer, node: nodes.CondExpr) -> str:
     with writer.under(f"if {writer.touched(node.test)}:"):
         writer.write(f"{result} = {writer.value(node.expr1)}")
     with writer.under("else:"):
-        otherwise = f"missing({NO_ELSE!r})" if node.expr2 is None else writer.value(node.expr2)
+        otherwise = "NO_ELSE" if node.expr2 is None else writer.value(node.expr2)
         writer.write(f"{result} = {otherwise}")
     return result
 
@@ -346,7 +334,7 @@ def write_test(writer: Writer, node: nodes.Test) -> str:
         raise TemplateFault(filters.unavailable("test", node.name))
     value = writer.value(node.node)
     if node.name in PRESENCE and not node.args:
-        return writer.keep(f"{PRESENCE[node.name]}isinstance({value}, missing)")
+        return writer.keep(f"{PRESENCE[node.name]}isinstance({value}, Undefined)")
     function = writer.bind(filters.TESTS[node.name])
     arguments = writer.arguments(node)
     return writer.keep(f"{function}({writer.evaluation()}, {value}{arguments})")

@@ -8,7 +8,7 @@ from jinja2.exceptions import UndefinedError
 from noetl.errors import NoetlError, TemplateFailed
 
 LONGEST_EXCERPT: Final = 200
-NAMED: Final = re.compile(r"^'(.*)' is undefined$", re.S)
+NAMED: Final = re.compile(r"""^(['"])(.*)\1 is undefined$""", re.S)
 
 
 def excerpt(text: str) -> str:
@@ -29,7 +29,7 @@ def failure(error: Exception, text: str) -> NoetlError:
     failed = TemplateFailed(
         f"template {excerpt(text)!r} failed: {reason}{remedy}",
         text=text,
-        undefined=named.group(1) if named else None,
+        undefined=named.group(2) if named else None,
     )
     failed.__cause__ = error
     return failed

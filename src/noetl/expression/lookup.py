@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from jinja2.exceptions import SecurityError
+from jinja2.filters import _GroupTuple
 from jinja2.runtime import BlockReference, LoopContext, Macro, TemplateReference, Undefined
 from jinja2.utils import Cycler, Joiner, Namespace
 from markupsafe import Markup
@@ -119,6 +120,7 @@ METHODS: Final[Mapping[type, frozenset[str]]] = {
     Macro: frozenset({"name", "arguments", "catch_kwargs", "catch_varargs", "caller"}),
     Cycler: frozenset({"current", "next", "reset"}),
     Joiner: frozenset(),
+    _GroupTuple: frozenset({"grouper", "list", "index", "count"}),
 }
 SUBSCRIPTED: Final = (dict, list, tuple, str, range)
 
@@ -169,6 +171,9 @@ def attribute(path: str, value: Any, name: str, missing: type[Missing]) -> Any:
             return value[name] if isinstance(value, TemplateReference) else getattr(value, name)
         except (AttributeError, LookupError):
             pass
+    if hasattr(type(value), name):  # there, but not for templates: told when it is used
+        hint = f"access to attribute {name!r} of {type(value).__name__!r} is not allowed"
+        return missing(hint, name=joined(path, name), exc=SecurityError)
     return missing(name=joined(path, name))
 
 

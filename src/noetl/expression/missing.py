@@ -4,7 +4,8 @@ from typing import Any
 
 from jinja2.runtime import StrictUndefined, Undefined
 
-NO_ELSE = "the condition of an inline `if` is false and it has no `else`"
+# An inline `if` without `else` gives Jinja2's mild undefined: empty in text, and not defined.
+NO_ELSE = Undefined("the condition of an inline `if` is false and it has no `else`")
 
 
 class Missing(StrictUndefined):
@@ -37,7 +38,7 @@ class LenientMissing(Missing):
     __eq__ = __lt__ = __le__ = __gt__ = __ge__ = __contains__ = never  # type: ignore[assignment]
     __ne__ = always  # type: ignore[assignment]
     __bool__ = never  # type: ignore[assignment]
-    __hash__ = object.__hash__  # type: ignore[assignment]
+    __hash__ = StrictUndefined.__hash__  # type: ignore[assignment]
 
 
 def below(parent: Undefined, key: object, missing: type[Missing]) -> Missing:

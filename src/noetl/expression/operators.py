@@ -118,9 +118,9 @@ def contains(evaluation: Evaluation, element: Any, container: Any) -> bool:
             container = [evaluation.body(child) for child in container]
     elif isinstance(container, str):
         evaluation.charge(1 + len(container) // CHARACTERS_PER_TURN)
-        if isinstance(element, Undefined):
-            return element == container  # false in a guard, an error elsewhere (TPL-3)
-    return element in container
+    if isinstance(element, Undefined):
+        return bool(element == container)  # false in a guard, an error elsewhere (TPL-3)
+    return bool(element in container)
 
 
 def absent(evaluation: Evaluation, element: Any, container: Any) -> bool:
@@ -288,7 +288,7 @@ def replacement_fits(value: str, old: Any = "", new: Any = "", *_: Any) -> None:
 
 
 def join_fits(value: str, parts: Any = ()) -> None:
-    if isinstance(parts, list | tuple):
+    if isinstance(parts, list | tuple | str):
         length = sum(len(part) for part in parts if isinstance(part, str))
         fits(length + len(value) * len(parts), "joined text")
 

@@ -6,8 +6,8 @@ from typing import Any
 from jinja2 import nodes
 
 from noetl.errors import TemplateFault
-from noetl.expression.codegen import path_of
 from noetl.expression.lookup import GLOBALS
+from noetl.expression.paths import path_of
 from noetl.expression.syntax import is_template, parse
 
 MOST_SEGMENTS = 2

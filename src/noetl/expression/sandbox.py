@@ -104,6 +104,8 @@ class Sandbox(ImmutableSandboxedEnvironment):
         return operators.BINARY[operator](cast(ScopeView, context).evaluation, left, right)
 
     def call(__self, __context: Context, __obj: Any, *args: Any, **kwargs: Any) -> Any:
+        kwargs.pop("_loop_vars", None)  # what Jinja2's compiler adds for functions that ask for it
+        kwargs.pop("_block_vars", None)
         return operators.call(cast(ScopeView, __context).evaluation, __obj, *args, **kwargs)
 
 

@@ -1,17 +1,21 @@
 """Templates with statements (`{% … %}`), run by Jinja2 itself inside our sandbox."""
 
 from collections.abc import Callable
+from functools import reduce
 from typing import Any, cast
 
 from jinja2 import nodes
 from jinja2.environment import Template
+from jinja2.exceptions import UndefinedError
 from jinja2.visitor import NodeTransformer
 
 from noetl.errors import NeedsBody
 from noetl.expression.evaluation import Evaluation
+from noetl.expression.failure import NAMED
 from noetl.expression.limits import fits
 from noetl.expression.lookup import BODIES
-from noetl.expression.missing import Missing
+from noetl.expression.missing import Missing, joined
+from noetl.expression.paths import path_of
 from noetl.expression.sandbox import EVALUATION, RULES, SANDBOX
 from noetl.messages.reference import Reference
 
@@ -69,10 +73,35 @@ def compile_statements(text: str) -> Callable[[dict[str, Any]], str]:
     counting.set_environment(SANDBOX)
     template = Template.from_code(SANDBOX, SANDBOX.compile(counting), {})
 
+    paths = paths_by_ending(SANDBOX.parse(text))
+
     def render(scope: dict[str, Any]) -> str:
-        return with_bodies(lambda filled: rendered(template, filled), scope)
+        try:
+            return with_bodies(lambda filled: rendered(template, filled), scope)
+        except UndefinedError as error:
+            raise named_in_full(error, paths) from error
 
     return render
+
+
+def paths_by_ending(tree: nodes.Template) -> dict[str, set[str]]:
+    """The paths a template spells, by their last key: compiled statements know only that one."""
+    found: dict[str, set[str]] = {}
+    for node in tree.find_all((nodes.Getattr, nodes.Getitem)):
+        path = path_of(node)
+        if path is not None:
+            root, keys = path
+            full = reduce(joined, keys, root)
+            found.setdefault(joined("", keys[-1]), set()).add(full)
+    return found
+
+
+def named_in_full(error: UndefinedError, paths: dict[str, set[str]]) -> UndefinedError:
+    named = NAMED.match(str(error))
+    candidates = paths.get(named.group(2), set()) if named else set()
+    if len(candidates) != 1:
+        return error
+    return UndefinedError(f"{next(iter(candidates))!r} is undefined")
 
 
 def rendered(template: Template, scope: dict[str, Any]) -> str:

@@ -9,7 +9,9 @@ from jinja2.exceptions import TemplateSyntaxError
 from noetl.errors import TemplateFault
 from noetl.expression.failure import excerpt
 from noetl.expression.filters import FILTERS, TESTS, unavailable
+from noetl.expression.grammar import quick_tree
 from noetl.expression.sandbox import SANDBOX
+from noetl.expression.tokens import Unusual
 
 MOST_PARSED: Final = 4096  # trees kept, so that checking and compiling parse a text once
 
@@ -23,8 +25,18 @@ def is_template(value: object) -> bool:
 def parse(text: str) -> nodes.Template:
     """The checked tree of `text`, or a TemplateFault."""
     try:
+        return quick_tree(text)
+    except (Unusual, RecursionError):
+        return stock_tree(text)
+
+
+def stock_tree(text: str) -> nodes.Template:
+    """The tree as Jinja2's own parser reads it; its faults are told in Jinja2's words."""
+    try:
         tree = SANDBOX.parse(text)
         check_names(tree)
+    except TemplateFault as fault:
+        raise TemplateFault(fault.message, text=text, line=fault.line) from None
     except TemplateSyntaxError as error:
         raise TemplateFault(str(error.message), text=text, line=error.lineno - 1) from error
     except RecursionError as error:
