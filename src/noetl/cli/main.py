@@ -21,6 +21,7 @@ Examples:
 \b
 Exit codes: 0 done, 2 invalid playbook, 3 usage or environment, 130 interrupted.
 """
+COMPLETING = "_NOETL_COMPLETE"
 
 
 @click.group(
@@ -46,7 +47,14 @@ def main(args: Sequence[str] | None = None) -> int:
 
 
 def call(words: list[str]) -> int:
-    code = program.main(args=words, prog_name="noetl", standalone_mode=False)
+    """One command, or one answer to a shell that completes."""
+    if COMPLETING in os.environ:
+        from click.shell_completion import shell_complete
+
+        return shell_complete(program, {}, "noetl", COMPLETING, os.environ[COMPLETING])
+    # Not `program.main`: it turns a broken pipe and Ctrl-C into exits of its own.
+    with program.make_context("noetl", words) as ctx:
+        code = program.invoke(ctx)
     # A full disk or a closed pipe shows itself only when the last bytes leave.
     if sys.stdout is not None:
         sys.stdout.flush()
@@ -57,6 +65,8 @@ def guarded(work: Callable[[], int], words: Sequence[str]) -> int:
     """Whatever goes wrong in `work`, said in a sentence and turned into an exit code."""
     try:
         return work()
+    except click.exceptions.Exit as ended:
+        return ended.exit_code
     except click.UsageError as wrong:
         return refuse(wrong.format_message(), words, remedy=remedy_of(wrong))
     except click.ClickException as wrong:

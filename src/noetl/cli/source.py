@@ -5,6 +5,7 @@ import re
 import sys
 from pathlib import Path
 
+import click
 import msgspec
 
 from noetl.errors import UnreadableFile
@@ -19,6 +20,9 @@ REASONS: dict[type[OSError], str] = {
     PermissionError: "permission denied; check who owns it",
     NotADirectoryError: "a part of its path is a file, not a directory; check the path",
 }
+
+# Reading and writing give their own reasons; click only completes the name.
+FILE = click.Path(allow_dash=True, readable=False)
 
 # What YAML counts as the end of a line, so that our line numbers are those of the findings.
 LINE_END = re.compile("\r\n|[\n\r\x85\u2028\u2029]")

@@ -1,11 +1,13 @@
 """`noetl validate`: is this a valid playbook, and if not, where and why?"""
 
+from typing import Literal
+
 import click
 import msgspec
 
 from noetl.cli import exits
 from noetl.cli.findings import render, summary
-from noetl.cli.source import Source, read_source
+from noetl.cli.source import FILE, Source, read_source
 from noetl.cli.terminal import Paint, columns, wants_colour
 from noetl.errors import UnreadableFile
 from noetl.playbook.finding import Finding
@@ -32,14 +34,12 @@ class Verdict(msgspec.Struct, frozen=True):
 class Refusal(msgspec.Struct, frozen=True):
     """What `--json` prints for a file that cannot be read."""
 
+    status: Literal["error"]
     error: str
-    status: str = "error"
 
 
 @click.command(epilog=EPILOG)
-@click.argument(
-    "files", nargs=-1, required=True, metavar="FILE...", type=click.Path(allow_dash=True)
-)
+@click.argument("files", nargs=-1, required=True, metavar="FILE...", type=FILE)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object per file and line.")
 def validate(files: tuple[str, ...], as_json: bool) -> int:
     """
@@ -56,7 +56,7 @@ def validate_one(name: str, as_json: bool) -> int:
         source = read_source(name)
     except UnreadableFile as wrong:
         if as_json:
-            show_json(Refusal(str(wrong)))
+            show_json(Refusal("error", str(wrong)))
         click.echo(f"error: {wrong}", err=True)
         return exits.UNUSABLE
     findings = load(source.content).findings

@@ -9,7 +9,7 @@ from noetl.cli.graph.drawing import Drawing, draw
 from noetl.cli.graph.mermaid import mermaid
 from noetl.cli.graph.svg import svg
 from noetl.cli.output import write
-from noetl.cli.source import read_source
+from noetl.cli.source import FILE, read_source
 from noetl.cli.validate import show
 from noetl.playbook.load import load
 
@@ -25,7 +25,7 @@ Exit codes: 0 drawn, 2 invalid playbook (its faults are shown), 3 not readable o
 
 
 @click.command(epilog=EPILOG)
-@click.argument("file", metavar="FILE", type=click.Path(allow_dash=True))
+@click.argument("file", metavar="FILE", type=FILE)
 @click.option(
     "--format",
     "form",
@@ -38,7 +38,7 @@ Exit codes: 0 drawn, 2 invalid playbook (its faults are shown), 3 not readable o
     "-o",
     "--output",
     metavar="OUT",
-    type=click.Path(allow_dash=True),
+    type=FILE,
     help="Write to OUT instead of standard output.",
 )
 def graph(file: str, form: str, output: str | None) -> int:

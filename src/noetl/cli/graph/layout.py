@@ -113,8 +113,12 @@ def fastened(slots: list[Slot], box: int, others: list[int], card: Card) -> list
     step = min(18.0, 2 * half / max(1, len(others) - 1))
     wanted = [min(max(slots[other].x, centre - half), centre + half) for other in others]
     placed = spread_out(wanted, [step] * (len(others) - 1), [1.0] * len(others))
-    shift = max(0.0, centre - half - placed[0]) - max(0.0, placed[-1] - centre - half)
-    return [x + shift for x in placed]
+    return [
+        max(
+            centre - half + step * number, min(x, centre + half - step * (len(others) - 1 - number))
+        )
+        for number, x in enumerate(placed)
+    ]
 
 
 def route_of(

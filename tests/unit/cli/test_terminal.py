@@ -1,0 +1,68 @@
+"""What a character becomes on a terminal, and when colour is used."""
+
+import pytest
+
+from noetl.cli.terminal import Paint, cell, columns, plain, wants_colour, width_of
+
+
+@pytest.mark.parametrize(
+    ("char", "column", "shown"),
+    [
+        ("a", 0, ("a", 1)),
+        ("\t", 0, ("    ", 4)),
+        ("\t", 3, (" ", 1)),
+        ("\x1b", 0, ("\\x1b", 4)),
+        ("\x00", 0, ("\\x00", 4)),
+        ("\x9b", 0, ("\\x9b", 4)),
+        ("\u202e", 0, ("\\u202e", 6)),  # right-to-left override
+        ("\u200b", 0, ("\\u200b", 6)),  # zero-width space
+        ("\U000e0001", 0, ("\\U000e0001", 10)),  # a tag character
+        ("日", 0, ("日", 2)),
+        ("ｗ", 0, ("ｗ", 2)),  # noqa: RUF001
+        ("😀", 0, ("😀", 2)),
+        ("é", 0, ("é", 1)),
+        ("\u0301", 0, ("\u0301", 0)),  # a combining accent
+    ],
+)
+def test_a_character_takes_its_columns(char: str, column: int, shown: tuple[str, int]) -> None:
+    assert cell(char, column) == shown
+
+
+def test_text_cannot_steer_the_terminal() -> None:
+    assert plain("a\x1b[31mb\nc") == "a\\x1b[31mb\\x0ac"
+    assert plain("two\nlines\r", keep="\n") == "two\nlines\\x0d"
+    assert plain("日本 é") == "日本 é"
+
+
+def test_width_counts_columns_not_characters() -> None:
+    assert width_of("a日e\u0301") == 4
+
+
+def test_paint_adds_colour_only_where_wanted() -> None:
+    assert Paint(True)("error", "x") == "\x1b[1;31mx\x1b[0m"
+    assert Paint(False)("error", "x") == "x"
+
+
+@pytest.mark.parametrize(
+    ("terminal", "environment", "wanted"),
+    [
+        (True, {}, True),
+        (False, {}, False),
+        (True, {"NO_COLOR": "1"}, False),
+        (True, {"NO_COLOR": ""}, True),  # an empty value does not count: no-color.org
+        (True, {"TERM": "dumb"}, False),
+    ],
+)
+def test_colour_is_for_terminals(
+    monkeypatch: pytest.MonkeyPatch, terminal: bool, environment: dict[str, str], wanted: bool
+) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr("sys.stdout.isatty", lambda: terminal, raising=False)
+    assert wants_colour() is wanted
+
+
+def test_without_a_terminal_the_width_is_always_the_same() -> None:
+    assert columns() == 100
