@@ -26,6 +26,7 @@ REDUCERS = ("sum", "min", "max", "append", "extend", "merge", "count", "first", 
 PROVIDERS = ("environment", "file", "vault", "gcp", "aws", "store")
 RESERVED_ITERATORS = ("index", "parent")
 
+_RULE_FORMS = (("when", "then"), ("else",))
 _SECONDS = Number(minimum=0)
 _COUNT = Number(minimum=1, whole=True)
 _ARGS = FreeMapping(templates=True)
@@ -42,7 +43,7 @@ ROOT = Block(
         "keychain": Field(FreeList("keychain entry"), "Credentials that tasks may name.", "DOC-6"),
         "executor": Field(Inside("executor"), "How and where the playbook runs.", "DOC-4"),
         "workload": Field(_ARGS, "Inputs with their defaults; a request overrides them.", "DOC-3"),
-        "workflow": Field(FreeList("step"), "The steps.", "DOC-1", True),
+        "workflow": Field(FreeList("step", least=1), "The steps.", "DOC-1", True),
         "workbook": Field(Inside("workbook"), "Tasks that several steps use.", "DOC-6"),
     },
 )
@@ -129,7 +130,7 @@ DEFAULTS = Block(
 WORKBOOK = Block(
     "workbook",
     "Tasks that several steps use.",
-    {"tasks": Field(FreeMapping(), "Tasks by name.", "DOC-6")},
+    {"tasks": Field(FreeMapping(of="task"), "Tasks by name.", "DOC-6")},
 )
 KEYCHAIN_ENTRY = Block(
     "keychain entry",
@@ -194,6 +195,7 @@ ADMIT_RULE = Block(
         "then": Field(Inside("admit then"), "The verdict.", "ADM-1"),
         "else": Field(Inside("admit else"), "The verdict where no rule matched.", "ADM-1"),
     },
+    forms=_RULE_FORMS,
 )
 ADMIT_ELSE = Block(
     "admit else",
@@ -267,7 +269,9 @@ LOOP_POLICY = Block(
             default="stop",
         ),
         "reduce": Field(
-            FreeMapping(names=True), "How writes to a key of `ctx` are folded.", "LOOP-5"
+            FreeMapping(names=True, words=REDUCERS),
+            "How writes to a key of `ctx` are folded.",
+            "LOOP-5",
         ),
     },
 )
@@ -379,6 +383,7 @@ RULE = Block(
         "then": Field(Inside("then"), "What to do.", "TASK-2"),
         "else": Field(Inside("else"), "What to do where no rule matched.", "TASK-2"),
     },
+    forms=_RULE_FORMS,
 )
 ELSE = Block(
     "else",

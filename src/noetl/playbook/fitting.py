@@ -37,7 +37,7 @@ def described(type_: Type) -> str:
 
 def shown(value: Any) -> str:
     """The value in words, for 'is …': scalars by themselves, the rest by their type."""
-    if value == "":
+    if value == "" or value == []:
         return "empty"
     if isinstance(value, str):
         return repr(value if len(value) <= 40 else value[:37] + "...")
@@ -76,6 +76,12 @@ def _text_list(_type: TextList, value: Any) -> str | None:
     return None if value else WRONG_VALUE
 
 
+def _list(type_: FreeList, value: Any) -> str | None:
+    if not isinstance(value, list):
+        return WRONG_TYPE
+    return None if len(value) >= type_.least else WRONG_VALUE
+
+
 def _either(type_: Either, value: Any) -> str | None:
     wrong = [misfit(one, value) for one in type_.types]
     if None in wrong:
@@ -100,7 +106,7 @@ _FITS: dict[type, Callable[[Any, Any], str | None]] = {
     Choice: _choice,
     Free: lambda _type, _value: None,
     FreeMapping: _instance(dict),
-    FreeList: _instance(list),
+    FreeList: _list,
     TextList: _text_list,
     Template: _template,
     Guard: lambda _type, _value: None,
@@ -128,7 +134,7 @@ _WORDS: dict[type, Callable[[Any], str]] = {
     Choice: _choice_words,
     Free: lambda _type: "any value",
     FreeMapping: lambda _type: "a mapping",
-    FreeList: lambda _type: "a list",
+    FreeList: lambda type_: f"a list of {type_.of}s" if type_.least else "a list",
     TextList: lambda _type: "a list of names",
     Template: lambda _type: "a template '{{ … }}'",
     Guard: lambda _type: "true, false or one whole '{{ … }}'",

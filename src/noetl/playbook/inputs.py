@@ -4,12 +4,13 @@ from functools import lru_cache
 from typing import Any
 
 from msgspec import inspect
-from yaml.nodes import ScalarNode
+from yaml.nodes import MappingNode, ScalarNode
 
 from noetl.expression.syntax import is_template
 from noetl.kinds.kind import Inputs, Kind
 from noetl.playbook.fitting import shown
 from noetl.playbook.reader import At, Reader
+from noetl.playbook.retired import EMPTY_INPUT
 from noetl.playbook.suggest import did_you_mean, listed
 
 
@@ -25,7 +26,10 @@ def check_inputs(reader: Reader, kind: Kind, at: At, given: dict[str, At]) -> No
     """Tell unknown, missing and ill-typed inputs of a task."""
     known = input_fields(kind.inputs)
     for name, entry in given.items():
-        if name not in known:
+        if _is_older_blank(reader, known, name, entry):
+            word = EMPTY_INPUT
+            reader.report_node(word.code, entry.anchor, entry.path, word.message, word.hint)
+        elif name not in known:
             reader.report_node(
                 "unknown-input",
                 entry.anchor,
@@ -39,6 +43,13 @@ def check_inputs(reader: Reader, kind: Kind, at: At, given: dict[str, At]) -> No
             reader.templates(entry)
     if id(at.node) not in reader.older:  # an older word may stand for what is missing
         _check_missing(reader, kind, at, given)
+
+
+def _is_older_blank(reader: Reader, known: dict[str, inspect.Field], name: str, entry: At) -> bool:
+    """`auth: {}`: older dialects filled up with empty mappings what a task did not use."""
+    if reader.value(entry) != {} or type(entry.node) is not MappingNode or entry.node.value:
+        return False
+    return name not in known or _misfit(reader, known[name].type, entry) is not None
 
 
 def _inputs_of(kind: Kind, known: dict[str, inspect.Field]) -> str:

@@ -86,16 +86,7 @@ def _parse_defaults(reader: Reader, at: At) -> Defaults:
 
 
 def _parse_workflow(reader: Reader, at: At, defaults: Defaults) -> tuple[Step, ...]:
-    elements = reader.elements(at)
-    if not elements:
-        reader.report_node(
-            "wrong-value",
-            at.anchor,
-            at.path,
-            "'workflow' is an empty list, expected at least one step",
-            "add a step: - step: start",
-        )
-    steps = (parse_step(reader, element, defaults) for element in elements)
+    steps = (parse_step(reader, element, defaults) for element in reader.elements(at))
     return tuple(step for step in steps if step is not None)
 
 

@@ -161,6 +161,11 @@ NAMED_TASK = Retired(
     "a pipeline entry with 'name' and 'kind' is an older form",
     f"write the name as the key: - label: {{ kind: … }}. {MIGRATE}",
 )
+EMPTY_INPUT = Retired(
+    "retired-word",
+    "an empty mapping in place of an input is an older form",
+    f"leave the input out. {MIGRATE}",
+)
 WORKBOOK_LIST = Retired(
     "retired-word",
     "'workbook' is a list, expected a mapping with tasks",

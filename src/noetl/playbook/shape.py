@@ -46,6 +46,10 @@ class FreeMapping(msgspec.Struct, frozen=True, tag=True):
     templates: bool = False
     names: bool = False
     """Whether each key is a plain name (SCOPE-5)."""
+    of: str = ""
+    """The block that each value is, if it is one."""
+    words: tuple[str, ...] = ()
+    """The words that each value is one of, if they are few."""
 
 
 class FreeList(msgspec.Struct, frozen=True, tag=True):
@@ -53,6 +57,8 @@ class FreeList(msgspec.Struct, frozen=True, tag=True):
 
     of: str = ""
     """The block that each element is, if it is one."""
+    least: int = 0
+    """How many elements there must be."""
 
 
 class TextList(msgspec.Struct, frozen=True, tag=True):
@@ -113,6 +119,9 @@ class Block(msgspec.Struct, frozen=True):
     fields: Mapping[str, Field]
     open: bool = False
     requires_any: tuple[str, ...] = ()
+    """Keys of which at least one must stand."""
+    forms: tuple[tuple[str, ...], ...] = ()
+    """Sets of keys of which exactly one must stand as a whole."""
 
 
 _KEYS = ("then", "else", "next", "admit", "metadata", "results", "limits", "defaults", "executor")
