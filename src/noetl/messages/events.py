@@ -26,7 +26,7 @@ class StepEvent(Event, frozen=True, kw_only=True, omit_defaults=True, gc=False):
 
 
 class TaskEvent(StepEvent, frozen=True, kw_only=True, omit_defaults=True, gc=False):
-    """An event of one task run; `at` is where in a nested pipeline it stands (`iteration_id`)."""
+    """An event of one task run; its id tells in which iteration it stands (EVT-0)."""
 
     task_run_id: str
     task: str
@@ -40,6 +40,8 @@ class ExecutionRequested(Event, frozen=True, kw_only=True, tag="playbook.executi
     path: str
     version: str | None = None
     digest: str
+    store: str = "files"
+    """Where large bodies of this execution are kept (RES-1)."""
     payload: dict[str, Any] = {}
     ctx: dict[str, Any] = {}
     trace_id: str | None = None
@@ -76,21 +78,24 @@ class TokenEvent(Event, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class TokenParked(TokenEvent, frozen=True, kw_only=True, tag="token.parked"):
-    reason: Literal["refused", "join"] = "refused"
+    reason: Literal["refused", "join", "paused"] = "refused"
 
 
 class TokenDropped(TokenEvent, frozen=True, kw_only=True, tag="token.dropped"):
     reason: str
+    error: dict[str, Any] | None = None
+    """Set where dropping it makes the execution fail (a limit)."""
 
 
 class TokenAbsorbed(TokenEvent, frozen=True, kw_only=True, tag="token.absorbed"):
-    round: int = 0
+    round: str = ""
 
 
 class AdmitEvaluated(TokenEvent, frozen=True, kw_only=True, tag="policy.admit.evaluated"):
     allow: bool
     rule: int | None = None
     """The number of the rule that decided; None when none matched (ADM-1: allow)."""
+    error: dict[str, Any] | None = None
 
 
 # ── step runs ────────────────────────────────────────────────────────────────────────────────
@@ -104,12 +109,19 @@ class StepScheduled(StepEvent, frozen=True, kw_only=True, tag="step.scheduled"):
 
 
 class TokenEnqueued(StepEvent, frozen=True, kw_only=True, tag="token.enqueued"):
+    """One leg of a run is offered to the workers: all of it, or a range of its iterations."""
+
     pool: str = "default"
+    leg: int = 0
+    first: int = 0
+    last: int = 0
+    """The iterations `first` to `last - 1`; both 0 for a run without a distributed loop."""
 
 
 class TokenClaimed(StepEvent, frozen=True, kw_only=True, tag="token.claimed"):
     worker: str
     epoch: int
+    leg: int = 0
 
 
 class StepStarted(StepEvent, frozen=True, kw_only=True, tag="step.started"):
@@ -128,6 +140,7 @@ class StepFailed(StepEvent, frozen=True, kw_only=True, tag="step.failed"):
 
 class LeaseExpired(StepEvent, frozen=True, kw_only=True, tag="lease.expired"):
     epoch: int
+    leg: int = 0
     worker: str | None = None
 
 
@@ -185,12 +198,14 @@ class LoopStarted(StepEvent, frozen=True, kw_only=True, tag="loop.started"):
 class IterationStarted(StepEvent, frozen=True, kw_only=True, tag="loop.iteration.started"):
     index: int
     iteration_id: str
+    leg: int = 0
     parent_id: str | None = None
 
 
 class IterationDone(StepEvent, frozen=True, kw_only=True, tag="loop.iteration.done"):
     index: int
     iteration_id: str
+    leg: int = 0
     result: Any = None
     parent_id: str | None = None
 
@@ -198,6 +213,7 @@ class IterationDone(StepEvent, frozen=True, kw_only=True, tag="loop.iteration.do
 class IterationFailed(StepEvent, frozen=True, kw_only=True, tag="loop.iteration.failed"):
     index: int
     iteration_id: str
+    leg: int = 0
     error: dict[str, Any]
     parent_id: str | None = None
 
@@ -208,9 +224,8 @@ class LoopDone(StepEvent, frozen=True, kw_only=True, tag="loop.done"):
     total: int
     done: int
     failed: int = 0
-    results: Any = None
+    results: Any = []
     errors: Any = []
-    result: Any = None
     parent_id: str | None = None
 
 
@@ -221,6 +236,8 @@ class NextEvaluated(StepEvent, frozen=True, kw_only=True, tag="next.evaluated"):
     on: str
     arcs: list[int] = []
     """The arcs that fire, by their number in the document."""
+    error: dict[str, Any] | None = None
+    """A guard or `args` that could not be evaluated; it names the arc and fails the execution."""
 
 
 class NextFired(StepEvent, frozen=True, kw_only=True, tag="next.fired"):
@@ -238,13 +255,18 @@ class ExecutionResumed(Event, frozen=True, kw_only=True, tag="execution.resumed"
 
 
 class ExecutionCancelled(Event, frozen=True, kw_only=True, tag="execution.cancelled"):
+    """The order that nothing new starts and what runs stops: a person's, or a limit's."""
+
+    by: Literal["cancel", "fail_fast", "timeout"] = "cancel"
     reason: str = ""
+    error: dict[str, Any] | None = None
 
 
 class WorkflowFinished(Event, frozen=True, kw_only=True, tag="workflow.finished"):
     status: Literal["completed", "failed", "cancelled"]
     error: dict[str, Any] | None = None
     result: Any = None
+    failures: int = 0
 
 
 class PlaybookProcessed(Event, frozen=True, kw_only=True, tag="playbook.processed"):

@@ -47,6 +47,8 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     result: Any = None
     error: dict[str, Any] | None = None
     block: dict[str, Any] | None = None
+    block_name: str | None = None
+    """Where `block` stands, if not under the name that the kind declares."""
 
 
 def ok(result: Any = None, *, block: dict[str, Any] | None = None) -> Outcome:

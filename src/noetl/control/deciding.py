@@ -1,0 +1,105 @@
+"""A decision in the making: the events so far, and the state that they have led to."""
+
+from collections import deque
+from collections.abc import Mapping
+from typing import Any
+
+from noetl.control.evolve import evolve
+from noetl.control.execution import Execution, Run, Token
+from noetl.messages import events as e
+from noetl.messages.codec import encode, reference_to
+from noetl.messages.names import canonical
+from noetl.messages.size import rough_size
+from noetl.playbook.plan import Plan, Scope
+
+
+class EventName(str):
+    """An event's name that equals each of its older names too (EVT-2)."""
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, str) and str.__eq__(self, canonical(other))
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    __hash__ = str.__hash__
+
+
+class Deciding:
+    """
+    Collects the events that follow from one input. `emit` is the only way to add one: it also
+    moves the execution, so that whatever is decided next is decided on what was decided before.
+
+    Pure in the sense of the house: it does no IO, and the same input on the same state gives the
+    same events. If it is left by an exception the execution is to be thrown away and read again.
+    """
+
+    __slots__ = ("_bodies", "boundaries", "events", "execution", "plan", "tokens")
+
+    def __init__(self, plan: Plan, execution: Execution, bodies: Mapping[str, Any]) -> None:
+        self.plan = plan
+        self.execution = execution
+        self.events: list[e.Event] = []
+        self.tokens: deque[Token] = deque()
+        """Tokens to be tried, in order."""
+        self.boundaries: deque[tuple[Run, e.Boundary, int]] = deque()
+        """Ended runs whose routers are to be asked, with the `seq` of their end."""
+        self._bodies = bodies
+
+    def emit(self, event: e.Event) -> None:
+        self.events.append(event)
+        evolve(self.execution, event, self.plan)
+
+    def scope(self, args: dict[str, Any], event: dict[str, Any] | None = None) -> Scope:
+        """What a server template sees (ADM-2, NEXT-2)."""
+        execution = self.execution
+        scope: Scope = {
+            "workload": execution.workload,
+            "ctx": execution.ctx,
+            "args": args,
+            "execution_id": execution.execution_id,
+            "$bodies": self._bodies,
+        }
+        if event is not None:
+            scope["event"] = event
+        return scope
+
+    def fit(self, value: Any) -> Any:
+        """The value, or a reference to it if it is too large for the log (EVT-4)."""
+        execution = self.execution
+        if rough_size(value) * 2 < execution.largest:
+            return value
+        body = encode(value)
+        if len(body) <= execution.largest:
+            return value
+        return self.outside(body, hint_of(value))
+
+    def fit_all(self, values: dict[str, Any]) -> dict[str, Any]:
+        """The mapping, its largest values moved out until the rest fits (EVT-4)."""
+        largest = self.execution.largest
+        if rough_size(values) * 2 < largest:
+            return values
+        bodies = {key: encode(value) for key, value in values.items()}
+        size = sum(map(len, bodies.values()))
+        fitted = dict(values)
+        for key in sorted(bodies, key=lambda key: len(bodies[key]), reverse=True):
+            if size <= largest:
+                break
+            fitted[key] = self.outside(bodies[key], hint_of(values[key]))
+            size -= len(bodies[key])
+        return fitted
+
+    def outside(self, body: bytes, hint: str | None) -> Any:
+        execution = self.execution
+        reference = reference_to(execution.store, execution.execution_id, body, hint)
+        execution.bodies[reference.key] = body
+        return reference
+
+
+def hint_of(value: Any) -> str | None:
+    """RES-1 `schema_hint`: what kind of value lies behind a reference."""
+    if isinstance(value, list):
+        return f"list[{len(value)}]"
+    return "object" if isinstance(value, dict) else None

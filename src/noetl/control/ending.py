@@ -1,0 +1,98 @@
+"""When is an execution at its end, and how does it end? (NEXT-5, NEXT-6, NEXT-8)"""
+
+from typing import Any
+
+from noetl.control.admission import drop, worth_another_try
+from noetl.control.deciding import Deciding
+from noetl.control.routing import route
+from noetl.control.scheduling import arrive
+from noetl.messages import events as e
+
+
+def settle(deciding: Deciding) -> None:
+    """Follow everything that the input has set in motion, until something must be waited for."""
+    execution = deciding.execution
+    tried = False
+    while True:
+        while deciding.boundaries or deciding.tokens:
+            if deciding.boundaries:
+                route(deciding, *deciding.boundaries.popleft())
+                fail_fast(deciding)
+            else:
+                arrive(deciding, deciding.tokens.popleft())
+        if not tried:  # once per decision (ADM-3)
+            tried = True
+            deciding.tokens.extend(worth_another_try(deciding))
+            if deciding.tokens:
+                continue
+        if execution.runs or execution.finished or execution.status == "paused":
+            return
+        end_quietly(deciding)
+        if not deciding.tokens:
+            return
+
+
+def fail_fast(deciding: Deciding) -> None:
+    """NEXT-5: after a failure that no arc took, nothing new starts and what runs is cancelled."""
+    execution = deciding.execution
+    if execution.failed and deciding.plan.executor.fail_fast and not execution.stop:
+        deciding.emit(e.ExecutionCancelled(by="fail_fast", reason="a step failed"))
+
+
+def end_quietly(deciding: Deciding) -> None:
+    """Nothing runs any more: drop what waits, run the final step, or finish."""
+    execution, plan = deciding.execution, deciding.plan
+    for token in list(execution.tokens.values()):
+        drop(deciding, token, execution.stop or f"{token.waits or 'nothing'} can end its wait")
+    if plan.final and not execution.final_done and execution.stop != "cancel":
+        token_id = f"{execution.seq}.0"
+        deciding.emit(e.TokenCreated(token_id=token_id, step=plan.final, args=final_args(deciding)))
+        deciding.tokens.append(execution.tokens[token_id])
+        return
+    finish(deciding)
+
+
+def final_args(deciding: Deciding) -> dict[str, Any]:
+    """NEXT-6: what the final step is told."""
+    execution = deciding.execution
+    return deciding.fit_all(
+        {
+            "status": status_of(deciding),
+            "steps": {
+                step: {"runs": tally.runs, "failed": tally.failed, "status": tally.status}
+                for step, tally in execution.tallies.items()
+            },
+            "failures": [
+                {"step": failure.step, "error": failure.error} for failure in execution.failures
+            ],
+        }
+    )
+
+
+def status_of(deciding: Deciding) -> Any:
+    execution = deciding.execution
+    if execution.stop == "cancel":
+        return "cancelled"
+    return "failed" if execution.failed else "completed"
+
+
+def finish(deciding: Deciding) -> None:
+    execution = deciding.execution
+    status = status_of(deciding)
+    first = execution.failures[0] if execution.failures and status == "failed" else None
+    deciding.emit(
+        e.WorkflowFinished(
+            status=status,
+            error={"step": first.step, **first.error} if first else None,
+            result=deciding.fit(result_of(execution.leaves)),
+            failures=execution.failed,
+        )
+    )
+    deciding.emit(e.PlaybookProcessed(status=status))
+
+
+def result_of(leaves: dict[str, Any]) -> Any:
+    """One leaf gives its result, several a mapping step → result."""
+    if len(leaves) == 1:
+        return next(iter(leaves.values()))
+    return leaves or None

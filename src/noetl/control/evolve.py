@@ -1,0 +1,295 @@
+"""
+One event onto one execution. Never refuses and never decides: what is in the log has happened.
+
+House rules of this file: an execution changes nowhere else; a function here reads nothing but
+the event, the execution and the plan, so that replay comes to the same state (EVT-5).
+"""
+
+from collections.abc import Callable
+from typing import Any, cast
+
+from noetl.control.execution import Execution, Failure, Meeting, Run, Suspension, Tally, Token
+from noetl.control.folding import (
+    begin_iteration,
+    begin_loop,
+    end_iteration,
+    leg_of,
+    take_task_done,
+)
+from noetl.messages import events as e
+from noetl.pipeline.frame import Frame
+from noetl.playbook.plan import Plan
+
+Evolve = Callable[[Execution, Any, Plan], None]
+
+
+def evolve(execution: Execution, event: e.Event, plan: Plan) -> None:
+    """Apply `event`, which gets the next `seq`."""
+    execution.seq += 1
+    change = EVOLVE.get(type(event))
+    if change is not None:
+        change(execution, event, plan)
+
+
+def _requested(execution: Execution, event: e.ExecutionRequested, plan: Plan) -> None:
+    execution.path = event.path
+    execution.version = event.version
+    execution.digest = event.digest
+    execution.store = event.store
+    execution.largest = plan.limits.max_payload_bytes
+    execution.ctx = event.ctx
+    execution.trace_id = event.trace_id
+    execution.parent_execution_id = event.parent_execution_id
+
+
+def _evaluated(execution: Execution, event: e.RequestEvaluated, _: Plan) -> None:
+    execution.workload = event.workload
+    if event.error is not None:
+        _fail(execution, "", event.error)
+
+
+def _token_created(execution: Execution, event: e.TokenCreated, plan: Plan) -> None:
+    token = Token(
+        token_id=event.token_id,
+        step=event.step,
+        args=event.args,
+        seq=execution.seq,
+        source=event.source,
+        parent_step_run_id=event.parent_step_run_id,
+        rounds=event.rounds,
+    )
+    execution.tokens[event.token_id] = token
+    if plan.steps[event.step].join is not None and event.source is not None:
+        _meet(execution, token, event.source)
+
+
+def _meet(execution: Execution, token: Token, source: str) -> None:
+    """Give the token its round at the join (NEXT-7)."""
+    meeting = execution.meetings.setdefault(token.step, Meeting())
+    passes = token.rounds.get(token.step, 0)
+    arrival = f"{passes}/{source}"
+    number = meeting.arrived.get(arrival, 0) + 1
+    meeting.arrived[arrival] = number
+    token.round = f"{passes}/{number}"
+    if token.round not in meeting.fired:
+        meeting.waiting.setdefault(token.round, {})[source] = token.token_id
+
+
+def _token_parked(execution: Execution, event: e.TokenParked, _: Plan) -> None:
+    execution.tokens[event.token_id].waits = event.reason
+
+
+def _token_dropped(execution: Execution, event: e.TokenDropped, _: Plan) -> None:
+    token = execution.tokens.pop(event.token_id)
+    meeting = execution.meetings.get(token.step)
+    if meeting is not None and token.source is not None:
+        meeting.waiting.get(token.round, {}).pop(token.source, None)
+    if event.error is not None:
+        _fail(execution, event.step, event.error)
+
+
+def _token_absorbed(execution: Execution, event: e.TokenAbsorbed, _: Plan) -> None:
+    execution.tokens.pop(event.token_id)
+
+
+def _admit_evaluated(execution: Execution, event: e.AdmitEvaluated, _: Plan) -> None:
+    execution.tokens[event.token_id].verdict = event.allow
+    if event.error is not None:
+        _fail(execution, event.step, event.error)
+
+
+def _step_scheduled(execution: Execution, event: e.StepScheduled, plan: Plan) -> None:
+    tokens = [execution.tokens.pop(token_id) for token_id in event.tokens]
+    step = plan.steps[event.step]
+    if step.join is not None and tokens[0].round:
+        meeting = execution.meetings[event.step]
+        meeting.waiting.pop(tokens[0].round, None)
+        if len(tokens) < len(step.join.sources):  # others may still come, and are absorbed
+            meeting.fired[tokens[0].round] = True
+    execution.runs[event.step_run_id] = Run(
+        step_run_id=event.step_run_id,
+        step=event.step,
+        args=tokens[0].args if event.args is None else event.args,
+        ctx=execution.ctx,
+        rounds=tokens[0].rounds if event.rounds is None else event.rounds,
+        frame=Frame() if step.loop is None else None,
+    )
+    execution.step_runs += 1
+    tally = execution.tallies.get(event.step)
+    if tally is None:
+        execution.tallies[event.step] = tally = Tally()
+    tally.runs += 1
+    tally.status = "running"
+    if event.step == plan.final:
+        execution.final_done = True
+
+
+def _token_enqueued(execution: Execution, event: e.TokenEnqueued, _: Plan) -> None:
+    run = execution.runs[event.step_run_id]
+    run.legs[event.leg] = leg_of(event)
+    run.next_leg = event.leg + 1
+    if run.loop is not None and event.last > run.loop.offered:
+        run.loop.offered = event.last
+
+
+def _token_claimed(execution: Execution, event: e.TokenClaimed, _: Plan) -> None:
+    leg = execution.runs[event.step_run_id].legs[event.leg]
+    leg.worker, leg.epoch = event.worker, event.epoch
+
+
+def _step_started(execution: Execution, event: e.StepStarted, _: Plan) -> None:
+    execution.runs[event.step_run_id].started = True
+
+
+def _lease_expired(execution: Execution, event: e.LeaseExpired, _: Plan) -> None:
+    leg = execution.runs[event.step_run_id].legs[event.leg]
+    leg.worker, leg.lost = None, leg.lost + 1
+
+
+def _task_started(execution: Execution, event: e.TaskStarted, _: Plan) -> None:
+    run = execution.runs[event.step_run_id]
+    if run.suspended:
+        run.suspended.pop(event.task_run_id, None)
+
+
+def _task_done(execution: Execution, event: e.TaskDone, plan: Plan) -> None:
+    run = execution.runs[event.step_run_id]
+    if run.suspended:
+        run.suspended.pop(event.task_run_id, None)
+    take_task_done(run, event, plan.steps[run.step])
+
+
+def _task_suspended(execution: Execution, event: e.TaskSuspended, _: Plan) -> None:
+    run = execution.runs[event.step_run_id]
+    run.suspended = {
+        **run.suspended,
+        event.task_run_id: Suspension(
+            task_run_id=event.task_run_id,
+            reason=event.reason,
+            due=event.due,
+            waits_for=event.waits_for,
+        ),
+    }
+
+
+def _ctx_patched(execution: Execution, event: e.CtxPatched, _: Plan) -> None:
+    before = execution.ctx
+    execution.ctx = {**before, **event.patch}
+    execution.changed.update(event.patch)
+    run = execution.runs.get(event.step_run_id) if event.step_run_id else None
+    if run is None or (run.loop is not None and run.loop.mode == "parallel"):
+        return
+    run.ctx = execution.ctx if run.ctx is before else {**run.ctx, **event.patch}
+
+
+def _loop_started(execution: Execution, event: e.LoopStarted, plan: Plan) -> None:
+    run = execution.runs[event.step_run_id]
+    begin_loop(run, event, plan.steps[run.step], execution.ctx)
+
+
+def _iteration_started(execution: Execution, event: e.IterationStarted, plan: Plan) -> None:
+    run = execution.runs[event.step_run_id]
+    begin_iteration(run, event, plan.steps[run.step])
+
+
+def _iteration_ended(
+    execution: Execution, event: e.IterationDone | e.IterationFailed, plan: Plan
+) -> None:
+    run = execution.runs[event.step_run_id]
+    end_iteration(execution, run, event, plan.steps[run.step])
+
+
+def _step_done(execution: Execution, event: e.StepDone | e.LoopDone, plan: Plan) -> None:
+    if isinstance(event, e.LoopDone) and event.parent_id is not None:
+        return  # a nested loop's end is settled by its task (LOOP-7)
+    result = event.results if isinstance(event, e.LoopDone) else event.result
+    execution.runs.pop(event.step_run_id)
+    execution.tallies[event.step].status = "done"
+    if plan.steps[event.step].router is not None:
+        execution.ending = (event.step, result, None)
+    elif event.step != plan.final:
+        execution.leaves[event.step] = result
+
+
+def _step_failed(execution: Execution, event: e.StepFailed, plan: Plan) -> None:
+    execution.runs.pop(event.step_run_id)
+    tally = execution.tallies[event.step]
+    tally.failed += 1
+    tally.status = "cancelled" if event.error.get("kind") == "cancelled" else "failed"
+    if plan.steps[event.step].router is None:
+        _fail(execution, event.step, event.error)
+    else:
+        execution.ending = (event.step, event.result, event.error)
+
+
+def _next_evaluated(execution: Execution, event: e.NextEvaluated, _: Plan) -> None:
+    ending, execution.ending = execution.ending, None
+    if event.error is not None:
+        _fail(execution, event.step, event.error)
+    elif not event.arcs and ending is not None:
+        step, result, error = ending
+        if error is None:
+            execution.leaves[step] = result
+        else:
+            _fail(execution, step, error)
+
+
+def _fail(execution: Execution, step: str, error: dict[str, Any]) -> None:
+    """A failure that nothing took; only the first hundred are kept in full."""
+    execution.failed += 1
+    if len(execution.failures) < 100:
+        execution.failures.append(Failure(step, error))
+
+
+def _paused(execution: Execution, _: e.ExecutionPaused, __: Plan) -> None:
+    execution.status = "paused"
+
+
+def _resumed(execution: Execution, _: e.ExecutionResumed, __: Plan) -> None:
+    execution.status = "running"
+
+
+def _cancelled(execution: Execution, event: e.ExecutionCancelled, _: Plan) -> None:
+    execution.stop = event.by
+    execution.status = "running"
+    if event.error is not None:
+        _fail(execution, "", event.error)
+
+
+def _finished(execution: Execution, event: e.WorkflowFinished, _: Plan) -> None:
+    execution.finished = True
+    execution.status = event.status
+    execution.error = event.error
+
+
+EVOLVE: dict[type[e.Event], Evolve] = {
+    e.ExecutionRequested: _requested,
+    e.RequestEvaluated: _evaluated,
+    e.TokenCreated: _token_created,
+    e.TokenParked: _token_parked,
+    e.TokenDropped: _token_dropped,
+    e.TokenAbsorbed: _token_absorbed,
+    e.AdmitEvaluated: _admit_evaluated,
+    e.StepScheduled: _step_scheduled,
+    e.TokenEnqueued: _token_enqueued,
+    e.TokenClaimed: _token_claimed,
+    e.StepStarted: _step_started,
+    e.LeaseExpired: _lease_expired,
+    e.TaskStarted: _task_started,
+    e.TaskDone: _task_done,
+    e.TaskSuspended: _task_suspended,
+    e.CtxPatched: _ctx_patched,
+    e.LoopStarted: _loop_started,
+    e.IterationStarted: _iteration_started,
+    e.IterationDone: cast(Evolve, _iteration_ended),
+    e.IterationFailed: cast(Evolve, _iteration_ended),
+    e.LoopDone: cast(Evolve, _step_done),
+    e.StepDone: cast(Evolve, _step_done),
+    e.StepFailed: _step_failed,
+    e.NextEvaluated: _next_evaluated,
+    e.ExecutionPaused: _paused,
+    e.ExecutionResumed: _resumed,
+    e.ExecutionCancelled: _cancelled,
+    e.WorkflowFinished: _finished,
+}
+"""Events that are not here (`workflow.started`, `next.fired`, …) change nothing but the `seq`."""

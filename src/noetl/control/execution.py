@@ -1,0 +1,192 @@
+"""
+The state of one execution: what the fold of its log comes to.
+
+It holds what is live (tokens that wait, runs in flight, ctx) and a few counts, never history:
+its size follows what is running, not what has been (EVT-5).
+"""
+
+from typing import Any, Literal
+
+import msgspec
+
+from noetl.pipeline.frame import Frame, Iteration
+
+Status = Literal["running", "paused", "completed", "failed", "cancelled"]
+
+
+class Token(msgspec.Struct, kw_only=True):
+    """A token that has not led to a run yet."""
+
+    token_id: str
+    step: str
+    args: dict[str, Any]
+    seq: int
+    """Of its `token.created`: the cause of the run that it leads to (EVT-0)."""
+    source: str | None = None
+    parent_step_run_id: str | None = None
+    rounds: dict[str, int] = {}
+    verdict: bool | None = None
+    """The admission's last answer; None: not asked yet (ADM-4)."""
+    waits: Literal["refused", "join", "paused", ""] = ""
+    round: str = ""
+    """At a join: the round in which it meets others (NEXT-7)."""
+
+
+class Leg(msgspec.Struct, kw_only=True):
+    """A part of a run that one worker owns at a time: the whole run, or a range of iterations."""
+
+    leg: int
+    first: int = 0
+    last: int = 0
+    left: int = 1
+    """Iterations of it that have not ended."""
+    epoch: int = 0
+    worker: str | None = None
+    lost: int = 0
+    """How many leases on it ran out (T11: the third fails the run)."""
+
+
+class Ended(msgspec.Struct, array_like=True):
+    """An iteration that ended before a lower one did: it waits to be folded."""
+
+    result: Any = None
+    error: dict[str, Any] | None = None
+    writes: list[tuple[str, Any]] = []
+
+
+class Pile(msgspec.Struct, kw_only=True):
+    """Values folded in index order; what is too much to keep lies in chunks outside (LOOP-9)."""
+
+    values: list[Any] = []
+    weight: int = 0
+    """About how many bytes `values` has."""
+    count: int = 0
+    chunks: list[Any] = []
+    """References to what came before `values`, in order."""
+
+
+class LoopRun(msgspec.Struct, kw_only=True):
+    """The position of a loop (LOOP-9): bounded by what is in flight, not by its length."""
+
+    total: int
+    items: Any
+    mode: Literal["sequential", "parallel"]
+    exec: Literal["local", "distributed"]
+    offered: int = 0
+    """The lowest index that was never offered to a worker."""
+    low: int = 0
+    """The lowest index that has not ended: everything below is folded."""
+    done: int = 0
+    failed: int = 0
+    active: dict[int, Iteration] = {}
+    ended: dict[int, Ended] = {}
+    results: Pile = msgspec.field(default_factory=Pile)
+    errors: Pile = msgspec.field(default_factory=Pile)
+    first_failed: tuple[int, dict[str, Any]] | None = None
+    writes: dict[str, tuple[int, Any]] = {}
+    """Parallel: who wrote a ctx key first, and what (LOOP-5)."""
+    reduced: dict[str, Any] = {}
+
+
+class Suspension(msgspec.Struct, kw_only=True):
+    """Why a run holds no worker, and until when (TASK-8)."""
+
+    task_run_id: str
+    reason: str
+    due: int | None = None
+    waits_for: dict[str, Any] = {}
+
+
+class Run(msgspec.Struct, kw_only=True):
+    """A step run in flight."""
+
+    step_run_id: str
+    step: str
+    args: dict[str, Any]
+    ctx: dict[str, Any]
+    """As of `step.scheduled`, plus its own writes (SCOPE-4)."""
+    rounds: dict[str, int] = {}
+    frame: Frame | None = None
+    loop: LoopRun | None = None
+    legs: dict[int, Leg] = {}
+    next_leg: int = 0
+    started: bool = False
+    suspended: dict[str, Suspension] = {}
+    """By task run id: a loop may have several."""
+
+    @property
+    def ids(self) -> dict[str, Any]:
+        """What every event of this run carries."""
+        return {"step": self.step, "step_run_id": self.step_run_id}
+
+
+class Meeting(msgspec.Struct, kw_only=True):
+    """
+    The tokens at one join (NEXT-7). A round is `{pass}/{number}`: how often the token's ancestry
+    has passed this join, and the token's number from its source within that pass.
+    """
+
+    arrived: dict[str, int] = {}
+    """`{pass}/{source}` → how many tokens came."""
+    waiting: dict[str, dict[str, str]] = {}
+    """Round → source → token id."""
+    fired: dict[str, bool] = {}
+    """Rounds that fired and for which a token may still come (`any`, `n`)."""
+
+
+class Tally(msgspec.Struct):
+    """What happened at one step so far."""
+
+    runs: int = 0
+    failed: int = 0
+    status: str = "running"
+
+
+class Failure(msgspec.Struct):
+    """A failure that no arc took."""
+
+    step: str
+    error: dict[str, Any]
+
+
+class Execution(msgspec.Struct, kw_only=True):
+    """One run of a playbook."""
+
+    execution_id: str
+    seq: int = 0
+    status: Status = "running"
+    path: str = ""
+    version: str | None = None
+    digest: str = ""
+    store: str = "files"
+    largest: int = 1_048_576
+    """`max_payload_bytes` (EVT-4)."""
+    trace_id: str | None = None
+    parent_execution_id: str | None = None
+    workload: dict[str, Any] = {}
+    ctx: dict[str, Any] = {}
+    changed: set[str] = set()
+    """ctx keys written since refused tokens were last tried (ADM-3)."""
+    tokens: dict[str, Token] = {}
+    runs: dict[str, Run] = {}
+    meetings: dict[str, Meeting] = {}
+    tallies: dict[str, Tally] = {}
+    step_runs: int = 0
+    leaves: dict[str, Any] = {}
+    """The last result of each step whose run fired no arc."""
+    ending: tuple[str, Any, dict[str, Any] | None] | None = None
+    """The boundary whose router has not answered yet: step, result, error."""
+    failures: list[Failure] = []
+    failed: int = 0
+    stop: Literal["", "cancel", "fail_fast", "timeout"] = ""
+    """Why nothing new may start."""
+    final_done: bool = False
+    finished: bool = False
+    error: dict[str, Any] | None = None
+    bodies: dict[str, bytes] = {}
+    """Bodies that the last decision made and that must be stored before it (EVT-4)."""
+
+    @property
+    def quiet(self) -> bool:
+        """Nothing runs: what waits now waits for nothing that could still happen."""
+        return not self.runs

@@ -1,0 +1,249 @@
+"""
+How a run's position follows its reports: frames, iterations, folded results.
+
+Part of the fold: like `evolve`, it reads only events, state and plan.
+"""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import msgspec
+
+from noetl.control.execution import Ended, Execution, Leg, LoopRun, Pile, Run
+from noetl.control.reducers import fold
+from noetl.messages import events as e
+from noetl.messages.codec import encode, reference_to
+from noetl.messages.size import rough_size
+from noetl.pipeline.advance import advance
+from noetl.pipeline.frame import Frame, Iteration, Nested
+from noetl.playbook.plan import LoopPlan, Pipeline, StepPlan
+
+CHUNK = 10_000
+"""Results that are kept before they are moved out of the state (LOOP-9)."""
+
+
+class Around(msgspec.Struct):
+    """An iteration around a task: its loop, and its own record."""
+
+    index: int
+    iteration: Iteration
+    writes: dict[str, tuple[int, Any]]
+    plan: LoopPlan
+
+
+class Spot(NamedTuple):
+    """Where a task run stands: frame, pipeline, and the iterations around it, inner first."""
+
+    frame: Frame
+    pipeline: Pipeline
+    around: tuple[Around, ...]
+
+
+def leg_of(event: e.TokenEnqueued) -> Leg:
+    return Leg(
+        leg=event.leg, first=event.first, last=event.last, left=max(1, event.last - event.first)
+    )
+
+
+def locate(run: Run, task_run_id: str, step: StepPlan) -> Spot:
+    """Read the way to a task run from its id: `{run}.{iteration}.{task}…` (EVT-0)."""
+    numbers = task_run_id.split(".")
+    around: tuple[Around, ...] = ()
+    if run.loop is None:
+        assert run.frame is not None, "a run without a loop has a frame"
+        frame, rest = run.frame, numbers[2:]
+    else:
+        assert step.loop is not None, "only a step with a loop has iterations"
+        index = int(numbers[1]) - 1
+        iteration = run.loop.active[index]
+        around = (Around(index, iteration, run.loop.writes, step.loop),)
+        frame, rest = iteration.frame, numbers[3:]
+    pipeline = step.pipeline
+    while rest:
+        inner = pipeline.tasks[frame.pc].inner
+        assert inner is not None, "only an iterator task has iterations"
+        assert frame.inner is not None, "the loop has started"
+        index = int(rest[0]) - 1
+        iteration = frame.inner.active[index]
+        around = (Around(index, iteration, frame.inner.writes, inner.loop), *around)
+        frame, pipeline, rest = iteration.frame, inner.pipeline, rest[2:]
+    return Spot(frame, pipeline, around)
+
+
+def take_task_done(run: Run, event: e.TaskDone, step: StepPlan) -> None:
+    """Move the frame of a task run, and remember what it wrote (LOOP-5)."""
+    spot = locate(run, event.task_run_id, step)
+    if event.set_ctx and spot.around:
+        for key, value in event.set_ctx.items():
+            remember(spot.around, key, value)
+    advance(spot.frame, event, spot.pipeline)
+
+
+def remember(around: tuple[Around, ...], key: str, value: Any) -> None:
+    """A write goes to the innermost loop that reduces its key, else to ctx, under its owner."""
+    for place in around:
+        if key in place.plan.reduce:
+            place.iteration.writes.append((key, value))
+            return
+    for place in around:
+        if place.plan.mode == "parallel":
+            place.writes[key] = (place.index, value)
+            place.iteration.ctx[key] = value
+
+
+def plain_writes(around: tuple[Around, ...], writes: dict[str, Any]) -> dict[str, Any]:
+    """The writes that reach ctx at once: those that no loop around reduces."""
+    if not around:
+        return writes
+    reduced = {key for place in around for key in place.plan.reduce}
+    return {key: value for key, value in writes.items() if key not in reduced}
+
+
+def conflict(around: tuple[Around, ...], writes: dict[str, Any]) -> tuple[str, int, int] | None:
+    """LOOP-5: the first key that another iteration has written otherwise; and both indexes."""
+    for place in around:
+        if place.plan.mode != "parallel":
+            continue
+        for key, value in writes.items():
+            first = place.writes.get(key)
+            if first is not None and first[0] != place.index and first[1] != value:
+                return key, place.index, first[0]
+    return None
+
+
+def begin_loop(run: Run, event: e.LoopStarted, step: StepPlan, ctx: dict[str, Any]) -> None:
+    if event.parent_id is not None:
+        spot = locate(run, event.parent_id, step)
+        spot.frame.inner = Nested(total=event.total, items=event.items)
+        return
+    assert step.loop is not None, "only a step with a loop starts one"
+    owned = {key: ctx[key] for key in step.loop.reduce if key in ctx}
+    run.loop = LoopRun(
+        total=event.total,
+        items=event.items,
+        mode=event.mode,
+        exec=event.exec,
+        reduced={key: _own(value) for key, value in owned.items()},
+    )
+
+
+def _own(value: Any) -> Any:
+    """A copy that the fold may grow in place: ctx as others see it stays as it was."""
+    if isinstance(value, list):
+        return list(value)
+    return dict(value) if isinstance(value, dict) else value
+
+
+def begin_iteration(run: Run, event: e.IterationStarted, step: StepPlan) -> None:
+    if event.parent_id is not None:
+        nested = locate(run, event.parent_id, step).frame.inner
+        assert nested is not None, "the loop has started"
+        nested.active[event.index] = Iteration(frame=Frame())
+        nested.started = max(nested.started, event.index + 1)
+        return
+    assert run.loop is not None, "the loop has started"
+    run.loop.active[event.index] = Iteration(frame=Frame())
+
+
+def end_iteration(
+    execution: Execution, run: Run, event: e.IterationDone | e.IterationFailed, step: StepPlan
+) -> None:
+    if event.parent_id is not None:
+        _end_nested(locate(run, event.parent_id, step).frame, event)
+        return
+    loop = run.loop
+    assert loop is not None, "the loop has started"
+    assert step.loop is not None, "only a step with a loop starts one"
+    iteration = loop.active.pop(event.index)
+    if isinstance(event, e.IterationDone):
+        loop.done += 1
+        ended = Ended(event.result, None, iteration.writes)
+    else:
+        loop.failed += 1
+        ended = Ended(None, event.error)
+        if loop.first_failed is None or event.index < loop.first_failed[0]:
+            loop.first_failed = (event.index, event.error)
+    loop.ended[event.index] = ended
+    if loop.exec == "distributed":
+        _shorten(run, event.leg)
+    _fold_ended(execution, loop, step.loop)
+
+
+def _end_nested(frame: Frame, event: e.IterationDone | e.IterationFailed) -> None:
+    nested = frame.inner
+    assert nested is not None, "the loop has started"
+    iteration = nested.active.pop(event.index)
+    if isinstance(event, e.IterationDone):
+        nested.results[event.index] = event.result
+        nested.reduced[event.index] = iteration.writes
+    else:
+        nested.errors[event.index] = event.error
+
+
+def _shorten(run: Run, number: int) -> None:
+    leg = run.legs[number]
+    leg.left -= 1
+    if leg.left == 0:
+        del run.legs[number]
+
+
+def _fold_ended(execution: Execution, loop: LoopRun, plan: LoopPlan) -> None:
+    """Fold what has ended in index order, so that the order of completion does not matter."""
+    while loop.low in loop.ended:
+        ended = loop.ended.pop(loop.low)
+        if ended.writes:
+            ended.error = _reduce(loop, plan, ended)
+        pile_up(execution, loop.results, ended.result)
+        if ended.error is not None:
+            pile_up(execution, loop.errors, {"index": loop.low, "error": ended.error})
+        loop.low += 1
+
+
+def _reduce(loop: LoopRun, plan: LoopPlan, ended: Ended) -> dict[str, Any] | None:
+    """A write that its reducer cannot take fails the iteration that made it."""
+    try:
+        fold(plan.reduce, loop.reduced, ended.writes)
+    except TypeError as fault:
+        error = {"kind": "loop", "message": f"a reducer refused a write: {fault}"}
+        loop.done, loop.failed = loop.done - 1, loop.failed + 1
+        if loop.first_failed is None or loop.low < loop.first_failed[0]:
+            loop.first_failed = (loop.low, error)
+        return error
+    return None
+
+
+def pile_up(execution: Execution, pile: Pile, value: Any) -> None:
+    pile.values.append(value)
+    pile.count += 1
+    if value is not None:
+        pile.weight += rough_size(value)
+    if len(pile.values) >= CHUNK or pile.weight >= execution.largest:
+        fold_away(execution, pile)
+
+
+def fold_away(execution: Execution, pile: Pile) -> None:
+    """Move what was folded out of the state, into a body of its own (LOOP-9)."""
+    body = encode(pile.values)
+    hint = f"list[{len(pile.values)}]"
+    reference = reference_to(execution.store, execution.execution_id, body, hint)
+    execution.bodies[reference.key] = body
+    pile.chunks.append(reference)
+    pile.values, pile.weight = [], 0
+
+
+def whole(execution: Execution, pile: Pile) -> Any:
+    """LOOP-6: all values in index order; by one reference to their chunks when large."""
+    if not pile.chunks:
+        return pile.values
+    if pile.values:
+        fold_away(execution, pile)
+    body = encode({"chunks": [chunk.fields() for chunk in pile.chunks]})
+    hint = f"chunks[{pile.count}]"
+    reference = reference_to(execution.store, execution.execution_id, body, hint)
+    execution.bodies[reference.key] = body
+    return reference
+
+
+def unfinished(loop: LoopRun) -> Iterator[int]:
+    """Indexes that were offered and have not ended, in order."""
+    return (index for index in range(loop.low, loop.offered) if index not in loop.ended)

@@ -1,0 +1,143 @@
+"""Which iterations may start now? Is the loop done? (LOOP)"""
+
+from typing import Any
+
+from noetl.control.deciding import Deciding
+from noetl.control.execution import LoopRun, Run
+from noetl.control.folding import whole
+from noetl.errors import TemplateFailed
+from noetl.messages import events as e
+from noetl.messages.reference import Reference
+from noetl.pipeline.policy import template_error
+from noetl.playbook.plan import LoopPlan
+
+
+def start_loop(deciding: Deciding, run: Run, plan: LoopPlan) -> None:
+    """LOOP-1: evaluate the collection once, record it, and offer what may start."""
+    ids = run.ids
+    try:
+        items = plan.items(deciding.scope(run.args))
+    except TemplateFailed as fault:
+        error = template_error(fault, f"`loop.in` of step '{run.step}'")
+        end(deciding, run, e.StepFailed(**ids, error=error))
+        return
+    total = length_of(items)
+    if total is None:
+        end(deciding, run, e.StepFailed(**ids, error=no_list(items)))
+        return
+    deciding.emit(
+        e.LoopStarted(**ids, total=total, items=deciding.fit(items), mode=plan.mode, exec=plan.exec)
+    )
+    if total and plan.exec == "local":
+        deciding.emit(e.TokenEnqueued(**ids, pool=deciding.plan.executor.pool))
+    else:
+        offer(deciding, run, plan)
+
+
+def length_of(items: Any) -> int | None:
+    """A list's length, also of one that lies outside the log; None for what is no list."""
+    if isinstance(items, Reference):
+        hint = items.schema_hint or ""
+        known = hint.startswith(("list[", "chunks["))
+        return int(hint[hint.index("[") + 1 : -1]) if known else None
+    return len(items) if isinstance(items, list | tuple) else None
+
+
+def no_list(items: Any) -> dict[str, Any]:
+    """LOOP-8."""
+    found = type(items).__name__ if not isinstance(items, Reference) else "a stored object"
+    return {
+        "kind": "loop",
+        "message": f"`loop.in` must come to a list, got {found}: {items!r:.80}",
+        "retryable": False,
+    }
+
+
+def offer(deciding: Deciding, run: Run, plan: LoopPlan) -> None:
+    """LOOP-2, LOOP-9: hand out the next iterations, or end the loop when nothing is left."""
+    loop = run.loop
+    assert loop is not None, "the loop has started"
+    in_flight = loop.offered - loop.done - loop.failed
+    if not may_start(deciding, loop, plan):
+        if in_flight == 0:
+            end_loop(deciding, run, plan)
+        return
+    last = min(loop.offered + plan.in_flight - in_flight, loop.total, loop.low + plan.window)
+    if last > loop.offered:
+        deciding.emit(
+            e.TokenEnqueued(
+                step=run.step,
+                step_run_id=run.step_run_id,
+                pool=deciding.plan.executor.pool,
+                leg=run.next_leg,
+                first=loop.offered,
+                last=last,
+            )
+        )
+
+
+def may_start(deciding: Deciding, loop: LoopRun, plan: LoopPlan) -> bool:
+    """LOOP-4: by default a failed iteration starts no further ones."""
+    failing = loop.failed > 0 and plan.on_failure == "stop"
+    return loop.offered < loop.total and not failing and not deciding.execution.stop
+
+
+def end_loop(deciding: Deciding, run: Run, plan: LoopPlan) -> None:
+    """Exactly one terminal event (LOOP-4), after the reducers' one patch (LOOP-5)."""
+    loop = run.loop
+    assert loop is not None, "the loop has started"
+    ids = run.ids
+    if loop.reduced and plan.reduce:
+        deciding.emit(e.CtxPatched(**ids, patch=deciding.fit_all(loop.reduced)))
+    done = e.LoopDone(
+        **ids,
+        total=loop.total,
+        done=loop.done,
+        failed=loop.failed,
+        results=whole(deciding.execution, loop.results),
+        errors=whole(deciding.execution, loop.errors),
+    )
+    if loop.done + loop.failed < loop.total and deciding.execution.stop:
+        end(deciding, run, e.StepFailed(**ids, error=stopped(deciding), loop=summary(done)))
+    elif loop.failed and plan.on_failure == "stop":
+        end(deciding, run, e.StepFailed(**ids, error=failure(loop), loop=summary(done)))
+    else:
+        end(deciding, run, done)
+
+
+def summary(done: e.LoopDone) -> dict[str, Any]:
+    """LOOP-4: `event.loop`."""
+    return {
+        "total": done.total,
+        "done": done.done,
+        "failed": done.failed,
+        "results": done.results,
+        "errors": done.errors,
+    }
+
+
+def failure(loop: LoopRun) -> dict[str, Any]:
+    """OUT-4 `loop`: names the lowest failed index."""
+    assert loop.first_failed is not None, "an iteration has failed"
+    index, cause = loop.first_failed
+    return {
+        "kind": "loop",
+        "message": f"iteration {index} failed: {cause.get('message', '')}",
+        "retryable": False,
+        "index": index,
+        "cause": cause,
+    }
+
+
+def stopped(deciding: Deciding) -> dict[str, Any]:
+    return {
+        "kind": "cancelled",
+        "message": f"the loop was stopped ({deciding.execution.stop})",
+        "retryable": False,
+    }
+
+
+def end(deciding: Deciding, run: Run, boundary: e.Boundary) -> None:
+    """Record the end of a run; its router is asked when the input has been taken in."""
+    deciding.emit(boundary)
+    deciding.boundaries.append((run, boundary, deciding.execution.seq))

@@ -1,0 +1,84 @@
+"""How many writes become one value (LOOP-5): one small function per reducer."""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from noetl.playbook.model import Reducer
+
+MISSING = object()
+"""The key had no value when the loop began."""
+
+Fold = Callable[[Any, Any], Any]
+
+
+def _plus(total: Any, value: Any) -> Any:
+    return value if total is MISSING else total + value
+
+
+def _least(least: Any, value: Any) -> Any:
+    return value if least is MISSING or value < least else least
+
+
+def _most(most: Any, value: Any) -> Any:
+    return value if most is MISSING or value > most else most
+
+
+def _append(values: Any, value: Any) -> Any:
+    return [*([] if values is MISSING else values), value]
+
+
+def _extend(values: Any, more: Any) -> Any:
+    return [*([] if values is MISSING else values), *more]
+
+
+def _merge(mapping: Any, more: Any) -> Any:
+    return {**({} if mapping is MISSING else mapping), **more}
+
+
+def _count(number: Any, _: Any) -> Any:
+    return (0 if number is MISSING else number) + 1
+
+
+def _first(first: Any, value: Any) -> Any:
+    return value if first is MISSING else first
+
+
+def _last(_: Any, value: Any) -> Any:
+    return value
+
+
+REDUCERS: dict[Reducer, Fold] = {
+    "sum": _plus,
+    "min": _least,
+    "max": _most,
+    "append": _append,
+    "extend": _extend,
+    "merge": _merge,
+    "count": _count,
+    "first": _first,
+    "last": _last,
+}
+
+GROWS_IN_PLACE: dict[Reducer, Callable[[Any, Any], None]] = {
+    "append": list.append,
+    "extend": list.extend,
+    "merge": dict.update,
+}
+"""What may change a value that the fold owns, so that a long loop does not copy it each time."""
+
+
+def fold(
+    reduce: dict[str, Reducer], reduced: dict[str, Any], writes: Iterable[tuple[str, Any]]
+) -> None:
+    """
+    Fold an iteration's writes, in their order, into `reduced`, which the loop owns.
+
+    Raises TypeError where a write does not fit (text into a sum).
+    """
+    for key, value in writes:
+        how = reduce[key]
+        grow = GROWS_IN_PLACE.get(how)
+        if grow is not None and key in reduced:
+            grow(reduced[key], value)
+        else:
+            reduced[key] = REDUCERS[how](reduced.get(key, MISSING), value)

@@ -1,0 +1,102 @@
+"""What a worker's report adds to the log: its own events, and what the server knows better."""
+
+from typing import Any
+
+import msgspec
+
+from noetl.control.deciding import Deciding
+from noetl.control.execution import Run
+from noetl.control.folding import conflict, locate, plain_writes
+from noetl.control.loops import end, end_loop, offer
+from noetl.messages import events as e
+from noetl.messages.requests import Report
+
+
+def take_report(deciding: Deciding, report: Report) -> None:
+    """Record what happened on a leg; a report of an ended run or an older epoch is refused."""
+    run = deciding.execution.runs.get(report.step_run_id)
+    leg = run.legs.get(report.leg) if run is not None else None
+    if run is None or leg is None or report.epoch < leg.epoch:
+        return
+    if leg.worker is None or report.epoch > leg.epoch:
+        deciding.emit(
+            e.TokenClaimed(
+                step=run.step,
+                step_run_id=run.step_run_id,
+                worker=report.worker,
+                epoch=report.epoch,
+                leg=report.leg,
+            )
+        )
+    for event in report.events:
+        take = TAKEN.get(type(event))
+        if take is None:
+            deciding.emit(event)
+        else:
+            take(deciding, run, event)
+    plan = deciding.plan.steps[run.step].loop
+    if (
+        plan is not None
+        and plan.exec == "distributed"
+        and run.step_run_id in deciding.execution.runs
+    ):
+        offer(deciding, run, plan)
+
+
+def _task_done(deciding: Deciding, run: Run, event: e.TaskDone) -> None:
+    """A write to ctx becomes a patch, or is refused where iterations collide (LOOP-5)."""
+    if not event.set_ctx:
+        deciding.emit(event)
+        return
+    around = locate(run, event.task_run_id, deciding.plan.steps[run.step]).around
+    patch = plain_writes(around, event.set_ctx)
+    collision = conflict(around, patch)
+    if collision is not None:
+        deciding.emit(refused(event, *collision))
+        return
+    deciding.emit(event)
+    if patch:
+        deciding.emit(
+            e.CtxPatched(
+                patch=patch,
+                step=run.step,
+                step_run_id=run.step_run_id,
+                task_run_id=event.task_run_id,
+            )
+        )
+
+
+def refused(event: e.TaskDone, key: str, index: int, first: int) -> e.TaskDone:
+    """The same outcome, with the failure that its write has come to."""
+    error = {
+        "kind": "ctx_conflict",
+        "message": (
+            f"iteration {index} may not write ctx.{key}: iteration {first} wrote another value;"
+            " declare a reducer for it (loop.spec.policy.reduce)"
+        ),
+        "retryable": False,
+        "key": key,
+    }
+    return msgspec.structs.replace(event, do="fail", to=None, delay=0.0, set_ctx={}, error=error)
+
+
+def _boundary(deciding: Deciding, run: Run, event: e.StepDone | e.StepFailed) -> None:
+    end(deciding, run, event)
+
+
+def _loop_done(deciding: Deciding, run: Run, event: e.LoopDone) -> None:
+    """The worker says that a local loop is over; the server holds what it came to (LOOP-10)."""
+    plan = deciding.plan.steps[run.step].loop
+    if event.parent_id is not None or plan is None:
+        deciding.emit(event)
+    else:
+        end_loop(deciding, run, plan)
+
+
+TAKEN: dict[type[e.Event], Any] = {
+    e.TaskDone: _task_done,
+    e.StepDone: _boundary,
+    e.StepFailed: _boundary,
+    e.LoopDone: _loop_done,
+}
+"""Events that are more than recorded; every other one is recorded as it came."""

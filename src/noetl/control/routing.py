@@ -1,0 +1,98 @@
+"""Which arcs fire when a run has ended? (NEXT)"""
+
+from typing import Any
+
+from noetl.control.deciding import Deciding, EventName
+from noetl.control.execution import Run
+from noetl.control.loops import summary
+from noetl.errors import TemplateFailed
+from noetl.messages import events as e
+from noetl.pipeline.policy import template_error
+from noetl.playbook.plan import ArcPlan, RouterPlan, Scope
+
+DONE, FAILED, LOOP_DONE = map(EventName, ("step.done", "step.failed", "loop.done"))
+
+
+def route(deciding: Deciding, run: Run, boundary: e.Boundary, seq: int) -> None:
+    """Ask the router of the ended step, and put a token on every arc that fires."""
+    router = deciding.plan.steps[run.step].router
+    if router is None:
+        return
+    ids = run.ids
+    scope = deciding.scope(run.args, described(boundary))
+    on = str(scope["event"]["name"])
+    if deciding.execution.stop:
+        deciding.emit(e.NextEvaluated(**ids, on=on))
+        return
+    try:
+        fired = select(router, scope, failed=isinstance(boundary, e.StepFailed))
+        inscribed = [_inscribed(deciding, arc, scope) for arc in fired]
+    except ArcFailed as fault:
+        deciding.emit(e.NextEvaluated(**ids, on=on, error=fault.error))
+        return
+    deciding.emit(e.NextEvaluated(**ids, on=on, arcs=[arc.number for arc in fired]))
+    tokens = [f"{seq}.{ordinal}" for ordinal in range(len(fired))]
+    for token_id, arc in zip(tokens, fired, strict=True):
+        deciding.emit(e.NextFired(**ids, arc=arc.number, to=arc.step, token_id=token_id))
+    for token_id, arc, args in zip(tokens, fired, inscribed, strict=True):
+        deciding.emit(
+            e.TokenCreated(
+                token_id=token_id,
+                step=arc.step,
+                args=args,
+                parent_step_run_id=run.step_run_id,
+                source=run.step,
+                rounds=run.rounds,
+            )
+        )
+        deciding.tokens.append(deciding.execution.tokens[token_id])
+
+
+class ArcFailed(Exception):
+    """A guard or `args` could not be evaluated; `error` names the arc (TPL-3)."""
+
+    def __init__(self, fault: TemplateFailed, key: str, arc: ArcPlan) -> None:
+        error = template_error(fault, f"`{key}` of arc {arc.number} to step '{arc.step}'")
+        super().__init__(error["message"])
+        self.error: dict[str, Any] = {**error, "arc": arc.number, "to": arc.step}
+
+
+def select(router: RouterPlan, scope: Scope, *, failed: bool) -> list[ArcPlan]:
+    """NEXT-1, NEXT-3: the first match in document order, or every match."""
+    fired = []
+    for arc in router.after_failure if failed else router.after_success:
+        if _matches(arc, scope):
+            fired.append(arc)
+            if router.exclusive:
+                break
+    return fired
+
+
+def _matches(arc: ArcPlan, scope: Scope) -> bool:
+    try:
+        return arc.guard is None or arc.guard(scope)
+    except TemplateFailed as fault:
+        raise ArcFailed(fault, "when", arc) from fault
+
+
+def _inscribed(deciding: Deciding, arc: ArcPlan, scope: Scope) -> dict[str, Any]:
+    """NEXT-4: the new token's `args`."""
+    try:
+        return deciding.fit_all(arc.args(scope)) if arc.args is not None else {}
+    except TemplateFailed as fault:
+        raise ArcFailed(fault, "args", arc) from fault
+
+
+def described(boundary: e.Boundary) -> dict[str, Any]:
+    """NEXT-2: `event` as guards and `args` see it."""
+    event: dict[str, Any] = {"step": boundary.step, "error": None, "result": None, "loop": None}
+    match boundary:
+        case e.StepDone():
+            event["name"], event["result"] = DONE, boundary.result
+        case e.StepFailed():
+            event["name"], event["error"] = FAILED, boundary.error
+            event["result"], event["loop"] = boundary.result, boundary.loop
+        case e.LoopDone():
+            event["name"], event["result"] = LOOP_DONE, boundary.results
+            event["loop"] = summary(boundary)
+    return event

@@ -1,0 +1,141 @@
+"""
+Messages ⇄ JSON. Every value that leaves the process goes through here.
+
+A reference is written `{"$ref": {…}}`. Data of a user may look the same and stays data (RES-1):
+then, and only then, the paths of the true references stand beside it under `$refs`.
+"""
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from typing import Any, TypeVar
+
+import msgspec
+
+from noetl.messages.events import AnyEvent, Event
+from noetl.messages.reference import Reference
+
+REF = "$ref"
+REFS = "$refs"
+VALUE = "$value"
+_REF_BYTES = b'"$ref"'
+T = TypeVar("T")
+Path = tuple[str | int, ...]
+
+
+def _written(value: object) -> dict[str, Any]:
+    if isinstance(value, Reference):
+        return {REF: value.fields()}
+    raise TypeError(f"a value of type {type(value).__name__} has no JSON form")
+
+
+_encoder = msgspec.json.Encoder(enc_hook=_written)
+_events = msgspec.json.Decoder(list[AnyEvent])
+
+
+def encode(value: Any) -> bytes:
+    """The JSON of a value."""
+    text = _encoder.encode(value)
+    if _REF_BYTES not in text:
+        return text
+    plain = msgspec.to_builtins(value, builtin_types=(Reference,), enc_hook=_kept)
+    true, lookalikes = _references(plain)
+    if not lookalikes:
+        return text
+    return _encoder.encode({REFS: [list(path) for path in true], VALUE: plain})
+
+
+def decode(text: bytes, type: type[T] | Any = Any) -> Any:
+    """The value of a JSON text; references come back as references."""
+    if _REF_BYTES not in text:
+        return msgspec.json.decode(text, type=type)
+    value = msgspec.json.decode(text)
+    if isinstance(value, dict) and value.keys() == {REFS, VALUE}:
+        value = _revive_at(value[VALUE], value[REFS])
+    else:
+        value = _revive(value)
+    return value if type is Any else msgspec.convert(value, type)
+
+
+def encode_events(events: Sequence[Event]) -> bytes:
+    """The events of one decision, as one JSON array."""
+    text = _encoder.encode(events)
+    if _REF_BYTES not in text:
+        return text
+    return _encoder.encode([_marked(event) for event in events])
+
+
+def decode_events(text: bytes) -> list[Event]:
+    """The events of one decision."""
+    if _REF_BYTES not in text:
+        return _events.decode(text)  # type: ignore[return-value]
+    raw = [_unmarked(event) for event in msgspec.json.decode(text)]
+    events: list[Event] = msgspec.convert(raw, list[AnyEvent])
+    return events
+
+
+def reference_to(store: str, execution_id: str, body: bytes, hint: str | None = None) -> Reference:
+    """The reference to a body: a function of the body, so that replay makes the same one."""
+    checksum = hashlib.sha256(body).hexdigest()
+    return Reference(store, f"{execution_id}/{checksum}", len(body), checksum, schema_hint=hint)
+
+
+def _kept(value: object) -> Any:
+    return value
+
+
+def _marked(event: Event) -> Any:
+    plain = msgspec.to_builtins(event, builtin_types=(Reference,), enc_hook=_kept)
+    true, lookalikes = _references(plain)
+    if lookalikes:
+        plain[REFS] = [list(path) for path in true]
+    return plain
+
+
+def _unmarked(raw: dict[str, Any]) -> dict[str, Any]:
+    if REFS in raw:
+        return dict(_revive_at(raw, raw.pop(REFS)))
+    return dict(_revive(raw))
+
+
+def _references(value: Any) -> tuple[list[Path], bool]:
+    """The paths of true references, and whether anything else looks like one."""
+    true: list[Path] = []
+    lookalikes = False
+    for path, found in _walk(value, ()):
+        if isinstance(found, Reference):
+            true.append(path)
+        elif isinstance(found, dict) and REF in found:
+            lookalikes = True
+    return true, lookalikes
+
+
+def _walk(value: Any, path: Path) -> Iterator[tuple[Path, Any]]:
+    yield path, value
+    if isinstance(value, dict):
+        for key, below in value.items():
+            yield from _walk(below, (*path, key))
+    elif isinstance(value, list | tuple):
+        for index, below in enumerate(value):
+            yield from _walk(below, (*path, index))
+
+
+def _revive(value: Any) -> Any:
+    if isinstance(value, dict):
+        if len(value) == 1 and isinstance(value.get(REF), dict):
+            return Reference(**value[REF])
+        return {key: _revive(below) for key, below in value.items()}
+    if isinstance(value, list):
+        return [_revive(below) for below in value]
+    return value
+
+
+def _revive_at(value: Any, paths: Sequence[Sequence[str | int]]) -> Any:
+    for path in paths:
+        holder = value
+        for key in path[:-1]:
+            holder = holder[key]
+        if path:
+            holder[path[-1]] = Reference(**holder[path[-1]][REF])
+        else:
+            value = Reference(**value[REF])
+    return value

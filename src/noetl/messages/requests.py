@@ -1,0 +1,71 @@
+"""What reaches the control plane: orders of clients, reports of workers, the passing of time."""
+
+from typing import Any
+
+import msgspec
+
+from noetl.messages.events import Event
+
+
+class StartExecution(msgspec.Struct, frozen=True, kw_only=True):
+    """Run a playbook. The payload reaches `workload` and nothing else (DOC-3)."""
+
+    execution_id: str
+    path: str
+    digest: str
+    version: str | None = None
+    payload: dict[str, Any] = {}
+    ctx: dict[str, Any] = {}
+    store: str = "files"
+    trace_id: str | None = None
+    parent_execution_id: str | None = None
+    parent_id: str | None = None
+    """The task run of the parent that asked for it."""
+
+
+class CancelExecution(msgspec.Struct, frozen=True, kw_only=True):
+    reason: str = ""
+
+
+class PauseExecution(msgspec.Struct, frozen=True, kw_only=True):
+    reason: str = ""
+
+
+class ResumeExecution(msgspec.Struct, frozen=True, kw_only=True):
+    reason: str = ""
+
+
+class TimeIsUp(msgspec.Struct, frozen=True, kw_only=True):
+    """The execution's own `timeout` has passed (DOC-4)."""
+
+    seconds: float
+
+
+class LeaseLost(msgspec.Struct, frozen=True, kw_only=True):
+    """The lease on a leg ran out: its worker is gone or cut off (WRK-1)."""
+
+    step_run_id: str
+    leg: int
+    epoch: int
+
+
+class Report(msgspec.Struct, frozen=True, kw_only=True):
+    """What a worker did since its last report on a leg of a run, in order."""
+
+    step_run_id: str
+    leg: int
+    epoch: int
+    worker: str
+    events: list[Event]
+
+
+Input = (
+    StartExecution
+    | CancelExecution
+    | PauseExecution
+    | ResumeExecution
+    | TimeIsUp
+    | LeaseLost
+    | Report
+)
+"""Everything that `decide` can be asked about."""

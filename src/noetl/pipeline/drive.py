@@ -1,0 +1,257 @@
+"""
+How a pipeline runs, told as a generator: what it asks for is data, what it does is append events.
+
+The driver calls no tool and reads no clock. It yields what it needs (a tool call, a pause, a
+body, a nested loop, the server's word on a write) to whoever drives it and goes on with the
+answer. A worker drives it with real tools, a test with canned outcomes; a pipeline of `noop`
+alone asks for nothing and runs through.
+"""
+
+from collections.abc import Callable, Generator
+from typing import Any, NamedTuple
+
+import msgspec
+
+from noetl.errors import NeedsBody, TemplateFailed
+from noetl.messages.events import Event, TaskDone, TaskStarted
+from noetl.messages.outcome import Outcome, failed
+from noetl.messages.reference import Reference
+from noetl.pipeline.advance import FAILED, advance, failure_of
+from noetl.pipeline.frame import Frame
+from noetl.pipeline.policy import judge, template_error
+from noetl.playbook.plan import Pipeline, Plan, Scope, TaskPlan
+
+
+class CallTool(msgspec.Struct, frozen=True):
+    """Call the tool of `task` with these rendered inputs; answered with an Outcome."""
+
+    task: TaskPlan
+    inputs: dict[str, Any]
+    task_run_id: str
+    attempt: int
+
+
+class RunLoop(msgspec.Struct, frozen=True):
+    """Run the nested loop of `task` (LOOP-7); answered with an Outcome."""
+
+    task: TaskPlan
+    task_run_id: str
+    frame: Frame
+    scope: Scope
+
+
+class Pause(msgspec.Struct, frozen=True):
+    """Wait before the next run of a task (TASK-3, TASK-4)."""
+
+    seconds: float
+    task: str
+    task_run_id: str
+    reason: str
+
+
+class Settle(msgspec.Struct, frozen=True):
+    """Ask the server about a write to ctx (LOOP-5); answered with the event as it was recorded."""
+
+    done: TaskDone
+
+
+class Load(msgspec.Struct, frozen=True):
+    """A template touched a body that is not loaded; answered when it is in `$bodies`."""
+
+    reference: Reference
+
+
+Ask = CallTool | RunLoop | Pause | Settle | Load
+
+
+class End(NamedTuple):
+    """How a pipeline ended: its last value, or why it failed."""
+
+    result: Any
+    error: dict[str, Any] | None
+
+
+class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
+    """What is the same for every task of a leg."""
+
+    plan: Plan
+    step: str
+    step_run_id: str
+    worker: str
+    trace_id: str
+    now: Callable[[], float]
+    """Seconds since 1970; the clock comes in through the door."""
+    chance: Callable[[], float]
+    fit: Callable[[dict[str, Any]], dict[str, Any]]
+    """The mapping, its largest values moved out of the log until the rest fits (EVT-4)."""
+    settles: bool = False
+    """Whether writes to ctx must be settled by the server before the pipeline goes on."""
+
+
+def run_pipeline(
+    pipeline: Pipeline,
+    frame: Frame,
+    scope: Scope,
+    prefix: str,
+    around: Surroundings,
+    events: list[Event],
+) -> Generator[Ask, Any, End]:
+    """Run from where the frame stands to the end; events are appended as they happen."""
+    tasks = pipeline.tasks
+    limit = around.plan.limits.max_task_runs
+    while True:
+        task = tasks[frame.pc]
+        task_run_id = f"{prefix}.{frame.ordinal}"
+        attempt = frame.attempt
+        if frame.ordinal > limit:
+            return End(None, over_limit(limit))
+        scope["_prev"], scope["_task"], scope["_attempt"] = frame.prev, task.label, attempt
+        events.append(
+            TaskStarted(
+                step=around.step,
+                step_run_id=around.step_run_id,
+                task_run_id=task_run_id,
+                task=task.label,
+                kind=task.kind,
+                attempt=attempt,
+            )
+        )
+        began = around.now()
+        if task.kind == "noop":  # SCOPE-3: it passes `_prev` through
+            outcome: dict[str, Any] = {"status": "ok", "result": frame.prev, "error": None}
+            took = 0
+        else:
+            answer = yield from invoke(task, task, scope, frame, task_run_id, attempt, around)
+            outcome = recorded(answer, task, around.fit)
+            took = round((around.now() - began) * 1000)
+        outcome["meta"] = {
+            "attempt": attempt,
+            "started_at": int(began * 1000),
+            "duration_ms": took,
+            "task_run_id": task_run_id,
+            "trace_id": around.trace_id,
+            "worker": around.worker,
+        }
+        done = yield from weigh(task, scope, outcome, task_run_id, attempt, around)
+        events.append(done)
+        if done.set_ctx and around.settles:
+            done = yield Settle(done)
+        if done.set_ctx:
+            scope["ctx"] = {**scope["ctx"], **done.set_ctx}
+        if done.set_iter:
+            scope["iter"] = {**scope["iter"], **done.set_iter}
+        ended = advance(frame, done, pipeline)
+        if ended is not None:
+            return End(None, failure_of(done)) if ended == FAILED else End(frame.prev, None)
+        if done.delay:
+            yield Pause(done.delay, task.label, task_run_id, done.do)
+
+
+def weigh(
+    task: TaskPlan,
+    scope: Scope,
+    outcome: dict[str, Any],
+    task_run_id: str,
+    attempt: int,
+    around: Surroundings,
+) -> Generator[Ask, Any, TaskDone]:
+    """Judge the outcome by the task's rules; all that resuming needs is in the event (TASK-9)."""
+    scope["outcome"] = outcome
+    while True:
+        try:
+            verdict = judge(task, scope, attempt=attempt, chance=around.chance())
+            break
+        except NeedsBody as need:
+            yield Load(need.reference)
+    del scope["outcome"]
+    return TaskDone(
+        step=around.step,
+        step_run_id=around.step_run_id,
+        task_run_id=task_run_id,
+        task=task.label,
+        attempt=attempt,
+        outcome=outcome,
+        rule=verdict.rule,
+        do=verdict.do,
+        to=verdict.to,
+        delay=verdict.delay,
+        set_iter=around.fit(verdict.set_iter) if verdict.set_iter else verdict.set_iter,
+        set_ctx=around.fit(verdict.set_ctx) if verdict.set_ctx else verdict.set_ctx,
+        set_prev=verdict.set_prev,
+        error=None if verdict.error is outcome["error"] else verdict.error,
+    )
+
+
+def invoke(
+    task: TaskPlan,
+    called: TaskPlan,
+    scope: Scope,
+    frame: Frame,
+    task_run_id: str,
+    attempt: int,
+    around: Surroundings,
+) -> Generator[Ask, Any, Outcome]:
+    """Render the inputs and ask for the call. `called` differs from `task` for a workbook's."""
+    if called.inner is not None:
+        outcome: Outcome = yield RunLoop(called, task_run_id, frame, scope)
+        return outcome
+    while True:
+        try:
+            inputs = called.render(scope)
+            break
+        except NeedsBody as need:
+            yield Load(need.reference)
+        except TemplateFailed as fault:
+            error = template_error(fault, f"an input of task '{task.label}'")
+            return Outcome(status="error", error=error)
+    if called.kind == "workbook":
+        return (yield from borrow(task, inputs, scope, frame, task_run_id, attempt, around))
+    if called.kind == "noop":
+        return Outcome(status="ok", result=frame.prev)
+    outcome = yield CallTool(called, inputs, task_run_id, attempt)
+    return outcome
+
+
+def borrow(
+    task: TaskPlan,
+    inputs: dict[str, Any],
+    scope: Scope,
+    frame: Frame,
+    task_run_id: str,
+    attempt: int,
+    around: Surroundings,
+) -> Generator[Ask, Any, Outcome]:
+    """TOOL-2: the workbook's task, with `args` bound."""
+    name = inputs.get("name")
+    found = around.plan.workbook.get(name) if isinstance(name, str) else None
+    if found is None:
+        known = ", ".join(sorted(around.plan.workbook)) or "none"
+        return failed("not_found", f"the workbook has no task {name!r}; it has: {known}")
+    bound = {**scope, "args": inputs.get("args") or {}}
+    outcome = yield from invoke(task, found, bound, frame, task_run_id, attempt, around)
+    if outcome.block is None or outcome.block_name is not None:
+        return outcome
+    return msgspec.structs.replace(outcome, block_name=found.block or found.kind)
+
+
+def recorded(
+    outcome: Outcome, task: TaskPlan, fit: Callable[[dict[str, Any]], dict[str, Any]]
+) -> dict[str, Any]:
+    """The outcome as rules see it and as the log keeps it (OUT-1, OUT-2)."""
+    named: dict[str, Any] = fit(
+        {"status": outcome.status, "result": outcome.result, "error": outcome.error}
+    )
+    if outcome.block is not None:
+        named[outcome.block_name or task.block or task.kind] = outcome.block
+    return named
+
+
+def over_limit(limit: int) -> dict[str, Any]:
+    return {
+        "kind": "limit",
+        "message": (
+            f"more than {limit} task runs in one pipeline: a jump without end?"
+            " (executor.spec.policy.limits.max_task_runs)"
+        ),
+        "retryable": False,
+    }

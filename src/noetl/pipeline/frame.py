@@ -1,0 +1,47 @@
+"""Where a pipeline stands: what resuming it needs, and nothing else (TASK-9)."""
+
+from typing import Any
+
+import msgspec
+
+
+class Frame(msgspec.Struct, kw_only=True):
+    """
+    The position of one pipeline: a step run's, an iteration's, or a nested iteration's.
+
+    It is the one mutable value of the room: the worker moves it as it works, and the server's
+    copy is moved by the same function from what the worker reported.
+    """
+
+    pc: int = 0
+    attempt: int = 1
+    ordinal: int = 1
+    """The number of the present task run in this pipeline; retries keep it (TASK-9)."""
+    prev: Any = None
+    iter: dict[str, Any] = {}
+    """What `set_iter` wrote; the iterator's binding is added where the pipeline runs."""
+    inner: "Nested | None" = None
+    """The loop of an `iterator` task that has begun and is not recorded as done."""
+
+
+class Iteration(msgspec.Struct, kw_only=True):
+    """An iteration that has started and not ended."""
+
+    frame: Frame
+    writes: list[tuple[str, Any]] = []
+    """What it gave to reducers so far, in order (LOOP-5)."""
+    ctx: dict[str, Any] = {}
+    """Its own `set_ctx`, which a parallel iteration sees and others do not (SCOPE-4)."""
+
+
+class Nested(msgspec.Struct, kw_only=True):
+    """A loop inside a task, as far as it is recorded (LOOP-7)."""
+
+    total: int
+    items: Any
+    started: int = 0
+    active: dict[int, Iteration] = {}
+    results: dict[int, Any] = {}
+    errors: dict[int, dict[str, Any]] = {}
+    writes: dict[str, tuple[int, Any]] = {}
+    reduced: dict[int, list[tuple[str, Any]]] = {}

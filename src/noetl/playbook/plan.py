@@ -1,0 +1,326 @@
+"""
+A checked playbook, indexed and compiled: the only form that the rooms behind it read.
+
+Everything a run needs to look up is looked up here once: steps by name, labels by number,
+defaults resolved, templates compiled (TPL-4). A plan holds no state and is shared by all
+executions of one digest.
+"""
+
+import hashlib
+from collections.abc import Callable, Mapping
+from typing import Any, Literal
+
+import msgspec
+
+from noetl.expression.reads import reads
+from noetl.expression.syntax import is_template
+from noetl.expression.template import compile_guard, compile_rules, compile_value
+from noetl.kinds.kind import Inputs, Kind
+from noetl.kinds.table import KINDS
+from noetl.playbook.model import (
+    Admission,
+    Arc,
+    Backoff,
+    Do,
+    Executor,
+    Inner,
+    Join,
+    KeychainEntry,
+    LeaseSpec,
+    Limits,
+    Loop,
+    Mode,
+    Playbook,
+    Reducer,
+    Router,
+    Step,
+    Task,
+    TaskSpec,
+    Then,
+)
+
+Scope = dict[str, Any]
+Evaluate = Callable[[Scope], Any]
+Choose = Callable[[Scope], int]
+
+
+class ThenPlan(msgspec.Struct, frozen=True, kw_only=True):
+    """A rule's order, its templates compiled."""
+
+    do: Do
+    attempts: int = 1
+    backoff: Backoff = "none"
+    delay: float | Evaluate = 0.0
+    max_delay: float | None = None
+    jitter: float = 0.0
+    to: str | None = None
+    set_iter: Evaluate | None = None
+    set_ctx: Evaluate | None = None
+    set_prev: Evaluate | None = None
+
+
+class TaskPlan(msgspec.Struct, frozen=True, kw_only=True):
+    """One task: how its inputs are made, how its outcome is judged."""
+
+    index: int
+    label: str
+    kind: str
+    effect: bool
+    block: str | None
+    inputs: type[Inputs]
+    render: Evaluate
+    spec: TaskSpec
+    choose: Choose | None = None
+    """The number of the rule that matches, or -1; None when the task has no policy."""
+    thens: tuple[ThenPlan, ...] = ()
+    inner: "InnerPlan | None" = None
+
+
+class Pipeline(msgspec.Struct, frozen=True):
+    """Tasks in order; labels are the jump targets."""
+
+    tasks: tuple[TaskPlan, ...]
+    labels: dict[str, int]
+    effect: bool
+    """Whether any task may touch the world: without, the run may go ahead of the commit."""
+
+
+class LoopPlan(msgspec.Struct, frozen=True, kw_only=True):
+    """LOOP-1, its defaults resolved (LOOP-2)."""
+
+    items: Evaluate
+    iterator: str
+    mode: Literal["sequential", "parallel"]
+    exec: Literal["local", "distributed"]
+    in_flight: int
+    on_failure: Literal["stop", "continue"]
+    reduce: dict[str, Reducer]
+
+    @property
+    def window(self) -> int:
+        """LOOP-9: how far beyond the lowest unfinished iteration one may start."""
+        return max(1000, 10 * self.in_flight)
+
+
+class InnerPlan(msgspec.Struct, frozen=True):
+    """The nested loop of an `iterator` task (LOOP-7)."""
+
+    loop: LoopPlan
+    pipeline: Pipeline
+
+
+class AdmissionPlan(msgspec.Struct, frozen=True, kw_only=True):
+    """ADM-1. `keys` are the ctx keys whose change makes a refused token worth another try."""
+
+    mode: Mode
+    choose: Choose
+    guards: tuple[Evaluate, ...]
+    allows: tuple[bool, ...]
+    drop: bool
+    keys: frozenset[str] | None
+    """None: any key may matter."""
+
+
+class ArcPlan(msgspec.Struct, frozen=True, kw_only=True):
+    """One outgoing arc."""
+
+    number: int
+    step: str
+    guard: Callable[[Scope], bool] | None
+    args: Evaluate | None
+
+
+class RouterPlan(msgspec.Struct, frozen=True, kw_only=True):
+    """NEXT-1, NEXT-3: which arcs are asked after a success and after a failure."""
+
+    exclusive: bool
+    after_success: tuple[ArcPlan, ...]
+    after_failure: tuple[ArcPlan, ...]
+
+
+class StepPlan(msgspec.Struct, frozen=True, kw_only=True):
+    """One step, ready to be scheduled."""
+
+    name: str
+    pipeline: Pipeline
+    admission: AdmissionPlan | None = None
+    join: Join | None = None
+    loop: LoopPlan | None = None
+    router: RouterPlan | None = None
+    timeout: float | None = None
+    lease: LeaseSpec = LeaseSpec()
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    """A whole playbook, ready to run."""
+
+    name: str
+    path: str
+    version: str | None
+    digest: str
+    steps: dict[str, StepPlan]
+    entry: str
+    final: str | None
+    executor: Executor
+    limits: Limits
+    workload: dict[str, Any]
+    """As `compile_tree` leaves it: mappings stay mappings, everything else is a callable."""
+    workbook: dict[str, TaskPlan]
+    keychain: tuple[KeychainEntry, ...]
+    waiting: dict[str, tuple[str, ...]] = {}
+    """Join step → its sources."""
+
+
+def make_plan(playbook: Playbook, text: str, kinds: Mapping[str, Kind] = KINDS) -> Plan:
+    """The plan of a valid playbook; `text` is what its digest is taken of."""
+    steps = {step.name: plan_step(step, kinds) for step in playbook.steps}
+    version = playbook.metadata.get("version")
+    return Plan(
+        name=playbook.name,
+        path=playbook.path,
+        version=None if version is None else str(version),
+        digest=digest_of(text),
+        steps=steps,
+        entry=entry_of(playbook),
+        final=playbook.executor.final_step,
+        executor=playbook.executor,
+        limits=playbook.executor.limits,
+        workload=compile_tree(playbook.workload),
+        workbook={name: plan_task(0, task, kinds) for name, task in playbook.workbook.items()},
+        keychain=playbook.keychain,
+    )
+
+
+def digest_of(text: str) -> str:
+    """Names a playbook by its text, so that a run keeps what it began with."""
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def entry_of(playbook: Playbook) -> str:
+    """DOC-5: the executor's, else `start`, else the first."""
+    names = [step.name for step in playbook.steps]
+    return playbook.executor.entry_step or ("start" if "start" in names else names[0])
+
+
+def compile_tree(tree: Mapping[str, Any]) -> dict[str, Any]:
+    """DOC-3: mappings stay open, so that a payload can reach below a key before rendering."""
+    return {
+        key: compile_tree(value) if isinstance(value, Mapping) else compile_value(value)
+        for key, value in tree.items()
+    }
+
+
+def plan_step(step: Step, kinds: Mapping[str, Kind]) -> StepPlan:
+    return StepPlan(
+        name=step.name,
+        pipeline=plan_pipeline(step.tasks, kinds),
+        admission=plan_admission(step.admission) if step.admission else None,
+        join=step.join,
+        loop=plan_loop(step.loop) if step.loop else None,
+        router=plan_router(step.router) if step.router else None,
+        timeout=step.timeout,
+        lease=step.lease,
+    )
+
+
+def plan_pipeline(tasks: tuple[Task, ...], kinds: Mapping[str, Kind]) -> Pipeline:
+    labels = {task.label: number for number, task in enumerate(tasks)}
+    planned = tuple(plan_task(n, task, kinds) for n, task in enumerate(tasks))
+    return Pipeline(planned, labels, any(task.effect for task in planned))
+
+
+def plan_task(index: int, task: Task, kinds: Mapping[str, Kind]) -> TaskPlan:
+    kind = kinds[task.kind]
+    rules = task.spec.rules
+    inner = plan_inner(task.inner, kinds) if task.inner else None
+    return TaskPlan(
+        index=index,
+        label=task.label,
+        kind=task.kind,
+        effect=inner.pipeline.effect if inner else kind.effect,
+        block=kind.block,
+        inputs=kind.inputs,
+        render=compile_value(task.inputs),
+        spec=task.spec,
+        choose=None if rules is None else compile_rules([rule.when for rule in rules]),
+        thens=tuple(plan_then(rule.then) for rule in rules or ()),
+        inner=inner,
+    )
+
+
+def plan_then(then: Then) -> ThenPlan:
+    delay = then.delay
+    return ThenPlan(
+        do=then.do,
+        attempts=then.attempts or 1,
+        backoff=then.backoff,
+        delay=compile_value(delay) if isinstance(delay, str) else delay,
+        max_delay=then.max_delay,
+        jitter=then.jitter,
+        to=then.to,
+        set_iter=compile_value(then.set_iter) if then.set_iter else None,
+        set_ctx=compile_value(then.set_ctx) if then.set_ctx else None,
+        set_prev=None if then.set_prev is msgspec.UNSET else compile_value(then.set_prev),
+    )
+
+
+def plan_inner(inner: Inner, kinds: Mapping[str, Kind]) -> InnerPlan:
+    return InnerPlan(plan_loop(inner.loop), plan_pipeline(inner.tasks, kinds))
+
+
+def plan_loop(loop: Loop) -> LoopPlan:
+    parallel = loop.mode == "parallel"
+    return LoopPlan(
+        items=compile_value(loop.items),
+        iterator=loop.iterator,
+        mode=loop.mode,
+        exec=loop.exec or ("distributed" if parallel else "local"),
+        in_flight=loop.max_in_flight if parallel else 1,
+        on_failure=loop.on_failure,
+        reduce=loop.reduce,
+    )
+
+
+def plan_admission(admission: Admission) -> AdmissionPlan:
+    guards = [rule.when for rule in admission.rules]
+    return AdmissionPlan(
+        mode=admission.mode,
+        choose=compile_rules(guards),
+        guards=tuple(compile_guard(True if guard is None else guard) for guard in guards),
+        allows=tuple(rule.allow for rule in admission.rules),
+        drop=admission.on_deny == "drop",
+        keys=ctx_keys(guards),
+    )
+
+
+def ctx_keys(guards: list[bool | str | None]) -> frozenset[str] | None:
+    """ADM-3: the ctx keys that the rules read; None when they cannot be told apart."""
+    keys: set[str] = set()
+    for guard in guards:
+        for path in reads(guard) if is_template(guard) else ():
+            if path == ("ctx",):
+                return None
+            if path[0] == "ctx":
+                keys.add(path[1])
+            elif len(path) == 1 or path[0] not in ("args", "workload", "event"):
+                keys.add(path[0])  # an unqualified name may come from ctx (TPL-2)
+    return frozenset(keys)
+
+
+def plan_router(router: Router) -> RouterPlan:
+    arcs = tuple(plan_arc(number, arc) for number, arc in enumerate(router.arcs))
+    guarded = tuple(arc for arc in arcs if arc.guard is not None)
+    return RouterPlan(
+        exclusive=router.mode == "exclusive",
+        after_success=arcs,
+        after_failure=arcs if router.on_failure == "all" else guarded,
+    )
+
+
+def plan_arc(number: int, arc: Arc) -> ArcPlan:
+    return ArcPlan(
+        number=number,
+        step=arc.step,
+        guard=None if arc.when is None else compile_guard(arc.when),
+        args=compile_value(arc.args) if arc.args else None,
+    )
