@@ -181,6 +181,8 @@ class Writer:
         connection.execute(SQL["begin"])
         if self._first is not None:
             self._first(connection)
+        if lines:
+            write_printed(connection, lines)
         for kind, group in groupby(enumerate(batch), _kind_of):
             if kind is Decision:
                 decisions: Any = ((number, entry[0]) for number, entry in group)
@@ -191,8 +193,6 @@ class Writer:
                     refused.pop(what, None)
                 elif callable(what):
                     answers[number] = _answer_of(what, connection)
-        if lines:
-            write_printed(connection, lines)
         connection.execute(SQL["commit"])
         self._first = None
         self._refused = refused

@@ -1,0 +1,131 @@
+"""Every adapter of the log and its neighbours, as the contract suites open them."""
+
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any, Protocol
+
+import apsw
+
+from noetl.adapters.memory.home import MemoryHome, Shelves
+from noetl.adapters.sqlite.home import Home, open_home
+from noetl.ports.event_log import (
+    Decision,
+    EventLog,
+    ExecutionRow,
+    Executions,
+    Inbox,
+    Owners,
+    Playbooks,
+    Printed,
+)
+
+
+class AnyHome(Protocol):
+    """What every adapter offers together."""
+
+    @property
+    def log(self) -> EventLog: ...
+    @property
+    def executions(self) -> Executions: ...
+    @property
+    def playbooks(self) -> Playbooks: ...
+    @property
+    def inbox(self) -> Inbox: ...
+    @property
+    def owners(self) -> Owners: ...
+    @property
+    def printed(self) -> Printed: ...
+
+    async def prune(self, before: int, *, limit: int = 1000) -> list[str]: ...
+    async def close(self) -> None: ...
+
+
+class Homes(Protocol):
+    """One home, opened by as many processes as a test likes."""
+
+    async def open(self) -> AnyHome: ...
+
+    async def kill(self, home: Any) -> None:
+        """Make the others believe that the process of this home is dead."""
+
+    async def close_all(self) -> None: ...
+
+
+class MemoryHomes:
+    """Views of the same shelves."""
+
+    def __init__(self, _: Path) -> None:
+        self._shelves = Shelves()
+        self._opened: list[MemoryHome] = []
+
+    async def open(self) -> MemoryHome:
+        self._opened.append(MemoryHome(self._shelves, f"{len(self._opened) + 1}"))
+        return self._opened[-1]
+
+    async def kill(self, home: Any) -> None:
+        home.die()
+
+    async def close_all(self) -> None:
+        for home in self._opened:
+            await home.close()
+
+
+class SqliteHomes:
+    """Connections to the same file."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder / "home"
+        self._opened: list[Home] = []
+
+    async def open(self) -> Home:
+        self._opened.append(await open_home(self.folder))
+        return self._opened[-1]
+
+    async def kill(self, home: Any) -> None:
+        await home.close()
+        connection = apsw.Connection(str(self.folder / "noetl.db"))
+        # As if the number of the process had been given to this one after it had died.
+        connection.execute(
+            "update process set ticks = ticks - 1 where token = ?", (home.owners.me,)
+        )
+        assert connection.changes() == 1
+        connection.close()
+
+    async def close_all(self) -> None:
+        for home in self._opened:
+            await home.close()
+
+
+HOMES: dict[str, Callable[[Path], Homes]] = {"memory": MemoryHomes, "sqlite": SqliteHomes}
+"""A new adapter of the log adds its line here."""
+
+
+def row(execution_id: str, **fields: Any) -> ExecutionRow:
+    """The row of a running execution."""
+    usual: dict[str, Any] = {
+        "path": "demo/hello",
+        "digest": "d1",
+        "status": "running",
+        "started_at": 1000,
+        "updated_at": 1000,
+    }
+    return ExecutionRow(execution_id=execution_id, **(usual | fields))
+
+
+def decision(execution_id: str, expected: int, last: int | None = None, **fields: Any) -> Decision:
+    """A decision of `last - expected` events; the first one brings its row."""
+    last = expected + 1 if last is None else last
+    events = ",".join(f'{{"name":"step.started","n":{n}}}' for n in range(expected + 1, last + 1))
+    usual: dict[str, Any] = {"at": 5000 + last, "events": f"[{events}]".encode()}
+    if expected == 0:
+        usual["row"] = row(execution_id)
+    return Decision(execution_id=execution_id, expected=expected, last=last, **(usual | fields))
+
+
+async def answer_of(awaitable: Awaitable[None]) -> str:
+    """`ok`, or the name of what was raised."""
+    try:
+        await awaitable
+    except Exception as error:
+        return type(error).__name__
+    return "ok"

@@ -1,0 +1,147 @@
+"""What lists and pages of executions promise, and what retention leaves."""
+
+import msgspec
+import pytest
+from tests.contracts.homes import AnyHome, Homes, decision, row
+
+from noetl.ports.event_log import ExecutionRow, PrintedLine
+
+FULL = ExecutionRow(
+    execution_id="full",
+    path="demo/full",
+    digest="abc",
+    status="failed",
+    started_at=10,
+    updated_at=20,
+    version="7",
+    finished_at=30,
+    parent_execution_id="p",
+    owner=None,
+    error="http: 503",
+    seq=0,
+)
+
+
+async def begin(home: AnyHome, execution_id: str, **fields: object) -> None:
+    await home.log.append(decision(execution_id, 0, 1, row=row(execution_id, **fields)))
+
+
+async def names(home: AnyHome, **asked: object) -> list[str]:
+    return [found.execution_id for found in await home.executions.page(**asked)]  # type: ignore[arg-type]
+
+
+async def test_a_row_comes_back_whole_with_the_seq_of_the_log(homes: Homes) -> None:
+    home = await homes.open()
+    await home.log.append(decision("full", 0, 4, row=FULL))
+    assert await home.executions.find("full") == msgspec.structs.replace(FULL, seq=4)
+    assert await home.executions.find("other") is None
+
+
+async def test_a_row_is_replaced_by_the_decision_that_changes_it(homes: Homes) -> None:
+    home = await homes.open()
+    await begin(home, "full", owner="me", version="1")
+    await home.log.append(decision("full", 1, 2, row=FULL))
+    assert await home.executions.find("full") == msgspec.structs.replace(FULL, seq=2)
+
+
+async def test_pages_are_newest_first_without_gaps_or_repeats(homes: Homes) -> None:
+    home = await homes.open()
+    for n in range(7):
+        await begin(home, f"e{n}")
+    await home.log.append(decision("e2", 1, 2))  # going on does not make it newer
+    pages = [await names(home, limit=3)]
+    while pages[-1]:
+        pages.append(await names(home, limit=3, before=pages[-1][-1]))
+    assert pages == [["e6", "e5", "e4"], ["e3", "e2", "e1"], ["e0"], []]
+
+
+@pytest.mark.parametrize(
+    ("asked", "expected"),
+    [
+        ({}, ["e3", "e2", "e1", "e0"]),
+        ({"status": "running"}, ["e2", "e0"]),
+        ({"path": "b"}, ["e3", "e2"]),
+        ({"path": "b", "status": "running"}, ["e2"]),
+        ({"path": "b", "before": "e3"}, ["e2"]),
+        ({"status": "paused"}, []),
+        ({"before": "gone"}, []),
+    ],
+)
+async def test_filters(homes: Homes, asked: dict[str, object], expected: list[str]) -> None:
+    home = await homes.open()
+    for n in range(4):
+        status = "running" if n % 2 == 0 else "completed"
+        await begin(home, f"e{n}", status=status, path="a" if n < 2 else "b")
+    assert await names(home, **asked) == expected
+
+
+@pytest.mark.rule("RES-4")
+async def test_retention_forgets_what_ended_before(homes: Homes) -> None:
+    home = await homes.open()
+    await begin(home, "old", status="completed", finished_at=100)
+    await begin(home, "running", owner=home.owners.me)
+    await begin(home, "child", status="completed", finished_at=50, parent_execution_id="running")
+    await begin(home, "orphan", status="failed", finished_at=60, parent_execution_id="gone")
+    await begin(home, "new", status="completed", finished_at=200)
+    await home.log.append(decision("old", 1, 2, snapshot=b"state"))
+    await home.inbox.leave("old", "cancel", {})
+    for name in ("old", "new"):
+        home.printed.keep(line(name))
+    assert await home.prune(150) == ["old", "orphan"]
+    assert await home.executions.find("old") is None
+    assert list(await home.log.read("old")) == []
+    assert await home.log.snapshot("old") is None
+    assert list(await home.printed.read("old")) == []
+    assert await home.printed.read("new") == [line("new")]
+    assert await names(home) == ["new", "child", "running"]
+    assert await home.prune(150) == []
+
+
+async def test_retention_takes_no_more_than_asked(homes: Homes) -> None:
+    home = await homes.open()
+    for n in range(4):
+        await begin(home, f"e{n}", status="completed", finished_at=1)
+    assert await home.prune(2, limit=3) == ["e0", "e1", "e2"]
+    assert await home.prune(2, limit=3) == ["e3"]
+
+
+async def test_playbooks_are_kept_by_digest(homes: Homes) -> None:
+    home, other = await homes.open(), await homes.open()
+    assert await home.playbooks.text("d1") is None
+    await home.playbooks.keep("d1", "demo/hello", "name: héllo\n", "examples")
+    await home.playbooks.keep("d2", "demo/piped", "name: piped\n", None)
+    assert await other.playbooks.text("d1") == ("name: héllo\n", "examples")
+    assert await other.playbooks.text("d2") == ("name: piped\n", None)
+    await other.playbooks.keep("d1", "demo/hello", "name: héllo\n", "moved")
+    assert await home.playbooks.text("d1") == ("name: héllo\n", "moved")
+
+
+def line(execution_id: str, **fields: object) -> PrintedLine:
+    usual: dict[str, object] = {
+        "step": "fetch",
+        "task_run_id": "3.1",
+        "attempt": 1,
+        "at": 7,
+        "stream": "stdout",
+        "text": "hello",
+    }
+    return PrintedLine(execution_id=execution_id, **(usual | fields))  # type: ignore[arg-type]
+
+
+async def test_printed_lines_are_read_in_order(homes: Homes) -> None:
+    home, other = await homes.open(), await homes.open()
+    await begin(home, "a")
+    lines = [line("a", text=f"{n}", step="odd" if n % 2 else "even") for n in range(2500)]
+    for each in lines:
+        home.printed.keep(each)
+    home.printed.keep(line("b"))
+    assert await home.printed.read("a") == lines
+    assert await home.printed.read("a", step="odd", limit=3) == lines[1:6:2]
+    assert await other.printed.read("b") == [line("b")]
+
+
+async def test_a_printed_line_without_end_is_cut(homes: Homes) -> None:
+    home = await homes.open()
+    home.printed.keep(line("a", text="x" * 70_000))
+    kept = (await home.printed.read("a"))[0].text
+    assert kept == "x" * 65_536 + "… (4464 more characters)"
