@@ -18,6 +18,7 @@ Examples:
   noetl validate playbook.yaml
   noetl graph playbook.yaml --format svg -o playbook.svg
   eval "$(noetl completion bash)"
+
 \b
 Exit codes: 0 done, 2 invalid playbook, 3 usage or environment, 130 interrupted.
 """

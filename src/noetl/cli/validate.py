@@ -18,6 +18,7 @@ Examples:
   noetl validate playbook.yaml
   noetl validate --json playbooks/*.yaml
   cat playbook.yaml | noetl validate -
+
 \b
 Exit codes: 0 all valid (warnings allowed), 2 one is invalid, 3 one cannot be read.
 """

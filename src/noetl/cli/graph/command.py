@@ -19,6 +19,7 @@ EPILOG = """\b
 Examples:
   noetl graph playbook.yaml
   noetl graph playbook.yaml --format svg -o playbook.svg
+
 \b
 Exit codes: 0 drawn, 2 invalid playbook (its faults are shown), 3 not readable or writable.
 """
