@@ -1,0 +1,192 @@
+"""
+Writes the pages and samples that come from the code; test_reference.py compares them.
+
+`python -m tests.house.reference` writes. A page is a function without arguments that gives its
+text; a sample is the real output of the program, put between two marks of a page.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import click
+from tests.house.markdown import blocks_of
+from tests.house.tree import ROOT
+from tests.house.typewords import input_rows, words_for
+
+from noetl.cli.findings import render, summary
+from noetl.cli.main import program
+from noetl.cli.source import Source
+from noetl.cli.terminal import Paint
+from noetl.kinds.kind import Kind
+from noetl.kinds.table import KINDS
+from noetl.playbook.blocks import BLOCKS
+from noetl.playbook.codes import CODES
+from noetl.playbook.load import load
+from noetl.playbook.shape import Block, Field
+
+NOTE = "Written by `make docs` from the code; do not edit.\n"
+RULE_PAGE = "specification.md"
+SAMPLE_WIDTH = 100
+
+
+def link(rule: str) -> str:
+    return f"[{rule}]({RULE_PAGE}#{rule.lower()})"
+
+
+def cell(text: str) -> str:
+    """Text that cannot break the row of a table."""
+    return text.replace("|", "\\|").replace("\n", " ")
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [head, tuple("---" for _ in head), *(tuple(map(cell, row)) for row in rows)]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
+
+
+def findings_page() -> str:
+    parts = ["# Findings\n", NOTE, "Codes are stable: programs may rely on them.\n"]
+    for severity, title in (("error", "Errors"), ("warning", "Warnings")):
+        rows = [
+            (f"`{name}`", code.meaning, link(code.rule))
+            for name, code in sorted(CODES.items())
+            if code.severity == severity
+        ]
+        parts += [f"## {title}\n", table(("code", "meaning", "rule"), rows)]
+    return "\n".join(parts)
+
+
+def keys_page() -> str:
+    parts = [
+        "# Keys\n",
+        NOTE,
+        "Which keys each block of a playbook has. Any other key is a finding, unless the block is",
+        "said to be open. Where a *template* may stand, so may a plain value.\n",
+    ]
+    for block in BLOCKS.values():
+        parts.append(block_part(block))
+    return "\n".join(parts)
+
+
+def block_part(block: Block) -> str:
+    notes = [block.doc]
+    if block.open:
+        notes.append("The block is open.")
+    if block.requires_any:
+        names = " or ".join(f"`{name}`" for name in block.requires_any)
+        notes.append(f"It needs {names}.")
+    rows = [key_row(name, field) for name, field in block.fields.items()]
+    head = ("key", "value", "default", "meaning", "rule")
+    return f"## {block.name}\n\n{' '.join(notes)}\n\n{table(head, rows)}"
+
+
+def key_row(name: str, field: Field) -> tuple[str, ...]:
+    default = "*required*" if field.required else shown_default(field.default)
+    return f"`{name}`", words_for(field.type), default, field.doc, link(field.rule)
+
+
+def shown_default(value: object) -> str:
+    if value is None:
+        return ""
+    return f"`{str(value).lower() if isinstance(value, bool) else value}`"
+
+
+def kinds_page() -> str:
+    parts = [
+        "# Kinds\n",
+        NOTE,
+        "What a task may call, and the inputs of each. Any input may be a template. The results",
+        f"are described under {link('OUT-3')}, policies under {link('TASK-2')}.\n",
+    ]
+    return "\n".join([*parts, *(kind_part(kind) for kind in KINDS.values())])
+
+
+def kind_part(kind: Kind) -> str:
+    notes = [kind.summary]
+    if kind.block:
+        notes.append(f"Its block of the outcome is `outcome.{kind.block}`.")
+    notes += [f"Exactly one of {', '.join(f'`{n}`' for n in group)}." for group in kind.one_of]
+    if kind.extra:
+        notes.append(f"Needs the extra `noetl[{kind.extra}]`.")
+    rows = input_rows(kind.inputs)
+    inputs = table(("input", "value", "default", "meaning"), rows) if rows else "No inputs.\n"
+    return f"## {kind.name}\n\n{' '.join(notes)}\n\n{inputs}"
+
+
+def cli_page() -> str:
+    root = click.Context(
+        program, info_name="noetl", terminal_width=SAMPLE_WIDTH, **program.context_settings
+    )
+    parts = ["# Command line\n", NOTE, block_of_help(root)]
+    for name in program.list_commands(root):
+        command = program.get_command(root, name)
+        assert command is not None
+        below = click.Context(command, parent=root, info_name=name)
+        parts += [f"## noetl {name}\n", block_of_help(below)]
+    return "\n".join(parts)
+
+
+def block_of_help(context: click.Context) -> str:
+    text = "\n".join(line.rstrip() for line in context.get_help().splitlines())
+    return f"```text\n{text}\n```\n"
+
+
+PAGES: Mapping[str, Callable[[], str]] = {
+    "docs/reference/findings.md": findings_page,
+    "docs/reference/keys.md": keys_page,
+    "docs/reference/kinds.md": kinds_page,
+    "docs/reference/cli.md": cli_page,
+}
+
+
+def verdict(name: str, text: str) -> str:
+    """What `noetl validate` prints about a text, as it looks where there are no colours."""
+    source = Source(name, text.encode())
+    findings = load(source.content).findings
+    lines = [*render(source, findings, Paint(False), SAMPLE_WIDTH)]
+    return "\n".join([*lines, summary(name, findings, Paint(False))])
+
+
+def misspelt() -> str:
+    """The first playbook of the README with an arc that leads nowhere."""
+    text = first_block("README.md", "")
+    return verdict("weather.yaml", text.replace("- step: report\n          args", MISSPELT))
+
+
+def faults() -> str:
+    return verdict("faults.yaml", first_block("docs/learn/02-validation.md", "rejected"))
+
+
+MISSPELT = "- step: raport\n          args"
+SAMPLES: Mapping[str, Callable[[], str]] = {"misspelt": misspelt, "faults": faults}
+SAMPLE = re.compile(r"<!-- sample: (\w+) -->\n.*?<!-- end -->", re.DOTALL)
+SAMPLED = ("README.md", "docs/learn/02-validation.md")
+
+
+def first_block(page: str, words: str) -> str:
+    blocks = (b for b in blocks_of(ROOT / page) if b.language == "yaml" and b.words == words)
+    return next(blocks).text
+
+
+def with_samples(page: Path) -> str:
+    def fill(mark: re.Match[str]) -> str:
+        name = mark[1]
+        return f"<!-- sample: {name} -->\n```text\n{SAMPLES[name]()}\n```\n<!-- end -->"
+
+    return SAMPLE.sub(fill, page.read_text("utf-8"))
+
+
+def written() -> dict[str, str]:
+    """Every file that comes from the code, with the text that it should have."""
+    pages = {name: page() for name, page in PAGES.items()}
+    return pages | {name: with_samples(ROOT / name) for name in SAMPLED}
+
+
+def main() -> None:
+    for name, text in written().items():
+        (ROOT / name).write_text(text, "utf-8")
+        print(f"wrote {name}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,59 @@
+"""Pages that come from the code are fresh, and what they describe is described."""
+
+import pytest
+from msgspec import inspect
+from tests.conformance.matrix import read_families
+from tests.house.reference import SAMPLED, written
+from tests.house.tree import ROOT
+from tests.house.typewords import description
+
+from noetl.kinds.kind import Kind
+from noetl.kinds.table import KINDS
+from noetl.playbook.blocks import BLOCKS
+
+WRITTEN = written()
+RULES = {rule.id for family in read_families().values() for rule in family.rules}
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_the_page_is_fresh(name: str) -> None:
+    assert (ROOT / name).read_text("utf-8") == WRITTEN[name], "run `make docs`"
+
+
+@pytest.mark.parametrize("name", SAMPLED)
+def test_samples_show_findings(name: str) -> None:
+    assert "error[" in WRITTEN[name]
+    assert "= hint: " in WRITTEN[name]
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=lambda kind: kind.name)
+def test_every_input_is_described(kind: Kind) -> None:
+    described = inspect.type_info(kind.inputs)
+    assert isinstance(described, inspect.StructType)
+    silent = [field.encode_name for field in described.fields if not description(field.type)]
+    assert silent == []
+    assert kind.summary.endswith(".")
+
+
+def test_every_key_is_described_and_has_its_rule() -> None:
+    fields = {
+        f"{block.name}.{name}": field
+        for block in BLOCKS.values()
+        for name, field in block.fields.items()
+    }
+    assert [name for name, field in fields.items() if not field.doc.endswith(".")] == []
+    assert [name for name, field in fields.items() if field.rule not in RULES] == []
+
+
+def test_every_kind_of_the_specification_is_there() -> None:
+    text = (ROOT / "docs" / "reference" / "specification.md").read_text("utf-8")
+    listed = text.partition("## TOOL: kinds")[2].partition("### TOOL-0")[0]
+    assert [name for name in KINDS if name not in listed] == []
+
+
+def test_pages_hold_no_control_characters() -> None:
+    """click marks paragraphs with backspaces, and prints those that it did not understand."""
+    strange = {
+        name: char for name, text in WRITTEN.items() for char in text if char < " " and char != "\n"
+    }
+    assert strange == {}
