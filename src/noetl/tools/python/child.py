@@ -1,0 +1,219 @@
+"""One warm child process, seen from the worker: started, asked, ended."""
+
+import asyncio
+import os
+import select
+import shutil
+import socket
+import subprocess
+import tempfile
+from pathlib import Path
+
+import msgspec
+
+from noetl.tools.python.inside.frames import LONGEST
+from noetl.tools.python.output import Output
+from noetl.tools.python.processes import end_all, end_group
+
+HEAD = 5
+"""Bytes before the body of an answer: length and tag."""
+START = (
+    "import sys; sys.path.insert(0, sys.argv[1]); from inside.serve import serve; "
+    "del sys.path[0]; serve(*map(int, sys.argv[2:]))"
+)
+PIPE = 65_536
+GRACE = 1.0
+"""Seconds that a process has to end after it closed the connection."""
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """What came back: `tag` and `body`, or how the process ended instead."""
+
+    tag: bytes = b""
+    body: bytes | bytearray = b""
+    exit_code: int | None = None
+    """Negative: the number of the signal; None while the process lives."""
+
+
+class Child:
+    """A process that runs code for one worker; it lives in its own session and folder."""
+
+    def __init__(self, python: str) -> None:
+        self._loop = asyncio.get_running_loop()
+        self.folder = tempfile.mkdtemp(prefix="noetl-python-")
+        ours, theirs = socket.socketpair()
+        pipes = [os.pipe() for _ in range(3)]
+        (out, out_end), (err, err_end), (printed, printed_end) = pipes
+        source = str(Path(__file__).parent)
+        given = [str(n) for n in (theirs.fileno(), printed_end, os.getpid())]
+        self._process = subprocess.Popen(
+            [python, "-I", "-S", "-c", START, source, *given],
+            stdin=subprocess.DEVNULL,
+            stdout=out_end,
+            stderr=err_end,
+            pass_fds=(theirs.fileno(), printed_end),
+            start_new_session=True,
+            cwd=self.folder,
+            env={
+                "PATH": "/usr/local/bin:/usr/bin:/bin",
+                "LANG": "C.UTF-8",
+                "HOME": self.folder,
+                "TMPDIR": self.folder,
+            },
+        )
+        for end in (out_end, err_end, printed_end):
+            os.close(end)
+        theirs.close()
+        self._socket = ours
+        self._pipes = {out: 1, err: 2, printed: 0}
+        self._exit = os.pidfd_open(self._process.pid)
+        self.ended: asyncio.Future[int] = self._loop.create_future()
+        """Done with the exit code when the process is no more."""
+        self._output: Output | None = None
+        self._answer: asyncio.Future[Answer] | None = None
+        self._head = b""
+        self._body = memoryview(b"")
+        self._filled = 0
+        self._unsent = memoryview(b"")
+        self._watch()
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def _watch(self) -> None:
+        self._socket.setblocking(False)
+        self._ready = select.poll()
+        for pipe in self._pipes:
+            os.set_blocking(pipe, False)
+            self._ready.register(pipe, select.POLLIN)
+            self._loop.add_reader(pipe, self._read_pipe, pipe)
+        self._loop.add_reader(self._socket.fileno(), self._read_answer)
+        self._loop.add_reader(self._exit, self._see_exit)
+
+    async def ask(self, request: bytes, output: Output) -> Answer:
+        """The answer to a request; cancelling it leaves a child that must be ended."""
+        self._output = output
+        self._answer = self._loop.create_future()
+        if self.ended.done():
+            return Answer(exit_code=self.ended.result())
+        self._send(memoryview(len(request).to_bytes(4, "big") + request))
+        try:
+            return await self._answer
+        finally:
+            # All that was written before the answer is in the pipes by now.
+            for pipe, _ in self._ready.poll(0):
+                self._read_pipe(pipe)
+            output.end()
+            self._output = None
+
+    def _send(self, rest: memoryview) -> None:
+        try:
+            rest = rest[self._socket.send(rest) :]
+        except BlockingIOError:
+            pass
+        except OSError:  # it is gone; its exit tells the rest
+            rest = memoryview(b"")
+        if bool(rest) != bool(self._unsent):
+            if rest:
+                self._loop.add_writer(self._socket.fileno(), self._send_rest)
+            else:
+                self._loop.remove_writer(self._socket.fileno())
+        self._unsent = rest
+
+    def _send_rest(self) -> None:
+        self._send(self._unsent)
+
+    def _read_pipe(self, pipe: int) -> None:
+        try:
+            data = os.read(pipe, PIPE)
+        except BlockingIOError:
+            return
+        if not data:
+            self._drop_pipe(pipe)
+        elif self._output is not None:
+            stream = self._pipes[pipe]
+            if stream:
+                self._output.written(stream, data)
+            else:
+                self._output.printed(data)
+
+    def _drop_pipe(self, pipe: int) -> None:
+        if self._pipes.pop(pipe, None) is not None:
+            self._loop.remove_reader(pipe)
+            self._ready.unregister(pipe)
+            os.close(pipe)
+
+    def _read_answer(self) -> bool:
+        """Whether something came. Small answers come whole, large ones are read into place."""
+        try:
+            if self._body:
+                count = self._socket.recv_into(self._body[self._filled :])
+                self._fill(count)
+                return count > 0
+            data = self._socket.recv(PIPE)
+        except BlockingIOError:
+            return False
+        except OSError:
+            data = b""
+        if data:
+            self._begin(data)
+        else:  # the process is about to end, or the code closed what it must not
+            self._loop.remove_reader(self._socket.fileno())
+            self._loop.call_later(GRACE, self.kill)
+        return bool(data)
+
+    def _begin(self, data: bytes) -> None:
+        self._head += data
+        come = len(self._head) - HEAD
+        length = int.from_bytes(self._head[:4], "big")
+        if come < 0:
+            return
+        if come == length:
+            self._settle(Answer(self._head[4:HEAD], self._head[HEAD:]))
+        elif length > LONGEST or length < come:
+            self.kill()  # no answer of ours: the code wrote to the connection
+        else:
+            self._body = memoryview(bytearray(length))
+            self._body[:come] = self._head[HEAD:]
+            self._filled = come
+
+    def _fill(self, count: int) -> None:
+        self._filled += count
+        if not count:
+            self.kill()
+        elif self._filled == len(self._body):
+            whole = self._body.obj
+            tag, self._body = self._head[4:HEAD], memoryview(b"")
+            self._settle(Answer(tag, whole))  # type: ignore[arg-type]
+
+    def _settle(self, answer: Answer) -> None:
+        self._head = b""
+        if self._answer is not None and not self._answer.done():
+            self._answer.set_result(answer)
+
+    def _see_exit(self) -> None:
+        self._loop.remove_reader(self._exit)
+        end_group(self._process.pid)  # what it left behind; its number is still its own
+        code = self._process.wait()
+        while self._read_answer():  # it may have answered with its last breath
+            pass
+        self.ended.set_result(code)
+        self._settle(Answer(exit_code=code))
+
+    def kill(self, *, strays: bool = True) -> None:
+        """End the process at once, with its group and, where it may have any, other strays."""
+        if not self.ended.done():
+            (end_all if strays else end_group)(self._process.pid)
+
+    async def end(self) -> None:
+        """Kill it if it lives, wait until it is gone, and remove its folder."""
+        self.kill(strays=False)
+        await self.ended
+        self._loop.remove_reader(self._socket.fileno())
+        self._loop.remove_writer(self._socket.fileno())
+        self._socket.close()
+        for pipe in list(self._pipes):
+            self._drop_pipe(pipe)
+        os.close(self._exit)
+        await asyncio.to_thread(shutil.rmtree, self.folder, ignore_errors=True)

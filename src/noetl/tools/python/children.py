@@ -1,0 +1,141 @@
+"""Which child runs which call: warm ones of the same execution, new ones, or whoever is next."""
+
+import asyncio
+from collections import OrderedDict, deque
+from collections.abc import Coroutine
+from typing import Any
+
+from noetl.tools.python.child import Child
+
+Key = tuple[str, str, int]
+"""What a child is bound to by its first call: execution, folder of libs, memory (TOOL-3)."""
+SPARES = 2
+"""Children that wait, already started, for an execution that has none."""
+BREATH = 0.01
+"""Seconds until a spare is started, so that it does not delay the call that took the last."""
+IDLE = 60.0
+"""Seconds after which a child without work is ended."""
+
+
+class Children:
+    """At most `most` processes; a call that finds none free waits for its turn."""
+
+    def __init__(self, python: str, most: int) -> None:
+        self._python = python
+        self._most = most
+        self._busy = 0
+        self._spares: list[Child] = []
+        self._idle: OrderedDict[Child, tuple[Key, float]] = OrderedDict()
+        """The longest idle first."""
+        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._ending: set[asyncio.Task[None]] = set()
+        self._timers: dict[str, asyncio.TimerHandle] = {}
+        self._closed = False
+
+    @property
+    def count(self) -> int:
+        """Processes that run or could run a call."""
+        return self._busy + len(self._idle) + len(self._spares)
+
+    async def take(self, key: Key) -> Child:
+        """A child for one call; raises OSError if the system starts no process."""
+        turn: asyncio.Future[None] | None = None
+        while (child := self._free(key)) is None:
+            turn = asyncio.get_running_loop().create_future()
+            self._waiting.append(turn)
+            try:
+                await turn
+            except asyncio.CancelledError:
+                if turn in self._waiting:
+                    self._waiting.remove(turn)
+                else:
+                    self._next_turn()
+                raise
+        self._busy += 1
+        self._later("spare", BREATH, self._start_spare)
+        return child
+
+    def give_back(self, child: Child, key: Key, *, again: bool, strays: bool = True) -> None:
+        """The call is over; `again` says whether the child may serve the same key once more."""
+        self._busy -= 1
+        if again and not self._closed:
+            self._idle[child] = (key, asyncio.get_running_loop().time())
+            self._later("idle", IDLE, self._end_idle)
+        else:
+            self._end(child, strays=strays)
+            self._later("spare", BREATH, self._start_spare)
+        self._next_turn()
+
+    def forget(self, execution_id: str) -> None:
+        """End the idle children of an execution."""
+        for child in [c for c, (key, _) in self._idle.items() if key[0] == execution_id]:
+            self._end(child, strays=False)
+
+    async def close(self) -> None:
+        """End all; those that still run are ended by their calls."""
+        self._closed = True
+        for timer in self._timers.values():
+            timer.cancel()
+        self._timers.clear()
+        for child in [*self._idle, *self._spares]:
+            self._end(child, strays=False)
+        while self._ending:
+            await asyncio.gather(*self._ending)
+
+    def _free(self, key: Key) -> Child | None:
+        for child in [c for c, (bound, _) in self._idle.items() if bound == key][::-1]:
+            del self._idle[child]
+            if not child.ended.done():
+                return child
+            self._end(child, strays=False)
+        while self._spares:
+            child = self._spares.pop(0)
+            if not child.ended.done():
+                return child
+            self._end(child, strays=False)
+        if self.count >= self._most and self._idle:
+            self._end(next(iter(self._idle)), strays=False)
+        return Child(self._python) if self.count < self._most else None
+
+    def _next_turn(self) -> None:
+        while self._waiting:
+            turn = self._waiting.popleft()
+            if not turn.done():
+                turn.set_result(None)
+                return
+
+    def _later(self, name: str, seconds: float, what: Any) -> None:
+        if name not in self._timers and not self._closed:
+            loop = asyncio.get_running_loop()
+            self._timers[name] = loop.call_later(seconds, self._fire, name, what)
+
+    def _fire(self, name: str, what: Any) -> None:
+        del self._timers[name]
+        what()
+
+    def _start_spare(self) -> None:
+        if len(self._spares) < SPARES and self.count < self._most:
+            try:
+                self._spares.append(Child(self._python))
+            except OSError:  # the call that needs it will say so
+                return
+            self._later("spare", BREATH, self._start_spare)
+
+    def _end_idle(self) -> None:
+        long_ago = asyncio.get_running_loop().time() - IDLE
+        for child in [c for c, (_, since) in self._idle.items() if since <= long_ago]:
+            self._end(child, strays=False)
+        if self._idle:
+            self._later("idle", IDLE, self._end_idle)
+
+    def _end(self, child: Child, *, strays: bool) -> None:
+        self._idle.pop(child, None)
+        if child in self._spares:
+            self._spares.remove(child)
+        child.kill(strays=strays)
+        self._run(child.end())
+
+    def _run(self, ending: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(ending)
+        self._ending.add(task)
+        task.add_done_callback(self._ending.discard)

@@ -1,0 +1,168 @@
+"""
+What a warm child does: one request after the other, each in fresh names, answered in JSON.
+
+It is started with `-I -S` and uses the standard library alone. It never imports NoETL, so that
+neither the worker's memory nor its packages are within reach of the code of a playbook.
+A request is a length and marshalled `(code, args, libs, memory)`; an answer is a length, a tag
+and JSON. The worker's side is `tools/python/child.py`.
+"""
+
+import ctypes
+import gc
+import io
+import os
+import resource
+import signal
+import sys
+
+# By name, since code may replace what these modules hold.
+from marshal import loads
+from os import _exit, read, write
+from typing import Any
+
+from .answer import failure, to_json
+from .frames import AGAIN, FAILED, FAILED_WITH_STRAYS, LAST
+from .kept import Kept, has_children
+from .program import Program, run
+
+PARENT_DEATH_SIGNAL, SUBREAPER = 1, 36
+"""Of prctl(2)."""
+PROGRAMS = 64
+"""Compiled codes that are kept."""
+HIDDEN = ("inside", "ctypes")
+"""What is loaded here and not for the code of a playbook."""
+LIMITS = {
+    resource.RLIMIT_CORE: 0,
+    resource.RLIMIT_NOFILE: 1_024,
+    resource.RLIMIT_NPROC: 8_192,
+}
+
+
+class Printed(io.RawIOBase):
+    """What Python code prints: both streams share one pipe, which keeps their order."""
+
+    def __init__(self, pipe: int, stream: int) -> None:
+        self._pipe, self._stream = pipe, stream
+
+    def writable(self) -> bool:
+        return True
+
+    def fileno(self) -> int:
+        return self._stream
+
+    def write(self, text: Any) -> int:
+        # With its head a piece stays below PIPE_BUF: the kernel never mixes two of them.
+        piece = bytes(text[:4_000])
+        write(self._pipe, bytes((self._stream, *divmod(len(piece), 256))) + piece)
+        return len(piece)
+
+
+def serve(control: int, printed: int, worker: int) -> None:
+    """Answer requests until the worker closes the connection."""
+    bind_to(worker)
+    for resource_name, most in LIMITS.items():
+        limit(resource_name, most)
+    for descriptor in (control, printed):
+        os.set_inheritable(descriptor, False)
+    sys.stdout, sys.stderr = opened(printed, 1), opened(printed, 2)
+    os.umask(0o077)
+    for name in [name for name in sys.modules if name.partition(".")[0] in HIDDEN]:
+        del sys.modules[name]
+    kept = Kept(os.getcwd())
+    gc.freeze()
+    programs: dict[str, Program] = {}
+    bound = False
+    while True:
+        text, args, libs, memory = loads(receive(control))
+        if not bound:  # to one set of libs and one limit, for all calls that follow
+            limit(resource.RLIMIT_AS, address_space() + memory)
+            if libs:
+                kept.find(libs)
+            bound = True
+        tag, body = answer(text, args, kept, programs)
+        send(control, tag, body)
+        del text, args, body
+
+
+def answer(
+    text: str, args: dict[str, Any], kept: Kept, programs: dict[str, Program]
+) -> tuple[bytes, bytes]:
+    """Run the code; a fault of any kind is an answer too."""
+    out, err = sys.stdout, sys.stderr
+    try:
+        program = programs.get(text)
+        if program is None:
+            if len(programs) >= PROGRAMS:
+                programs.clear()
+            program = programs[text] = Program(text)
+            kept.learn(program.modules)
+        body = to_json(run(program, args))
+    except BaseException as fault:
+        flush(out, err)
+        return FAILED_WITH_STRAYS if has_children() else FAILED, failure(fault, text)
+    flush(out, err)
+    if program.harmless:
+        return AGAIN, body
+    return AGAIN if not program.lasting and restored(kept) else LAST, body
+
+
+def restored(kept: Kept) -> bool:
+    try:
+        return kept.restore()
+    except BaseException:  # the code broke what the look needs: reason enough
+        return False
+
+
+def bind_to(worker: int) -> None:
+    """Die with the worker, and adopt the orphans of own children, so that they are seen."""
+    prctl = ctypes.CDLL(None).prctl
+    prctl(PARENT_DEATH_SIGNAL, signal.SIGKILL)
+    prctl(SUBREAPER, 1)
+    if os.getppid() != worker:  # it ended before the first line
+        _exit(0)
+
+
+def limit(name: int, most: int) -> None:
+    hard = resource.getrlimit(name)[1]
+    least = most if hard == resource.RLIM_INFINITY else min(most, hard)
+    resource.setrlimit(name, (least, least))
+
+
+def address_space() -> int:
+    """Bytes that the interpreter itself takes; the limit is for what the code adds."""
+    with open("/proc/self/statm", "rb") as counts:
+        return int(counts.read().split()[0]) * resource.getpagesize()
+
+
+def opened(pipe: int, stream: int) -> io.TextIOWrapper:
+    raw = io.BufferedWriter(Printed(pipe, stream))
+    return io.TextIOWrapper(raw, "utf-8", errors="backslashreplace", line_buffering=True)
+
+
+def flush(*streams: Any) -> None:
+    for stream in streams:
+        try:
+            stream.flush()
+        except (OSError, ValueError):  # the code closed it; there is nobody to tell
+            continue
+
+
+def receive(control: int) -> bytes:
+    piece = read(control, 65_536)
+    if not piece:
+        _exit(0)
+    length = int.from_bytes(piece[:4], "big") + 4
+    pieces, missing = [piece], length - len(piece)
+    while missing > 0:
+        piece = read(control, min(missing, 1_048_576))
+        if not piece:
+            _exit(0)
+        pieces.append(piece)
+        missing -= len(piece)
+    return b"".join(pieces)[4:]
+
+
+def send(control: int, tag: bytes, body: bytes) -> None:
+    rest = memoryview(len(body).to_bytes(4, "big") + tag + body)
+    while rest:
+        rest = rest[write(control, rest) :]

@@ -1,0 +1,128 @@
+"""The `python` kind: code of a playbook, run in a child process (TOOL-3)."""
+
+import asyncio
+import marshal
+import signal
+import sys
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from noetl.kinds.code import PythonInputs
+from noetl.messages.outcome import Outcome, failed, ok
+from noetl.tools.python.child import Answer, Child
+from noetl.tools.python.children import Children, Key
+from noetl.tools.python.inside.frames import AGAIN, FAILED_WITH_STRAYS, LAST
+from noetl.tools.python.libs import Libs, NotInstalled
+from noetl.tools.python.memory import NoAmount, bytes_of
+from noetl.tools.python.output import Output
+from noetl.tools.tool import Call, Workplace
+
+
+class PythonTool:
+    """Calls run in warm children, at most `children` at once; further calls wait their turn."""
+
+    def __init__(self, home: Path, *, children: int = 8, python: str = sys.executable) -> None:
+        self._children = Children(python, children)
+        self._libs = Libs(home, python)
+
+    async def call(self, call: Call[PythonInputs], workplace: Workplace) -> Outcome:
+        """One run of the code, in fresh names."""
+        try:
+            libs = await self._folder(call) if call.inputs.libs else ""
+            memory = bytes_of(call.resources.get("memory"))
+            request = request_of(call.inputs, libs, memory)
+        except NotInstalled as refusal:
+            return failed(refusal.kind, str(refusal), retryable=refusal.retryable)
+        except TimeoutError:
+            return too_slow("libs were not installed", call.timeout.total)
+        except NoAmount as wrong:
+            return failed("input", str(wrong))
+        except (ValueError, TypeError):
+            return failed("input", "args hold something that is no plain value; expected JSON")
+        key = (call.execution_id, libs, memory)
+        try:
+            child = await self._children.take(key)
+        except OSError as refusal:
+            message = f"the child process could not be started: {refusal}"
+            return failed("python", message, retryable=True)
+        return await self._ask(child, key, request, call, workplace)
+
+    async def _folder(self, call: Call[PythonInputs]) -> str:
+        async with asyncio.timeout(call.timeout.total):
+            return await self._libs.folder(call.inputs.libs)
+
+    async def _ask(
+        self, child: Child, key: Key, request: bytes, call: Call[Any], workplace: Workplace
+    ) -> Outcome:
+        output = Output(lambda stream, text: workplace.log(call, stream, text))
+        total = call.timeout.total
+        timer = None
+        if total is not None:
+            timer = asyncio.get_running_loop().call_later(total, child.kill)
+        answer = Answer()
+        try:
+            answer = await child.ask(request, output)
+        finally:
+            late = timer is not None and timer.when() <= asyncio.get_running_loop().time()
+            if timer is not None:
+                timer.cancel()
+            strays = answer.tag in (b"", LAST, FAILED_WITH_STRAYS)
+            self._children.give_back(child, key, again=answer.tag == AGAIN, strays=strays)
+        if answer.exit_code is not None and late:
+            return too_slow("the code did not end", total)
+        return outcome_of(answer)
+
+    async def forget(self, scratch: str) -> None:
+        """A child is bound to an execution: a step run has nothing of its own here."""
+        self._children.forget(scratch)
+
+    async def forget_execution(self, execution_id: str) -> None:
+        """End the children of an execution that is over."""
+        self._children.forget(execution_id)
+
+    async def close(self) -> None:
+        """End every child."""
+        await self._children.close()
+
+
+def request_of(inputs: PythonInputs, libs: str, memory: int) -> bytes:
+    """The frame for the child; what is no plain value is made one where that is possible."""
+    try:
+        return marshal.dumps((inputs.code, inputs.args, libs, memory))
+    except ValueError:
+        args = msgspec.to_builtins(inputs.args, str_keys=True)
+        return marshal.dumps((inputs.code, args, libs, memory))
+
+
+def too_slow(what: str, total: float | None) -> Outcome:
+    """TASK-7."""
+    return failed("timeout", f"{what} within {total:g} s", retryable=True)
+
+
+def outcome_of(answer: Answer) -> Outcome:
+    """What the child said, or what became of it."""
+    if answer.exit_code is not None:
+        return died(answer.exit_code)
+    try:
+        value = msgspec.json.decode(answer.body)
+    except (msgspec.DecodeError, RecursionError) as refusal:
+        return failed("result", f"the result is no JSON that can be kept: {refusal}")
+    if answer.tag in (AGAIN, LAST):
+        return ok(value)
+    kind, message = value.pop("kind"), value.pop("message")
+    return failed(kind, message, block=value or None)
+
+
+def died(exit_code: int) -> Outcome:
+    """The process ended without an answer: by a signal, or by os._exit."""
+    block = {"exception_type": "ChildDied", "traceback": ""}
+    if exit_code >= 0:
+        message = f"the child process ended with exit code {exit_code} before its answer"
+        return failed("python", message, block=block)
+    name = signal.Signals(-exit_code).name
+    message = f"the child process was killed by signal {-exit_code} ({name})"
+    if -exit_code == signal.SIGKILL:
+        message += "; perhaps the system ran out of memory"
+    return failed("python", message, retryable=True, block=block)
