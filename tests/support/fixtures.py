@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 from tests.support.http_server import HttpServer, serving
+from tests.support.postgres import Database, PostgresServer, running
 
 
 @pytest.fixture
@@ -11,3 +12,17 @@ def http_server() -> Iterator[HttpServer]:
     """A fresh scripted HTTP server."""
     with serving() as server:
         yield server
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[PostgresServer]:
+    """One PostgreSQL per test process, started when the first test asks for it."""
+    with running() as server:
+        yield server
+
+
+@pytest.fixture
+def database(postgres_server: PostgresServer) -> Iterator[Database]:
+    """An empty database of the test's own."""
+    with postgres_server.fresh_database() as fresh:
+        yield fresh

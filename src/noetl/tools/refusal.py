@@ -11,3 +11,8 @@ class Refusal(Exception):
     def __init__(self, kind: str, message: str, **more: Any) -> None:
         super().__init__(message)
         self.outcome: Outcome = failed(kind, message, **more)
+
+
+def unforeseen(fault: Exception) -> Outcome:
+    """A call never raises: what no clause names is our own mistake, and said to be."""
+    return failed("internal", f"unexpected {type(fault).__name__}: {fault}")

@@ -10,6 +10,7 @@ import msgspec
 from noetl.ports.result_store import BodyWriter, ResultStore
 from noetl.tools.http.forms import Form, Undecodable, form_of, json_of, spelling_of, text_of
 from noetl.tools.refusal import Refusal
+from noetl.tools.spill import finish, spill
 from noetl.tools.tool import Call
 
 
@@ -77,31 +78,14 @@ async def _spell(
 ) -> Body:
     spelling = spelling_of(form, charset)
     length = len(head)
-    _write(writer, spelling.feed(head))
+    spill(writer, spelling.feed(head))
     async for piece in rest:
         length += len(piece)
         if length > longest:  # also where a small compressed body unfolds without end
             raise Refusal("limit", f"the body is longer than the allowed {longest} bytes")
-        _write(writer, spelling.feed(piece))
-    _write(writer, spelling.finish())
-    try:
-        reference = await writer.finish()
-    except OSError as fault:
-        raise _unstored(fault) from None
-    return Body(reference, encoding="base64" if form == "binary" else None)
-
-
-def _write(writer: BodyWriter, spelled: bytes) -> None:
-    try:
-        writer.write(spelled)
-    except OSError as fault:
-        raise _unstored(fault) from None
-
-
-def _unstored(fault: OSError) -> Refusal:
-    return Refusal(
-        "internal", f"the body could not be kept in the result store: {fault}", retryable=True
-    )
+        spill(writer, spelling.feed(piece))
+    spill(writer, spelling.finish())
+    return Body(await finish(writer), encoding="base64" if form == "binary" else None)
 
 
 def _content_type(answer: aiohttp.ClientResponse) -> str:

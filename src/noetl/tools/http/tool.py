@@ -17,7 +17,7 @@ from noetl.tools.http.addresses import open_public_socket
 from noetl.tools.http.body import Body, read_body
 from noetl.tools.http.failures import failure_of, is_retryable, timed_out
 from noetl.tools.http.request import Request, make_request
-from noetl.tools.refusal import Refusal
+from noetl.tools.refusal import Refusal, unforeseen
 from noetl.tools.tool import Call, Workplace
 
 REDIRECTS = 10
@@ -66,6 +66,8 @@ class HttpTool:
             return failed("auth", str(missing))
         except TimeoutError as fault:
             return timed_out(name, fault, call.timeout)
+        except Exception as fault:
+            return unforeseen(fault)
 
     async def forget(self, scratch: str) -> None:
         """Nothing lives for a step run."""

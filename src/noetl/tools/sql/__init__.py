@@ -1,0 +1,1 @@
+"""The kinds that speak SQL: `postgres` and `duckdb`."""

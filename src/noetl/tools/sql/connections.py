@@ -1,0 +1,109 @@
+"""Connections to one database, opened when needed, kept for the next call, at most `size`."""
+
+import asyncio
+import select
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import Any
+
+from psycopg import AsyncConnection
+from psycopg.pq import TransactionStatus
+from psycopg.rows import TupleRow
+
+from noetl.tools.refusal import Refusal
+from noetl.tools.sql.loading import json_adapters
+
+Connection = AsyncConnection[TupleRow]
+
+_FIELDS = {
+    "host": "host",
+    "port": "port",
+    "user": "user",
+    "username": "user",
+    "password": "password",
+    "database": "dbname",
+    "dbname": "dbname",
+    "sslmode": "sslmode",
+    "sslrootcert": "sslrootcert",
+    "options": "options",
+}
+"""Fields of a credential, and what the driver calls them; `dsn` says it all in one text."""
+
+
+def settings_of(credential: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """How to connect with this credential (KEY-1)."""
+    settings = {
+        theirs: credential[ours]
+        for ours, theirs in _FIELDS.items()
+        if credential.get(ours) is not None
+    }
+    if credential.get("dsn"):
+        settings["conninfo"] = str(credential["dsn"])
+    if not settings:
+        raise Refusal(
+            "auth",
+            f"credential '{name}' says nothing about a database; "
+            "expected host, port, user, password and database, or dsn",
+        )
+    return settings
+
+
+class Connections:
+    """
+    A pool that connects in the caller's own call.
+
+    The driver's pool connects in the background and tries again until its timeout: a wrong
+    password or a stopped server would show half a minute late, and without its reason.
+    """
+
+    def __init__(self, settings: Mapping[str, Any], size: int) -> None:
+        self._settings = settings
+        self._free = asyncio.Semaphore(size)
+        self._idle: list[Connection] = []
+        self._closed = False
+        self._adapters = json_adapters()
+
+    @asynccontextmanager
+    async def lend(self, connect_timeout: float) -> AsyncIterator[Connection]:
+        """A connection for one call; it is kept only if it is clean afterwards."""
+        async with self._free:
+            connection = await self._idle_one() or await self._connect(connect_timeout)
+            try:
+                yield connection
+            finally:
+                await self._take_back(connection)
+
+    async def close(self) -> None:
+        self._closed = True
+        while self._idle:
+            await self._idle.pop().close()
+
+    async def _connect(self, timeout: float) -> Connection:
+        return await AsyncConnection.connect(
+            **self._settings,
+            autocommit=True,
+            context=self._adapters,
+            connect_timeout=max(1, round(timeout)),
+        )
+
+    async def _idle_one(self) -> Connection | None:
+        """The one used last; a server that hung up meanwhile shows as something to read."""
+        while self._idle:
+            connection = self._idle.pop()
+            if not (connection.closed or _readable(connection.fileno())):
+                return connection
+            await connection.close()
+        return None
+
+    async def _take_back(self, connection: Connection) -> None:
+        clean = connection.info.transaction_status == TransactionStatus.IDLE
+        if clean and not (self._closed or connection.closed):
+            self._idle.append(connection)
+        else:
+            await connection.close()
+
+
+def _readable(descriptor: int) -> bool:
+    poll = select.poll()
+    poll.register(descriptor, select.POLLIN)
+    return bool(poll.poll(0))

@@ -1,0 +1,149 @@
+"""Runs SQL on PostgreSQL for tasks of kind `postgres`."""
+
+import asyncio
+from typing import Any
+
+import msgspec
+import psycopg
+from psycopg.pq import TransactionStatus
+
+from noetl.errors import CredentialMissing
+from noetl.kinds.sql import SqlInputs
+from noetl.messages.outcome import Outcome, failed, ok
+from noetl.tools.refusal import Refusal, unforeseen
+from noetl.tools.sql.connections import Connection, Connections, settings_of
+from noetl.tools.sql.loading import bound
+from noetl.tools.sql.rows import Rows
+from noetl.tools.sql.sqlstate import block_of, failure_of
+from noetl.tools.sql.statements import Statement, split, statements_of
+from noetl.tools.sql.values import distinct
+from noetl.tools.tool import Call, Workplace
+
+POOL = 10
+CONNECT_TIMEOUT = 30.0
+_CHUNK = 200
+
+Params = list[Any] | dict[str, Any] | None
+
+
+class PostgresTool:
+    """One pool per event loop, credential and size, opened when it is first needed."""
+
+    def __init__(self) -> None:
+        self._pools: dict[tuple[Any, ...], Connections] = {}
+
+    async def call(self, call: Call[SqlInputs], workplace: Workplace) -> Outcome:
+        rows = Rows(call, workplace.results)
+        try:
+            async with asyncio.timeout(call.timeout.total):
+                outcome = await self._run(call, workplace, rows)
+        except Refusal as refusal:
+            outcome = refusal.outcome
+        except CredentialMissing as missing:
+            outcome = failed("auth", str(missing))
+        except psycopg.Error as fault:
+            outcome = failure_of(fault)
+        except TimeoutError:
+            says = f"the command was not done in time (total timeout of {call.timeout.total:g} s)"
+            outcome = failed("timeout", f"{says} and was cancelled", retryable=True)
+        except Exception as fault:
+            outcome = unforeseen(fault)
+        finally:
+            await rows.discard()
+        return outcome if outcome.block else msgspec.structs.replace(outcome, block=block_of())
+
+    async def forget(self, scratch: str) -> None:
+        """Nothing lives for a step run."""
+
+    async def close(self) -> None:
+        pools = list(self._pools.values())
+        self._pools.clear()
+        for pool in pools:
+            await pool.close()
+
+    async def _run(self, call: Call[SqlInputs], workplace: Workplace, rows: Rows) -> Outcome:
+        text = command_of(call.inputs)
+        pool = await self._pool(call, workplace)
+        async with pool.lend(call.timeout.connect or CONNECT_TIMEOUT) as connection:
+            statements, params = prepared(connection, text, bound(call.inputs.params))
+            rowcount = await run_all(connection, statements, params, rows)
+            if any(statement.leaves_traces for statement in statements):
+                await connection.close()
+        if rowcount is not None:
+            return ok({"rowcount": rowcount}, block=block_of(rowcount=rowcount))
+        return ok(await rows.finish(), block=block_of(rowcount=rows.count))
+
+    async def _pool(self, call: Call[SqlInputs], workplace: Workplace) -> Connections:
+        name = call.inputs.auth
+        if name is None:
+            raise Refusal("input", "postgres needs 'auth', the name of a credential")
+        settings = settings_of(await workplace.unlock(name), name)
+        size = call.pool or POOL
+        place = (asyncio.get_running_loop(), size, *sorted(settings.items()))
+        pool = self._pools.get(place)
+        if pool is None:
+            pool = self._pools[place] = Connections(settings, size)
+        return pool
+
+
+def command_of(inputs: SqlInputs) -> str:
+    """TOOL-0: `command`, or `query`, which is the same."""
+    text = inputs.command if inputs.command is not None else inputs.query
+    if text is None or not statements_of(text):
+        raise Refusal("input", "the command holds no statement; give SQL in 'command' or 'query'")
+    return text
+
+
+def prepared(
+    connection: Connection, text: str, params: Params
+) -> tuple[tuple[Statement, ...], Params]:
+    """
+    One statement keeps its parameters for the server to bind. The protocol has no parameters for
+    several statements at once: there the driver writes them, quoted, into the text.
+    """
+    statements = statements_of(text)
+    if params is None or len(statements) == 1:
+        return statements, params
+    written = psycopg.AsyncClientCursor(connection).mogrify(text.encode(), params)
+    return split(written), None
+
+
+async def run_all(
+    connection: Connection, statements: tuple[Statement, ...], params: Params, rows: Rows
+) -> int | None:
+    """OUT-3: the last statement's rows go into `rows`; its rowcount where it has none."""
+    *before, last = statements
+    if not before:
+        return await run_one(connection, last, params, rows)
+    if any(statement.controls_transaction for statement in statements):
+        for statement in before:
+            await connection.execute(statement.text.encode())
+        rowcount = await run_one(connection, last, None, rows)
+        if connection.info.transaction_status != TransactionStatus.IDLE:
+            raise Refusal("input", "the command leaves a transaction open; end it with COMMIT")
+        return rowcount
+    async with connection.transaction():
+        for statement in before:
+            await connection.execute(statement.text.encode())
+        return await run_one(connection, last, None, rows)
+
+
+async def run_one(
+    connection: Connection, statement: Statement, params: Params, rows: Rows
+) -> int | None:
+    """What certainly answers with rows is read in pieces; the rest as the driver gives it."""
+    text = statement.text.encode()
+    async with connection.cursor() as cursor:
+        if statement.only_reads:
+            async for row in cursor.stream(text, params, size=_CHUNK):
+                if not rows.count:
+                    rows.begin(distinct(column.name for column in cursor.description or ()))
+                rows.add(row)
+            return None
+        await cursor.execute(text, params)
+        if cursor.description is None:
+            return max(cursor.rowcount, 0)
+        rows.begin(distinct(column.name for column in cursor.description))
+        async for row in cursor:
+            rows.add(row)
+        return None

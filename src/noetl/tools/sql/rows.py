@@ -1,0 +1,67 @@
+"""The rows of a result as they arrive: a list, or, when they grow large, a body in the store."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from noetl.messages.reference import Reference
+from noetl.ports.result_store import BodyWriter, ResultStore
+from noetl.tools.refusal import Refusal
+from noetl.tools.spill import finish, spill
+from noetl.tools.tool import Call
+
+
+class Rows:
+    """Gathers rows as mappings; beyond `call.max_inline` bytes memory stays flat (EVT-4)."""
+
+    def __init__(self, call: Call[Any], results: ResultStore) -> None:
+        self.count = 0
+        self._names: Sequence[str] = ()
+        self._rows: list[dict[str, Any]] = []
+        self._size = 0
+        self._call = call
+        self._results = results
+        self._writer: BodyWriter | None = None
+
+    def begin(self, names: Sequence[str]) -> None:
+        self._names = names
+
+    def add(self, row: Sequence[Any]) -> None:
+        named = dict(zip(self._names, row, strict=True))
+        try:
+            encoded = msgspec.json.encode(named)
+        except (ValueError, TypeError) as fault:
+            raise Refusal(
+                "result", f"row {self.count + 1} cannot be kept as JSON: {fault}"
+            ) from None
+        self.count += 1
+        if self._writer is not None:
+            spill(self._writer, b"," + encoded)
+            return
+        self._rows.append(named)
+        self._size += len(encoded) + 1
+        if self._size > self._call.max_inline:
+            self._overflow()
+
+    def _overflow(self) -> None:
+        self._writer = self._results.open(self._call.execution_id)
+        spill(self._writer, msgspec.json.encode(self._rows)[:-1])
+        self._rows = []
+
+    async def finish(self) -> list[dict[str, Any]] | Reference:
+        if self._writer is None:
+            return self._rows
+        writer, self._writer = self._writer, None
+        try:
+            spill(writer, b"]")
+            return await finish(writer)
+        except BaseException:
+            await writer.discard()
+            raise
+
+    async def discard(self) -> None:
+        """Forget what was begun; after `finish` there is nothing to forget."""
+        if self._writer is not None:
+            writer, self._writer = self._writer, None
+            await writer.discard()

