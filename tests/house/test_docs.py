@@ -84,6 +84,15 @@ def test_every_package_has_its_row_in_the_architecture() -> None:
     assert [name for name in sorted(packages) if f"| `{name}/` |" not in text] == []
 
 
+def test_the_floors_are_those_that_imports_keep() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    layers = project["tool"]["importlinter"]["contracts"][0]["layers"]
+    kept = [name.strip().removeprefix("noetl.") for layer in layers for name in layer.split("|")]
+    lines = prose_of(ROOT / "ARCHITECTURE.md")
+    drawn = [match[1] for line in lines if (match := re.match(r"\|[a-z ]*\| `(\w+)[./]", line))]
+    assert drawn == kept
+
+
 def test_the_changelog_has_an_unreleased_part() -> None:
     assert "## Unreleased" in prose_of(ROOT / "CHANGELOG.md")
 

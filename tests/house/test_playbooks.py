@@ -13,7 +13,11 @@ SHOWN = [block for page in pages() for block in blocks_of(page) if block.languag
 WHOLE = [block for block in SHOWN if block.text.startswith("apiVersion:")]
 GOOD = [block for block in WHOLE if block.words == ""]
 REJECTED = [block for block in WHOLE if block.words == "rejected"]
-EXAMPLES = sorted((ROOT / "examples").rglob("*.yaml"))
+EXAMPLES = [
+    path
+    for path in sorted((ROOT / "examples").rglob("*.yaml"))
+    if "\nkind: Playbook\n" in path.read_text("utf-8")
+]
 
 
 def place(block: Block) -> str:
