@@ -1,0 +1,31 @@
+"""`noetl schema`: the JSON Schema by which editors complete and check playbooks (VAL-4)."""
+
+import json
+
+import click
+
+from noetl.cli.output import write
+from noetl.cli.source import FILE
+from noetl.playbook.schema import json_schema
+
+EPILOG = """\b
+Examples:
+  noetl schema -o playbook.schema.json
+
+\b
+Then the first line of a playbook tells the editor where it is:
+  # yaml-language-server: $schema=./playbook.schema.json
+"""
+
+
+@click.command(epilog=EPILOG)
+@click.option(
+    "-o",
+    "--output",
+    metavar="FILE",
+    type=FILE,
+    help="Write to FILE instead of standard output.",
+)
+def schema(output: str | None) -> None:
+    """Print the JSON Schema of playbooks, for completion and checks in an editor."""
+    write(json.dumps(json_schema(), indent=2, ensure_ascii=False) + "\n", output)
