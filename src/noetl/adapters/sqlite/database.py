@@ -76,9 +76,11 @@ def open_reader(folder: Path) -> apsw.Connection:
 
 
 def _opened(folder: Path) -> apsw.Connection:
+    _refuse_newer(_version_on_disk(folder / FILE), folder)
     connection = apsw.Connection(str(folder / FILE))
     try:
-        # Until the version is known nothing may change, not even by closing.
+        # The version may still stand in the journal alone: until it is known nothing may change,
+        # not even by closing.
         connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
         version = _check_version(connection, folder)
         if connection.readonly("main"):
@@ -97,12 +99,7 @@ def _opened(folder: Path) -> apsw.Connection:
 
 def _check_version(connection: apsw.Connection, folder: Path) -> int:
     version = int(connection.pragma("user_version"))
-    if version > VERSION:
-        raise LogUnavailable(
-            f"{folder / FILE} has format {version}, this program knows {VERSION}: it was written "
-            "by a newer NoETL and is left untouched; update NoETL, or set NOETL_HOME to another "
-            "folder"
-        )
+    _refuse_newer(version, folder)
     if version == 0 and connection.execute("select 1 from sqlite_schema limit 1").fetchall():
         if connection.pragma("user_version") != 0:
             return VERSION  # another process has created it in between
@@ -111,6 +108,25 @@ def _check_version(connection: apsw.Connection, folder: Path) -> int:
             "to another folder"
         )
     return version
+
+
+def _version_on_disk(path: Path) -> int:
+    """`user_version` as the file's head has it: opening a journal would leave files behind."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(64)
+    except OSError:
+        return 0  # SQLite will say what is wrong
+    return int.from_bytes(head[60:64]) if head.startswith(b"SQLite format 3") else 0
+
+
+def _refuse_newer(version: int, folder: Path) -> None:
+    if version > VERSION:
+        raise LogUnavailable(
+            f"{folder / FILE} has format {version}, this program knows {VERSION}: it was written "
+            "by a newer NoETL and is left untouched; update NoETL, or set NOETL_HOME to another "
+            "folder"
+        )
 
 
 def _create(connection: apsw.Connection, folder: Path) -> None:

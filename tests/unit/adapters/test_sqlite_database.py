@@ -1,0 +1,185 @@
+"""Opening a home: created, found again, refused untouched."""
+
+import multiprocessing
+import os
+import re
+import shutil
+import stat
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import apsw
+import pytest
+
+from noetl.adapters.sqlite.batch import COLUMNS
+from noetl.adapters.sqlite.database import FILE, VERSION, open_database
+from noetl.adapters.sqlite.home import open_home
+from noetl.adapters.sqlite.statements import SIZES, SQL, in_bulk, load, of_size
+from noetl.errors import LogUnavailable
+
+NOBODY = 65534
+
+
+def bytes_of(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.suffix != ".db-shm"}
+
+
+def test_a_new_home_is_for_its_owner_alone(tmp_path: Path) -> None:
+    folder = tmp_path / "deep" / "home"
+    open_database(folder).close()
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    assert (folder / FILE).is_file()
+
+
+def test_every_commit_is_durable(tmp_path: Path) -> None:
+    connection = open_database(tmp_path)
+    assert connection.pragma("journal_mode") == "wal"
+    assert connection.pragma("synchronous") == 2
+    assert connection.pragma("user_version") == VERSION
+    connection.close()
+
+
+def test_opening_again_changes_nothing(tmp_path: Path) -> None:
+    open_database(tmp_path).close()
+    before = bytes_of(tmp_path)
+    open_database(tmp_path).close()
+    assert bytes_of(tmp_path) == before
+
+
+@pytest.mark.parametrize("in_wal", [False, True])
+def test_a_newer_format_is_refused_untouched(tmp_path: Path, in_wal: bool) -> None:
+    connection = open_database(tmp_path)
+    connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, int(in_wal))
+    connection.execute(f"pragma user_version = {VERSION + 1}")
+    connection.close()
+    before = bytes_of(tmp_path)
+    assert (f"{FILE}-wal" in before) == in_wal
+    with pytest.raises(LogUnavailable) as refused:
+        open_database(tmp_path)
+    assert str(refused.value) == (
+        f"{tmp_path / FILE} has format {VERSION + 1}, this program knows {VERSION}: it was written "
+        "by a newer NoETL and is left untouched; update NoETL, or set NOETL_HOME to another folder"
+    )
+    assert bytes_of(tmp_path) == before
+
+
+def test_a_database_of_something_else_is_left_alone(tmp_path: Path) -> None:
+    connection = apsw.Connection(str(tmp_path / FILE))
+    connection.execute("create table recipes (name text)")
+    connection.close()
+    before = bytes_of(tmp_path)
+    with pytest.raises(LogUnavailable, match="is a database of something else; move it away"):
+        open_database(tmp_path)
+    assert bytes_of(tmp_path) == before
+
+
+def test_a_file_that_is_no_database(tmp_path: Path) -> None:
+    (tmp_path / FILE).write_bytes(b"hello " * 1000)
+    with pytest.raises(LogUnavailable, match=r"noetl.db in .* is not a log of NoETL; move"):
+        open_database(tmp_path)
+    assert (tmp_path / FILE).read_bytes() == b"hello " * 1000
+
+
+def test_a_home_that_is_a_file(tmp_path: Path) -> None:
+    (tmp_path / "home").write_text("x")
+    with pytest.raises(LogUnavailable, match="cannot be created: File exists; set NOETL_HOME"):
+        open_database(tmp_path / "home")
+
+
+def _open_without_rights(folder: Path, answers: "multiprocessing.Queue[str]") -> None:
+    if os.geteuid() == 0:
+        os.setuid(NOBODY)
+    try:
+        open_database(folder)
+    except LogUnavailable as refused:
+        answers.put(str(refused))
+    else:
+        answers.put("opened")
+
+
+@pytest.mark.parametrize("existing", [False, True])
+def test_a_read_only_home_is_refused(existing: bool) -> None:
+    # Not in pytest's own folder, which nobody but its owner may enter.
+    folder = Path(tempfile.mkdtemp(prefix="noetl-read-only-"))
+    if existing:
+        open_database(folder).close()
+        (folder / FILE).chmod(0o444)
+    folder.chmod(0o555)
+    try:
+        forking = multiprocessing.get_context("fork")
+        answers: multiprocessing.Queue[str] = forking.Queue()
+        child = forking.Process(target=_open_without_rights, args=(folder, answers))
+        child.start()
+        says = answers.get()
+        child.join()
+    finally:
+        folder.chmod(0o755)
+        shutil.rmtree(folder)
+    assert re.search("(is read-only; make it writable|cannot be opened: .*; check its perm)", says)
+    assert str(folder) in says
+
+
+async def test_a_home_is_closed_once_and_for_all(tmp_path: Path) -> None:
+    home = await open_home(tmp_path)
+    await home.close()
+    await home.close()
+    with pytest.raises(LogUnavailable, match="is closed"):
+        await home.playbooks.keep("d", "p", "text", None)
+    with pytest.raises(LogUnavailable, match="is closed"):
+        await home.executions.find("a")
+    assert sorted(bytes_of(tmp_path)) == [FILE], "nothing is left in the journal"
+
+
+def test_the_columns_of_the_table_are_those_of_the_row(tmp_path: Path) -> None:
+    connection = open_database(tmp_path)
+    columns = [row[1] for row in connection.execute("pragma table_info(execution)").fetchall()]
+    connection.close()
+    assert columns == ["number", *COLUMNS]
+
+
+def test_every_statement_can_be_prepared(tmp_path: Path) -> None:
+    connection = open_database(tmp_path)
+    for name, text in SQL.items():
+        prepared = of_size(name, 1)[0] if "@rows" in text else text
+        connection.execute(f"explain {prepared}", _nulls(prepared)).fetchall()
+    connection.close()
+
+
+def _nulls(statement: str) -> Any:
+    return (None,) * statement.count("?") if ":" not in statement else _Nothing()
+
+
+class _Nothing(dict[str, None]):
+    def __missing__(self, _: str) -> None:
+        return None
+
+
+def test_statements_are_found_by_name() -> None:
+    assert load("-- a page\n\n-- name: one\nselect 1\n\n-- name: two\n-- why\nselect\n2\n") == {
+        "one": "select 1",
+        "two": "-- why\nselect\n2",
+    }
+
+
+@pytest.mark.parametrize(
+    ("count", "sizes"),
+    [(0, []), (1, [1]), (2, [8]), (8, [8]), (9, [64]), (512, [512]), (514, [512, 8])],
+)
+def test_rows_are_filled_up_to_a_known_size(count: int, sizes: list[int]) -> None:
+    calls = in_bulk("keep_snapshots", [("a", n, b"") for n in range(count)])
+    assert [text.count("(?, ?, ?)") for text, _ in calls] == sizes
+    assert [len(parameters) for _, parameters in calls] == [3 * size for size in sizes]
+    assert [value for _, parameters in calls for value in parameters if value == "a"] == [
+        "a"
+    ] * count
+
+
+def test_the_largest_statement_fits_into_sqlite() -> None:
+    widest = max(of_size(name, 1)[1] for name, text in SQL.items() if "@rows" in text)
+    assert widest * SIZES[-1] <= 32766
+
+
+def test_a_statement_without_rows_has_no_size() -> None:
+    with pytest.raises(LookupError, match="'begin' takes no rows"):
+        of_size("begin", 8)
