@@ -1,5 +1,6 @@
 """Templates with statements (`{% … %}`), run by Jinja2 itself inside our sandbox."""
 
+import warnings
 from collections.abc import Callable
 from functools import reduce
 from typing import Any, cast
@@ -71,7 +72,9 @@ def compile_statements(text: str) -> Callable[[dict[str, Any]], str]:
     # Parsed anew: the counting changes the tree, and the checked one is shared.
     counting: nodes.Template = Counting().visit(SANDBOX.parse(text))
     counting.set_environment(SANDBOX)
-    template = Template.from_code(SANDBOX, SANDBOX.compile(counting), {})
+    with warnings.catch_warnings():  # Python's compiler warns of what Jinja2 writes for `1()`
+        warnings.simplefilter("ignore", SyntaxWarning)
+        template = Template.from_code(SANDBOX, SANDBOX.compile(counting), {})
 
     paths = paths_by_ending(SANDBOX.parse(text))
 

@@ -86,6 +86,7 @@ def test_text_without_braces_is_never_rendered(literal: str) -> None:
         ("{% if nothing.at.all is defined %}x{% else %}y{% endif %}", "y"),
         ("{% for k in workload.items %}{{ k }}{% endfor %}", "12"),
         ("{% set name = 'own' %}{{ name }}", "own"),
+        ("{% if false %}{{ 1() }}{{ 0[1:] }}{{ 'a'() }}{% endif %}x", "x"),
     ],
 )
 def test_values(text: str, expected: object) -> None:
