@@ -1,0 +1,142 @@
+"""Runs SQL on DuckDB for tasks of kind `duckdb`, in memory or on a file."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import Any, TypeVar
+
+import duckdb
+import msgspec
+
+from noetl.kinds.sql import DuckdbInputs
+from noetl.messages.outcome import Outcome, failed, ok
+from noetl.tools.paths import inside
+from noetl.tools.refusal import Refusal, unforeseen
+from noetl.tools.sql.duck_work import DuckWork
+from noetl.tools.sql.rows import Rows
+from noetl.tools.tool import Call, Workplace
+
+THREADS = 4
+_INTERRUPT_EVERY = 0.05
+_MEMORY = ":memory:"
+_CONFIG: dict[str, str | bool | int | float | list[str]] = {"autoinstall_known_extensions": "false"}
+_RETRYABLE = ("Could not set lock", "Conflict on", "write-write conflict", "HTTP Error")
+"""In the words of DuckDB: what another process or transaction will soon let go."""
+
+Done = TypeVar("Done")
+
+
+class DuckDbTool:
+    """
+    A database in memory lives as long as the step run that first used it. Each call has a
+    connection of its own, so that calls of one step run may run at once.
+    """
+
+    def __init__(self) -> None:
+        self._in_memory: dict[str, duckdb.DuckDBPyConnection] = {}
+        self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="duckdb")
+
+    async def call(self, call: Call[DuckdbInputs], workplace: Workplace) -> Outcome:
+        rows = Rows(call, workplace.results)
+        try:
+            async with asyncio.timeout(call.timeout.total):
+                outcome = await self._run(call, rows)
+        except Refusal as refusal:
+            outcome = refusal.outcome
+        except duckdb.Error as fault:
+            outcome = failure_of(fault)
+        except TimeoutError:
+            says = f"the command was not done in time (total timeout of {call.timeout.total:g} s)"
+            outcome = failed("timeout", f"{says} and was interrupted", retryable=True)
+        except Exception as fault:
+            outcome = unforeseen(fault)
+        finally:
+            await rows.discard()
+        return outcome if outcome.block else msgspec.structs.replace(outcome, block=block_of())
+
+    async def forget(self, scratch: str) -> None:
+        database = self._in_memory.pop(scratch, None)
+        if database is not None:
+            database.close()
+
+    async def close(self) -> None:
+        for scratch in list(self._in_memory):
+            await self.forget(scratch)
+        self._threads.shutdown(wait=False)
+
+    async def _run(self, call: Call[DuckdbInputs], rows: Rows) -> Outcome:
+        inputs = call.inputs
+        text = inputs.command if inputs.command is not None else inputs.query or ""
+        async with self._connection(call) as connection:
+            work = DuckWork(connection, text, inputs.params)
+            await self._in_thread(connection, work.run)
+            if work.rowcount is not None:
+                result = {"rowcount": work.rowcount}
+                return ok(result, block=block_of(rowcount=work.rowcount))
+            rows.begin(work.names)
+            while more := await self._in_thread(connection, work.more):
+                for row in more:
+                    rows.add(row)
+        return ok(await rows.finish(), block=block_of(rowcount=rows.count))
+
+    @asynccontextmanager
+    async def _connection(
+        self, call: Call[DuckdbInputs]
+    ) -> AsyncIterator[duckdb.DuckDBPyConnection]:
+        """A file is let go after each call, so that other processes can use it."""
+        if call.inputs.database in (None, _MEMORY):
+            database = self._in_memory.get(call.scratch)
+            if database is None:
+                database = self._in_memory[call.scratch] = duckdb.connect(_MEMORY, config=_CONFIG)
+            connection = database.cursor()
+        else:
+            path = inside(call.folder, str(call.inputs.database))
+            opening = partial(duckdb.connect, path, config=_CONFIG)
+            loop = asyncio.get_running_loop()
+            connection = await loop.run_in_executor(self._threads, opening)
+        try:
+            for setting, value in settings_of(call).items():
+                connection.execute(f"SET {setting} = $1", [value])
+            yield connection
+        finally:
+            connection.close()
+
+    async def _in_thread(
+        self, connection: duckdb.DuckDBPyConnection, work: Callable[[], Done]
+    ) -> Done:
+        """Cancelling waits until the thread has let go of the connection."""
+        running = asyncio.get_running_loop().run_in_executor(self._threads, work)
+        try:
+            return await asyncio.shield(running)
+        except asyncio.CancelledError:
+            while not running.done():  # an interrupt before the query begins has no effect
+                connection.interrupt()
+                await asyncio.wait([running], timeout=_INTERRUPT_EVERY)
+            running.exception()
+            raise
+
+
+def settings_of(call: Call[Any]) -> dict[str, Any]:
+    """TASK-11: `resources` bound memory and threads; relative files start at the playbook."""
+    wanted = {
+        "memory_limit": call.resources.get("memory"),
+        "threads": call.resources.get("cpu"),
+        "file_search_path": call.folder,
+    }
+    return {name: value for name, value in wanted.items() if value is not None}
+
+
+def block_of(
+    exception_type: str | None = None, message: str | None = None, rowcount: int | None = None
+) -> dict[str, Any]:
+    return {"exception_type": exception_type, "message": message, "rowcount": rowcount}
+
+
+def failure_of(fault: duckdb.Error) -> Outcome:
+    """The outcome of a command that DuckDB refused."""
+    message = str(fault).strip()
+    retryable = any(words in message for words in _RETRYABLE)
+    block = block_of(type(fault).__name__, message)
+    return failed("duckdb", f"DuckDB says: {message}", retryable=retryable, block=block)
