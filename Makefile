@@ -5,7 +5,7 @@ RUN := $(BIN)/python -m
 PARALLEL ?= -n 2
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check lint types floors words unit bench docs format lock clean
+.PHONY: help setup run test check lint types floors words unit bench fuzz docs format lock clean
 
 help: ## show what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -45,6 +45,9 @@ unit: setup ## all tests
 
 bench: setup ## ours beside the reference, in one run
 	$(RUN) bench
+
+fuzz: setup ## chance against the parser and the templates
+	$(RUN) fuzz --runs 5000 --seed 1
 
 docs: setup ## write the generated pages again
 	$(RUN) tests.conformance.matrix

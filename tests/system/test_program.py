@@ -57,6 +57,23 @@ def test_graph_of_an_invalid_playbook_shows_the_findings(tmp_path: Path) -> None
     assert not (tmp_path / "out").exists()
 
 
+def test_graph_as_json(tmp_path: Path) -> None:
+    answer = noetl("graph", "--json", HELLO)
+    assert answer.code == 0
+    [drawing] = answer.objects()
+    assert drawing["boxes"][0]["name"] == "start"
+    assert drawing["links"][0] == {
+        "source": 0,
+        "target": 1,
+        "label": "1: workload.hour < 12",
+        "failure": False,
+    }
+    (tmp_path / "wrong.yaml").write_bytes(b"hello")
+    refused = noetl("graph", "--json", tmp_path / "wrong.yaml")
+    assert refused.code == 2
+    assert [told["valid"] for told in refused.objects()] == [False]
+
+
 def test_graph_into_nowhere_is_exit_3(tmp_path: Path) -> None:
     answer = noetl("graph", HELLO, "-o", tmp_path / "no" / "such" / "place.svg")
     assert answer.code == 3
@@ -69,6 +86,7 @@ def test_schema_is_json_schema(tmp_path: Path) -> None:
     assert (answer.code, answer.err) == (0, "")
     schema = json.loads(answer.out)
     assert schema["$schema"] == "https://json-schema.org/draft/2020-12/schema"
+    assert noetl("schema", "--json").out == answer.out
     assert noetl("schema", "-o", tmp_path / "s.json") == (0, "", "")
     assert (tmp_path / "s.json").read_text() == answer.out
 

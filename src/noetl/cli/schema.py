@@ -26,6 +26,7 @@ Then the first line of a playbook tells the editor where it is:
     type=FILE,
     help="Write to FILE instead of standard output.",
 )
+@click.option("--json", is_flag=True, expose_value=False, help="Changes nothing: it is JSON.")
 def schema(output: str | None) -> None:
     """Print the JSON Schema of playbooks, for completion and checks in an editor."""
     write(json.dumps(json_schema(), indent=2, ensure_ascii=False) + "\n", output)

@@ -66,15 +66,17 @@ class Paint:
         return f"\x1b[{CODES[tone]}m{text}\x1b[0m" if self.enabled else text
 
 
-def wants_colour() -> bool:
+def wants_colour(*, err: bool = False) -> bool:
     """Colour is for people: a terminal, no NO_COLOR (any value), not a dumb one."""
     if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
         return False
-    return sys.stdout is not None and sys.stdout.isatty()
+    stream = sys.stderr if err else sys.stdout
+    return stream is not None and stream.isatty()
 
 
-def columns() -> int:
+def columns(*, err: bool = False) -> int:
     """The width of the terminal; 100 where there is none, so that output is the same everywhere."""
-    if sys.stdout is None or not sys.stdout.isatty():
+    stream = sys.stderr if err else sys.stdout
+    if stream is None or not stream.isatty():
         return 100
-    return max(40, os.get_terminal_size(sys.stdout.fileno()).columns)
+    return max(40, os.get_terminal_size(stream.fileno()).columns)

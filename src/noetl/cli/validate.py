@@ -71,7 +71,7 @@ def validate_one(name: str, as_json: bool) -> int:
 
 def show(source: Source, findings: tuple[Finding, ...], *, err: bool = False) -> None:
     """Print all findings and the verdict, for people."""
-    paint, room = Paint(wants_colour()), columns()
+    paint, room = Paint(wants_colour(err=err)), columns(err=err)
     for text in render(source, findings, paint, room):
         click.echo(text, err=err)
     click.echo(summary(source.name, findings, paint), err=err)

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 import click
+import msgspec
 
 from noetl.cli import exits
 from noetl.cli.graph.drawing import Drawing, draw
@@ -10,10 +11,19 @@ from noetl.cli.graph.mermaid import mermaid
 from noetl.cli.graph.svg import svg
 from noetl.cli.output import write
 from noetl.cli.source import FILE, read_source
-from noetl.cli.validate import show
+from noetl.cli.validate import Verdict, show, show_json
 from noetl.playbook.load import load
 
-FORMATS: dict[str, Callable[[Drawing], str]] = {"mermaid": mermaid, "svg": svg}
+
+def as_object(drawing: Drawing) -> str:
+    return msgspec.json.encode(drawing).decode()
+
+
+FORMATS: dict[str, Callable[[Drawing], str]] = {
+    "mermaid": mermaid,
+    "svg": svg,
+    "json": as_object,
+}
 
 EPILOG = """\b
 Examples:
@@ -42,7 +52,8 @@ Exit codes: 0 drawn, 2 invalid playbook (its faults are shown), 3 not readable o
     type=FILE,
     help="Write to OUT instead of standard output.",
 )
-def graph(file: str, form: str, output: str | None) -> int:
+@click.option("--json", "as_json", is_flag=True, help="Print boxes and links as one JSON object.")
+def graph(file: str, form: str, output: str | None, as_json: bool) -> int:
     """
     Draw a playbook: steps, tasks, arcs with their guards, gates, loops and joins.
 
@@ -51,7 +62,10 @@ def graph(file: str, form: str, output: str | None) -> int:
     source = read_source(file)
     loaded = load(source.content)
     if loaded.playbook is None:
-        show(source, loaded.findings, err=True)
+        if as_json:
+            show_json(Verdict(source.name, False, loaded.findings))
+        else:
+            show(source, loaded.findings, err=True)
         return exits.INVALID
-    write(FORMATS[form](draw(loaded.playbook)), output)
+    write(FORMATS["json" if as_json else form](draw(loaded.playbook)), output)
     return exits.OK

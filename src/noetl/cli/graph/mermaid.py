@@ -6,7 +6,7 @@ from noetl.cli.graph.drawing import Box, Drawing, Link, Mark, Row
 from noetl.cli.graph.measure import shorten
 
 # Everything that Mermaid, its Markdown or its HTML could read as syntax becomes an entity code.
-SPECIAL = re.compile(r"[^\w \-.,:=+/*()!?'\[\]→…]", re.ASCII)
+SPECIAL = re.compile(r"[^\w \-.,:=+/*()!?'\[\]·→…]")
 LONGEST = 60
 
 STYLES = (
