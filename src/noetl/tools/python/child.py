@@ -4,23 +4,16 @@ import asyncio
 import os
 import select
 import shutil
-import socket
-import subprocess
-import tempfile
-from pathlib import Path
 
 import msgspec
 
 from noetl.tools.python.inside.frames import LONGEST
 from noetl.tools.python.output import Output
 from noetl.tools.python.processes import end_all, end_group
+from noetl.tools.python.start import start
 
 HEAD = 5
 """Bytes before the body of an answer: length and tag."""
-START = (
-    "import sys; sys.path.insert(0, sys.argv[1]); from inside.serve import serve; "
-    "del sys.path[0]; serve(*map(int, sys.argv[2:]))"
-)
 PIPE = 65_536
 GRACE = 1.0
 """Seconds that a process has to end after it closed the connection."""
@@ -40,33 +33,12 @@ class Child:
 
     def __init__(self, python: str) -> None:
         self._loop = asyncio.get_running_loop()
-        self.folder = tempfile.mkdtemp(prefix="noetl-python-")
-        ours, theirs = socket.socketpair()
-        pipes = [os.pipe() for _ in range(3)]
-        (out, out_end), (err, err_end), (printed, printed_end) = pipes
-        source = str(Path(__file__).parent)
-        given = [str(n) for n in (theirs.fileno(), printed_end, os.getpid())]
-        self._process = subprocess.Popen(
-            [python, "-I", "-S", "-c", START, source, *given],
-            stdin=subprocess.DEVNULL,
-            stdout=out_end,
-            stderr=err_end,
-            pass_fds=(theirs.fileno(), printed_end),
-            start_new_session=True,
-            cwd=self.folder,
-            env={
-                "PATH": "/usr/local/bin:/usr/bin:/bin",
-                "LANG": "C.UTF-8",
-                "HOME": self.folder,
-                "TMPDIR": self.folder,
-            },
-        )
-        for end in (out_end, err_end, printed_end):
-            os.close(end)
-        theirs.close()
-        self._socket = ours
-        self._pipes = {out: 1, err: 2, printed: 0}
-        self._exit = os.pidfd_open(self._process.pid)
+        started = start(python)
+        self._process = started.process
+        self._folder = started.folder
+        self._socket = started.connection
+        self._pipes = {started.out: 1, started.err: 2, started.printed: 0}
+        self._exit = started.exit
         self.ended: asyncio.Future[int] = self._loop.create_future()
         """Done with the exit code when the process is no more."""
         self._output: Output | None = None
@@ -77,15 +49,9 @@ class Child:
         self._unsent = memoryview(b"")
         self._watch()
 
-    @property
-    def pid(self) -> int:
-        return self._process.pid
-
     def _watch(self) -> None:
-        self._socket.setblocking(False)
         self._ready = select.poll()
         for pipe in self._pipes:
-            os.set_blocking(pipe, False)
             self._ready.register(pipe, select.POLLIN)
             self._loop.add_reader(pipe, self._read_pipe, pipe)
         self._loop.add_reader(self._socket.fileno(), self._read_answer)
@@ -216,4 +182,4 @@ class Child:
         for pipe in list(self._pipes):
             self._drop_pipe(pipe)
         os.close(self._exit)
-        await asyncio.to_thread(shutil.rmtree, self.folder, ignore_errors=True)
+        await asyncio.to_thread(shutil.rmtree, self._folder, ignore_errors=True)

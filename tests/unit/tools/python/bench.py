@@ -1,6 +1,8 @@
 """A python tool on a bench: calls one after the other or all at once, and ends everything."""
 
 import asyncio
+import os
+import sys
 from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any, TypeVar
@@ -18,9 +20,9 @@ T = TypeVar("T")
 class Bench:
     """One tool, one event loop, one workplace."""
 
-    def __init__(self, home: Path, children: int = 2) -> None:
+    def __init__(self, home: Path, children: int = 2, python: str = sys.executable) -> None:
         self._runner = asyncio.Runner()
-        self.tool = PythonTool(home, children=children)
+        self.tool = PythonTool(home, children=children, python=python)
         self.place = BenchPlace()
 
     @property
@@ -69,3 +71,15 @@ class Bench:
     def close(self) -> None:
         self.wait(self.tool.close())
         self._runner.close()
+
+
+def gone(pid: int) -> bool:
+    """Wait until a process runs no more; a dead one that nobody has waited for counts."""
+    while True:
+        try:
+            state = Path(f"/proc/{pid}/stat").read_text("utf-8").rpartition(")")[2].split()[0]
+        except (FileNotFoundError, ProcessLookupError):
+            return True
+        if state in "ZX":
+            return True
+        os.sched_yield()

@@ -29,7 +29,7 @@ PARENT_DEATH_SIGNAL, SUBREAPER = 1, 36
 """Of prctl(2)."""
 PROGRAMS = 64
 """Compiled codes that are kept."""
-HIDDEN = ("inside", "ctypes")
+HIDDEN = ("ctypes", "inside", "opcode", "resource", "signal", "zipimport")
 """What is loaded here and not for the code of a playbook."""
 LIMITS = {
     resource.RLIMIT_CORE: 0,

@@ -1,0 +1,63 @@
+"""How a child process comes to life: nothing of the worker goes with it but three pipes' ends."""
+
+import os
+import shutil
+import socket
+import subprocess
+import tempfile
+from contextlib import ExitStack
+from pathlib import Path
+
+import msgspec
+
+PROGRAM = (
+    "import sys; sys.path.insert(0, sys.argv[1]); from inside.serve import serve; "
+    "del sys.path[0]; given = map(int, sys.argv[2:]); sys.argv[:] = ['task']; serve(*given)"
+)
+"""Not by path: what is imported is compiled once, what is run as a script is so each time."""
+ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8"}
+
+
+class Started(msgspec.Struct, frozen=True):
+    """The worker's ends."""
+
+    process: subprocess.Popen[bytes]
+    exit: int
+    """Readable when the process has ended."""
+    connection: socket.socket
+    printed: int
+    out: int
+    err: int
+    folder: str
+
+
+def start(python: str) -> Started:
+    """A new child; it may be asked at once. Raises OSError, and leaves nothing then."""
+    with ExitStack() as theirs, ExitStack() as undo:
+        folder = tempfile.mkdtemp(prefix="noetl-python-")
+        undo.callback(shutil.rmtree, folder)
+        ours, connection = socket.socketpair()
+        undo.callback(ours.close)
+        theirs.callback(connection.close)
+        ends = []
+        for _ in range(3):
+            reading, writing = os.pipe()
+            os.set_blocking(reading, False)
+            undo.callback(os.close, reading)
+            theirs.callback(os.close, writing)
+            ends.append((reading, writing))
+        (printed, printed_end), (out, out_end), (err, err_end) = ends
+        given = (connection.fileno(), printed_end, os.getpid())
+        process = subprocess.Popen(
+            [python, "-I", "-S", "-c", PROGRAM, str(Path(__file__).parent), *map(str, given)],
+            stdin=subprocess.DEVNULL,
+            stdout=out_end,
+            stderr=err_end,
+            pass_fds=(connection.fileno(), printed_end),
+            start_new_session=True,
+            cwd=folder,
+            env=ENVIRONMENT | {"HOME": folder, "TMPDIR": folder},
+        )
+        undo.pop_all()
+    ours.setblocking(False)
+    return Started(process, os.pidfd_open(process.pid), ours, printed, out, err, folder)
