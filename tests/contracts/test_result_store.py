@@ -29,6 +29,7 @@ async def test_a_body_comes_back(store: ResultStore, body: bytes, value: object,
     checksum = hashlib.sha256(body).hexdigest()
     assert (reference.key, reference.size) == (f"e1/{checksum}", len(body))
     assert (reference.checksum, reference.schema_hint) == (checksum, hint)
+    assert store.put_now("e1", body) == reference
     assert await store.fetch(reference) == value
     assert store.fetch_now(reference) == value
 

@@ -183,6 +183,15 @@ async def test_one_bad_decision_does_not_harm_the_others(homes: SqliteHomes) -> 
     assert [found.last for found in await home.log.read("bad")] == [1]
 
 
+async def test_a_bad_decision_alone_is_refused_and_nothing_stays_open(homes: SqliteHomes) -> None:
+    home = await homes.open()
+    await home.log.append(decision("a", 0))
+    with pytest.raises(LogUnavailable, match=r"the log in .* failed: .*run `noetl resume a`"):
+        await home.log.append(decision("a", 1, at=2**70), alone=True)
+    assert home.writer.connection.get_autocommit()
+    await home.log.append(decision("b", 0), alone=True)
+
+
 async def test_a_job_that_fails_harms_nobody(homes: SqliteHomes) -> None:
     home = await homes.open()
 

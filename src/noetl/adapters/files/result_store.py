@@ -85,8 +85,12 @@ class FileResultStore:
         self._folder = folder
 
     async def put(self, execution_id: str, body: bytes) -> Reference:
-        writer = FileBodyWriter(self._folder, checked_id(execution_id))
-        return await asyncio.to_thread(_put_now, writer, body)
+        return await asyncio.to_thread(self.put_now, execution_id, body)
+
+    def put_now(self, execution_id: str, body: bytes) -> Reference:
+        writer, hint = self.open(execution_id), describe(body)
+        writer.write(body)
+        return writer.finish_now(hint)
 
     def open(self, execution_id: str) -> FileBodyWriter:
         return FileBodyWriter(self._folder, checked_id(execution_id))
@@ -117,12 +121,6 @@ class FileResultStore:
         with suppress(OSError):  # what is kept keeps the folder
             folder.rmdir()
         return removed
-
-
-def _put_now(writer: FileBodyWriter, body: bytes) -> Reference:
-    hint = describe(body)
-    writer.write(body)
-    return writer.finish_now(hint)
 
 
 def _sync_folder(folder: Path) -> None:

@@ -21,6 +21,10 @@ class MemoryBodyWriter:
         self._written += piece
 
     async def finish(self, schema_hint: str | None = None) -> Reference:
+        return self.finish_now(schema_hint)
+
+    def finish_now(self, schema_hint: str | None) -> Reference:
+        """The same without awaiting."""
         body = bytes(self._written)
         checksum = hashlib.sha256(body).hexdigest()
         key = f"{self._execution_id}/{checksum}"
@@ -39,9 +43,12 @@ class MemoryResultStore:
         self.bodies: dict[str, bytes] = {}
 
     async def put(self, execution_id: str, body: bytes) -> Reference:
+        return self.put_now(execution_id, body)
+
+    def put_now(self, execution_id: str, body: bytes) -> Reference:
         writer = self.open(execution_id)
         writer.write(body)
-        return await writer.finish(describe(body))
+        return writer.finish_now(describe(body))
 
     def open(self, execution_id: str) -> MemoryBodyWriter:
         return MemoryBodyWriter(self.bodies, checked_id(execution_id))

@@ -17,6 +17,7 @@ from noetl.errors import NoetlError, VersionConflict
 from noetl.ports.event_log import Decision, ExecutionRow, PrintedLine
 
 COLUMNS = ExecutionRow.__struct_fields__
+ADVANCE_ONE, APPEND_ONE = SQL["advance_one"], SQL["append_one"]
 
 
 class Overtaken(Exception):
@@ -83,6 +84,15 @@ def write_decisions(
     _advance(connection, chains)
     _append(connection, chains)
     return answers
+
+
+def write_one(cursor: apsw.Cursor, decision: Decision) -> None:
+    """A lone decision that changes no row: nothing to gather, two plain statements."""
+    name, expected, last, at = decision.execution_id, decision.expected, decision.last, decision.at
+    cursor.execute(ADVANCE_ONE, (last, at, name, expected))
+    if cursor.connection.changes() != 1:
+        raise Overtaken
+    cursor.execute(APPEND_ONE, (name, expected + 1, last, at, decision.events))
 
 
 def write_printed(connection: apsw.Connection, lines: list[PrintedLine]) -> None:

@@ -40,6 +40,8 @@ def in_bulk(name: str, rows: list[tuple[Any, ...]]) -> list[tuple[str, list[Any]
     One statement of 512 rows hands the interpreter lock over once, 512 statements do so 512 times:
     beside a busy event loop that is the difference between milliseconds and seconds.
     """
+    if not rows:
+        return []
     calls = []
     for start in range(0, len(rows), SIZES[-1]):
         part = rows[start : start + SIZES[-1]]

@@ -34,6 +34,13 @@ update execution set
 from (values @rows(13)) as given
 where execution.execution_id = given.column1 and execution.seq = given.column13
 
+-- name: advance_one
+update execution set seq = ?, updated_at = ? where execution_id = ? and seq = ?
+
+-- name: append_one
+insert into decision (execution_id, first_seq, last_seq, at, events)
+values (?, ?, ?, ?, cast(? as text))
+
 -- name: append_decisions
 insert into decision (execution_id, first_seq, last_seq, at, events)
 select column1, column2, column3, column4, cast(column5 as text)

@@ -21,7 +21,7 @@ from typing import Any, TypeVar
 
 import apsw
 
-from noetl.adapters.sqlite.batch import Overtaken, write_decisions, write_printed
+from noetl.adapters.sqlite.batch import Overtaken, write_decisions, write_one, write_printed
 from noetl.adapters.sqlite.database import patiently
 from noetl.adapters.sqlite.faults import OF_THE_WORLD, OVER_SOON, unavailable
 from noetl.adapters.sqlite.statements import SQL
@@ -35,6 +35,7 @@ Forget = str
 Entry = tuple[Decision | Job | Forget | None, "asyncio.Future[Any]"]
 Answers = dict[int, Any]
 
+BEGIN, COMMIT = SQL["begin"], SQL["commit"]
 MOST_PER_COMMIT = 4096
 """So that no transaction keeps other processes waiting for long."""
 MOST_LINES_WAITING = 1000
@@ -46,6 +47,7 @@ class Writer:
     def __init__(self, connection: apsw.Connection, folder: Path, first: Job) -> None:
         self.connection = connection
         self.folder = folder
+        self._cursor = connection.cursor()
         self._first: Job | None = first
         self._loop = asyncio.get_running_loop()
         self._queue: SimpleQueue[Entry] = SimpleQueue()
@@ -60,18 +62,8 @@ class Writer:
         if decision.expected == 0 and decision.row is None:
             raise ValueError(f"the first decision of {decision.execution_id} comes without its row")
         future: asyncio.Future[None] = self._loop.create_future()
-        if alone and self._unsettled == 0 and not self._closed:
-            batch: list[Entry] = [(decision, future)]
-            lines = self._take_lines()
-            try:
-                answers = self._write(batch, lines)
-            except OVER_SOON:
-                # Another process is writing: wait for it on the other thread, not on the loop.
-                self._lines.extendleft(reversed(lines))
-            else:
-                _settle(batch, answers)
-                return future
-        self._put(decision, future)
+        if not (alone and self._unsettled == 0 and self._write_now(decision, future)):
+            self._put(decision, future)
         return future
 
     async def transact(self, job: Callable[[apsw.Connection], T]) -> T:
@@ -113,6 +105,43 @@ class Writer:
             self._thread.join()
         self._closed = True
         self.connection.close()
+
+    def _write_now(self, decision: Decision, future: "asyncio.Future[None]") -> bool:
+        """Commit on this thread, unless another process is writing: the loop must not wait."""
+        if self._closed:
+            return False
+        if self._write_plainly(decision):
+            future.set_result(None)
+            return True
+        batch: list[Entry] = [(decision, future)]
+        lines = self._take_lines()
+        try:
+            answers = self._write(batch, lines)
+        except OVER_SOON:
+            self._lines.extendleft(reversed(lines))
+            return False
+        _settle(batch, answers)
+        return True
+
+    def _write_plainly(self, decision: Decision) -> bool:
+        """The usual lone decision, in half the time; False if it takes more than that."""
+        if (
+            decision.row is not None
+            or decision.snapshot is not None
+            or self._refused
+            or self._lines
+            or self._first is not None
+        ):
+            return False
+        cursor = self._cursor
+        try:
+            cursor.execute(BEGIN)
+            write_one(cursor, decision)
+            cursor.execute(COMMIT)
+        except Exception:  # whatever it is, `_write` meets it again and says what it means
+            self._roll_back()
+            return False
+        return True
 
     def _put(self, what: Decision | Job | Forget | None, future: "asyncio.Future[Any]") -> None:
         if self._closed:
@@ -178,7 +207,7 @@ class Writer:
         answers: Answers = {}
         refused = dict(self._refused)
         connection = self.connection
-        connection.execute(SQL["begin"])
+        connection.execute(BEGIN)
         if self._first is not None:
             self._first(connection)
         if lines:
@@ -193,7 +222,7 @@ class Writer:
                     refused.pop(what, None)
                 elif callable(what):
                     answers[number] = _answer_of(what, connection)
-        connection.execute(SQL["commit"])
+        connection.execute(COMMIT)
         self._first = None
         self._refused = refused
         return answers
