@@ -50,7 +50,9 @@ def cases(file: str, *rules: str) -> list[Case]:
     """The cases of a file, or those of some rules."""
     source = (FOLDER / f"{file}.yaml").read_bytes()
     found = msgspec.yaml.decode(source, type=list[Case])
-    return [case for case in found if not rules or case.rule in rules]
+    chosen = [case for case in found if not rules or case.rule in rules]
+    assert chosen, f"{file}.yaml has no case of {rules}"  # an empty table would pass unseen
+    return chosen
 
 
 def all_cases() -> list[Case]:

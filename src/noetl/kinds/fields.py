@@ -1,5 +1,6 @@
 """Input fields that several kinds have, each with the one sentence that documentation shows."""
 
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 import msgspec
@@ -13,7 +14,7 @@ Arguments = Annotated[
     msgspec.Meta(description="Values by name that are handed over."),
 ]
 Environment = Annotated[
-    dict[str, str | int | float | bool],
+    Mapping[str, str | int | float | bool],
     msgspec.Meta(description="Environment variables; nothing else is inherited."),
 ]
 Stdin = Annotated[

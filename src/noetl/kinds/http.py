@@ -1,5 +1,6 @@
 """The kind that sends one HTTP request."""
 
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 from msgspec import Meta, field
@@ -14,7 +15,7 @@ class HttpInputs(Inputs, frozen=True, kw_only=True):
     url: Annotated[str, Meta(description="Where the request goes; http or https.")]
     method: Annotated[str, Meta(description="The request method, such as GET or POST.")] = "GET"
     headers: Annotated[
-        dict[str, str | int | float | bool], Meta(description="Request headers by name.")
+        Mapping[str, str | int | float | bool], Meta(description="Request headers by name.")
     ] = field(default_factory=dict)
     params: Annotated[
         dict[str, Any], Meta(description="Query parameters; a list gives one for each element.")

@@ -1,7 +1,7 @@
 """Do a task's inputs fit its kind? Raw values against its types, templates aside (TOOL-0)."""
 
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from msgspec import inspect
 from yaml.nodes import MappingNode, ScalarNode
@@ -87,35 +87,42 @@ def description(type_: inspect.Type) -> str:
     return ""
 
 
+class Misfit(NamedTuple):
+    """A value that does not fit, and the type that it should have."""
+
+    at: At
+    type: inspect.Type
+
+
 def _check_value(reader: Reader, name: str, type_: inspect.Type, at: At) -> None:
-    """Tell the first value below `at` that does not fit, if it is no template."""
+    """Tell the first value at or below `at` that does not fit and is no template."""
     wrong = _misfit(reader, type_, at)
-    if wrong is None or id(wrong.node) in reader.tree.broken:
+    if wrong is None or id(wrong.at.node) in reader.tree.broken:
         return
-    value = reader.value(wrong)
-    inner = _at_path(type_) if wrong is at else type_
-    where = f"'{name}'" if wrong is at else f"a value of '{name}'"
-    expected = _words(inner) if wrong is at else "another type"
+    value = reader.value(wrong.at)
+    where = f"'{name}'" if wrong.at is at else f"a value of '{name}'"
+    hint = f"{description(type_)} A template '{{{{ … }}}}' may stand here too."
     reader.report(
         "wrong-type",
-        wrong,
-        f"{where} is {shown(value)}, expected {expected}",
-        f"{description(type_)} A template '{{{{ … }}}}' may stand here too.",
+        wrong.at,
+        f"{where} is {shown(value)}, expected {_words(wrong.type)}",
+        did_you_mean(str(value), _literals(wrong.type), hint),
     )
 
 
-def _at_path(type_: inspect.Type) -> inspect.Type:
-    return type_.type if isinstance(type_, inspect.Metadata) else type_
+def _literals(type_: inspect.Type) -> tuple[str, ...]:
+    """The words that a value is one of, if they are few."""
+    return tuple(map(str, type_.values)) if isinstance(type_, inspect.LiteralType) else ()
 
 
-def _misfit(reader: Reader, type_: inspect.Type, at: At) -> At | None:
+def _misfit(reader: Reader, type_: inspect.Type, at: At) -> Misfit | None:
     if isinstance(type_, inspect.Metadata):
         type_ = type_.type
     if isinstance(type_, inspect.AnyType):
         return None
     value = reader.tree.value(at.node)
     if type(at.node) is ScalarNode:
-        return None if is_template(value) or _fits(type_, value) else at
+        return None if is_template(value) or _fits(type_, value) else Misfit(at, type_)
     options = type_.types if isinstance(type_, inspect.UnionType) else (type_,)
     for option in options:
         if isinstance(option, inspect.ListType) and isinstance(value, list):
@@ -124,17 +131,17 @@ def _misfit(reader: Reader, type_: inspect.Type, at: At) -> At | None:
             return _first(reader, option.value_type, list(reader.entries(at).values()))
         if isinstance(option, inspect.AnyType):
             return None
-    return at
+    return Misfit(at, type_)
 
 
-def _first(reader: Reader, type_: inspect.Type, values: list[At]) -> At | None:
+def _first(reader: Reader, type_: inspect.Type, values: list[At]) -> Misfit | None:
     if isinstance(type_, inspect.AnyType):
         return None
     return next((wrong for at in values if (wrong := _misfit(reader, type_, at))), None)
 
 
 def _fits(type_: inspect.Type, value: Any) -> bool:
-    """Whether a scalar fits; a number may stand where a text is wanted by nobody but the author."""
+    """Whether a scalar fits its type as it is; nothing is converted."""
     match type_:
         case inspect.UnionType(types=types):
             return any(_fits(one, value) for one in types)

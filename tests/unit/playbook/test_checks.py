@@ -1,0 +1,140 @@
+"""Checks over the whole playbook: what they tell, and what they leave alone."""
+
+import json
+from typing import Any
+
+import pytest
+
+from noetl.playbook.load import load
+
+HEAD = {"apiVersion": "noetl.io/v2", "kind": "Playbook", "metadata": {"name": "a", "path": "b"}}
+NOOP = [{"work": {"kind": "noop"}}]
+
+
+def codes(document: dict[str, Any]) -> list[str]:
+    return [finding.code for finding in load(json.dumps({**HEAD, **document})).findings]
+
+
+def guarded(when: str, *, loop: bool) -> dict[str, Any]:
+    step: dict[str, Any] = {"step": "start", "tool": NOOP}
+    if loop:
+        step["loop"] = {"in": [1], "iterator": "x"}
+    return {"workflow": [{**step, "next": {"arcs": [{"step": "start", "when": when}]}}]}
+
+
+@pytest.mark.parametrize(
+    ("when", "on_step", "on_loop"),
+    [
+        ("{{ event.name == 'step.done' }}", 0, 1),
+        ("{{ event.name == 'loop.done' }}", 1, 0),
+        ("{{ event.name == 'step.failed' }}", 0, 0),
+        ("{{ 'loop.done' == event.name }}", 1, 0),
+        ('{{ event.name == "StepDone" }}', 0, 1),
+        ("{{ event.name == 'LoopDone' }}", 1, 0),
+        ("{{ event.name == 'step.exit' }}", 0, 1),
+        ("{{ event.name == 'call.error' }}", 0, 0),
+        ("{{ event.name == 'task.done' }}", 1, 1),
+        ("{{ event.name in ['step.done', 'loop.done'] }}", 1, 1),
+        ("{{ event.name == 'step.done' or event.name == 'loop.done' }}", 1, 1),
+        ("{{ event.name != 'loop.done' }}", 0, 0),
+        ("{{ event.error and ctx.name == 'loop.done' }}", 0, 0),
+    ],
+)
+def test_guards_on_events(when: str, on_step: int, on_loop: int) -> None:
+    assert codes(guarded(when, loop=False)) == ["impossible-event"] * on_step
+    assert codes(guarded(when, loop=True)) == ["impossible-event"] * on_loop
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "suspect"),
+    [
+        ("password", "correct horse", True),
+        ("db_password", "hunter2", True),
+        ("API_KEY", "abcdef123", True),
+        ("client_secret", "abcdef", True),
+        ("token", "abcdef", True),
+        ("password", "{{ ctx.password }}", False),
+        ("password", "", False),
+        ("password", None, False),
+        ("max_token", 4000, False),
+        ("token_url", "https://example.com/token", False),
+        ("secret_name", "database", False),
+        ("note", "the password is in the keychain", False),
+        ("url", "https://anna:secret1@example.com/", True),
+        ("url", "https://{{ ctx.user }}:{{ ctx.word }}@example.com/", False),
+        ("url", "https://example.com:8080/a@b", False),
+        ("key", "AKIAIOSFODNN7EXAMPLE", True),
+        ("key", "-----BEGIN PRIVATE KEY-----", True),
+        ("header", "Bearer abcdefghijklmnop1234", True),
+        ("header", "Bearer {{ _prev }}", False),
+        ("key", "ghp_" + "a1" * 18, True),
+    ],
+)
+def test_secrets_in_the_text(key: str, value: Any, suspect: bool) -> None:
+    workflow = [{"step": "start", "tool": NOOP}]
+    document = {"workload": {"deep": [{key: value}]}, "workflow": workflow}
+    loaded = load(json.dumps({**HEAD, **document}))
+    expected = [("secret-literal", f"workload.deep[0].{key}")] if suspect else []
+    assert [(one.code, one.path) for one in loaded.findings] == expected
+    assert all(str(value) not in one.message + one.hint for one in loaded.findings)
+
+
+def test_every_pipeline_has_labels_of_its_own() -> None:
+    jump = {"policy": {"rules": [{"when": True, "then": {"do": "jump", "to": "inner"}}]}}
+    inner = [{"inner": {"kind": "noop", "spec": jump}}]
+    tool = [
+        {"outer": {"kind": "iterator", "in": [1], "iterator": "x", "tool": inner}},
+        {"after": {"kind": "noop", "spec": jump}},
+    ]
+    loaded = load(json.dumps({**HEAD, "workflow": [{"step": "start", "tool": tool}]}))
+    assert [(one.code, one.path) for one in loaded.findings] == [
+        ("jump-target", "workflow[0].tool[1].after.spec.policy.rules[0].then.to")
+    ]
+
+
+def test_a_workbook_task_is_a_pipeline_of_one() -> None:
+    def again(to: str) -> dict[str, Any]:
+        rules = [{"when": True, "then": {"do": "jump", "to": to}}]
+        return {"kind": "noop", "spec": {"policy": {"rules": rules}}}
+
+    workflow = [{"step": "start", "tool": [{"call": {"kind": "workbook", "name": "a"}}]}]
+    tasks = {"a": again("a"), "b": again("a")}
+    loaded = load(json.dumps({**HEAD, "workflow": workflow, "workbook": {"tasks": tasks}}))
+    assert [(one.code, one.path) for one in loaded.findings] == [
+        ("jump-target", "workbook.tasks.b.spec.policy.rules[0].then.to")
+    ]
+
+
+def test_calls_inside_an_iterator_close_a_circle() -> None:
+    def each(name: str) -> dict[str, Any]:
+        inner = [{"call": {"kind": "workbook", "name": name}}]
+        return {"kind": "iterator", "in": [1], "iterator": "x", "tool": inner}
+
+    tasks = {"a": each("b"), "b": each("c"), "c": each("b")}
+    workflow = [{"step": "start", "tool": NOOP}]
+    loaded = load(json.dumps({**HEAD, "workflow": workflow, "workbook": {"tasks": tasks}}))
+    assert [(one.code, one.message) for one in loaded.findings] == [
+        ("workbook-cycle", "workbook tasks call each other in a circle: b → c → b")
+    ]
+
+
+def test_unreached_steps_are_told_only_where_the_arcs_are_sound() -> None:
+    lost = {"step": "lost", "tool": NOOP}
+    arcs = {"arcs": [{"step": "start"}]}
+    assert codes({"workflow": [{"step": "start", "next": arcs}, lost]}) == ["unreachable-step"]
+    broken = {"arcs": [{"step": "nowhere"}]}
+    assert codes({"workflow": [{"step": "start", "next": broken}, lost]}) == ["unknown-step"]
+
+
+def test_sql_is_checked_in_every_database_kind_and_nowhere_else() -> None:
+    tool = [
+        {"a": {"kind": "postgres", "command": "SELECT {{ ctx.x }}"}},
+        {"b": {"kind": "duckdb", "query": "SELECT {% if ctx.x %} 1 {% endif %}"}},
+        {"c": {"kind": "postgres", "command": "SELECT %s", "params": ["{{ ctx.x }}"]}},
+        {"d": {"kind": "shell", "command": "echo {{ ctx.x }}"}},
+    ]
+    loaded = load(json.dumps({**HEAD, "workflow": [{"step": "start", "tool": tool}]}))
+    assert [(one.code, one.path) for one in loaded.findings] == [
+        ("sql-template", "workflow[0].tool[0].a.command"),
+        ("sql-template", "workflow[0].tool[1].b.query"),
+    ]

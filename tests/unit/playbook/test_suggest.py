@@ -1,0 +1,38 @@
+"""Names that are near, and lists as a person writes them."""
+
+import pytest
+
+from noetl.playbook.suggest import closest, did_you_mean, listed
+
+KNOWN = ("start", "validate_results", "cleanup", "GET")
+
+
+@pytest.mark.parametrize(
+    ("name", "near"),
+    [
+        ("strat", "start"),
+        ("validate_result", "validate_results"),
+        ("clean_up", "cleanup"),
+        ("START", "start"),
+        ("get", "GET"),
+        ("start", "start"),
+        ("elsewhere", None),
+        ("", None),
+        ("x" * 100_000, None),
+    ],
+)
+def test_closest(name: str, near: str | None) -> None:
+    assert closest(name, KNOWN) == near
+
+
+def test_the_hint_falls_back() -> None:
+    assert did_you_mean("strat", KNOWN, "name a step") == "did you mean 'start'?"
+    assert did_you_mean("elsewhere", KNOWN, "name a step") == "name a step"
+
+
+@pytest.mark.parametrize(
+    ("names", "text"),
+    [((), ""), (("a",), "a"), (("a", "b"), "a or b"), (("a", "b", "c"), "a, b or c")],
+)
+def test_listed(names: tuple[str, ...], text: str) -> None:
+    assert listed(names) == text
