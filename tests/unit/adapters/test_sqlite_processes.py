@@ -1,5 +1,6 @@
 """Several processes at one home, and processes that die."""
 
+import os
 import signal
 import subprocess
 import sys
@@ -99,8 +100,9 @@ async def test_a_killed_owner_is_followed_by_the_next_process(tmp_path: Path) ->
         with pytest.raises(Exception, match=f"is run by process {process.pid};"):
             await home.owners.claim("p.0")
         process.kill()
-        process.stdout.read()
-        await home.owners.claim("p.0")  # although nobody has waited for the dead one yet
+        # It has ended, but nobody has waited for it yet: it still stands in the system's table.
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+        await home.owners.claim("p.0")
     found = await home.executions.find("p.0")
     await home.close()
     assert found is not None
