@@ -1,6 +1,8 @@
-"""What all tests share: how Hypothesis searches."""
+"""What all tests share: how Hypothesis searches, and the servers that tests may ask for."""
 
 from hypothesis import HealthCheck, settings
+
+pytest_plugins = ["tests.support.fixtures"]
 
 # Time decides nothing: a busy machine must not fail a test, so there is no deadline per case.
 settings.register_profile(

@@ -157,7 +157,7 @@ def test_forgetting_and_closing_may_come_twice_and_without_a_call(subject: Subje
 def test_a_tool_works_after_it_forgot(subject: Subject) -> None:
     async def calls() -> list[str]:
         tool = subject.tool()
-        seen = []
+        seen: list[str] = []
         for _ in range(2):
             outcome = await tool.call(call_of(subject.good, scratch="s"), subject.place)
             seen.append(outcome.status)
@@ -166,6 +166,16 @@ def test_a_tool_works_after_it_forgot(subject: Subject) -> None:
         return seen
 
     assert asyncio.run(calls()) == ["ok", "ok"]
+
+
+def test_a_full_disk_is_an_outcome_and_says_so(subject: Subject) -> None:
+    subject.place.results.full = True
+
+    (outcome,) = run(subject, subject.good, max_inline=1)
+
+    assert outcome.error is not None
+    assert (outcome.error["kind"], outcome.error["retryable"]) == ("internal", True)
+    assert "No space left" in outcome.error["message"]
 
 
 def test_a_body_that_is_begun_is_kept_or_dropped(subject: Subject) -> None:

@@ -1,67 +1,46 @@
 """A workplace for tools under test: bodies in memory, lines in a list, credentials in a table."""
 
-import hashlib
 from typing import Any
 
-import msgspec
-
-from noetl.errors import BodyLost, CredentialMissing
+from noetl.adapters.memory.result_store import MemoryBodyWriter, MemoryResultStore
+from noetl.errors import CredentialMissing, LogUnavailable
 from noetl.messages.reference import Reference
-from noetl.ports.result_store import BodyWriter
 from noetl.tools.tool import Call
 
 
-class KeptBodies:
-    """A result store in memory; `unfinished` counts bodies begun and neither kept nor dropped."""
+class KeptBodies(MemoryResultStore):
+    """The store in memory; `unfinished` counts bodies begun and neither kept nor dropped."""
 
     def __init__(self) -> None:
-        self.bodies: dict[str, bytes] = {}
+        super().__init__()
         self.unfinished = 0
         self.largest_piece = 0
+        self.full = False
+        """Whether the disk is full."""
 
-    async def put(self, execution_id: str, body: bytes) -> Reference:
-        checksum = hashlib.sha256(body).hexdigest()
-        key = f"{execution_id}/{checksum[:12]}"
-        self.bodies[key] = body
-        return Reference("memory", key, len(body), checksum)
-
-    def open(self, execution_id: str) -> BodyWriter:
+    def open(self, execution_id: str) -> MemoryBodyWriter:
         self.unfinished += 1
-        return _Writer(self, execution_id)
-
-    async def fetch(self, reference: Reference) -> Any:
-        return self.fetch_now(reference)
-
-    def fetch_now(self, reference: Reference) -> Any:
-        if reference.key not in self.bodies:
-            raise BodyLost(f"{reference} is gone")
-        return msgspec.json.decode(self.bodies[reference.key])
-
-    async def remove(self, execution_id: str, keep: frozenset[str] = frozenset()) -> int:
-        gone = [k for k in self.bodies if k.startswith(f"{execution_id}/") and k not in keep]
-        for key in gone:
-            del self.bodies[key]
-        return len(gone)
+        return _CountedWriter(self, execution_id)
 
 
-class _Writer:
+class _CountedWriter(MemoryBodyWriter):
     def __init__(self, store: KeptBodies, execution_id: str) -> None:
+        super().__init__(store.bodies, execution_id)
         self._store = store
-        self._execution_id = execution_id
-        self._pieces: list[bytes] = []
 
     def write(self, piece: bytes) -> None:
+        if self._store.full:
+            raise LogUnavailable("a result cannot be stored: No space left on device")
         self._store.largest_piece = max(self._store.largest_piece, len(piece))
-        self._pieces.append(piece)
+        super().write(piece)
 
-    async def finish(self, schema_hint: str | None = None) -> Reference:
+    def finish_now(self, schema_hint: str | None) -> Reference:
         self._store.unfinished -= 1
-        reference = await self._store.put(self._execution_id, b"".join(self._pieces))
-        reference.schema_hint = schema_hint
-        return reference
+        return super().finish_now(schema_hint)
 
     async def discard(self) -> None:
         self._store.unfinished -= 1
+        await super().discard()
 
 
 class BenchPlace:
@@ -79,6 +58,17 @@ class BenchPlace:
         if name not in self._credentials:
             raise CredentialMissing(f"no credential '{name}'; add it to the keychain")
         return self._credentials[name]
+
+    async def child(
+        self,
+        call: Call[Any],
+        *,
+        path: str,
+        version: str | None,
+        payload: dict[str, Any],
+        wait: bool,
+    ) -> dict[str, Any]:
+        raise AssertionError(f"{call.label} asks for {path} {version} {payload} {wait}")
 
 
 def call_of(inputs: Any, **more: Any) -> Call[Any]:

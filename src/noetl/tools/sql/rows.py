@@ -55,7 +55,7 @@ class Rows:
         writer, self._writer = self._writer, None
         try:
             spill(writer, b"]")
-            return await finish(writer)
+            return await finish(writer, f"list[{self.count}]")
         except BaseException:
             await writer.discard()
             raise

@@ -16,8 +16,6 @@ from noetl.playbook.model import Timeout
 from noetl.tools.http.addresses import is_public
 from noetl.tools.http.tool import HttpTool
 
-pytest_plugins = ["tests.support.fixtures"]
-
 
 async def no_pause(seconds: float) -> None:
     """Retries of these tests do not wait."""

@@ -13,8 +13,6 @@ from noetl.kinds.http import HttpInputs
 from noetl.messages.outcome import Outcome
 from noetl.tools.http.tool import HttpTool
 
-pytest_plugins = ["tests.support.fixtures"]
-
 
 def ask(inputs: HttpInputs, place: BenchPlace | None = None, **more: Any) -> Outcome:
     """One call with a tool of its own."""

@@ -17,8 +17,6 @@ from noetl.messages.reference import Reference
 from noetl.playbook.model import Timeout
 from noetl.tools.sql.postgres import PostgresTool
 
-pytest_plugins = ["tests.support.fixtures"]
-
 Ask = Callable[..., Awaitable[Outcome]]
 
 
