@@ -33,7 +33,9 @@ def excerpt(line: str, column: int, room: int) -> tuple[str, str]:
     skipped = max(0, start - room)
     piece, start = line[skipped : start + room + 1], start - skipped
     cells = cells_of(piece)
-    first, last = window([width for _, width in cells], start, room)
+    widths = [width for _, width in cells]
+    whole = len(piece) == len(line) and sum(widths) <= room
+    first, last = (0, len(cells)) if whole else window(widths, start, room)
     left = CUT if first or skipped else ""
     right = CUT if last < len(cells) or skipped + len(piece) < len(line) else ""
     shown = left + "".join(text for text, _ in cells[first:last]) + right
@@ -53,8 +55,6 @@ def cells_of(line: str) -> list[tuple[str, int]]:
 
 def window(widths: list[int], start: int, room: int) -> tuple[int, int]:
     """Which cells to show so that `start` is in view, with a third of the room before it."""
-    if sum(widths) <= room:
-        return 0, len(widths)
     room -= 2 * len(CUT)
     first, before = 0, sum(widths[:start])
     while before > room // 3:

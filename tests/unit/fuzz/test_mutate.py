@@ -3,6 +3,7 @@
 from random import Random
 
 import pytest
+from fuzz.__main__ import by_chance
 from fuzz.fuzz_playbook import check_input
 from fuzz.mutate import CHANGES, spoilt
 
@@ -37,3 +38,21 @@ def test_a_broken_promise_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("fuzz.fuzz_playbook.load", fault)
     with pytest.raises(KeyError):
         check_input(b"a: 1")
+
+
+def test_a_short_run_finds_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    assert by_chance(400, seed=1) == 0
+    assert capsys.readouterr().out == "400 inputs of seed 1: each gave a clear answer\n"
+
+
+def test_a_fault_is_shown_with_its_input(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fault(content: bytes) -> None:
+        raise KeyError(len(content))
+
+    monkeypatch.setattr("fuzz.__main__.check_input", fault)
+    assert by_chance(3, seed=1) == 1
+    out = capsys.readouterr().out
+    assert "run 0 of seed 1 failed with this input:\nb'" in out
+    assert out.endswith("3 inputs of seed 1: 1 kinds of fault\n")
