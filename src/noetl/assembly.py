@@ -1,1 +1,255 @@
 """The only module that knows rooms and furniture alike: settings → a running system."""
+
+import asyncio
+import os
+import secrets
+import time
+from pathlib import Path
+from typing import Any
+
+from noetl.adapters.files.result_store import FileResultStore
+from noetl.adapters.memory.home import MemoryHome
+from noetl.adapters.memory.result_store import MemoryResultStore
+from noetl.adapters.sqlite.home import Home, open_home
+from noetl.control.dispatch import RunLeg
+from noetl.control.ending import result_of
+from noetl.errors import ExecutionNotFound, NoetlError, UnreadableFile
+from noetl.keychain import unlock
+from noetl.messages import requests as r
+from noetl.messages.events import ExecutionRequested
+from noetl.playbook.load import load_valid
+from noetl.playbook.plan import Plan, digest_of, make_plan
+from noetl.ports.desk import Taken
+from noetl.ports.event_log import ExecutionRow, Note
+from noetl.ports.result_store import ResultStore
+from noetl.server.live import Live
+from noetl.server.replay import first_event, replay
+from noetl.server.server import Server
+from noetl.settings import Settings
+from noetl.tools.table import Toolbox
+from noetl.worker.worker import Worker
+from noetl.worker.workplace import Surround
+
+AnyHome = Home | MemoryHome
+
+ORDERS: dict[str, type[Any]] = {
+    "cancel": r.CancelExecution,
+    "pause": r.PauseExecution,
+    "resume": r.ResumeExecution,
+}
+"""Notes that other processes leave in the inbox."""
+
+WATCH = 0.25
+"""Seconds between two looks into the inbox."""
+
+
+def new_execution_id() -> str:
+    """Ids sort by the time of their making; the rest is chance."""
+    alphabet = "0123456789abcdefghjkmnpqrstvwxyz"
+    number = (int(time.time() * 1000) << 40) | secrets.randbits(40)
+    return "".join(alphabet[(number >> shift) & 31] for shift in range(85, -1, -5))
+
+
+class Local:
+    """Server and worker in one process on one home: `noetl run`."""
+
+    def __init__(
+        self, settings: Settings, home: AnyHome, *, results: ResultStore, tools: Toolbox
+    ) -> None:
+        self.settings = settings
+        self.home = home
+        self.results = results
+        self.server = Server(
+            log=home.log,
+            results=self.results,
+            me=home.owners.me,
+            run_ahead=settings.run_ahead,
+        )
+        self.worker = Worker(
+            name=f"local-{os.getpid()}",
+            desk=self,
+            tools=tools,
+            results=self.results,
+            surround=Surround(
+                printed=home.printed,
+                unlock=unlock,
+                broken=self._broken,
+                far_ahead=lambda: self.server.far_ahead,
+            ),
+            slots=settings.slots,
+            run_ahead=settings.run_ahead,
+        )
+        self.server.hands = self.worker
+        self._plans: dict[str, tuple[Plan, str | None]] = {}
+        self._inbox: asyncio.Task[None] | None = None
+
+    @classmethod
+    async def open(cls, settings: Settings) -> "Local":
+        return cls(
+            settings,
+            await open_home(settings.home),
+            results=FileResultStore(settings.home),
+            tools=Toolbox(settings.home),
+        )
+
+    @classmethod
+    def in_memory(cls, settings: Settings, tools: Toolbox) -> "Local":
+        """The same system on a home that is gone with the process: tests and simulations."""
+        return cls(settings, MemoryHome(), results=MemoryResultStore(), tools=tools)
+
+    async def close(self) -> None:
+        if self._inbox is not None:
+            self._inbox.cancel()
+        await self.worker.close()
+        for live in list(self.server.lives):
+            await self.home.owners.release(live.execution.execution_id)
+        await self.home.close()
+
+    # ── starting and going on ────────────────────────────────────────────────────────────────
+
+    async def plan_of(self, text: str, folder: str | None) -> Plan:
+        """The checked plan of a text, kept so that the run can always go back to it (T15)."""
+        digest = digest_of(text)
+        if digest not in self._plans:
+            plan = make_plan(load_valid(text), text)
+            await self.home.playbooks.keep(digest, plan.path, text, folder)
+            self._plans[digest] = (plan, folder)
+        return self._plans[digest][0]
+
+    async def start(
+        self,
+        text: str,
+        *,
+        folder: str | None,
+        payload: dict[str, Any],
+        execution_id: str | None = None,
+        parent_execution_id: str | None = None,
+        parent_id: str | None = None,
+    ) -> Live:
+        plan = await self.plan_of(text, folder)
+        request = r.StartExecution(
+            execution_id=execution_id or new_execution_id(),
+            path=plan.path,
+            digest=plan.digest,
+            version=plan.version,
+            payload=payload,
+            parent_execution_id=parent_execution_id,
+            parent_id=parent_id,
+        )
+        return self._watched(self.server.start(request, plan, folder))
+
+    async def resume(self, execution_id: str) -> Live:
+        """Own an execution whose owner is gone, and go on where its log stands."""
+        row = await self.row(execution_id)
+        await self.home.owners.claim(execution_id)
+        execution, plan, folder = await self.load(execution_id)
+        live = self._watched(self.server.go_on(execution, plan, row, folder))
+        if execution.status == "paused":
+            self.server.receive(live, r.ResumeExecution())
+        return live
+
+    async def row(self, execution_id: str) -> ExecutionRow:
+        row = await self.home.executions.find(execution_id)
+        if row is None:
+            raise ExecutionNotFound(
+                f"no execution '{execution_id}' in {self.settings.home}; see `noetl list`"
+            )
+        return row
+
+    async def load(self, execution_id: str) -> tuple[Any, Plan, str | None]:
+        """The state of an execution, and the plan that it began with."""
+        requested = await first_event(self.home.log, execution_id)
+        assert isinstance(requested, ExecutionRequested), "a log begins with its request"
+        found = await self.home.playbooks.text(requested.digest)
+        if found is None:
+            raise NoetlError(f"the playbook of '{execution_id}' is not in this home any more")
+        text, folder = found
+        plan = await self.plan_of(text, folder)
+        execution, _ = await replay(self.home.log, execution_id, plan)
+        return execution, plan, folder
+
+    # ── what the worker asks (ports.desk.Desk) ───────────────────────────────────────────────
+
+    def take(self, execution_id: str, report: r.Report) -> Taken:
+        return self.server.take(execution_id, report)
+
+    async def child(
+        self,
+        *,
+        execution_id: str,
+        parent_execution_id: str,
+        parent_id: str,
+        path: str,
+        version: str | None,
+        payload: dict[str, Any],
+        folder: str | None,
+        wait: bool,
+    ) -> dict[str, Any]:
+        del version  # files have none; the catalog does
+        live = self.server.find(execution_id)
+        if live is None and await self.home.executions.find(execution_id) is not None:
+            live = await self.resume(execution_id)
+        if live is None:
+            file = child_file(path, folder)
+            live = await self.start(
+                file.read_text(),
+                folder=str(file.parent),
+                payload=payload,
+                execution_id=execution_id,
+                parent_execution_id=parent_execution_id,
+                parent_id=parent_id,
+            )
+        if wait:
+            try:
+                await asyncio.shield(live.finished)
+            except asyncio.CancelledError:
+                if not self.worker.stopping:
+                    self.server.receive(live, r.CancelExecution(reason="the parent was cancelled"))
+                raise
+        return summary(live)
+
+    # ── orders from other processes ──────────────────────────────────────────────────────────
+
+    def _watched(self, live: Live) -> Live:
+        if self._inbox is None:
+            self._inbox = asyncio.get_running_loop().create_task(self._watch())
+        return live
+
+    async def _watch(self) -> None:
+        while True:
+            await asyncio.sleep(WATCH)
+            for note in await self.home.inbox.collect():
+                self.obey(note)
+
+    def obey(self, note: Note) -> None:
+        live = self.server.find(note.execution_id)
+        order = ORDERS.get(note.kind)
+        if live is not None and order is not None:
+            self.server.receive(live, order(**note.fields))
+
+    def _broken(self, command: RunLeg, fault: BaseException) -> None:
+        """A leg fell to a fault of ours: its run fails honestly, the others go on (promise 7)."""
+        live = self.server.find(command.execution_id)
+        if live is not None:
+            self.server.give_up(live, command, fault)
+
+
+def child_file(path: str, folder: str | None) -> Path:
+    """TOOL-1: a file relative to the parent's."""
+    root = Path(folder) if folder is not None else Path.cwd()
+    for candidate in (root / path, root / f"{path}.yaml", root / path / "playbook.yaml"):
+        if candidate.is_file():
+            return candidate
+    raise UnreadableFile(f"no playbook '{path}': looked in {root}")
+
+
+def summary(live: Live) -> dict[str, Any]:
+    """TOOL-1: what a parent sees of its child."""
+    execution = live.execution
+    return {
+        "execution_id": execution.execution_id,
+        "status": execution.status,
+        "ctx": execution.ctx,
+        "result": result_of(execution.leaves),
+        "error": execution.error,
+    }

@@ -18,8 +18,12 @@ def admits(deciding: Deciding, token: Token, args: dict[str, object]) -> bool:
     if admission is None:
         return True
     event = {"name": "token.created", "step": token.source}
+    allow: bool
+    rule: int | None
     try:
-        allow, rule = verdict(admission, deciding.scope(dict(args), event))
+        allow, rule = deciding.evaluate(
+            lambda scope: verdict(admission, scope), deciding.scope(dict(args), event)
+        )
     except TemplateFailed as fault:
         error = template_error(fault, f"an admission rule of step '{token.step}'")
         deciding.emit(

@@ -5,7 +5,7 @@ House rules: no IO, no clock, no chance; the state is read and moved through `De
 the same input on the same state gives the same events, which is what replay compares (EVT-5).
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, MutableMapping
 from typing import Any
 
 from noetl.control.deciding import Deciding
@@ -16,6 +16,7 @@ from noetl.control.reporting import take_report
 from noetl.errors import TemplateFailed
 from noetl.messages import events as e
 from noetl.messages import requests as r
+from noetl.messages.reference import Reference
 from noetl.pipeline.policy import template_error
 from noetl.playbook.plan import Plan
 from noetl.playbook.workload import materialize
@@ -23,19 +24,23 @@ from noetl.playbook.workload import materialize
 LEASES = 3
 """T11: the run fails when this many leases on it have run out."""
 
-NO_BODIES: Mapping[str, Any] = {}
-
 
 def decide(
-    plan: Plan, execution: Execution, given: r.Input, bodies: Mapping[str, Any] = NO_BODIES
+    plan: Plan,
+    execution: Execution,
+    given: r.Input,
+    *,
+    bodies: MutableMapping[str, Any] | None = None,
+    load: Callable[[Reference], Any] | None = None,
 ) -> list[e.Event]:
     """
     The events that follow, in order; none when the input comes too late or twice.
 
-    `execution` is moved along. NeedsBody means: load that body and ask again, on a state read
-    again from the log.
+    `execution` is moved along. `bodies` holds values behind references, `load` can get another
+    one at once. Without it NeedsBody means: load that body, and ask again on a state that was
+    read again from the log.
     """
-    deciding = Deciding(plan, execution, bodies)
+    deciding = Deciding(plan, execution, {} if bodies is None else bodies, load)
     if execution.finished:  # NEXT-8: from then on every report is refused
         return deciding.events
     TAKE[type(given)](deciding, given)

@@ -1,16 +1,18 @@
 """A decision in the making: the events so far, and the state that they have led to."""
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, MutableMapping
 from typing import Any
 
 from noetl.control.evolve import evolve
 from noetl.control.execution import Execution, Run, Token
+from noetl.errors import NeedsBody
 from noetl.messages import events as e
 from noetl.messages.codec import encode, reference_to
 from noetl.messages.names import canonical
+from noetl.messages.reference import Reference
 from noetl.messages.size import rough_size
-from noetl.playbook.plan import Plan, Scope
+from noetl.playbook.plan import Evaluate, Plan, Scope
 
 
 class EventName(str):
@@ -36,9 +38,15 @@ class Deciding:
     same events. If it is left by an exception the execution is to be thrown away and read again.
     """
 
-    __slots__ = ("_bodies", "boundaries", "events", "execution", "plan", "tokens")
+    __slots__ = ("_bodies", "_load", "boundaries", "events", "execution", "plan", "tokens")
 
-    def __init__(self, plan: Plan, execution: Execution, bodies: Mapping[str, Any]) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        execution: Execution,
+        bodies: MutableMapping[str, Any],
+        load: Callable[[Reference], Any] | None,
+    ) -> None:
         self.plan = plan
         self.execution = execution
         self.events: list[e.Event] = []
@@ -47,10 +55,24 @@ class Deciding:
         self.boundaries: deque[tuple[Run, e.Boundary, int]] = deque()
         """Ended runs whose routers are to be asked, with the `seq` of their end."""
         self._bodies = bodies
+        self._load = load
 
     def emit(self, event: e.Event) -> None:
         self.events.append(event)
         evolve(self.execution, event, self.plan)
+
+    def evaluate(self, template: Evaluate, scope: Scope) -> Any:
+        """
+        The template's value. A body that it touches is loaded through the door where that can be
+        done at once; otherwise NeedsBody leaves the decision.
+        """
+        while True:
+            try:
+                return template(scope)
+            except NeedsBody as need:
+                if self._load is None:
+                    raise
+                self._bodies[need.reference.key] = self._load(need.reference)
 
     def scope(self, args: dict[str, Any], event: dict[str, Any] | None = None) -> Scope:
         """What a server template sees (ADM-2, NEXT-2)."""

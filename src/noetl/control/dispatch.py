@@ -24,6 +24,8 @@ class RunLeg(msgspec.Struct, frozen=True, kw_only=True):
     workload: dict[str, Any]
     trace_id: str
     store: str
+    resumed: bool = False
+    """Whether the run has started before, on this worker or another."""
     frame: Frame | None = None
     """Where the pipeline stands; None for a loop."""
     items: Any = None
@@ -56,6 +58,7 @@ def command(execution: Execution, run: Run, leg: Leg, epoch: int) -> RunLeg:
         "trace_id": execution.trace_id or execution.execution_id,
         "store": execution.store,
         "due": due,
+        "resumed": run.started,
     }
     if loop is None:
         return RunLeg(**common, frame=copy.deepcopy(run.frame) if run.started else Frame())

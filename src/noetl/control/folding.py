@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from noetl.control.execution import Ended, Execution, Leg, LoopRun, Pile, Run
-from noetl.control.reducers import fold
+from noetl.control.reducers import fold, owned
 from noetl.messages import events as e
 from noetl.messages.codec import encode, reference_to
 from noetl.messages.size import rough_size
@@ -117,21 +117,13 @@ def begin_loop(run: Run, event: e.LoopStarted, step: StepPlan, ctx: dict[str, An
         spot.frame.inner = Nested(total=event.total, items=event.items)
         return
     assert step.loop is not None, "only a step with a loop starts one"
-    owned = {key: ctx[key] for key in step.loop.reduce if key in ctx}
     run.loop = LoopRun(
         total=event.total,
         items=event.items,
         mode=event.mode,
         exec=event.exec,
-        reduced={key: _own(value) for key, value in owned.items()},
+        reduced={key: owned(ctx[key]) for key in step.loop.reduce if key in ctx},
     )
-
-
-def _own(value: Any) -> Any:
-    """A copy that the fold may grow in place: ctx as others see it stays as it was."""
-    if isinstance(value, list):
-        return list(value)
-    return dict(value) if isinstance(value, dict) else value
 
 
 def begin_iteration(run: Run, event: e.IterationStarted, step: StepPlan) -> None:

@@ -16,7 +16,7 @@ def start_loop(deciding: Deciding, run: Run, plan: LoopPlan) -> None:
     """LOOP-1: evaluate the collection once, record it, and offer what may start."""
     ids = run.ids
     try:
-        items = plan.items(deciding.scope(run.args))
+        items = deciding.evaluate(plan.items, deciding.scope(run.args))
     except TemplateFailed as fault:
         error = template_error(fault, f"`loop.in` of step '{run.step}'")
         end(deciding, run, e.StepFailed(**ids, error=error))

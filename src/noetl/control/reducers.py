@@ -67,6 +67,13 @@ GROWS_IN_PLACE: dict[Reducer, Callable[[Any, Any], None]] = {
 """What may change a value that the fold owns, so that a long loop does not copy it each time."""
 
 
+def owned(value: Any) -> Any:
+    """A copy that the fold may grow in place: ctx as others see it stays as it was."""
+    if isinstance(value, list):
+        return list(value)
+    return dict(value) if isinstance(value, dict) else value
+
+
 def fold(
     reduce: dict[str, Reducer], reduced: dict[str, Any], writes: Iterable[tuple[str, Any]]
 ) -> None:

@@ -25,7 +25,7 @@ def route(deciding: Deciding, run: Run, boundary: e.Boundary, seq: int) -> None:
         deciding.emit(e.NextEvaluated(**ids, on=on))
         return
     try:
-        fired = select(router, scope, failed=isinstance(boundary, e.StepFailed))
+        fired = select(deciding, router, scope, failed=isinstance(boundary, e.StepFailed))
         inscribed = [_inscribed(deciding, arc, scope) for arc in fired]
     except ArcFailed as fault:
         deciding.emit(e.NextEvaluated(**ids, on=on, error=fault.error))
@@ -57,20 +57,20 @@ class ArcFailed(Exception):
         self.error: dict[str, Any] = {**error, "arc": arc.number, "to": arc.step}
 
 
-def select(router: RouterPlan, scope: Scope, *, failed: bool) -> list[ArcPlan]:
+def select(deciding: Deciding, router: RouterPlan, scope: Scope, *, failed: bool) -> list[ArcPlan]:
     """NEXT-1, NEXT-3: the first match in document order, or every match."""
     fired = []
     for arc in router.after_failure if failed else router.after_success:
-        if _matches(arc, scope):
+        if _matches(deciding, arc, scope):
             fired.append(arc)
             if router.exclusive:
                 break
     return fired
 
 
-def _matches(arc: ArcPlan, scope: Scope) -> bool:
+def _matches(deciding: Deciding, arc: ArcPlan, scope: Scope) -> bool:
     try:
-        return arc.guard is None or arc.guard(scope)
+        return arc.guard is None or bool(deciding.evaluate(arc.guard, scope))
     except TemplateFailed as fault:
         raise ArcFailed(fault, "when", arc) from fault
 
@@ -78,7 +78,7 @@ def _matches(arc: ArcPlan, scope: Scope) -> bool:
 def _inscribed(deciding: Deciding, arc: ArcPlan, scope: Scope) -> dict[str, Any]:
     """NEXT-4: the new token's `args`."""
     try:
-        return deciding.fit_all(arc.args(scope)) if arc.args is not None else {}
+        return deciding.fit_all(deciding.evaluate(arc.args, scope)) if arc.args else {}
     except TemplateFailed as fault:
         raise ArcFailed(fault, "args", arc) from fault
 

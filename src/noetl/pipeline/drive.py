@@ -84,6 +84,8 @@ class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
     chance: Callable[[], float]
     fit: Callable[[dict[str, Any]], dict[str, Any]]
     """The mapping, its largest values moved out of the log until the rest fits (EVT-4)."""
+    reduced: frozenset[str] = frozenset()
+    """ctx keys that a loop around folds: what is written there is seen when it ends (LOOP-5)."""
     settles: bool = False
     """Whether writes to ctx must be settled by the server before the pipeline goes on."""
 
@@ -95,8 +97,13 @@ def run_pipeline(
     prefix: str,
     around: Surroundings,
     events: list[Event],
+    writes: list[tuple[str, Any]] | None = None,
 ) -> Generator[Ask, Any, End]:
-    """Run from where the frame stands to the end; events are appended as they happen."""
+    """
+    Run from where the frame stands to the end; events are appended as they happen.
+
+    `writes` collects what a nested iteration gives to the reducers around it (LOOP-7).
+    """
     tasks = pipeline.tasks
     limit = around.plan.limits.max_task_runs
     while True:
@@ -119,10 +126,11 @@ def run_pipeline(
         began = around.now()
         if task.kind == "noop":  # SCOPE-3: it passes `_prev` through
             outcome: dict[str, Any] = {"status": "ok", "result": frame.prev, "error": None}
-            took = 0
+            took, given = 0, None
         else:
             answer = yield from invoke(task, task, scope, frame, task_run_id, attempt, around)
             outcome = recorded(answer, task, around.fit)
+            given = answer.writes
             took = round((around.now() - began) * 1000)
         outcome["meta"] = {
             "attempt": attempt,
@@ -133,11 +141,15 @@ def run_pipeline(
             "worker": around.worker,
         }
         done = yield from weigh(task, scope, outcome, task_run_id, attempt, around)
+        if given:
+            done = msgspec.structs.replace(done, set_ctx={**given, **done.set_ctx})
         events.append(done)
         if done.set_ctx and around.settles:
             done = yield Settle(done)
         if done.set_ctx:
-            scope["ctx"] = {**scope["ctx"], **done.set_ctx}
+            scope["ctx"] = {**scope["ctx"], **seen(done.set_ctx, around.reduced)}
+            if writes is not None:
+                writes.extend(pair for pair in done.set_ctx.items() if pair[0] in around.reduced)
         if done.set_iter:
             scope["iter"] = {**scope["iter"], **done.set_iter}
         ended = advance(frame, done, pipeline)
@@ -145,6 +157,13 @@ def run_pipeline(
             return End(None, failure_of(done)) if ended == FAILED else End(frame.prev, None)
         if done.delay:
             yield Pause(done.delay, task.label, task_run_id, done.do)
+
+
+def seen(writes: dict[str, Any], reduced: frozenset[str]) -> dict[str, Any]:
+    """A run's own writes that it sees at once (SCOPE-4)."""
+    if not reduced:
+        return writes
+    return {key: value for key, value in writes.items() if key not in reduced}
 
 
 def weigh(

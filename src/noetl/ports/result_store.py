@@ -22,11 +22,13 @@ class ResultStore(Protocol):
     - the same body of one execution may share one key; a body never changes;
     - `fetch` compares the checksum, and raises BodyLost with the reference in its message when
       the body is missing or differs;
-    - `fetch_now` is the same without awaiting, or None where the store cannot do that;
+    - `put_now` and `fetch_now` are the same without awaiting;
     - `remove` forgets every body of an execution but those kept.
     """
 
     async def put(self, execution_id: str, body: bytes) -> Reference: ...
+
+    def put_now(self, execution_id: str, body: bytes) -> Reference: ...
 
     def open(self, execution_id: str) -> BodyWriter: ...
 

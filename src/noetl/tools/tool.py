@@ -53,6 +53,17 @@ class Workplace(Protocol):
     async def unlock(self, name: str) -> dict[str, Any]:
         """The fields of a credential (KEY-1); raises CredentialMissing."""
 
+    async def child(
+        self,
+        call: Call[Any],
+        *,
+        path: str,
+        version: str | None,
+        payload: dict[str, Any],
+        wait: bool,
+    ) -> dict[str, Any]:
+        """Run a playbook as a child of this task: `{execution_id, status, ctx, result, error}`."""
+
 
 class Tool(Protocol):
     """

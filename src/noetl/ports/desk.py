@@ -1,0 +1,35 @@
+"""What a worker asks of the server: to take its reports and to start children."""
+
+from asyncio import Future
+from typing import Any, NamedTuple, Protocol
+
+from noetl.messages.events import Event
+from noetl.messages.requests import Report
+
+
+class Taken(NamedTuple):
+    """The answer to a report: what was recorded (nothing: it was refused), and when it is safe."""
+
+    events: list[Event]
+    committed: "Future[None]"
+
+
+class Desk(Protocol):
+    """The server as a worker sees it."""
+
+    def take(self, execution_id: str, report: Report) -> Taken:
+        """Decide on a report; the answer comes at once, the commit later."""
+
+    async def child(
+        self,
+        *,
+        execution_id: str,
+        parent_execution_id: str,
+        parent_id: str,
+        path: str,
+        version: str | None,
+        payload: dict[str, Any],
+        folder: str | None,
+        wait: bool,
+    ) -> dict[str, Any]:
+        """Run a playbook as a child (TOOL-1): `{execution_id, status, ctx, result, error}`."""

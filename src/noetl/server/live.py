@@ -1,0 +1,50 @@
+"""An execution that this process owns: its state, its plan, and who waits for it."""
+
+import asyncio
+from typing import Any
+
+from noetl.control.execution import Execution
+from noetl.playbook.plan import Plan
+from noetl.ports.bodies import Bodies
+
+SNAPSHOT_AFTER = 1000
+"""Decisions in the tail before a snapshot is worth its place (design: max(1000, 4 x live))."""
+
+
+class Live:
+    """What the server keeps in memory of one execution; the log can always make it again."""
+
+    def __init__(
+        self, execution: Execution, plan: Plan, *, folder: str | None, bodies: Bodies, term: int
+    ) -> None:
+        self.execution = execution
+        self.plan = plan
+        self.folder = folder
+        self.bodies = bodies
+        self.loaded: dict[str, Any] = {}
+        self.term = term
+        """Epochs of this ownership begin here: older workers' reports are refused (EVT-3)."""
+        self.tail = 0
+        """Decisions since the last snapshot."""
+        self.started_at = 0
+        self.version: str | None = None
+        self.uncommitted = 0
+        self.finished: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        """Resolved when the end is committed; failed when the log could not be written."""
+        self.timer: asyncio.TimerHandle | None = None
+
+    @property
+    def due_for_snapshot(self) -> bool:
+        live = sum(len(run.legs) for run in self.execution.runs.values())
+        return self.tail >= max(SNAPSHOT_AFTER, 4 * live)
+
+    def end(self, fault: BaseException | None = None) -> None:
+        if self.timer is not None:
+            self.timer.cancel()
+        if self.finished.done():
+            return
+        if fault is None:
+            self.finished.set_result(None)
+        else:
+            self.finished.set_exception(fault)
+            self.finished.exception()  # whoever waits gets it; nobody has to

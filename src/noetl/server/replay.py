@@ -1,0 +1,88 @@
+"""From the log back to the state: a snapshot and its tail, or everything (EVT-5)."""
+
+from collections.abc import AsyncIterator
+
+import msgspec
+
+from noetl.control.evolve import evolve
+from noetl.control.execution import Execution
+from noetl.errors import ExecutionNotFound
+from noetl.messages.codec import decode, decode_events, encode
+from noetl.messages.events import Event
+from noetl.playbook.plan import Plan
+from noetl.ports.event_log import EventLog, LogRow
+
+PAGE = 500
+
+
+async def rows_of(log: EventLog, execution_id: str, after: int = 0) -> AsyncIterator[LogRow]:
+    """Every decision after `after`, in order."""
+    while True:
+        page = await log.read(execution_id, after=after, limit=PAGE)
+        for row in page:
+            yield row
+        if len(page) < PAGE:
+            return
+        after = page[-1].last
+
+
+async def replay(
+    log: EventLog, execution_id: str, plan: Plan, *, from_snapshot: bool = True
+) -> tuple[Execution, int]:
+    """The state at the end of the log, and how many decisions were folded for it."""
+    kept = await log.snapshot(execution_id) if from_snapshot else None
+    execution = Execution(execution_id=execution_id) if kept is None else thawed(kept.body)
+    folded = 0
+    async for row in rows_of(log, execution_id, execution.seq):
+        for event in decode_events(row.events):
+            evolve(execution, event, plan)
+        folded += 1
+    if execution.seq == 0:
+        raise ExecutionNotFound(f"no execution '{execution_id}' in this home")
+    execution.bodies.clear()
+    return execution, folded
+
+
+async def first_event(log: EventLog, execution_id: str) -> Event:
+    """The request that began an execution: it names the playbook."""
+    rows = await log.read(execution_id, limit=1)
+    if not rows:
+        raise ExecutionNotFound(
+            f"no execution '{execution_id}' in this home; `noetl list` shows those there are"
+        )
+    return decode_events(rows[0].events)[0]
+
+
+class Frozen(msgspec.Struct, kw_only=True):
+    """A snapshot: the state, with equal ctx views written once."""
+
+    state: Execution
+    views: list[dict[str, object]]
+    """The distinct `ctx` of runs; each run holds its number under one key."""
+
+
+VIEW = "$view"
+
+
+def frozen(execution: Execution) -> bytes:
+    """The state as bytes. Runs mostly share one ctx: it is written once, not per run."""
+    views: dict[int, int] = {id(execution.ctx): 0}
+    kept = [execution.ctx]
+    runs = {}
+    for key, run in execution.runs.items():
+        number = views.setdefault(id(run.ctx), len(kept))
+        if number == len(kept):
+            kept.append(run.ctx)
+        runs[key] = msgspec.structs.replace(run, ctx={VIEW: number})
+    state = msgspec.structs.replace(execution, runs=runs, bodies={})
+    return encode(Frozen(state=state, views=kept))
+
+
+def thawed(body: bytes) -> Execution:
+    """The state of a snapshot."""
+    snapshot: Frozen = decode(body, Frozen)
+    execution = snapshot.state
+    for run in execution.runs.values():
+        number = run.ctx[VIEW]
+        run.ctx = snapshot.views[number] if number else execution.ctx
+    return execution

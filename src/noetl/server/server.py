@@ -1,0 +1,312 @@
+"""
+The control plane at work: load, decide, append, hand out. It decides nothing itself.
+
+It is the only writer of the log for the executions it owns. Every `if` about steps, loops or
+tokens belongs into `control`.
+"""
+
+import asyncio
+import time
+from collections import deque
+from functools import partial
+from typing import Any, Protocol
+
+from noetl.control.decide import decide
+from noetl.control.dispatch import RunLeg, command, offered, open_legs
+from noetl.control.execution import Execution, Leg, Run
+from noetl.errors import NeedsBody, NoetlError
+from noetl.messages import events as e
+from noetl.messages import requests as r
+from noetl.messages.codec import encode_events
+from noetl.playbook.plan import Plan
+from noetl.ports.bodies import Bodies
+from noetl.ports.desk import Taken
+from noetl.ports.event_log import Decision, EventLog, ExecutionRow
+from noetl.ports.result_store import ResultStore
+from noetl.server.live import Live
+from noetl.server.replay import frozen
+
+AHEAD = 2000
+"""Decisions that may wait for their commit before run-ahead pauses."""
+
+TURN = 0.005
+"""Seconds of legs without waiting before the event loop gets a turn."""
+
+
+class Hands(Protocol):
+    """Whoever runs legs: the worker in this process, or the queue to others."""
+
+    def begin(self, command: RunLeg, plan: Plan, folder: str | None) -> None: ...
+
+    async def cancel(self, execution_id: str) -> None: ...
+
+    async def forget(self, scratch: str) -> None: ...
+
+
+class Server:
+    """Owns executions: takes inputs, writes decisions, hands out legs."""
+
+    hands: Hands
+
+    def __init__(
+        self, *, log: EventLog, results: ResultStore, me: str, run_ahead: bool = True
+    ) -> None:
+        self._log = log
+        self._results = results
+        self._me = me
+        self._run_ahead = run_ahead
+        self._live: dict[str, Live] = {}
+        self._ready: deque[tuple[Live, str, int]] = deque()
+        self._pumping = False
+        self._uncommitted = 0
+        self._watchers: list[Any] = []
+        self._chores: set[asyncio.Task[Any]] = set()
+
+    # ── executions ───────────────────────────────────────────────────────────────────────────
+
+    def adopt(self, execution: Execution, plan: Plan, folder: str | None) -> Live:
+        """Own an execution from now on; open legs get a new epoch."""
+        epochs = [leg.epoch for run in execution.runs.values() for leg in run.legs.values()]
+        live = Live(
+            execution,
+            plan,
+            folder=folder,
+            bodies=Bodies(self._results),
+            term=max(epochs, default=0) + 1,
+        )
+        self._live[execution.execution_id] = live
+        return live
+
+    def start(self, request: r.StartExecution, plan: Plan, folder: str | None) -> Live:
+        """SRV-2. The execution exists when the decision is committed."""
+        live = self.adopt(Execution(execution_id=request.execution_id), plan, folder)
+        live.started_at = int(time.time() * 1000)
+        live.version = request.version
+        self._arm_timeout(live)
+        self.receive(live, request)
+        return live
+
+    def go_on(
+        self, execution: Execution, plan: Plan, row: ExecutionRow, folder: str | None
+    ) -> Live:
+        """Take up an execution where its log stands."""
+        live = self.adopt(execution, plan, folder)
+        live.started_at, live.version = row.started_at, row.version
+        if execution.finished:
+            live.end()
+            return live
+        self._arm_timeout(live)
+        for run, leg in open_legs(execution):
+            self._ready.append((live, run.step_run_id, leg.leg))
+        self._pump_soon()
+        return live
+
+    @property
+    def lives(self) -> list[Live]:
+        return list(self._live.values())
+
+    def give_up(self, live: Live, command: RunLeg, fault: BaseException) -> None:
+        """A leg that a fault of ours ended: the log says so, and the run fails."""
+        error = {"kind": "internal", "message": f"{type(fault).__name__}: {fault}"}
+        failed = e.StepFailed(step=command.step, step_run_id=command.step_run_id, error=error)
+        self.receive(
+            live,
+            r.Report(
+                step_run_id=command.step_run_id,
+                leg=command.leg,
+                epoch=command.epoch,
+                worker="server",
+                events=[failed],
+            ),
+        )
+
+    def find(self, execution_id: str) -> Live | None:
+        return self._live.get(execution_id)
+
+    def release(self, execution_id: str) -> None:
+        self._live.pop(execution_id, None)
+
+    def watch(self, watcher: Any) -> None:
+        """Call `watcher(live, events)` after each decision (live output)."""
+        self._watchers.append(watcher)
+
+    @property
+    def far_ahead(self) -> bool:
+        return self._uncommitted > AHEAD
+
+    # ── inputs ───────────────────────────────────────────────────────────────────────────────
+
+    def take(self, execution_id: str, report: r.Report) -> Taken:
+        """A worker's report (see `worker.desk.Desk`)."""
+        live = self._live.get(execution_id)
+        if live is None:
+            return Taken([], self._settled())
+        return self.receive(live, report)
+
+    def receive(self, live: Live, given: r.Input) -> Taken:
+        """Decide, append, hand out. The answer is there at once; the commit follows."""
+        execution = live.execution
+        expected = execution.seq
+        try:
+            events = decide(
+                live.plan, execution, given, bodies=live.loaded, load=live.bodies.load_now
+            )
+        except (NeedsBody, NoetlError) as fault:
+            self._drop(live, fault)
+            return Taken([], self._settled())
+        if not events:
+            return Taken([], self._settled())
+        for body in execution.bodies.values():
+            self._results.put_now(execution.execution_id, body)
+        execution.bodies.clear()
+        committed = self._append(live, expected, events)
+        self._follow(live, events, committed)
+        for watcher in self._watchers:
+            watcher(live, events)
+        return Taken(events, committed)
+
+    def _append(self, live: Live, expected: int, events: list[e.Event]) -> "asyncio.Future[None]":
+        execution = live.execution
+        live.tail += 1
+        snapshot = None
+        if live.due_for_snapshot and not execution.finished:
+            snapshot, live.tail = frozen(execution), 0
+        at = int(time.time() * 1000)
+        decision = Decision(
+            execution_id=execution.execution_id,
+            expected=expected,
+            last=execution.seq,
+            at=at,
+            events=encode_events(events),
+            row=self._row(live, expected, events, at),
+            snapshot=snapshot,
+        )
+        self._uncommitted += 1
+        live.uncommitted += 1
+        alone = self._uncommitted == 1 and len(self._live) == 1
+        committed = asyncio.ensure_future(self._log.append(decision, alone=alone))
+        if committed.done():
+            self._settle(live, committed)
+        else:
+            committed.add_done_callback(lambda future: self._settle(live, future))
+        return committed
+
+    def _settle(self, live: Live, committed: "asyncio.Future[None]") -> None:
+        self._uncommitted -= 1
+        live.uncommitted -= 1
+        fault = committed.exception() if not committed.cancelled() else None
+        if fault is not None:
+            self._drop(live, fault)
+        elif live.execution.finished and live.uncommitted == 0:
+            live.end()
+
+    def _drop(self, live: Live, fault: BaseException) -> None:
+        """The state in memory is not what the log says: forget it, and whoever waits is told."""
+        if self._live.pop(live.execution.execution_id, None) is not None:
+            self._chore(self.hands.cancel(live.execution.execution_id))
+        live.end(fault)
+
+    def _row(
+        self, live: Live, expected: int, events: list[e.Event], at: int
+    ) -> ExecutionRow | None:
+        """The execution's row, where lists would show something else than before."""
+        if expected and not any(type(event) in SHOWN for event in events):
+            return None
+        execution = live.execution
+        error = execution.error
+        return ExecutionRow(
+            execution_id=execution.execution_id,
+            path=execution.path,
+            digest=execution.digest,
+            status=execution.status,
+            started_at=live.started_at,
+            updated_at=at,
+            version=live.version,
+            finished_at=at if execution.finished else None,
+            parent_execution_id=execution.parent_execution_id,
+            owner=None if execution.finished else self._me,
+            error=None if error is None else str(error.get("message", "")),
+            seq=execution.seq,
+        )
+
+    # ── handing out ──────────────────────────────────────────────────────────────────────────
+
+    def _follow(self, live: Live, events: list[e.Event], committed: "asyncio.Future[None]") -> None:
+        """Effect barrier: a leg that may touch the world waits for the commit of its order."""
+        for event in events:
+            if type(event) is e.ExecutionCancelled:
+                self._chore(self.hands.cancel(live.execution.execution_id))
+        for run, leg in offered(live.execution, events):
+            key = (live, run.step_run_id, leg.leg)
+            pure = not live.plan.steps[run.step].pipeline.effect
+            if committed.done() or (pure and self._run_ahead and not self.far_ahead):
+                self._ready.append(key)
+            else:
+                committed.add_done_callback(partial(self._offer, key))
+        if self._ready:
+            self._pump_soon()
+
+    def _offer(self, key: tuple[Live, str, int], committed: "asyncio.Future[None]") -> None:
+        if committed.cancelled() or committed.exception() is not None:
+            return
+        self._ready.append(key)
+        self._pump_soon()
+
+    def _pump_soon(self) -> None:
+        if not self._pumping:
+            self._pumping = True
+            asyncio.get_running_loop().call_soon(self._pump)
+
+    def _pump(self) -> None:
+        """Begin what is ready. What needs no waiting runs here, one leg after the other."""
+        until = time.monotonic() + TURN
+        while self._ready:
+            live, run_id, number = self._ready.popleft()
+            run = live.execution.runs.get(run_id)
+            leg = run.legs.get(number) if run is not None else None
+            if run is not None and leg is not None and self._is_live(live):
+                self._begin(live, run, leg)
+            if time.monotonic() > until:
+                break
+        self._pumping = False
+        if self._ready:
+            self._pump_soon()
+
+    def _begin(self, live: Live, run: Run, leg: Leg) -> None:
+        epoch = max(live.term, leg.epoch + 1)
+        self.hands.begin(command(live.execution, run, leg, epoch), live.plan, live.folder)
+
+    def _is_live(self, live: Live) -> bool:
+        return self._live.get(live.execution.execution_id) is live
+
+    # ── small things ─────────────────────────────────────────────────────────────────────────
+
+    def _arm_timeout(self, live: Live) -> None:
+        """DOC-4 `limits.timeout`."""
+        seconds = live.plan.limits.timeout
+        if seconds is not None:
+            left = max(0.0, live.started_at / 1000 + seconds - time.time())
+            live.timer = asyncio.get_running_loop().call_later(
+                left,
+                lambda: self._is_live(live) and self.receive(live, r.TimeIsUp(seconds=seconds)),
+            )
+
+    def _settled(self) -> "asyncio.Future[None]":
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        future.set_result(None)
+        return future
+
+    def _chore(self, work: Any) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._chores.add(task)
+        task.add_done_callback(self._chores.discard)
+
+
+SHOWN = {
+    e.ExecutionRequested,
+    e.ExecutionPaused,
+    e.ExecutionResumed,
+    e.ExecutionCancelled,
+    e.WorkflowFinished,
+}
+"""Events after which a list of executions reads differently."""

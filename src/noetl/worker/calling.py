@@ -1,0 +1,70 @@
+"""From rendered inputs to one outcome: typed inputs, knobs, timeout, the call itself."""
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from noetl.errors import BodyLost
+from noetl.messages.outcome import Outcome, failed
+from noetl.messages.reference import Reference
+from noetl.pipeline.drive import CallTool
+from noetl.playbook.model import Timeout
+from noetl.tools.tool import Call
+
+if TYPE_CHECKING:
+    from noetl.worker.leg import LegWork
+
+NO_TIMEOUT = Timeout()
+
+
+async def call_tool(leg: "LegWork", ask: CallTool) -> Outcome:
+    """Call the tool; whatever goes wrong on the way is an outcome that the policy sees."""
+    tool = leg.worker.tools.get(ask.task.kind)
+    if tool is None:
+        return failed("not_found", f"this worker has no tool of kind '{ask.task.kind}'")
+    try:
+        values = (
+            await leg.fitting.resolved(ask.inputs) if holds_reference(ask.inputs) else ask.inputs
+        )
+        inputs = msgspec.convert(values, ask.task.inputs, strict=False)
+    except msgspec.ValidationError as fault:
+        return failed("input", f"task '{ask.task.label}': {fault}")
+    except BodyLost as lost:
+        return failed("result", str(lost))
+    spec = ask.task.spec
+    command = leg.command
+    call: Call[Any] = Call(
+        inputs=inputs,
+        execution_id=command.execution_id,
+        step=command.step,
+        label=ask.task.label,
+        task_run_id=ask.task_run_id,
+        attempt=ask.attempt,
+        timeout=spec.timeout or NO_TIMEOUT,
+        pool=spec.pool,
+        client_retries=spec.client_retries,
+        resources=spec.resources,
+        scratch=f"{command.execution_id}/{command.step_run_id}",
+        folder=leg.folder,
+        max_inline=leg.plan.limits.max_payload_bytes,
+    )
+    total = call.timeout.total
+    try:
+        async with leg.worker.slot(ask.task.kind), asyncio.timeout(total):
+            return await tool.call(call, leg.worker.workplace(leg))
+    except TimeoutError:
+        return failed("timeout", f"the task took longer than {total:g} s", retryable=True)
+    except asyncio.CancelledError:
+        raise
+    except Exception as fault:  # a tool may not raise (its contract); one that does is not our end
+        return failed("internal", f"{type(fault).__name__}: {fault}")
+
+
+def holds_reference(value: Any) -> bool:
+    """Whether there is anything to load in the inputs."""
+    if isinstance(value, dict):
+        return any(map(holds_reference, value.values()))
+    if isinstance(value, list):
+        return any(map(holds_reference, value))
+    return isinstance(value, Reference)

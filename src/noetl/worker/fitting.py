@@ -1,0 +1,73 @@
+"""What a worker keeps out of the log, and what it gets from there (EVT-4, RES)."""
+
+from typing import Any
+
+from noetl.control.deciding import hint_of
+from noetl.control.dispatch import RunLeg
+from noetl.messages.codec import encode, reference_to
+from noetl.messages.reference import Reference
+from noetl.messages.size import rough_size
+from noetl.playbook.plan import Plan
+from noetl.ports.bodies import Bodies
+from noetl.ports.result_store import ResultStore
+
+
+class Fitting:
+    """The large values of one leg: moved out before a report, loaded when a template asks."""
+
+    def __init__(self, command: RunLeg, plan: Plan, results: ResultStore) -> None:
+        self._command = command
+        self._largest = plan.limits.max_payload_bytes
+        self._always = plan.executor.reference_first
+        self._results = results
+        self._loader = Bodies(results)
+        self._waiting: list[bytes] = []
+        self.bodies: dict[str, Any] = {}
+        """Reference key → value, as templates read it."""
+
+    def fit(self, values: dict[str, Any]) -> dict[str, Any]:
+        """The mapping, its largest values by reference until the rest fits the log."""
+        if self._always and values.get("result") is not None and "status" in values:
+            return self._moved(values, encode(values["result"]), "result")
+        if rough_size(values) * 2 < self._largest:
+            return values
+        bodies = {key: encode(value) for key, value in values.items()}
+        size = sum(map(len, bodies.values()))
+        for key in sorted(bodies, key=lambda key: len(bodies[key]), reverse=True):
+            if size <= self._largest:
+                break
+            values = self._moved(values, bodies[key], key)
+            size -= len(bodies[key])
+        return values
+
+    def _moved(self, values: dict[str, Any], body: bytes, key: str) -> dict[str, Any]:
+        value = values[key]
+        if isinstance(value, Reference):
+            return values
+        command = self._command
+        reference = reference_to(command.store, command.execution_id, body, hint_of(value))
+        self._waiting.append(body)
+        self.bodies[reference.key] = value
+        return {**values, key: reference}
+
+    def store_now(self) -> None:
+        """Make durable what a report is about to refer to."""
+        waiting, self._waiting = self._waiting, []
+        for body in waiting:
+            self._results.put_now(self._command.execution_id, body)
+
+    async def load(self, reference: Reference) -> Any:
+        """The value behind a reference, for templates and tools."""
+        if reference.key not in self.bodies:
+            self.bodies[reference.key] = await self._loader.load(reference)
+        return self.bodies[reference.key]
+
+    async def resolved(self, value: Any) -> Any:
+        """The value with every reference in it replaced by what it refers to (RES-2)."""
+        if isinstance(value, Reference):
+            return await self.load(value)
+        if isinstance(value, dict):
+            return {key: await self.resolved(below) for key, below in value.items()}
+        if isinstance(value, list):
+            return [await self.resolved(below) for below in value]
+        return value

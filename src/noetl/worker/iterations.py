@@ -1,0 +1,190 @@
+"""Iterations at work: one after the other, or many at once (LOOP)."""
+
+import asyncio
+from collections.abc import Iterator
+from typing import Any
+
+from noetl.messages import events as e
+from noetl.messages.reference import Reference
+from noetl.pipeline.drive import Ask, End
+from noetl.pipeline.frame import Frame, Iteration
+from noetl.playbook.plan import LoopPlan
+from noetl.worker.leg import CANCELLED, Driven, LegWork
+
+BREATH = 64
+"""Iterations without an effect that run before others get a turn."""
+
+
+class LoopWork(LegWork):
+    """The iterations of one leg of a loop."""
+
+    items: Any
+    ctx: dict[str, Any]
+
+    @property
+    def loop(self) -> LoopPlan:
+        assert self.step.loop is not None, "only a step with a loop has iterations"
+        return self.step.loop
+
+    def begin(self) -> None:
+        """Start at once where the collection is at hand."""
+        if not self.command.resumed:
+            self.events.append(
+                e.StepStarted(step=self.command.step, step_run_id=self.command.step_run_id)
+            )
+        self.ctx = self.command.ctx
+        self.settles = self.loop.mode == "parallel"
+        self.reduced = frozenset(self.loop.reduce)
+        self.around = self.surroundings(settles=self.settles, reduced=self.reduced)
+        if isinstance(self.command.items, Reference) or self.loop.exec == "local":
+            self.spawn(self._run())
+        else:
+            self.items = self.command.items
+            self.start_all()
+
+    async def _run(self) -> None:
+        items = self.command.items
+        if isinstance(items, Reference):
+            items = await self.worker.collection(items)
+        self.items = items
+        if self.loop.exec == "distributed":
+            self.start_all()
+            return
+        try:
+            async with asyncio.timeout(self.step.timeout):
+                await self.run_local()
+        except TimeoutError:
+            self._fail("timeout", f"took longer than its timeout of {self.step.timeout:g} s")
+        except asyncio.CancelledError:
+            if self.stopped:
+                self.report()
+                raise
+            self._fail("cancelled", "was cancelled")
+
+    def _fail(self, kind: str, what: str) -> None:
+        error = {"kind": kind, "message": f"step '{self.step.name}' {what}", "retryable": False}
+        command = self.command
+        self.report(e.StepFailed(step=command.step, step_run_id=command.step_run_id, error=error))
+
+    # ── one iteration ────────────────────────────────────────────────────────────────────────
+
+    def pending(self) -> Iterator[int]:
+        command = self.command
+        return (index for index in range(command.first, command.last) if index not in command.ended)
+
+    def start(self, index: int) -> tuple[str, Driven, dict[str, Any]]:
+        """The driven pipeline of an iteration, and its scope."""
+        command = self.command
+        base = command.step_run_id.partition(".")[0]
+        iteration_id = f"{base}.{index + 1}"
+        begun = command.active.get(index)
+        if begun is None:
+            begun = Iteration(frame=Frame())
+            self.events.append(
+                e.IterationStarted(
+                    step=command.step,
+                    step_run_id=command.step_run_id,
+                    index=index,
+                    iteration_id=iteration_id,
+                    leg=command.leg,
+                )
+            )
+        bound = {self.loop.iterator: self.items[index], "index": index, **begun.frame.iter}
+        ctx = {**self.ctx, **begun.ctx} if begun.ctx else self.ctx
+        scope = self.scope(ctx, bound)
+        driven = self.pipeline(self.step.pipeline, begun.frame, scope, iteration_id, self.around)
+        return iteration_id, driven, scope
+
+    def ended(self, index: int, iteration_id: str, end: End) -> None:
+        command = self.command
+        ids: dict[str, Any] = {
+            "step": command.step,
+            "step_run_id": command.step_run_id,
+            "index": index,
+            "iteration_id": iteration_id,
+            "leg": command.leg,
+        }
+        if end.error is not None:
+            self.events.append(e.IterationFailed(error=end.error, **ids))
+        else:
+            self.events.append(e.IterationDone(result=end.result, **ids))
+
+    # ── distributed: the server hands out ranges ─────────────────────────────────────────────
+
+    def start_all(self) -> None:
+        """Start every iteration of the leg; those that wait for nothing are over at once."""
+        for index in self.pending():
+            iteration_id, driven, _ = self.start(index)
+            try:
+                ask = driven.send(None)
+            except StopIteration as stop:
+                self.ended(index, iteration_id, stop.value)
+            else:
+                self.spawn(self._finish(index, iteration_id, driven, ask))
+        if any(type(event) is not e.TaskStarted for event in self.events):
+            self.report()
+
+    async def _finish(self, index: int, iteration_id: str, driven: Driven, ask: Ask) -> None:
+        try:
+            end = await self.drive(driven, ask)
+        except asyncio.CancelledError:
+            if self.stopped:
+                self.report()
+                raise
+            end = End(None, CANCELLED)
+        self.ended(index, iteration_id, end)
+        self.worker.report_soon(self)
+
+    # ── local: this worker runs the loop ─────────────────────────────────────────────────────
+
+    async def run_local(self) -> None:
+        await (self._one_by_one() if self.loop.mode == "sequential" else self._at_once())
+        command = self.command
+        done = e.LoopDone(
+            step=command.step, step_run_id=command.step_run_id, total=command.total, done=0
+        )
+        self.report(done)
+
+    async def _one_by_one(self) -> None:
+        """Sequential: a later iteration sees what earlier ones wrote (SCOPE-4)."""
+        run_ahead = self.worker.run_ahead and not self.step.pipeline.effect
+        for count, index in enumerate(self.pending(), 1):
+            iteration_id, driven, scope = self.start(index)
+            try:
+                ask = driven.send(None)
+            except StopIteration as stop:
+                end: End = stop.value
+            else:
+                end = await self.drive(driven, ask)
+            self.ctx = scope["ctx"]
+            self.ended(index, iteration_id, end)
+            if not run_ahead:
+                self.report()
+                if self.committed is not None:
+                    await self.committed
+            elif count % BREATH == 0:
+                self.report()
+                await self.worker.breathe(self)
+            if end.error is not None and self.loop.on_failure == "stop":
+                return
+
+    async def _at_once(self) -> None:
+        """Parallel on one worker: `max_in_flight` at a time (LOOP-1)."""
+        todo = self.pending()
+        failed = False
+
+        async def run_some() -> None:
+            nonlocal failed
+            for index in todo:
+                iteration_id, driven, _ = self.start(index)
+                end = await self.drive(driven)
+                self.ended(index, iteration_id, end)
+                self.report()
+                await self.worker.breathe(self)
+                failed = failed or end.error is not None
+                if failed and self.loop.on_failure == "stop":
+                    return
+
+        async with asyncio.TaskGroup() as group:
+            for _ in range(min(self.loop.in_flight, self.command.last - self.command.first)):
+                group.create_task(run_some())

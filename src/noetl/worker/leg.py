@@ -1,0 +1,254 @@
+"""One leg of a step run at work: it drives pipelines, answers what they ask, and reports."""
+
+import asyncio
+import random
+import time
+from collections.abc import Awaitable, Callable, Coroutine, Generator
+from typing import TYPE_CHECKING, Any
+
+from noetl.control.dispatch import RunLeg
+from noetl.messages import events as e
+from noetl.messages.requests import Report
+from noetl.pipeline.drive import (
+    Ask,
+    CallTool,
+    End,
+    Load,
+    Pause,
+    RunLoop,
+    Settle,
+    Surroundings,
+    run_pipeline,
+)
+from noetl.pipeline.frame import Frame
+from noetl.playbook.plan import Pipeline, Plan, Scope
+from noetl.worker.calling import call_tool
+from noetl.worker.fitting import Fitting
+
+if TYPE_CHECKING:
+    from noetl.worker.worker import Worker
+
+NOTED = 2.0
+"""Seconds: a longer pause is put into the log, so that everybody sees what is waited for."""
+
+Driven = Generator[Ask, Any, End]
+
+
+class LegLost(Exception):
+    """The server refused a report: another worker owns the leg, or the run has ended."""
+
+
+class LegWork:
+    """The work on one leg. Subclasses run a plain pipeline, or iterations."""
+
+    settles = False
+    """Whether writes to ctx must be settled by the server (LOOP-5)."""
+    reduced: frozenset[str] = frozenset()
+
+    def __init__(self, worker: "Worker", command: RunLeg, plan: Plan, folder: str | None) -> None:
+        self.worker = worker
+        self.command = command
+        self.plan = plan
+        self.step = plan.steps[command.step]
+        self.folder = folder
+        self.events: list[e.Event] = []
+        """What happened and is not reported yet."""
+        self.committed: Awaitable[None] | None = None
+        self.fitting = Fitting(command, plan, worker.results)
+        self.stopped = False
+        """Interrupted: report what is recorded, and no end."""
+
+    # ── what a pipeline sees ─────────────────────────────────────────────────────────────────
+
+    def scope(self, ctx: dict[str, Any], iter_: dict[str, Any]) -> Scope:
+        return {
+            "workload": self.command.workload,
+            "ctx": ctx,
+            "args": self.command.args,
+            "iter": iter_,
+            "execution_id": self.command.execution_id,
+            "$bodies": self.fitting.bodies,
+        }
+
+    def surroundings(self, *, settles: bool, reduced: frozenset[str]) -> Surroundings:
+        return Surroundings(
+            plan=self.plan,
+            step=self.command.step,
+            step_run_id=self.command.step_run_id,
+            worker=self.worker.name,
+            trace_id=self.command.trace_id,
+            now=time.time,
+            chance=random.random,
+            fit=self.fitting.fit,
+            settles=settles,
+            reduced=reduced,
+        )
+
+    def pipeline(
+        self, pipeline: Pipeline, frame: Frame, scope: Scope, prefix: str, around: Surroundings
+    ) -> Driven:
+        return run_pipeline(pipeline, frame, scope, prefix, around, self.events)
+
+    # ── driving ──────────────────────────────────────────────────────────────────────────────
+
+    async def drive(self, driven: Driven, ask: Ask | None = None) -> End:
+        """Answer what the pipeline asks until it ends."""
+        answer: Any = None
+        try:
+            if ask is None:
+                ask = driven.send(None)
+            while True:
+                answer = await ANSWER[type(ask)](self, ask)
+                ask = driven.send(answer)
+        except StopIteration as stop:
+            end: End = stop.value
+            return end
+
+    async def _call(self, ask: CallTool) -> Any:
+        if ask.task.effect:
+            await self.barrier()
+        return await call_tool(self, ask)
+
+    async def _pause(self, ask: Pause) -> None:
+        due = self.command.due.get(ask.task_run_id)
+        seconds = ask.seconds if due is None else max(0.0, due / 1000 - time.time())
+        if seconds > NOTED:
+            self.events.append(
+                e.TaskSuspended(
+                    step=self.command.step,
+                    step_run_id=self.command.step_run_id,
+                    task_run_id=ask.task_run_id,
+                    task=ask.task,
+                    reason=ask.reason,
+                    due=int((time.time() + seconds) * 1000),
+                )
+            )
+            self.report()
+        await asyncio.sleep(seconds)
+
+    async def _settle(self, ask: Settle) -> e.TaskDone:
+        """LOOP-5: the server says whether the write stands."""
+        recorded = self.report()
+        for event in recorded:
+            if isinstance(event, e.TaskDone) and event.task_run_id == ask.done.task_run_id:
+                return event
+        return ask.done
+
+    async def _load(self, ask: Load) -> None:
+        await self.fitting.load(ask.reference)
+
+    async def _nested(self, ask: RunLoop) -> Any:
+        from noetl.worker.nested import run_nested
+
+        return await run_nested(self, ask)
+
+    # ── reporting ────────────────────────────────────────────────────────────────────────────
+
+    def report(self, *last: e.Event) -> list[e.Event]:
+        """Tell the server what happened since the last report, and learn what it recorded."""
+        events, self.events[:] = [*self.events, *last], []
+        if not events:
+            return []
+        self.fitting.store_now()
+        command = self.command
+        taken = self.worker.desk.take(
+            command.execution_id,
+            Report(
+                step_run_id=command.step_run_id,
+                leg=command.leg,
+                epoch=command.epoch,
+                worker=self.worker.name,
+                events=events,
+            ),
+        )
+        if not taken.events:
+            raise LegLost(command.step_run_id)
+        self.committed = taken.committed
+        return taken.events
+
+    async def barrier(self) -> None:
+        """TASK-9: recorded outcomes are committed before the next task with an effect starts."""
+        if any(type(event) is e.TaskDone for event in self.events):
+            self.report()
+        committed, self.committed = self.committed, None
+        if committed is not None:
+            await committed
+
+    def spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        self.worker.spawn(self, work)
+
+
+ANSWER: dict[type[Any], Callable[[LegWork, Any], Awaitable[Any]]] = {
+    CallTool: LegWork._call,
+    Pause: LegWork._pause,
+    Settle: LegWork._settle,
+    Load: LegWork._load,
+    RunLoop: LegWork._nested,
+}
+
+
+class PlainWork(LegWork):
+    """A step without a loop: one pipeline, from where its frame stands."""
+
+    def begin(self) -> None:
+        """Run as far as it goes without waiting; the rest is a task of its own."""
+        command = self.command
+        frame = command.frame
+        assert frame is not None, "a leg without a loop has a frame"
+        if not command.resumed:
+            self.events.append(e.StepStarted(step=command.step, step_run_id=command.step_run_id))
+        around = self.surroundings(settles=False, reduced=frozenset())
+        scope = self.scope(command.ctx, frame.iter)
+        prefix = command.step_run_id.partition(".")[0]
+        driven = self.pipeline(self.step.pipeline, frame, scope, prefix, around)
+        if command.due:
+            self.spawn(self._go_on(driven, None, await_due=True))
+            return
+        try:
+            ask = driven.send(None)
+        except StopIteration as stop:
+            self._end(stop.value)
+        else:
+            self.spawn(self._go_on(driven, ask))
+
+    async def _go_on(self, driven: Driven, ask: Ask | None, *, await_due: bool = False) -> None:
+        try:
+            async with asyncio.timeout(self.step.timeout):
+                if await_due:
+                    await self.until_due()
+                end = await self.drive(driven, ask)
+        except TimeoutError:
+            end = End(None, self.too_long())
+        except asyncio.CancelledError:
+            if self.stopped:
+                self.report()
+                raise
+            end = End(None, CANCELLED)
+        self._end(end)
+
+    async def until_due(self) -> None:
+        """Sleep out a pause that an earlier worker had begun."""
+        due = max(self.command.due.values())
+        await asyncio.sleep(max(0.0, due / 1000 - time.time()))
+
+    def too_long(self) -> dict[str, Any]:
+        """TASK-10."""
+        message = f"step '{self.step.name}' took longer than its timeout of {self.step.timeout:g} s"
+        return {"kind": "timeout", "message": message, "retryable": True}
+
+    def _end(self, end: End) -> None:
+        ids: dict[str, Any] = {
+            "step": self.command.step,
+            "step_run_id": self.command.step_run_id,
+        }
+        if end.error is not None:
+            self.report(e.StepFailed(error=end.error, **ids))
+        else:
+            self.report(e.StepDone(result=end.result, **ids))
+
+
+CANCELLED: dict[str, Any] = {
+    "kind": "cancelled",
+    "message": "the execution was cancelled",
+    "retryable": False,
+}

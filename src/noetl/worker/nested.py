@@ -1,0 +1,187 @@
+"""A loop inside a task (LOOP-7): run by the worker that runs the task."""
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+from noetl.control.reducers import fold, owned
+from noetl.errors import NeedsBody, TemplateFailed
+from noetl.messages import events as e
+from noetl.messages.outcome import Outcome, failed
+from noetl.messages.reference import Reference
+from noetl.pipeline.drive import End, RunLoop, run_pipeline
+from noetl.pipeline.frame import Frame, Iteration, Nested
+from noetl.pipeline.policy import template_error
+from noetl.playbook.plan import InnerPlan, Scope
+
+if TYPE_CHECKING:
+    from noetl.worker.leg import LegWork
+
+
+async def run_nested(leg: "LegWork", ask: RunLoop) -> Outcome:
+    """Run the inner pipeline for each element; the result is the list of results."""
+    inner = ask.task.inner
+    assert inner is not None, "an iterator task has an inner pipeline"
+    nested = ask.frame.inner
+    if nested is None:
+        try:
+            items = await collection(leg, inner, ask.scope)
+        except TemplateFailed as fault:
+            error = template_error(fault, f"`in` of task '{ask.task.label}'")
+            return Outcome(status="error", error=error)
+        if not isinstance(items, list | tuple):
+            return failed("loop", f"`in` must come to a list, got {type(items).__name__}")
+        nested = begin(leg, ask, inner, list(items))
+    return await NestedWork(leg, ask, inner, nested).run()
+
+
+async def collection(leg: "LegWork", inner: InnerPlan, scope: Scope) -> Any:
+    while True:
+        try:
+            items = inner.loop.items(scope)
+        except NeedsBody as need:
+            await leg.fitting.load(need.reference)
+            continue
+        return await leg.fitting.load(items) if isinstance(items, Reference) else items
+
+
+def begin(leg: "LegWork", ask: RunLoop, inner: InnerPlan, items: list[Any]) -> Nested:
+    command = leg.command
+    fitted = leg.fitting.fit({"items": items})["items"]
+    leg.events.append(
+        e.LoopStarted(
+            step=command.step,
+            step_run_id=command.step_run_id,
+            total=len(items),
+            items=fitted,
+            mode=inner.loop.mode,
+            parent_id=ask.task_run_id,
+        )
+    )
+    return Nested(total=len(items), items=items, active={}, results={}, errors={}, reduced={})
+
+
+class NestedWork:
+    """The iterations of one nested loop."""
+
+    def __init__(self, leg: "LegWork", ask: RunLoop, inner: InnerPlan, nested: Nested) -> None:
+        self.leg = leg
+        self.ask = ask
+        self.inner = inner
+        self.nested = nested
+        parallel = inner.loop.mode == "parallel"
+        self.around = leg.surroundings(
+            settles=parallel or leg.settles, reduced=leg.reduced | frozenset(inner.loop.reduce)
+        )
+
+    async def run(self) -> Outcome:
+        nested, loop = self.nested, self.inner.loop
+        if isinstance(nested.items, Reference):
+            nested.items = await self.leg.fitting.load(nested.items)
+        todo = iter(
+            [i for i in range(nested.total) if i not in nested.results and i not in nested.errors]
+        )
+
+        async def run_some() -> None:
+            for index in todo:
+                if nested.errors and loop.on_failure == "stop":
+                    return
+                await self.run_one(index)
+
+        if loop.in_flight == 1:
+            await run_some()
+        else:
+            async with asyncio.TaskGroup() as group:
+                for _ in range(min(loop.in_flight, nested.total)):
+                    group.create_task(run_some())
+        return self.outcome()
+
+    async def run_one(self, index: int) -> None:
+        nested, leg, scope = self.nested, self.leg, self.ask.scope
+        iteration_id = f"{self.ask.task_run_id}.{index + 1}"
+        ids: dict[str, Any] = {
+            "step": leg.command.step,
+            "step_run_id": leg.command.step_run_id,
+            "index": index,
+            "iteration_id": iteration_id,
+            "parent_id": self.ask.task_run_id,
+        }
+        begun = nested.active.get(index)
+        if begun is None:
+            begun = nested.active[index] = Iteration(frame=Frame(), writes=[], ctx={})
+            leg.events.append(e.IterationStarted(**ids))
+        own = {
+            **scope,
+            "ctx": {**scope["ctx"], **begun.ctx},
+            "iter": {
+                self.inner.loop.iterator: nested.items[index],
+                "index": index,
+                "parent": scope["iter"],
+                **begun.frame.iter,
+            },
+        }
+        driven = run_pipeline(
+            self.inner.pipeline,
+            begun.frame,
+            own,
+            iteration_id,
+            self.around,
+            leg.events,
+            begun.writes,
+        )
+        end = await leg.drive(driven)
+        self.take(index, begun, end, own)
+        event = e.IterationFailed if end.error is not None else e.IterationDone
+        leg.events.append(event(**ids, **ending(end)))
+
+    def take(self, index: int, begun: Iteration, end: End, own: Scope) -> None:
+        nested = self.nested
+        nested.active.pop(index)
+        if end.error is not None:
+            nested.errors[index] = end.error
+        else:
+            nested.results[index] = end.result
+            nested.reduced[index] = begun.writes
+        # What an inner iteration wrote is the run's own write: the rest of it sees it (SCOPE-4).
+        self.ask.scope["ctx"] = {**self.ask.scope["ctx"], **changes(self.ask.scope, own)}
+
+    def outcome(self) -> Outcome:
+        nested, loop, command = self.nested, self.inner.loop, self.leg.command
+        results = [nested.results.get(index) for index in range(nested.total)]
+        self.leg.events.append(
+            e.LoopDone(
+                step=command.step,
+                step_run_id=command.step_run_id,
+                total=nested.total,
+                done=len(nested.results),
+                failed=len(nested.errors),
+                parent_id=self.ask.task_run_id,
+            )
+        )
+        if nested.errors and loop.on_failure == "stop":
+            lowest = min(nested.errors)
+            cause = nested.errors[lowest]
+            message = f"iteration {lowest} failed: {cause.get('message', '')}"
+            return failed("loop", message, index=lowest, cause=cause)
+        try:
+            return Outcome(status="ok", result=results, writes=self.reduced() or None)
+        except TypeError as fault:
+            return failed("loop", f"a reducer refused a write: {fault}")
+
+    def reduced(self) -> dict[str, Any]:
+        """LOOP-5: what the reducers come to, in index order, onto what ctx had."""
+        loop, ctx = self.inner.loop, self.ask.scope["ctx"]
+        reduced = {key: owned(ctx[key]) for key in loop.reduce if key in ctx}
+        for index in sorted(self.nested.reduced):
+            mine = [write for write in self.nested.reduced[index] if write[0] in loop.reduce]
+            fold(loop.reduce, reduced, mine)
+        return reduced
+
+
+def ending(end: End) -> dict[str, Any]:
+    return {"error": end.error} if end.error is not None else {"result": end.result}
+
+
+def changes(before: Scope, after: Scope) -> dict[str, Any]:
+    """The ctx keys that an iteration wrote."""
+    old = before["ctx"]
+    return {key: value for key, value in after["ctx"].items() if old.get(key) is not value}

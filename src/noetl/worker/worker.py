@@ -1,0 +1,160 @@
+"""A worker: it takes legs, runs them within its slots, and lets go of them when told to."""
+
+import asyncio
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+
+from noetl.control.dispatch import RunLeg
+from noetl.errors import NoetlError
+from noetl.messages.reference import Reference
+from noetl.playbook.plan import Plan
+from noetl.ports.bodies import Bodies
+from noetl.ports.desk import Desk
+from noetl.ports.result_store import ResultStore
+from noetl.tools.table import Toolbox
+from noetl.worker.iterations import LoopWork
+from noetl.worker.leg import LegLost, LegWork, PlainWork
+from noetl.worker.workplace import LegWorkplace, Surround
+
+WITHOUT_SLOT = frozenset({"playbook", "wait"})
+"""TASK-8: kinds that wait for others hold no slot."""
+
+NEWS = 0.2
+"""Seconds after which what a leg has not reported yet is reported."""
+
+
+class Worker:
+    """Runs legs. In `noetl run` it shares the process with the server; it decides nothing."""
+
+    def __init__(
+        self,
+        *,
+        name: str,
+        desk: Desk,
+        tools: Toolbox,
+        results: ResultStore,
+        surround: Surround,
+        slots: int = 100,
+        run_ahead: bool = True,
+    ) -> None:
+        self.name = name
+        self.desk = desk
+        self.tools = tools
+        self.results = results
+        self.run_ahead = run_ahead
+        self._surround = surround
+        self._slots = asyncio.Semaphore(slots)
+        self._work: dict[asyncio.Task[None], LegWork] = {}
+        self._soon: set[LegWork] = set()
+        self._news: asyncio.Task[None] | None = None
+        self._bodies = Bodies(results)
+        self.stopping = False
+
+    # ── legs ─────────────────────────────────────────────────────────────────────────────────
+
+    def begin(self, command: RunLeg, plan: Plan, folder: str | None) -> None:
+        """Run a leg. What needs no waiting is done, and reported, when this returns."""
+        looped = plan.steps[command.step].loop is not None
+        work = (LoopWork if looped else PlainWork)(self, command, plan, folder)
+        with suppress(LegLost):
+            work.begin()
+
+    def spawn(self, leg: LegWork, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._work[task] = leg
+        task.add_done_callback(self._done)
+        if self._news is None:
+            self._news = asyncio.get_running_loop().create_task(self._tell_news())
+
+    def _done(self, task: "asyncio.Task[None]") -> None:
+        leg = self._work.pop(task)
+        if task.cancelled():
+            return
+        fault = task.exception()
+        if fault is not None and not isinstance(fault, LegLost):
+            self._surround.broken(leg.command, fault)
+
+    def report_soon(self, leg: LegWork) -> None:
+        """Report with whatever else of this leg ends in the same turn of the event loop."""
+        if leg not in self._soon:
+            self._soon.add(leg)
+            asyncio.get_running_loop().call_soon(self._report, leg)
+
+    def _report(self, leg: LegWork) -> None:
+        self._soon.discard(leg)
+        with suppress(LegLost):
+            leg.report()
+
+    async def _tell_news(self) -> None:
+        """A task that runs long is seen to run: its `task.started` does not wait for its end."""
+        while self._work:
+            await asyncio.sleep(NEWS)
+            for leg in set(self._work.values()):
+                self._report(leg)
+        self._news = None
+
+    async def breathe(self, leg: LegWork) -> None:
+        """Let others have a turn; a leg that is far ahead of the log waits for it."""
+        committed = leg.committed
+        if committed is not None and (not self.run_ahead or self._surround.far_ahead()):
+            await committed
+        else:
+            await asyncio.sleep(0)
+
+    # ── what legs need ───────────────────────────────────────────────────────────────────────
+
+    @asynccontextmanager
+    async def slot(self, kind: str) -> AsyncIterator[None]:
+        if kind in WITHOUT_SLOT:
+            yield
+            return
+        async with self._slots:
+            yield
+
+    async def collection(self, reference: Reference) -> Any:
+        """The collection of a loop: kept while it is worked on, so that legs share it."""
+        return await self._bodies.load(reference)
+
+    def workplace(self, leg: LegWork) -> LegWorkplace:
+        return LegWorkplace(self._surround, self.results, self.desk, leg.plan)
+
+    # ── stopping ─────────────────────────────────────────────────────────────────────────────
+
+    async def cancel(self, execution_id: str) -> None:
+        """NEXT-8: running tools are told; their runs end as cancelled."""
+        tasks = [
+            task for task, leg in self._work.items() if leg.command.execution_id == execution_id
+        ]
+        await self._end(tasks)
+
+    async def stop(self) -> None:
+        """Let go of everything: what is recorded stays recorded, the rest can be resumed."""
+        self.stopping = True
+        for leg in self._work.values():
+            leg.stopped = True
+        await self._end(list(self._work))
+        if self._news is not None:
+            self._news.cancel()
+
+    async def _end(self, tasks: list["asyncio.Task[None]"]) -> None:
+        for task in tasks:
+            task.cancel()
+        for task in tasks:
+            with suppress(asyncio.CancelledError, LegLost, NoetlError):
+                await task
+
+    async def forget(self, scratch: str) -> None:
+        """A step run is over: tools drop what they kept for it."""
+        for tool in self.tools.built:
+            await tool.forget(scratch)
+
+    async def close(self) -> None:
+        """Let go of everything, tools included."""
+        await self.stop()
+        for tool in self.tools.built:
+            await tool.close()
+
+    @property
+    def busy(self) -> bool:
+        return bool(self._work)
