@@ -102,9 +102,15 @@ class Evaluation:
         return value
 
     def counted(self, values: Iterable[Any]) -> Iterator[Any]:
-        """The values one by one, each a turn."""
+        """The values one by one, each a turn, and together no larger than a value may be."""
+        size = 0
         for value in values:
             self.charge(1)
+            if isinstance(value, str):
+                size += len(value)
+            elif type(value) in CONTAINERS:
+                size += WEIGHT_OF_A_NODE * len(value)
+            fits(size, "a sequence")
             yield value
 
     def listed(self, values: Iterable[Any]) -> list[Any]:

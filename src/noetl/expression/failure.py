@@ -22,6 +22,8 @@ def failure(error: Exception, text: str) -> NoetlError:
     if isinstance(error, NoetlError):
         return error
     reason = str(error) or type(error).__name__
+    if isinstance(error, ArithmeticError):  # some carry a number before their words
+        reason = str(error.args[-1])
     if isinstance(error, RecursionError):
         reason = "it is nested or recurses too deeply"
     named = NAMED.match(reason) if isinstance(error, UndefinedError) else None

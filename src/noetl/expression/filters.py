@@ -9,7 +9,9 @@ from jinja2.runtime import Undefined
 from jinja2.tests import TESTS as STOCK_TESTS
 from jinja2.utils import pass_context
 
+from noetl.expression.calls import join_fits, replacement_fits, turned, width_fits
 from noetl.expression.evaluation import Evaluation
+from noetl.expression.formatting import printf
 from noetl.expression.limits import (
     CHARACTERS_PER_TURN,
     DEEPEST_VALUE,
@@ -21,17 +23,8 @@ from noetl.expression.limits import (
     bounded_integer,
     fits,
 )
-from noetl.expression.operators import (
-    LAZY,
-    add,
-    contains,
-    join_fits,
-    printf,
-    replacement_fits,
-    text,
-    turned,
-    width_fits,
-)
+from noetl.expression.operators import add, contains
+from noetl.expression.output import LAZY, text
 from noetl.messages.reference import Reference
 
 Filter = Callable[..., Any]
@@ -199,6 +192,13 @@ BEFORE: Final[Mapping[str, Callable[..., None]]] = {
     "replace": replaced,
     "int": parsed_integer,
 }
+# They go through a sequence, each element a turn.
+ITERATING: Final = frozenset(
+    {
+        *("batch", "dictsort", "first", "groupby", "items", "last", "list", "map", "max", "min"),
+        *("reject", "rejectattr", "reverse", "select", "selectattr", "slice", "sort", "unique"),
+    }
+)
 # They hand elements on untouched, so references inside stay references.
 PASSING: Final = frozenset({"first", "last", "list", "reverse", "map", "select", "reject"})
 
@@ -208,11 +208,11 @@ def bounded(name: str, stock: Filter) -> Filter:
     passed = getattr(stock, "jinja_pass_arg", None)
     leading = passed.name if passed is not None else ""
     before = BEFORE.get(name)
-    passing = name in PASSING
+    passing, iterating = name in PASSING, name in ITERATING
 
     def apply(context: Any, value: Any, *args: Any, **kwargs: Any) -> Any:
         evaluation: Evaluation = context.evaluation
-        value = taken(evaluation, value, passing)
+        value = taken(evaluation, value, passing=passing, iterating=iterating)
         args = tuple(evaluation.whole(argument) for argument in args)
         if before is not None:
             before(Given(evaluation, value, args, kwargs))
@@ -227,12 +227,13 @@ def bounded(name: str, stock: Filter) -> Filter:
     return apply
 
 
-def taken(evaluation: Evaluation, value: Any, passing: bool) -> Any:
+def taken(evaluation: Evaluation, value: Any, *, passing: bool, iterating: bool) -> Any:
     if isinstance(value, LAZY):
         return evaluation.counted(cast("Iterable[Any]", value))
-    if passing and isinstance(evaluation.body(value), list | tuple | dict | range):
-        return turned(evaluation, value)
-    return evaluation.whole(value)
+    value = evaluation.body(value)
+    if iterating and isinstance(value, str | list | tuple | dict | range):
+        evaluation.charge(len(value))
+    return value if passing else evaluation.whole(value)
 
 
 def handed_on(evaluation: Evaluation, result: Any) -> Any:

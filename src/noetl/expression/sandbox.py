@@ -9,7 +9,7 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 from jinja2.utils import pass_context
 
 from noetl.errors import NeedsBody
-from noetl.expression import operators
+from noetl.expression import calls, operators, output
 from noetl.expression.evaluation import Evaluation
 from noetl.expression.filters import FILTERS, TESTS, Filter
 from noetl.expression.limits import CHARACTERS_PER_TURN, fits
@@ -42,11 +42,11 @@ class ScopeView(Context):
 
 @pass_context
 def written(context: ScopeView, value: Any) -> Any:
-    return operators.text(context.evaluation, value) if not isinstance(value, str) else value
+    return output.text(context.evaluation, value) if not isinstance(value, str) else value
 
 
 def counted(context: ScopeView, values: Any) -> Any:
-    turns = operators.turned(context.evaluation, values)
+    turns = calls.turned(context.evaluation, values)
     for value in turns:
         touched(value)
     return turns
@@ -106,7 +106,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
     def call(__self, __context: Context, __obj: Any, *args: Any, **kwargs: Any) -> Any:
         kwargs.pop("_loop_vars", None)  # what Jinja2's compiler adds for functions that ask for it
         kwargs.pop("_block_vars", None)
-        return operators.call(cast(ScopeView, __context).evaluation, __obj, *args, **kwargs)
+        return calls.call(cast(ScopeView, __context).evaluation, __obj, *args, **kwargs)
 
 
 def sandbox() -> Sandbox:

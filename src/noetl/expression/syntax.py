@@ -1,5 +1,6 @@
 """What a template's text says: its syntax tree, and what can be refused before it runs (VAL-2)."""
 
+import re
 from functools import lru_cache
 from typing import Any, Final
 
@@ -61,11 +62,14 @@ def refusal(node: nodes.Node) -> str | None:
         return unavailable("test", node.name)
     if isinstance(node, nodes.Getattr) and node.attr.startswith("__"):
         return f"access to attribute {node.attr!r} is not allowed"
+    if isinstance(node, nodes.Const) and SURROGATE.search(str(node.value)):
+        return "a text holds half a character (a surrogate), which JSON cannot carry"
     if isinstance(node, FOREIGN):
         return f"`{type(node).__name__.lower()}` is not available: a template stands alone"
     return None
 
 
+SURROGATE: Final = re.compile("[\ud800-\udfff]")
 FOREIGN: Final = (nodes.Include, nodes.Import, nodes.FromImport, nodes.Extends)
 
 

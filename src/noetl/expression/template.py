@@ -7,9 +7,10 @@ from typing import Any
 from jinja2 import nodes
 
 from noetl.errors import TemplateFault
-from noetl.expression.codegen import PATHS, Writer
+from noetl.expression.codegen import VISITORS
 from noetl.expression.statements import compile_statements
 from noetl.expression.syntax import check_guard, is_template, outputs_of, parse, whole_expression
+from noetl.expression.writer import PATHS, Writer
 
 Scope = dict[str, Any]
 Evaluate = Callable[[Scope], Any]
@@ -24,7 +25,7 @@ def compile_value(value: Any) -> Evaluate:
     """Any JSON value with templates inside, as one callable; its containers come fresh."""
     if not holds_template(value):
         return lambda _: value
-    writer = Writer(lenient=False)
+    writer = Writer(VISITORS, lenient=False)
     with writer.under("try:"):
         writer.write(f"return {write_value(writer, value)}")
     writer.write("except Exception as error: raise failure(error, text_now)")
@@ -36,7 +37,7 @@ def compile_guard(guard: bool | str) -> Callable[[Scope], bool]:
     """A guard: undefined is false, at any depth (TPL-3)."""
     if isinstance(guard, bool):
         return lambda _: guard
-    writer = Writer(lenient=True)
+    writer = Writer(VISITORS, lenient=True)
     write_guard(writer, guard, "return True", "return False")
     compiled: Callable[[Scope], bool] = writer.function("guard")
     return compiled
@@ -44,7 +45,7 @@ def compile_guard(guard: bool | str) -> Callable[[Scope], bool]:
 
 def compile_rules(guards: Sequence[bool | str | None]) -> Callable[[Scope], int]:
     """The index of the first guard that matches (`None` is `else`), -1 if none: one function."""
-    writer = Writer(lenient=True)
+    writer = Writer(VISITORS, lenient=True)
     for index, guard in enumerate(guards):
         if guard is None or guard is True:
             writer.write(f"return {index}")
@@ -130,10 +131,8 @@ def write_native(writer: Writer, expression: nodes.Node) -> str:
     value = writer.value(expression)
     if isinstance(expression, PATHS):
         # A path into the scope: plain already, unless it is undefined or a method.
-        writer.write(
-            f"if {value}.__class__ not in PLAIN: {value} = plain({writer.evaluation()}, {value})"
-        )
+        writer.write(f"if {value}.__class__ not in PLAIN: {value} = settled(s, {value})")
         return value
     if isinstance(expression, nodes.Const):
         return value
-    return writer.keep(f"plain({writer.evaluation()}, {value})")
+    return writer.keep(f"handed_out({writer.evaluation()}, {value})")

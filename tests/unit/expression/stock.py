@@ -11,7 +11,8 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 from noetl.errors import TemplateFailed
 from noetl.expression.template import compile_text
 
-STOCK = ImmutableSandboxedEnvironment(undefined=StrictUndefined)
+# Not optimized: what stock folds while compiling can differ from what it would evaluate.
+STOCK = ImmutableSandboxedEnvironment(undefined=StrictUndefined, optimized=False)
 LAZY: tuple[type, ...] = (
     range,
     GeneratorType,
