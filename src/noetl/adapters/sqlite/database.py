@@ -16,7 +16,9 @@ from noetl.messages.names import NAMES
 VERSION = 1
 """Raised with every change of `schema.sql` or of the table of names."""
 FILE = "noetl.db"
-CHECKPOINT_PAGES = 2000
+CHECKPOINT_PAGES = 4000
+CACHE_KIB = 16_000
+"""A batch of a thousand executions touches as many pages of the index: they fit."""
 LONGEST_PAUSE = 0.016
 
 T = TypeVar("T")
@@ -89,6 +91,7 @@ def _opened(folder: Path) -> apsw.Connection:
         connection.execute("pragma journal_mode = wal")
         connection.execute("pragma synchronous = full")
         connection.execute(f"pragma wal_autocheckpoint = {CHECKPOINT_PAGES}")
+        connection.execute(f"pragma cache_size = -{CACHE_KIB}")
         if version == 0:
             _create(connection, folder)
     except BaseException:
