@@ -14,6 +14,8 @@ BENCHES = {
     "startup": "bench.startup",
     "validation": "bench.validation",
     "guards": "bench.guards",
+    "http_tool": "bench.http_tool",
+    "postgres_tool": "bench.postgres_tool",
 }
 LATEST = Path(__file__).with_name("latest.jsonl")
 COLUMNS = "{:<40} {:>10} {:>10} {:>8} {:>8} {:<5} {:<4} {:>7} {:>7}"

@@ -1,0 +1,40 @@
+"""Where a tool runs while it is measured: a store, and one credential."""
+
+from typing import Any
+
+from noetl.adapters.memory.result_store import MemoryResultStore
+from noetl.ports.result_store import ResultStore
+from noetl.tools.tool import Call
+
+
+class Place:
+    """A workplace that keeps bodies and drops lines."""
+
+    def __init__(
+        self, results: ResultStore | None = None, credential: dict[str, Any] | None = None
+    ) -> None:
+        self.results = results or MemoryResultStore()
+        self._credential = credential or {}
+
+    def log(self, call: Call[Any], stream: str, text: str) -> None:
+        """Nobody reads it here."""
+
+    async def unlock(self, name: str) -> dict[str, Any]:
+        assert name
+        return self._credential
+
+    async def child(
+        self,
+        call: Call[Any],
+        *,
+        path: str,
+        version: str | None,
+        payload: dict[str, Any],
+        wait: bool,
+    ) -> dict[str, Any]:
+        raise AssertionError(f"{call.label} asks for {path} {version} {payload} {wait}")
+
+
+def call_of(inputs: Any, **more: Any) -> Call[Any]:
+    named = {"execution_id": "e", "step": "s", "label": "t", "task_run_id": "r", "scratch": "s"}
+    return Call(inputs=inputs, **{**named, **more})
