@@ -183,13 +183,23 @@ class Server:
         )
         self._uncommitted += 1
         live.uncommitted += 1
-        alone = self._uncommitted == 1 and len(self._live) == 1
+        alone = self._uncommitted == 1 and len(self._live) == 1 and not self._goes_on(live, events)
         committed = asyncio.ensure_future(self._log.append(decision, alone=alone))
         if committed.done():
             self._settle(live, committed)
         else:
             committed.add_done_callback(lambda future: self._settle(live, future))
         return committed
+
+    def _goes_on(self, live: Live, events: list[e.Event]) -> bool:
+        """Whether something may run ahead of this commit: then the disk works beside it."""
+        if not self._run_ahead:
+            return False
+        steps = live.plan.steps
+        return bool(self._ready) or any(
+            type(event) is e.TokenEnqueued and not steps[event.step].pipeline.effect
+            for event in events
+        )
 
     def _settle(self, live: Live, committed: "asyncio.Future[None]") -> None:
         self._uncommitted -= 1
