@@ -14,6 +14,7 @@ BENCHES = {
     "startup": "bench.startup",
     "validation": "bench.validation",
     "guards": "bench.guards",
+    "log": "bench.log",
     "http_tool": "bench.http_tool",
     "postgres_tool": "bench.postgres_tool",
 }
