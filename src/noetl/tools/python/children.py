@@ -23,7 +23,7 @@ class Children:
     def __init__(self, python: str, most: int) -> None:
         self._python = python
         self._most = most
-        self._busy = 0
+        self._busy: set[Child] = set()
         self._spares: list[Child] = []
         self._idle: OrderedDict[Child, tuple[Key, float]] = OrderedDict()
         """The longest idle first."""
@@ -35,7 +35,7 @@ class Children:
     @property
     def count(self) -> int:
         """Processes that run or could run a call."""
-        return self._busy + len(self._idle) + len(self._spares)
+        return len(self._busy) + len(self._idle) + len(self._spares)
 
     async def take(self, key: Key) -> Child:
         """A child for one call; raises OSError if the system starts no process."""
@@ -51,13 +51,13 @@ class Children:
                 else:
                     self._next_turn()
                 raise
-        self._busy += 1
+        self._busy.add(child)
         self._later("spare", BREATH, self._start_spare)
         return child
 
     def give_back(self, child: Child, key: Key, *, again: bool, strays: bool = True) -> None:
         """The call is over; `again` says whether the child may serve the same key once more."""
-        self._busy -= 1
+        self._busy.remove(child)
         if again and not self._closed:
             self._idle[child] = (key, asyncio.get_running_loop().time())
             self._later("idle", IDLE, self._end_idle)
@@ -72,15 +72,19 @@ class Children:
             self._end(child, strays=False)
 
     async def close(self) -> None:
-        """End all; those that still run are ended by their calls."""
+        """End all; a call that still runs learns that its child died."""
         self._closed = True
         for timer in self._timers.values():
             timer.cancel()
         self._timers.clear()
         for child in [*self._idle, *self._spares]:
             self._end(child, strays=False)
-        while self._ending:
+        for child in list(self._busy):
+            child.kill()
+            await child.ended
+        while self._ending or self._busy:
             await asyncio.gather(*self._ending)
+            await asyncio.sleep(0)
 
     def _free(self, key: Key) -> Child | None:
         for child in [c for c, (bound, _) in self._idle.items() if bound == key][::-1]:

@@ -105,8 +105,8 @@ class Libs:
     def _installer(self) -> list[str]:
         uv = shutil.which("uv")
         if uv:
-            return [uv, "pip", "install", "--quiet", "--python", self._python]
-        return [self._python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+            return [uv, "pip", "install", "-q", "--compile-bytecode", "--python", self._python]
+        return [self._python, "-m", "pip", "install", "-q", "--disable-pip-version-check"]
 
 
 @asynccontextmanager

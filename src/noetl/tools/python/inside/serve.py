@@ -66,6 +66,7 @@ def serve(control: int, printed: int, worker: int) -> None:
         os.set_inheritable(descriptor, False)
     sys.stdout, sys.stderr = opened(printed, 1), opened(printed, 2)
     os.umask(0o077)
+    sys.dont_write_bytecode = True  # a folder of libs belongs to others too
     for name in [name for name in sys.modules if name.partition(".")[0] in HIDDEN]:
         del sys.modules[name]
     kept = Kept(os.getcwd())

@@ -1,0 +1,128 @@
+"""Requirements of a task: installed once, seen by its children alone."""
+
+import asyncio
+import shutil
+import zipfile
+from pathlib import Path
+
+import pytest
+from tests.unit.tools.python.bench import Bench
+
+READ = "import tiny\nresult = tiny.value"
+
+
+@pytest.fixture
+def wheel(tmp_path: Path) -> str:
+    """A requirement that no index is needed for."""
+    path = tmp_path / "tiny-1.0-py3-none-any.whl"
+    parts = {
+        "tiny.py": "value = 7\n",
+        "tiny-1.0.dist-info/METADATA": "Metadata-Version: 2.1\nName: tiny\nVersion: 1.0\n",
+        "tiny-1.0.dist-info/WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: true\n"
+        "Tag: py3-none-any\n",
+    }
+    record = "".join(f"{name},,\n" for name in parts) + "tiny-1.0.dist-info/RECORD,,\n"
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, text in {**parts, "tiny-1.0.dist-info/RECORD": record}.items():
+            archive.writestr(name, text)
+    return f"tiny @ {path.as_uri()}"
+
+
+def folders(home: Path) -> list[str]:
+    return [entry.name for entry in (home / "libs").iterdir() if entry.is_dir()]
+
+
+def test_libs_are_found_by_the_task_that_names_them(bench: Bench, wheel: str) -> None:
+    assert bench.result(READ, libs=[wheel]) == 7
+    assert bench.error(READ)["message"] == "ModuleNotFoundError: No module named 'tiny'"
+    assert bench.result(READ, libs=[wheel]) == 7
+
+
+def test_libs_are_installed_once(tmp_path: Path, wheel: str) -> None:
+    benches = [Bench(tmp_path), Bench(tmp_path)]
+    first = benches[0]
+
+    async def all_at_once() -> list[object]:
+        calls = [bench.call(READ, libs=[wheel, f" {wheel}"]) for bench in benches]
+        outcomes = [outcome.result for outcome in await asyncio.gather(*calls)]
+        await benches[1].tool.close()
+        return outcomes
+
+    assert first.wait(all_at_once()) == [7, 7]
+    [folder] = folders(tmp_path)
+    mark = tmp_path / "libs" / folder / "tiny.py"
+    mark.write_text("value = 'once'\n", "utf-8")
+    assert first.result(READ, libs=[wheel], execution="e2") == "once"
+    for bench in benches:
+        bench.close()
+
+
+def test_without_uv_pip_installs(
+    bench: Bench, wheel: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert shutil.which("uv") is None
+    assert bench.result(READ, libs=[wheel]) == 7
+
+
+def test_the_installer_sees_no_secret(
+    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = tmp_path / "seen"
+    fake = tmp_path / "uv"
+    fake.write_text(f"#!/bin/sh\n/usr/bin/env > {seen}\necho no >&2\nexit 1\n", "utf-8")
+    fake.chmod(0o700)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("NOETL_KEY", "secret")
+    monkeypatch.setenv("https_proxy", "http://127.0.0.1:9")
+    error = bench.error(READ, libs=["tiny"])
+    assert error["message"] == "libs cannot be installed: tiny\nno"
+    assert "https_proxy=http://127.0.0.1:9" in seen.read_text("utf-8")
+    assert "secret" not in seen.read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("lib", "kind", "retryable"),
+    [
+        ("--index-url=http://127.0.0.1:9/", "input", False),
+        ("", "input", False),
+        ("tiny @ file:///missing/tiny-1.0-py3-none-any.whl", "python", False),
+        ("not a requirement!", "python", False),
+        ("tiny", "python", True),
+    ],
+)
+def test_what_cannot_be_installed_is_told(
+    bench: Bench,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    lib: str,
+    kind: str,
+    retryable: bool,
+) -> None:
+    monkeypatch.setenv("UV_DEFAULT_INDEX", "http://127.0.0.1:9/simple")
+    monkeypatch.setenv("UV_HTTP_RETRIES", "0")
+    error = bench.error(READ, libs=[lib])
+    assert (error["kind"], error["retryable"]) == (kind, retryable)
+    assert lib in error["message"]
+    assert not (tmp_path / "libs").exists() or folders(tmp_path) == []
+
+
+def test_an_installation_that_takes_too_long_is_ended(
+    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake = tmp_path / "uv"
+    fake.write_text("#!/bin/sh\n/bin/sleep 600\n", "utf-8")
+    fake.chmod(0o700)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    message = "libs were not installed within 0.2 s"
+    error = {"kind": "timeout", "message": message, "retryable": True}
+    assert bench.error(READ, libs=["tiny"], total=0.2) == error
+    assert folders(tmp_path) == []
+
+
+def test_a_home_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+    (tmp_path / "libs").write_text("in the way", "utf-8")
+    bench = Bench(tmp_path)
+    error = bench.error(READ, libs=["tiny"])
+    bench.close()
+    assert error["message"].startswith(f"libs cannot be installed below {tmp_path / 'libs'}: ")
