@@ -7,6 +7,7 @@ import threading
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, Self
 
 import msgspec
@@ -14,6 +15,8 @@ from aiohttp import web
 
 PATIENCE = 20.0
 """How long a test waits for a fact before it fails; never a time that is expected to pass."""
+CERTIFICATE = Path(__file__).with_name("loopback.pem")
+"""Signed by itself, and its key: good for nothing but a test of refusal."""
 Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 

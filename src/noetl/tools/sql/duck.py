@@ -13,6 +13,7 @@ import msgspec
 from noetl.kinds.sql import DuckdbInputs
 from noetl.messages.outcome import Outcome, failed, ok
 from noetl.tools.paths import inside
+from noetl.tools.python.memory import NoAmount, bytes_of
 from noetl.tools.refusal import Refusal, unforeseen
 from noetl.tools.sql.duck_work import DuckWork
 from noetl.tools.sql.rows import Rows
@@ -120,12 +121,29 @@ class DuckDbTool:
 
 def settings_of(call: Call[Any]) -> dict[str, Any]:
     """TASK-11: `resources` bound memory and threads; relative files start at the playbook."""
-    wanted = {
-        "memory_limit": call.resources.get("memory"),
-        "threads": call.resources.get("cpu"),
-        "file_search_path": call.folder,
-    }
-    return {name: value for name, value in wanted.items() if value is not None}
+    settings: dict[str, Any] = {}
+    memory, cpu = call.resources.get("memory"), call.resources.get("cpu")
+    if memory is not None:
+        settings["memory_limit"] = f"{_bytes(memory)}B"
+    if cpu is not None:
+        settings["threads"] = _threads(cpu)
+    if call.folder is not None:
+        settings["file_search_path"] = call.folder
+    return settings
+
+
+def _bytes(amount: Any) -> int:
+    try:
+        return bytes_of(amount)
+    except NoAmount as fault:
+        raise Refusal("input", str(fault)) from None
+
+
+def _threads(cpu: Any) -> int:
+    """A part of a processor still needs one thread."""
+    if isinstance(cpu, bool) or not isinstance(cpu, int | float) or not 0 < cpu <= 1024:
+        raise Refusal("input", f"spec.resources.cpu is {cpu!r}; expected a number such as 2")
+    return max(1, int(cpu))
 
 
 def block_of(

@@ -3,10 +3,11 @@
 import asyncio
 import base64
 import socket
+import ssl
 from typing import Any
 
 import pytest
-from tests.support.http_server import HttpServer
+from tests.support.http_server import CERTIFICATE, HttpServer, serving
 from tests.support.workplace import BenchPlace, call_of
 
 from noetl.kinds.http import HttpInputs
@@ -293,6 +294,41 @@ def test_a_peer_that_is_not_there(url: str, says: str) -> None:
 
     assert error_of(outcome) == ("connection", True)
     assert says in message_of(outcome)
+
+
+def test_a_certificate_that_nobody_vouches_for_is_an_error() -> None:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(CERTIFICATE)
+    with serving(context) as server:
+        outcome = ask(f"{server.url}/echo")
+
+        assert server.seen == []
+
+    assert error_of(outcome) == ("connection", False)
+    assert "shows a bad certificate" in message_of(outcome)
+    assert "self-signed" in message_of(outcome)
+
+
+def test_tls_spoken_to_a_server_without_is_an_error(http_server: HttpServer) -> None:
+    outcome = ask(f"https://127.0.0.1:{http_server.port}/echo")
+
+    assert error_of(outcome) == ("connection", True)
+    assert "failed in the TLS handshake" in message_of(outcome)
+
+
+def test_cancelling_hangs_up(http_server: HttpServer) -> None:
+    async def run() -> None:
+        tool = HttpTool()
+        call = call_of(HttpInputs(url=f"{http_server.url}/slow-body"))
+        running = asyncio.create_task(tool.call(call, BenchPlace()))
+        await asyncio.to_thread(http_server.wait_for, "/slow-body")
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+        await asyncio.to_thread(http_server.wait_for_drop, "/slow-body")
+        await tool.close()
+
+    asyncio.run(run())
 
 
 @pytest.mark.parametrize(

@@ -238,13 +238,41 @@ def test_relative_files_start_at_the_playbook(tmp_path: Path) -> None:
     assert outcome.result == [{"a": 1, "b": "x"}, {"a": 2, "b": "y"}], outcome.error
 
 
-def test_resources_bound_memory_and_threads() -> None:
+@pytest.mark.parametrize(
+    ("resources", "memory", "cpu"),
+    [
+        ({"memory": "64Mi", "cpu": 1}, "64.0 MiB", 1),
+        ({"memory": 134217728, "cpu": 0.5}, "128.0 MiB", 1),
+        ({"memory": "1Gi", "cpu": 3}, "1.0 GiB", 3),
+    ],
+)
+def test_resources_bound_memory_and_threads(
+    resources: dict[str, Any], memory: str, cpu: int
+) -> None:
     outcome = run(
         "select current_setting('memory_limit') as memory, current_setting('threads') as cpu",
-        resources={"memory": "64MiB", "cpu": 1},
+        resources=resources,
     )
 
-    assert outcome.result == [{"memory": "64.0 MiB", "cpu": 1}]
+    assert outcome.result == [{"memory": memory, "cpu": cpu}]
+
+
+@pytest.mark.parametrize("resources", [{"memory": "much"}, {"cpu": "all"}, {"cpu": 0}])
+def test_resources_that_say_nothing_are_refused(resources: dict[str, Any]) -> None:
+    outcome = run("select 1", resources=resources)
+
+    assert error_of(outcome) == ("input", False, None)
+    assert f"spec.resources.{next(iter(resources))} is" in message_of(outcome)
+
+
+def test_memory_that_does_not_suffice_is_an_error() -> None:
+    outcome = run(
+        "select count(distinct range::varchar || 'padding') from range(10000000)",
+        resources={"memory": "20M"},
+        timeout=Timeout(total=60),
+    )
+
+    assert error_of(outcome) == ("duckdb", False, "OutOfMemoryException")
 
 
 def test_a_timeout_interrupts_the_query() -> None:
