@@ -55,6 +55,8 @@ async def make_request(call: Call[HttpInputs], workplace: Workplace) -> Request:
     body, content_type = body_of(inputs)
     if content_type:
         headers.setdefault("Content-Type", content_type)
+    if inputs.files is not None:  # only who writes the parts knows the boundary between them
+        headers.popall("Content-Type", None)
     headers.setdefault("User-Agent", f"noetl/{__version__}")
     if method in _WITH_EFFECT:  # TASK-9: the receiver can tell a repeat from a new request
         headers.setdefault("Idempotency-Key", call.idempotency_key)
@@ -85,7 +87,9 @@ def url_of(text: str) -> URL:
     except ValueError:
         url = URL()
     if url.scheme not in ("http", "https") or not url.host:
-        raise Refusal("input", f"'{text}' is no URL; expected http://host/… or https://host/…")
+        raise Refusal(
+            "input", f"'{text[:200]}' is no URL; expected http://host/… or https://host/…"
+        )
     return url
 
 

@@ -54,7 +54,7 @@ class HttpTool:
         return outcome
 
     async def _bounded(self, call: Call[HttpInputs], workplace: Workplace) -> Outcome:
-        name = f"{call.inputs.method} {call.inputs.url.partition('?')[0]}"
+        name = "the request"
         try:
             async with asyncio.timeout(call.timeout.total):
                 request = await make_request(call, workplace)

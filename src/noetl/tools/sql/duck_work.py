@@ -5,10 +5,9 @@ from datetime import datetime
 from typing import Any
 
 import duckdb
-import msgspec
 
 from noetl.tools.refusal import Refusal
-from noetl.tools.sql.values import distinct, plain
+from noetl.tools.sql.values import distinct, json_text, plain
 
 _CHUNK = 1000
 _COUNTS = {("Count", "BIGINT"), ("Success", "BOOLEAN")}
@@ -98,11 +97,6 @@ def dealt(statements: Sequence[duckdb.Statement], params: Params) -> list[Params
             "input", f"'params' has {len(rest)} more values than the statements have places"
         )
     return list(shares)
-
-
-def json_text(value: Any) -> Any:
-    """A JSON column, which the driver gives as text."""
-    return None if value is None else msgspec.json.decode(value)
 
 
 def _spelled(kind: str) -> Callable[[Any], Any]:

@@ -18,7 +18,7 @@ from psycopg.types.datetime import (
 from psycopg.types.json import Jsonb
 from psycopg.types.string import ByteaLoader
 
-from noetl.tools.sql.values import plain_decimal, plain_float
+from noetl.tools.sql.values import json_text, plain_decimal, plain_float
 
 
 class _Text(adapt.Loader):
@@ -40,7 +40,7 @@ class _Float(adapt.Loader):
 
 class _Json(adapt.Loader):
     def load(self, data: Buffer) -> Any:
-        return msgspec.json.decode(bytes(data))
+        return json_text(bytes(data).decode())
 
 
 class _Bytes(ByteaLoader):

@@ -8,6 +8,8 @@ from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
+import msgspec
+
 SMALLEST, LARGEST = -(2**63), 2**64 - 1
 """Integers that JSON encoders keep as they are; others become text."""
 
@@ -39,6 +41,16 @@ def plain_span(value: timedelta) -> str:
     span = abs(value)
     seconds = f"{span.seconds + span.microseconds / 1_000_000:.6f}".rstrip("0").rstrip(".")
     return f"{sign}P{span.days}DT{seconds}S"
+
+
+def json_text(text: str | None) -> Any:
+    """The value of a JSON column; as text where a number in it is too large for any float."""
+    if text is None:
+        return None
+    try:
+        return msgspec.json.decode(text)
+    except msgspec.DecodeError:
+        return text
 
 
 def plain(value: Any) -> Any:

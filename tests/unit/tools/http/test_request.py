@@ -106,6 +106,7 @@ def test_files_and_form_make_a_multipart_body(http_server: HttpServer, tmp_path:
     seen = sent(
         http_server,
         method="POST",
+        headers={"Content-Type": "multipart/form-data"},
         form={"title": "hi"},
         files={
             "plain": "sub/a.csv",

@@ -76,6 +76,8 @@ def message_of(outcome: Outcome) -> str:
         (r"'\x00ff'::bytea", "AP8="),
         ("'{\"a\": [1, null]}'::jsonb", {"a": [1, None]}),
         ("'[1]'::json", [1]),
+        ("'[1e400]'::json", "[1e400]"),
+        ("'null'::jsonb", None),
         ("array[1, null, 3]", [1, None, 3]),
         ("array[1.5::numeric, 2]", [1.5, 2]),
         ("'{{a,b},{c,d}}'::text[]", [["a", "b"], ["c", "d"]]),
