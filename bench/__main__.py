@@ -17,6 +17,7 @@ BENCHES = {
     "log": "bench.log",
     "http_tool": "bench.http_tool",
     "postgres_tool": "bench.postgres_tool",
+    "python_child": "bench.python_child",
 }
 LATEST = Path(__file__).with_name("latest.jsonl")
 COLUMNS = "{:<40} {:>10} {:>10} {:>8} {:>8} {:<5} {:<4} {:>7} {:>7}"

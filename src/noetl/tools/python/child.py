@@ -59,10 +59,10 @@ class Child:
 
     async def ask(self, request: bytes, output: Output) -> Answer:
         """The answer to a request; cancelling it leaves a child that must be ended."""
-        self._output = output
-        self._answer = self._loop.create_future()
         if self.ended.done():
             return Answer(exit_code=self.ended.result())
+        self._output = output
+        self._answer = self._loop.create_future()
         self._send(memoryview(len(request).to_bytes(4, "big") + request))
         try:
             return await self._answer

@@ -39,7 +39,6 @@ class Children:
 
     async def take(self, key: Key) -> Child:
         """A child for one call; raises OSError if the system starts no process."""
-        turn: asyncio.Future[None] | None = None
         while (child := self._free(key)) is None:
             turn = asyncio.get_running_loop().create_future()
             self._waiting.append(turn)
@@ -54,6 +53,10 @@ class Children:
         self._busy.add(child)
         self._later("spare", BREATH, self._start_spare)
         return child
+
+    def warm(self) -> None:
+        """Start spares before the first call asks for one."""
+        self._later("spare", 0, self._start_spare)
 
     def give_back(self, child: Child, key: Key, *, again: bool, strays: bool = True) -> None:
         """The call is over; `again` says whether the child may serve the same key once more."""
@@ -87,6 +90,9 @@ class Children:
             await asyncio.sleep(0)
 
     def _free(self, key: Key) -> Child | None:
+        if self._closed:
+            self._next_turn()  # so that all who wait learn it
+            raise OSError("the worker is closing")
         for child in [c for c, (bound, _) in self._idle.items() if bound == key][::-1]:
             del self._idle[child]
             if not child.ended.done():

@@ -27,6 +27,10 @@ class PythonTool:
         self._children = Children(python, children)
         self._libs = Libs(home, python)
 
+    def warm(self) -> None:
+        """Have children ready before the first call: for a worker that lives long."""
+        self._children.warm()
+
     async def call(self, call: Call[PythonInputs], workplace: Workplace) -> Outcome:
         """One run of the code, in fresh names."""
         try:

@@ -129,6 +129,28 @@ def test_closing_ends_all(bench: Bench) -> None:
     assert [gone(pid) for pid in bench.wait(close())] == [True, True]
 
 
+def test_who_waits_when_the_tool_closes_is_told(one: Bench) -> None:
+    async def close() -> list[str]:
+        codes = ["print('in', flush=True)\nwhile True: pass", "result = 1", "result = 2"]
+        calls = [asyncio.ensure_future(one.call(code)) for code in codes]
+        while not one.lines:
+            await asyncio.sleep(0)
+        await one.tool.close()
+        outcomes = [*await asyncio.gather(*calls), await one.call("result = 3")]
+        return [(outcome.error or {})["message"] for outcome in outcomes[1:]]
+
+    told = "the child process could not be started: the worker is closing"
+    assert one.wait(close()) == [told] * 3
+
+
+def test_warm_children_wait_for_the_first_call(bench: Bench) -> None:
+    async def first() -> object:
+        bench.tool.warm()
+        return (await bench.call("result = 1")).result
+
+    assert bench.wait(first()) == 1
+
+
 def test_large_args_and_results_pass(bench: Bench) -> None:
     text = "x" * 5_000_000
     assert bench.result("result = text + text", text=text) == text + text

@@ -209,6 +209,11 @@ def test_a_syntax_error_shows_its_line(bench: Bench) -> None:
     assert '  File "<code>", line 2, in <module>\n    b = = 2' in block["traceback"]
 
 
+def test_lines_are_counted_as_python_counts_them(bench: Bench) -> None:
+    block = bench.run("a = '\u2028\x0c'\nb = 1 / 0\n").block or {}
+    assert '  File "<code>", line 2, in <module>\n    b = 1 / 0\n' in block["traceback"]
+
+
 def test_a_deep_recursion_is_told_briefly(bench: Bench) -> None:
     outcome = bench.run("def down(): down()\ndown()")
     traceback = (outcome.block or {})["traceback"]

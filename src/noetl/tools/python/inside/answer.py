@@ -135,7 +135,7 @@ def failure(fault: BaseException, text: str) -> bytes:
     if isinstance(fault, Refused):
         return shape(fault.kind, str(fault), None, None)
     name = type(fault).__name__
-    return shape("python", message_of(fault), name, "\n".join(told(fault, text.splitlines())))
+    return shape("python", message_of(fault), name, "\n".join(told(fault, text.split("\n"))))
 
 
 def shape(kind: str, message: str, exception_type: str | None, traceback: str | None) -> bytes:
