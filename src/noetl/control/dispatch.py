@@ -6,9 +6,22 @@ from typing import Any
 
 import msgspec
 
-from noetl.control.execution import Execution, Leg, Run
-from noetl.messages import events as e
+from noetl.control.execution import Execution, Leg, LoopRun, Run
 from noetl.pipeline.frame import Frame, Iteration
+
+
+class Share(msgspec.Struct, frozen=True, kw_only=True):
+    """The iterations of one leg of a loop: `first` to `last - 1`."""
+
+    items: Any
+    """The loop's collection, or the reference to it."""
+    total: int
+    first: int
+    last: int
+    ended: frozenset[int]
+    """Those that have ended already."""
+    active: dict[int, Iteration]
+    """Those that had begun before this worker got the leg."""
 
 
 class RunLeg(msgspec.Struct, frozen=True, kw_only=True):
@@ -24,69 +37,54 @@ class RunLeg(msgspec.Struct, frozen=True, kw_only=True):
     workload: dict[str, Any]
     trace_id: str
     store: str
-    resumed: bool = False
-    """Whether the run has started before, on this worker or another."""
-    frame: Frame | None = None
-    """Where the pipeline stands; None for a loop."""
-    items: Any = None
-    """The loop's collection, or the reference to it."""
-    total: int = 0
-    first: int = 0
-    last: int = 0
-    """The iterations of this leg: `first` to `last - 1`."""
-    ended: frozenset[int] = frozenset()
-    """Iterations of this leg that have ended already."""
-    active: dict[int, Iteration] = {}
-    """Iterations that had begun before this worker got the leg."""
-    due: dict[str, int] = {}
+    due: dict[str, int]
     """Task runs that wait, and until when (ms)."""
+    resumed: bool
+    """Whether the run has started before, on this worker or another."""
+    frame: Frame | None
+    """Where the pipeline of a step without a loop stands."""
+    iterations: Share | None
+    """The part of a loop; None for a step without one."""
 
 
 def command(execution: Execution, run: Run, leg: Leg, epoch: int) -> RunLeg:
     """The command for one leg. What it holds is the worker's own: the state stays untouched."""
-    loop = run.loop
-    due = {key: wait.due for key, wait in run.suspended.items() if wait.due is not None}
-    common: dict[str, Any] = {
-        "execution_id": execution.execution_id,
-        "step": run.step,
-        "step_run_id": run.step_run_id,
-        "leg": leg.leg,
-        "epoch": epoch,
-        "args": run.args,
-        "ctx": run.ctx,
-        "workload": execution.workload,
-        "trace_id": execution.trace_id or execution.execution_id,
-        "store": execution.store,
-        "due": due,
-        "resumed": run.started,
-    }
-    if loop is None:
-        return RunLeg(**common, frame=copy.deepcopy(run.frame) if run.started else Frame())
+    waits = run.suspended
+    return RunLeg(
+        execution_id=execution.execution_id,
+        step=run.step,
+        step_run_id=run.step_run_id,
+        leg=leg.leg,
+        epoch=epoch,
+        args=run.args,
+        ctx=run.ctx,
+        workload=execution.workload,
+        trace_id=execution.trace_id or execution.execution_id,
+        store=execution.store,
+        due={key: wait.due for key, wait in waits.items() if wait.due is not None} if waits else {},
+        resumed=run.started,
+        frame=copy.deepcopy(run.frame) if run.started else Frame(),
+        iterations=None if run.loop is None else share(run.loop, leg),
+    )
+
+
+def share(loop: LoopRun, leg: Leg) -> Share:
+    """The iterations of a leg, and what is known of those that had begun before."""
     first, last = (leg.first, leg.last) if loop.exec == "distributed" else (loop.low, loop.total)
     mine = range(first, last)
-    return RunLeg(
-        **common,
+    over = frozenset(range(first, min(loop.low, last)))
+    return Share(
         items=loop.items,
         total=loop.total,
         first=first,
         last=last,
-        ended=frozenset(index for index in loop.ended if index in mine)
-        | frozenset(range(first, min(loop.low, last))),
+        ended=over | frozenset(index for index in loop.ended if index in mine),
         active={
             index: copy.deepcopy(iteration)
             for index, iteration in loop.active.items()
             if index in mine
         },
     )
-
-
-def offered(execution: Execution, events: Iterable[e.Event]) -> Iterable[tuple[Run, Leg]]:
-    """The legs that a decision offers."""
-    for event in events:
-        if type(event) is e.TokenEnqueued:
-            run = execution.runs.get(event.step_run_id)
-            if run is not None and event.leg in run.legs:
-                yield run, run.legs[event.leg]
 
 
 def open_legs(execution: Execution) -> Iterable[tuple[Run, Leg]]:

@@ -72,6 +72,9 @@ def locate(run: Run, task_run_id: str, step: StepPlan) -> Spot:
 
 def take_task_done(run: Run, event: e.TaskDone, step: StepPlan) -> None:
     """Move the frame of a task run, and remember what it wrote (LOOP-5)."""
+    if run.frame is not None and run.frame.inner is None:  # no loop around it: the common case
+        advance(run.frame, event, step.pipeline)
+        return
     spot = locate(run, event.task_run_id, step)
     if event.set_ctx and spot.around:
         for key, value in event.set_ctx.items():

@@ -18,30 +18,37 @@ def route(deciding: Deciding, run: Run, boundary: e.Boundary, seq: int) -> None:
     router = deciding.plan.steps[run.step].router
     if router is None:
         return
-    ids = run.ids
-    scope = deciding.scope(run.args, described(boundary))
-    on = str(scope["event"]["name"])
+    step, run_id = run.step, run.step_run_id
+    event = described(boundary)
+    on = str(event["name"])
     if deciding.execution.stop:
-        deciding.emit(e.NextEvaluated(**ids, on=on))
+        deciding.emit(e.NextEvaluated(step=step, step_run_id=run_id, on=on))
         return
+    scope = deciding.scope(run.args, event)
     try:
         fired = select(deciding, router, scope, failed=isinstance(boundary, e.StepFailed))
         inscribed = [_inscribed(deciding, arc, scope) for arc in fired]
     except ArcFailed as fault:
-        deciding.emit(e.NextEvaluated(**ids, on=on, error=fault.error))
+        deciding.emit(e.NextEvaluated(step=step, step_run_id=run_id, on=on, error=fault.error))
         return
-    deciding.emit(e.NextEvaluated(**ids, on=on, arcs=[arc.number for arc in fired]))
-    tokens = [f"{seq}.{ordinal}" for ordinal in range(len(fired))]
-    for token_id, arc in zip(tokens, fired, strict=True):
-        deciding.emit(e.NextFired(**ids, arc=arc.number, to=arc.step, token_id=token_id))
-    for token_id, arc, args in zip(tokens, fired, inscribed, strict=True):
+    arcs = [arc.number for arc in fired]
+    deciding.emit(e.NextEvaluated(step=step, step_run_id=run_id, on=on, arcs=arcs))
+    for ordinal, arc in enumerate(fired):
+        token_id = f"{seq}.{ordinal}"
+        deciding.emit(
+            e.NextFired(
+                step=step, step_run_id=run_id, arc=arc.number, to=arc.step, token_id=token_id
+            )
+        )
+    for ordinal, arc in enumerate(fired):
+        token_id = f"{seq}.{ordinal}"
         deciding.emit(
             e.TokenCreated(
                 token_id=token_id,
                 step=arc.step,
-                args=args,
-                parent_step_run_id=run.step_run_id,
-                source=run.step,
+                args=inscribed[ordinal],
+                parent_step_run_id=run_id,
+                source=step,
                 rounds=run.rounds,
             )
         )

@@ -18,7 +18,7 @@ from noetl.messages.outcome import Outcome, failed
 from noetl.messages.reference import Reference
 from noetl.pipeline.advance import FAILED, advance, failure_of
 from noetl.pipeline.frame import Frame
-from noetl.pipeline.policy import judge, template_error
+from noetl.pipeline.policy import GO_ON, Verdict, judge, template_error
 from noetl.playbook.plan import Pipeline, Plan, Scope, TaskPlan
 
 
@@ -140,9 +140,15 @@ def run_pipeline(
             "trace_id": around.trace_id,
             "worker": around.worker,
         }
-        done = yield from weigh(task, scope, outcome, task_run_id, attempt, around)
-        if given:
-            done = msgspec.structs.replace(done, set_ctx={**given, **done.set_ctx})
+        scope["outcome"] = outcome
+        while True:
+            try:
+                verdict = judge(task, scope, attempt=attempt, chance=around.chance)
+                break
+            except NeedsBody as need:
+                yield Load(need.reference)
+        del scope["outcome"]
+        done = settled(task, verdict, outcome, given, task_run_id, attempt, around)
         events.append(done)
         if done.set_ctx and around.settles:
             done = yield Settle(done)
@@ -166,23 +172,26 @@ def seen(writes: dict[str, Any], reduced: frozenset[str]) -> dict[str, Any]:
     return {key: value for key, value in writes.items() if key not in reduced}
 
 
-def weigh(
+def settled(
     task: TaskPlan,
-    scope: Scope,
+    verdict: Verdict,
     outcome: dict[str, Any],
+    given: dict[str, Any] | None,
     task_run_id: str,
     attempt: int,
     around: Surroundings,
-) -> Generator[Ask, Any, TaskDone]:
-    """Judge the outcome by the task's rules; all that resuming needs is in the event (TASK-9)."""
-    scope["outcome"] = outcome
-    while True:
-        try:
-            verdict = judge(task, scope, attempt=attempt, chance=around.chance())
-            break
-        except NeedsBody as need:
-            yield Load(need.reference)
-    del scope["outcome"]
+) -> TaskDone:
+    """The outcome and what follows from it: all that resuming needs is in the event (TASK-9)."""
+    if verdict is GO_ON and not given:
+        return TaskDone(
+            step=around.step,
+            step_run_id=around.step_run_id,
+            task_run_id=task_run_id,
+            task=task.label,
+            attempt=attempt,
+            outcome=outcome,
+        )
+    writes = {**(given or {}), **verdict.set_ctx}
     return TaskDone(
         step=around.step,
         step_run_id=around.step_run_id,
@@ -195,7 +204,7 @@ def weigh(
         to=verdict.to,
         delay=verdict.delay,
         set_iter=around.fit(verdict.set_iter) if verdict.set_iter else verdict.set_iter,
-        set_ctx=around.fit(verdict.set_ctx) if verdict.set_ctx else verdict.set_ctx,
+        set_ctx=around.fit(writes) if writes else writes,
         set_prev=verdict.set_prev,
         error=None if verdict.error is outcome["error"] else verdict.error,
     )

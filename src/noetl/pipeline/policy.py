@@ -1,6 +1,6 @@
 """What follows from an outcome: the rules of a task, and the defaults where there are none."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
@@ -14,6 +14,15 @@ CONTINUE = ThenPlan(do="continue")
 FAIL = ThenPlan(do="fail")
 WITHOUT_POLICY: dict[str, ThenPlan] = {"ok": CONTINUE, "error": FAIL}  # TASK-2
 WITHOUT_MATCH = CONTINUE  # decision 0004
+
+
+Chance = Callable[[], float]
+"""Draws from 0 to 1; it comes in through the door."""
+
+
+def half() -> float:
+    """No chance at all: the middle of every range."""
+    return 0.5
 
 
 class Verdict(msgspec.Struct, kw_only=True):
@@ -32,7 +41,7 @@ class Verdict(msgspec.Struct, kw_only=True):
 GO_ON = Verdict(do="continue")
 
 
-def judge(task: TaskPlan, scope: Scope, *, attempt: int, chance: float = 0.5) -> Verdict:
+def judge(task: TaskPlan, scope: Scope, *, attempt: int, chance: Chance = half) -> Verdict:
     """Which directive the outcome in `scope` leads to (TASK-2 to TASK-5)."""
     outcome = scope["outcome"]
     try:
@@ -59,7 +68,7 @@ def order(
     outcome: Mapping[str, Any],
     *,
     attempt: int,
-    chance: float,
+    chance: Chance,
 ) -> Verdict:
     """The matching rule's order, everything in it evaluated before it takes effect (TASK-5)."""
     verdict = Verdict(do=then.do, rule=rule)
@@ -82,7 +91,7 @@ def order(
                 attempt=attempt,
                 max_delay=then.max_delay,
                 jitter=then.jitter,
-                chance=chance,
+                chance=chance() if then.jitter else 0.5,
             )
     elif then.do == "fail":
         verdict.error = outcome["error"] or ordered_failure(task, rule)

@@ -1,6 +1,7 @@
 """Where decisions are kept: the one truth about every execution (EVT-3)."""
 
-from collections.abc import Awaitable, Sequence
+from asyncio import Future
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 import msgspec
@@ -74,7 +75,7 @@ class EventLog(Protocol):
     - what was read once never changes.
     """
 
-    def append(self, decision: Decision, *, alone: bool = False) -> Awaitable[None]: ...
+    def append(self, decision: Decision, *, alone: bool = False) -> "Future[None]": ...
 
     async def read(
         self, execution_id: str, *, after: int = 0, limit: int = 1000

@@ -1,6 +1,7 @@
 """An execution that this process owns: its state, its plan, and who waits for it."""
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 
 from noetl.control.execution import Execution
@@ -27,16 +28,22 @@ class Live:
         self.tail = 0
         """Decisions since the last snapshot."""
         self.started_at = 0
+        self.ended_at: int | None = None
+        """Both in ms since 1970."""
         self.version: str | None = None
         self.uncommitted = 0
+        self.settle: Callable[[asyncio.Future[None]], None] = _nothing
+        """Called with the answer to each append."""
         self.finished: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         """Resolved when the end is committed; failed when the log could not be written."""
         self.timer: asyncio.TimerHandle | None = None
 
     @property
     def due_for_snapshot(self) -> bool:
+        if self.tail < SNAPSHOT_AFTER:
+            return False
         live = sum(len(run.legs) for run in self.execution.runs.values())
-        return self.tail >= max(SNAPSHOT_AFTER, 4 * live)
+        return self.tail >= 4 * live
 
     def end(self, fault: BaseException | None = None) -> None:
         if self.timer is not None:
@@ -48,3 +55,7 @@ class Live:
         else:
             self.finished.set_exception(fault)
             self.finished.exception()  # whoever waits gets it; nobody has to
+
+
+def _nothing(_: "asyncio.Future[None]") -> None:
+    pass

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any, Protocol
 
 from noetl.control.decide import decide
-from noetl.control.dispatch import RunLeg, command, offered, open_legs
+from noetl.control.dispatch import RunLeg, command, open_legs
 from noetl.control.execution import Execution, Leg, Run
 from noetl.errors import NeedsBody, NoetlError
 from noetl.messages import events as e
@@ -74,6 +74,7 @@ class Server:
             bodies=Bodies(self._results),
             term=max(epochs, default=0) + 1,
         )
+        live.settle = partial(self._settle, live)
         self._live[execution.execution_id] = live
         return live
 
@@ -92,6 +93,7 @@ class Server:
         """Take up an execution where its log stands."""
         live = self.adopt(execution, plan, folder)
         live.started_at, live.version = row.started_at, row.version
+        live.ended_at = row.finished_at
         if execution.finished:
             live.end()
             return live
@@ -156,50 +158,65 @@ class Server:
             return Taken([], self._settled())
         if not events:
             return Taken([], self._settled())
-        for body in execution.bodies.values():
-            self._results.put_now(execution.execution_id, body)
-        execution.bodies.clear()
-        committed = self._append(live, expected, events)
-        self._follow(live, events, committed)
+        if execution.bodies:
+            for body in execution.bodies.values():
+                self._results.put_now(execution.execution_id, body)
+            execution.bodies.clear()
+        legs, shown = gist(events)
+        committed = self._append(live, expected, events, legs=legs, shown=shown or not expected)
+        if shown:
+            self._mind_cancel(live, events)
+        if legs:
+            self._follow(live, legs, committed)
         for watcher in self._watchers:
             watcher(live, events)
         return Taken(events, committed)
 
-    def _append(self, live: Live, expected: int, events: list[e.Event]) -> "asyncio.Future[None]":
+    def _append(
+        self,
+        live: Live,
+        expected: int,
+        events: list[e.Event],
+        *,
+        legs: list[e.TokenEnqueued],
+        shown: bool,
+    ) -> "asyncio.Future[None]":
         execution = live.execution
         live.tail += 1
         snapshot = None
         if live.due_for_snapshot and not execution.finished:
             snapshot, live.tail = frozen(execution), 0
         at = int(time.time() * 1000)
+        live.ended_at = at if execution.finished else None
         decision = Decision(
             execution_id=execution.execution_id,
             expected=expected,
             last=execution.seq,
             at=at,
             events=encode_events(events),
-            row=self._row(live, expected, events, at),
+            row=self._row(live, at) if shown else None,
             snapshot=snapshot,
         )
         self._uncommitted += 1
         live.uncommitted += 1
-        alone = self._uncommitted == 1 and len(self._live) == 1 and not self._goes_on(live, events)
-        committed = asyncio.ensure_future(self._log.append(decision, alone=alone))
+        alone = self._uncommitted == 1 and len(self._live) == 1 and not self._goes_on(live, legs)
+        committed = self._log.append(decision, alone=alone)
         if committed.done():
             self._settle(live, committed)
         else:
-            committed.add_done_callback(lambda future: self._settle(live, future))
+            committed.add_done_callback(live.settle)
         return committed
 
-    def _goes_on(self, live: Live, events: list[e.Event]) -> bool:
+    def _goes_on(self, live: Live, legs: list[e.TokenEnqueued]) -> bool:
         """Whether something may run ahead of this commit: then the disk works beside it."""
         if not self._run_ahead:
             return False
         steps = live.plan.steps
-        return bool(self._ready) or any(
-            type(event) is e.TokenEnqueued and not steps[event.step].pipeline.effect
-            for event in events
-        )
+        return bool(self._ready) or any(not steps[leg.step].pipeline.effect for leg in legs)
+
+    def _mind_cancel(self, live: Live, events: list[e.Event]) -> None:
+        if any(type(event) is e.ExecutionCancelled for event in events):
+            self._chore(self.hands.cancel(live.execution.execution_id))
 
     def _settle(self, live: Live, committed: "asyncio.Future[None]") -> None:
         self._uncommitted -= 1
@@ -216,12 +233,8 @@ class Server:
             self._chore(self.hands.cancel(live.execution.execution_id))
         live.end(fault)
 
-    def _row(
-        self, live: Live, expected: int, events: list[e.Event], at: int
-    ) -> ExecutionRow | None:
-        """The execution's row, where lists would show something else than before."""
-        if expected and not any(type(event) in SHOWN for event in events):
-            return None
+    def _row(self, live: Live, at: int) -> ExecutionRow:
+        """What lists show of the execution from now on."""
         execution = live.execution
         error = execution.error
         return ExecutionRow(
@@ -241,14 +254,13 @@ class Server:
 
     # ── handing out ──────────────────────────────────────────────────────────────────────────
 
-    def _follow(self, live: Live, events: list[e.Event], committed: "asyncio.Future[None]") -> None:
+    def _follow(
+        self, live: Live, legs: list[e.TokenEnqueued], committed: "asyncio.Future[None]"
+    ) -> None:
         """Effect barrier: a leg that may touch the world waits for the commit of its order."""
-        for event in events:
-            if type(event) is e.ExecutionCancelled:
-                self._chore(self.hands.cancel(live.execution.execution_id))
-        for run, leg in offered(live.execution, events):
-            key = (live, run.step_run_id, leg.leg)
-            pure = not live.plan.steps[run.step].pipeline.effect
+        for leg in legs:
+            key = (live, leg.step_run_id, leg.leg)
+            pure = not live.plan.steps[leg.step].pipeline.effect
             if committed.done() or (pure and self._run_ahead and not self.far_ahead):
                 self._ready.append(key)
             else:
@@ -310,6 +322,19 @@ class Server:
         task = asyncio.get_running_loop().create_task(work)
         self._chores.add(task)
         task.add_done_callback(self._chores.discard)
+
+
+def gist(events: list[e.Event]) -> tuple[list[e.TokenEnqueued], bool]:
+    """The legs that a decision offers, and whether lists show something new after it."""
+    legs: list[e.TokenEnqueued] = []
+    shown = False
+    for event in events:
+        kind = type(event)
+        if kind is e.TokenEnqueued:
+            legs.append(event)  # type: ignore[arg-type]
+        elif kind in SHOWN:
+            shown = True
+    return legs, shown
 
 
 SHOWN = {

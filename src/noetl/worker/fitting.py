@@ -20,7 +20,7 @@ class Fitting:
         self._largest = plan.limits.max_payload_bytes
         self._always = plan.executor.reference_first
         self._results = results
-        self._loader = Bodies(results)
+        self._loader: Bodies | None = None
         self._waiting: list[bytes] = []
         self.bodies: dict[str, Any] = {}
         """Reference key → value, as templates read it."""
@@ -59,6 +59,7 @@ class Fitting:
     async def load(self, reference: Reference) -> Any:
         """The value behind a reference, for templates and tools."""
         if reference.key not in self.bodies:
+            self._loader = self._loader or Bodies(self._results)
             self.bodies[reference.key] = await self._loader.load(reference)
         return self.bodies[reference.key]
 

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Iterator
 from typing import Any
 
+from noetl.control.dispatch import Share
 from noetl.messages import events as e
 from noetl.messages.reference import Reference
 from noetl.pipeline.drive import Ask, End
@@ -18,6 +19,7 @@ BREATH = 64
 class LoopWork(LegWork):
     """The iterations of one leg of a loop."""
 
+    share: Share
     items: Any
     ctx: dict[str, Any]
 
@@ -32,18 +34,21 @@ class LoopWork(LegWork):
             self.events.append(
                 e.StepStarted(step=self.command.step, step_run_id=self.command.step_run_id)
             )
+        share = self.command.iterations
+        assert share is not None, "a leg of a loop has a share of it"
+        self.share = share
         self.ctx = self.command.ctx
         self.settles = self.loop.mode == "parallel"
         self.reduced = frozenset(self.loop.reduce)
         self.around = self.surroundings(settles=self.settles, reduced=self.reduced)
-        if isinstance(self.command.items, Reference) or self.loop.exec == "local":
+        if isinstance(share.items, Reference) or self.loop.exec == "local":
             self.spawn(self._run())
         else:
-            self.items = self.command.items
+            self.items = share.items
             self.start_all()
 
     async def _run(self) -> None:
-        items = self.command.items
+        items = self.share.items
         if isinstance(items, Reference):
             items = await self.worker.collection(items)
         self.items = items
@@ -69,15 +74,15 @@ class LoopWork(LegWork):
     # ── one iteration ────────────────────────────────────────────────────────────────────────
 
     def pending(self) -> Iterator[int]:
-        command = self.command
-        return (index for index in range(command.first, command.last) if index not in command.ended)
+        share = self.share
+        return (index for index in range(share.first, share.last) if index not in share.ended)
 
     def start(self, index: int) -> tuple[str, Driven, dict[str, Any]]:
         """The driven pipeline of an iteration, and its scope."""
         command = self.command
         base = command.step_run_id.partition(".")[0]
         iteration_id = f"{base}.{index + 1}"
-        begun = command.active.get(index)
+        begun = self.share.active.get(index)
         if begun is None:
             begun = Iteration(frame=Frame())
             self.events.append(
@@ -141,7 +146,7 @@ class LoopWork(LegWork):
         await (self._one_by_one() if self.loop.mode == "sequential" else self._at_once())
         command = self.command
         done = e.LoopDone(
-            step=command.step, step_run_id=command.step_run_id, total=command.total, done=0
+            step=command.step, step_run_id=command.step_run_id, total=self.share.total, done=0
         )
         self.report(done)
 
@@ -186,5 +191,5 @@ class LoopWork(LegWork):
                     return
 
         async with asyncio.TaskGroup() as group:
-            for _ in range(min(self.loop.in_flight, self.command.last - self.command.first)):
+            for _ in range(min(self.loop.in_flight, self.share.last - self.share.first)):
                 group.create_task(run_some())

@@ -57,8 +57,12 @@ class Worker:
         """Run a leg. What needs no waiting is done, and reported, when this returns."""
         looped = plan.steps[command.step].loop is not None
         work = (LoopWork if looped else PlainWork)(self, command, plan, folder)
-        with suppress(LegLost):
+        try:
             work.begin()
+        except LegLost:
+            return
+        except Exception as fault:  # promise 7: one bad leg does not stop the others
+            self._surround.broken(command, fault)
 
     def spawn(self, leg: LegWork, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.get_running_loop().create_task(work)
