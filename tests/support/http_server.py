@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import msgspec
 from aiohttp import web
@@ -217,9 +217,9 @@ async def _reset(request: web.Request) -> web.Response:
 
 async def _garbage(request: web.Request) -> web.Response:
     """Answers with something that is not HTTP."""
-    assert isinstance(request.transport, asyncio.Transport)
-    request.transport.write(b"SSH-2.0-surprise\r\n\r\n")
-    request.transport.close()
+    transport = cast(asyncio.Transport, request.transport)
+    transport.write(b"SSH-2.0-surprise\r\n\r\n")
+    transport.close()
     return web.Response()
 
 

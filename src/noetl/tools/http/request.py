@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from typing import Any
+from urllib.parse import urlencode
 
 import aiohttp
 import msgspec
@@ -134,8 +135,8 @@ def body_of(inputs: HttpInputs) -> tuple[bytes | None, str | None]:
     if inputs.files is not None:
         return None, None
     if inputs.form is not None:
-        query = URL.build(query=list(pairs(inputs.form))).raw_query_string
-        return query.encode(), "application/x-www-form-urlencoded"
+        fields = urlencode(list(pairs(inputs.form)))
+        return fields.encode(), "application/x-www-form-urlencoded"
     if inputs.body is None:
         return None, None
     if isinstance(inputs.body, str):

@@ -66,6 +66,8 @@ class HttpTool:
             return failed("auth", str(missing))
         except TimeoutError as fault:
             return timed_out(name, fault, call.timeout)
+        except UnicodeError as fault:
+            return failed("input", f"{name} cannot be sent: {fault}")
         except Exception as fault:
             return unforeseen(fault)
 

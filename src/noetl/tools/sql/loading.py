@@ -1,8 +1,9 @@
 """How PostgreSQL's values are read: straight into what JSON can hold (OUT-3)."""
 
 import base64
-from collections.abc import Callable
+import re
 from decimal import Decimal
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -15,9 +16,9 @@ from psycopg.types.datetime import (
     TimestamptzLoader,
     TimetzLoader,
 )
-from psycopg.types.json import Jsonb
 from psycopg.types.string import ByteaLoader
 
+from noetl.tools.refusal import Refusal
 from noetl.tools.sql.values import json_text, plain_decimal, plain_float
 
 
@@ -90,24 +91,49 @@ def json_adapters() -> adapt.AdaptersMap:
     return adapted
 
 
-def bound(params: list[Any] | dict[str, Any]) -> list[Any] | dict[str, Any] | None:
+_PLACE = re.compile(
+    r"(?P<call>\bjsonb?_\w+\s*\(\s*)?%(?:%|(?:\((?P<name>[^)]*)\))?[sbt])(?P<cast>\s*::\s*jsonb?\b)?"
+)
+"""A placeholder with what tells that JSON is wanted there: a cast, or a function of JSON."""
+
+
+@lru_cache(maxsize=512)
+def json_places(text: str) -> frozenset[str | int]:
+    """Names, or numbers from 0, of the parameters that the text takes as JSON."""
+    places = [place for place in _PLACE.finditer(text) if not place.group().endswith("%%")]
+    return frozenset(
+        number if place["name"] is None else place["name"]
+        for number, place in enumerate(places)
+        if place["call"] or place["cast"]
+    )
+
+
+def bound(text: str, params: list[Any] | dict[str, Any]) -> list[Any] | dict[str, Any] | None:
     """Parameters as the driver takes them; None where there are none, so that `%` stays `%`."""
     if not params:
         return None
+    wanted = json_places(text)
     if isinstance(params, dict):
-        return {name: _bindable(value) for name, value in params.items()}
-    return [_bindable(value) for value in params]
+        return {name: _bindable(value, name in wanted) for name, value in params.items()}
+    return [_bindable(value, number in wanted) for number, value in enumerate(params)]
 
 
-def _bindable(value: Any) -> Any:
-    """Mappings are jsonb; lists are arrays unless a mapping is among their elements."""
-    if isinstance(value, dict) or (isinstance(value, list) and _holds_mapping(value)):
-        return Jsonb(value, dumps=_dumps)
+def _bindable(value: Any, as_json: bool) -> Any:
+    """
+    A mapping is JSON. A list is an array, unless a mapping is among its elements or the text
+    wants JSON. JSON goes as text of no type, so that json, jsonb and text all take it.
+    """
+    if isinstance(value, dict) or (isinstance(value, list) and (as_json or _holds_mapping(value))):
+        return encoded(value)
     return value
+
+
+def encoded(value: Any) -> str:
+    try:
+        return msgspec.json.encode(value).decode()
+    except (TypeError, ValueError, RecursionError) as fault:
+        raise Refusal("input", f"a parameter cannot be sent as JSON: {fault}") from None
 
 
 def _holds_mapping(value: list[Any]) -> bool:
     return any(isinstance(v, dict) or (isinstance(v, list) and _holds_mapping(v)) for v in value)
-
-
-_dumps: Callable[[Any], bytes] = msgspec.json.encode

@@ -46,6 +46,8 @@ class PostgresTool:
         except TimeoutError:
             says = f"the command was not done in time (total timeout of {call.timeout.total:g} s)"
             outcome = failed("timeout", f"{says} and was cancelled", retryable=True)
+        except UnicodeError as fault:
+            outcome = failed("input", f"the command cannot be sent: {fault}")
         except Exception as fault:
             outcome = unforeseen(fault)
         finally:
@@ -65,8 +67,11 @@ class PostgresTool:
         text = command_of(call.inputs)
         pool = await self._pool(call, workplace)
         async with pool.lend(call.timeout.connect or CONNECT_TIMEOUT) as connection:
-            statements, params = prepared(connection, text, bound(call.inputs.params))
+            params = bound(text, call.inputs.params)
+            statements, params = prepared(connection, text, params)
             rowcount = await run_all(connection, statements, params, rows)
+            if connection.info.transaction_status != TransactionStatus.IDLE:
+                raise Refusal("input", "the command leaves a transaction open; end it with COMMIT")
             if any(statement.leaves_traces for statement in statements):
                 await connection.close()
         if rowcount is not None:
@@ -89,8 +94,13 @@ class PostgresTool:
 def command_of(inputs: SqlInputs) -> str:
     """TOOL-0: `command`, or `query`, which is the same."""
     text = inputs.command if inputs.command is not None else inputs.query
-    if text is None or not statements_of(text):
+    statements = statements_of(text) if text is not None else ()
+    if text is None or not statements:
         raise Refusal("input", "the command holds no statement; give SQL in 'command' or 'query'")
+    if any(statement.copies_to_client for statement in statements):
+        raise Refusal(
+            "input", "COPY from STDIN or to STDOUT has no file here; use INSERT or SELECT"
+        )
     return text
 
 
@@ -118,10 +128,7 @@ async def run_all(
     if any(statement.controls_transaction for statement in statements):
         for statement in before:
             await connection.execute(statement.text.encode())
-        rowcount = await run_one(connection, last, None, rows)
-        if connection.info.transaction_status != TransactionStatus.IDLE:
-            raise Refusal("input", "the command leaves a transaction open; end it with COMMIT")
-        return rowcount
+        return await run_one(connection, last, None, rows)
     async with connection.transaction():
         for statement in before:
             await connection.execute(statement.text.encode())

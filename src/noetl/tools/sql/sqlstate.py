@@ -9,7 +9,13 @@ from noetl.messages.outcome import Outcome, failed
 
 _RETRYABLE = ("08", "40", "53", "55P03", "57P")
 """Lost connections, conflicts, exhausted resources, locks not available, shutdown."""
-_KINDS = (("28", "auth"), ("57014", "timeout"), ("08", "connection"), ("", "postgres"))
+_KINDS = (
+    ("08P01", "input"),  # what was sent breaks the protocol: no repeat will mend it
+    ("08", "connection"),
+    ("28", "auth"),
+    ("57014", "timeout"),
+    ("", "postgres"),
+)
 """By the beginning of the SQLSTATE; the first that fits."""
 _REFUSED_USER = re.compile(
     r"password authentication failed|no password supplied|no pg_hba.conf entry"
@@ -31,7 +37,7 @@ def failure_of(fault: psycopg.Error) -> Outcome:
     if sqlstate is None:
         return _without_state(fault)
     kind = next(kind for start, kind in _KINDS if sqlstate.startswith(start))
-    retryable = kind == "timeout" or sqlstate.startswith(_RETRYABLE)
+    retryable = kind == "timeout" or (kind != "input" and sqlstate.startswith(_RETRYABLE))
     message = fault.diag.message_primary or _first_line(fault)
     hint = f"; {fault.diag.message_hint}" if fault.diag.message_hint else ""
     says = f"PostgreSQL says {sqlstate}: {message}{_place(fault)}{hint}"

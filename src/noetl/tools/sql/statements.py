@@ -50,6 +50,11 @@ class Statement(msgspec.Struct, frozen=True):
         return self.first in _READS and not self.words & _WRITES
 
     @property
+    def copies_to_client(self) -> bool:
+        """COPY over the connection itself, which no result of a task can carry."""
+        return self.first == "copy" and bool(self.words & {"stdin", "stdout"})
+
+    @property
     def leaves_traces(self) -> bool:
         """Changes the session beyond the call, so that the connection is not used again."""
         if self.first in _SESSION or self.words & _SESSION_CALLS:

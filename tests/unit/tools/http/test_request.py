@@ -186,6 +186,8 @@ def test_headers_are_sent_as_text(http_server: HttpServer) -> None:
         ({"url": "http://h/", "headers": {"a b": "c"}}, "header 'a b' cannot be sent"),
         ({"url": "http://h/", "body": {}, "form": {}}, "give one of them"),
         ({"url": "http://h/", "body": "x", "files": {}}, "give one of them"),
+        ({"url": "http://h/", "body": "lone \ud800"}, "cannot be sent"),
+        ({"url": "http://h/", "form": {"a": "lone \ud800"}}, "cannot be sent"),
         ({"url": "http://h/", "body": {"a": {1, 2}, "b": object()}}, "cannot be sent as JSON"),
     ],
 )

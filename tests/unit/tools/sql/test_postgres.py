@@ -100,14 +100,23 @@ def test_values_come_as_json_can_hold_them(database: Database, expression: str, 
         ("select %(a)s::text as v, %(a)s::text as w", {"a": "x"}, [{"v": "x", "w": "x"}]),
         ("select %s::text as v", ["'; drop table t; --"], [{"v": "'; drop table t; --"}]),
         ("select %s::text as v", [None], [{"v": None}]),
-        ("select %s as v", [{"a": [1]}], [{"v": {"a": [1]}}]),
-        ("select %s as v", [[{"a": 1}]], [{"v": [{"a": 1}]}]),
+        ("select %s::jsonb as v", [{"a": [1]}], [{"v": {"a": [1]}}]),
+        ("select %s::json as v", [[{"a": 1}]], [{"v": [{"a": 1}]}]),
+        ("select %s :: jsonb as v, %s::int[] as w", [[], []], [{"v": [], "w": []}]),
+        (
+            "select %(a)s::jsonb as v, 3 = any(%(b)s) as w",
+            {"a": [1], "b": [3]},
+            [{"v": [1], "w": True}],
+        ),
+        ("select x.a as v from json_to_recordset(%s) as x(a int)", [[{"a": 1}]], [{"v": 1}]),
+        ("select x.a as v from jsonb_to_recordset( %(r)s) as x(a int)", {"r": []}, []),
+        ("select 5 %% 3 as v, %s::jsonb as w", [[1]], [{"v": 2, "w": [1]}]),
         ("select 2 = any(%s) as v", [[1, 2]], [{"v": True}]),
         ("select '100%' as v", [], [{"v": "100%"}]),
         ("select '%s' like '%' as v", {}, [{"v": True}]),
         ("select 10 %% 3 as v, %s::int as w", [1], [{"v": 1, "w": 1}]),
         ("select 1; select %s::text as v", ["a;'b"], [{"v": "a;'b"}]),
-        ("select %(a)s::text; select %(b)s as v", {"a": 1, "b": {"c": 1}}, [{"v": {"c": 1}}]),
+        ("select %(a)s::text; select %(b)s::jsonb as v", {"a": 1, "b": [{}]}, [{"v": [{}]}]),
     ],
 )
 def test_parameters_are_bound(database: Database, command: str, params: Any, result: Any) -> None:
@@ -174,8 +183,9 @@ def test_what_was_answered_is_committed(database: Database) -> None:
         assert other.execute("select a from t").fetchall() == [(1,)]
 
 
-def test_a_transaction_left_open_is_refused_and_undone(database: Database) -> None:
-    outcome = run(database, "create table t (a int)", "begin; insert into t values (1)")
+@pytest.mark.parametrize("command", ["begin; insert into t values (1)", "begin"])
+def test_a_transaction_left_open_is_refused_and_undone(database: Database, command: str) -> None:
+    outcome = run(database, "create table t (a int)", command)
 
     assert error_of(outcome) == ("input", False, None)
     assert "leaves a transaction open" in message_of(outcome)
@@ -201,6 +211,11 @@ def test_a_transaction_left_open_is_refused_and_undone(database: Database) -> No
         ("select %s, %s", [1], "input", False, None),
         ("select %(a)s", {"b": 1}, "input", False, None),
         ("select %s::text", ["a\0b"], "input", False, None),
+        ("select %s::text", ["lone \ud800"], "input", False, None),
+        ("select %s::jsonb", [[object()]], "input", False, None),
+        ("select $1", [], "input", False, "08P01"),
+        ("copy t from stdin", [], "input", False, None),
+        ("select 1; copy t to stdout", [], "input", False, None),
         ("", [], "input", False, None),
         ("-- nothing", [], "input", False, None),
     ],
