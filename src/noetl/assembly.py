@@ -4,6 +4,7 @@ import asyncio
 import os
 import secrets
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from noetl.messages.events import ExecutionRequested
 from noetl.playbook.load import load_valid
 from noetl.playbook.plan import Plan, digest_of, make_plan
 from noetl.ports.desk import Taken
-from noetl.ports.event_log import ExecutionRow, Note
+from noetl.ports.event_log import ExecutionRow, Note, Printed, PrintedLine
 from noetl.ports.result_store import ResultStore
 from noetl.server.live import Live
 from noetl.server.replay import first_event, replay
@@ -50,6 +51,20 @@ def new_execution_id() -> str:
     return "".join(alphabet[(number >> shift) & 31] for shift in range(85, -1, -5))
 
 
+class Overheard:
+    """Keeps printed lines where they belong, and lets whoever shows them live hear them too."""
+
+    def __init__(self, printed: Printed) -> None:
+        self._printed = printed
+        self.listeners: list[Callable[[PrintedLine], None]] = []
+        self.read = printed.read
+
+    def keep(self, line: PrintedLine) -> None:
+        self._printed.keep(line)
+        for listener in self.listeners:
+            listener(line)
+
+
 class Local:
     """Server and worker in one process on one home: `noetl run`."""
 
@@ -65,13 +80,14 @@ class Local:
             me=home.owners.me,
             run_ahead=settings.run_ahead,
         )
+        self.overheard = Overheard(home.printed)
         self.worker = Worker(
             name=f"local-{os.getpid()}",
             desk=self,
             tools=tools,
             results=self.results,
             surround=Surround(
-                printed=home.printed,
+                printed=self.overheard,
                 unlock=unlock,
                 broken=self._broken,
                 far_ahead=lambda: self.server.far_ahead,
@@ -107,11 +123,15 @@ class Local:
 
     # ── starting and going on ────────────────────────────────────────────────────────────────
 
-    async def plan_of(self, text: str, folder: str | None) -> Plan:
-        """The checked plan of a text, kept so that the run can always go back to it (T15)."""
+    async def plan_of(self, text: str, folder: str | None, made: Plan | None = None) -> Plan:
+        """
+        The checked plan of a text, kept so that the run can always go back to it (T15).
+
+        `made` is the plan of this text where the caller has it already.
+        """
         digest = digest_of(text)
         if digest not in self._plans:
-            plan = make_plan(load_valid(text), text)
+            plan = make_plan(load_valid(text), text) if made is None else made
             await self.home.playbooks.keep(digest, plan.path, text, folder)
             self._plans[digest] = (plan, folder)
         return self._plans[digest][0]
@@ -125,8 +145,9 @@ class Local:
         execution_id: str | None = None,
         parent_execution_id: str | None = None,
         parent_id: str | None = None,
+        plan: Plan | None = None,
     ) -> Live:
-        plan = await self.plan_of(text, folder)
+        plan = await self.plan_of(text, folder, plan)
         request = r.StartExecution(
             execution_id=execution_id or new_execution_id(),
             path=plan.path,

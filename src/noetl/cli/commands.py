@@ -11,6 +11,8 @@ class Entry(NamedTuple):
 
 
 COMMANDS: dict[str, Entry] = {
+    "run": Entry("noetl.cli.run:run", "Run a playbook in this process."),
+    "resume": Entry("noetl.cli.resume:resume", "Go on with an interrupted or paused execution."),
     "validate": Entry("noetl.cli.validate:validate", "Check playbooks and show every fault."),
     "graph": Entry("noetl.cli.graph.command:graph", "Draw a playbook, as Mermaid or SVG."),
     "schema": Entry("noetl.cli.schema:schema", "Print the JSON Schema of playbooks for editors."),

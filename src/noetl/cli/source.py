@@ -38,16 +38,20 @@ class Source(msgspec.Struct, frozen=True):
         return LINE_END.split(self.content.decode("utf-8-sig", errors="replace"))
 
 
-def read_source(name: str) -> Source:
-    """Read a file, or standard input for `-`; refuse with a sentence what cannot be read."""
+def read_source(name: str, at_most: int = READ_AT_MOST) -> Source:
+    """
+    Read a file, or standard input for `-`; refuse with a sentence what cannot be read.
+
+    `at_most` bytes of it; -1 for all.
+    """
     if name == "-":
         if sys.stdin is None:
             raise UnreadableFile("cannot read standard input: it is closed")
-        return Source("<stdin>", sys.stdin.buffer.read(READ_AT_MOST))
+        return Source("<stdin>", sys.stdin.buffer.read(at_most))
     shown = os.fsencode(name).decode("utf-8", errors="replace")
     try:
         with Path(name).open("rb") as file:
-            return Source(shown, file.read(READ_AT_MOST))
+            return Source(shown, file.read(at_most))
     except (OSError, ValueError) as wrong:
         raise UnreadableFile(f"cannot read '{shown}': {reason_of(wrong)}") from None
 

@@ -1,0 +1,76 @@
+"""`noetl run`: run a playbook in this process, from its start to its end."""
+
+from pathlib import Path
+
+import click
+
+from noetl.assembly import Local
+from noetl.cli import exits
+from noetl.cli.running.ending import see_through
+from noetl.cli.running.payload import payload_of
+from noetl.cli.source import FILE, Source, read_source
+from noetl.cli.validate import Verdict, show, show_json
+from noetl.errors import PlaybookRejected
+from noetl.playbook.load import load_valid
+from noetl.playbook.plan import make_plan
+from noetl.server.live import Live
+
+EPILOG = """\b
+Examples:
+  noetl run playbook.yaml
+  noetl run playbook.yaml --set region=eu --set limits.rows=100
+  noetl run playbook.yaml --payload order.json --json > result.json
+
+\b
+Exit codes: 0 completed, 1 failed or cancelled, 2 invalid playbook, 3 usage or environment,
+130 interrupted (the last line says how to go on).
+"""
+
+
+@click.command(epilog=EPILOG)
+@click.argument("file", metavar="FILE", type=FILE)
+@click.option(
+    "--set",
+    "sets",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Set a key of the workload; VALUE is JSON, else text. May be repeated.",
+)
+@click.option(
+    "--payload",
+    metavar="FILE",
+    type=FILE,
+    help="Read the payload from FILE (JSON or YAML), or - for standard input.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object.")
+def run(file: str, sets: tuple[str, ...], payload: str | None, as_json: bool) -> int:
+    """
+    Run a playbook in this process; its log is kept in the home folder (NOETL_HOME).
+
+    FILE is a playbook, or - for standard input.
+    """
+    if file == payload == "-":
+        raise click.UsageError("FILE and --payload cannot both be standard input")
+    source = read_source(file)
+    given = payload_of(payload, sets)
+    try:
+        playbook = load_valid(source.content)
+    except PlaybookRejected as rejected:
+        return refuse(source, rejected, as_json)
+    text = source.content.decode("utf-8-sig")
+    plan = make_plan(playbook, text)
+    folder = str(Path.cwd() if file == "-" else Path(file).absolute().parent)
+
+    async def begin(local: Local) -> Live:
+        return await local.start(text, folder=folder, payload=given, plan=plan)
+
+    return see_through(begin, as_json=as_json)
+
+
+def refuse(source: Source, rejected: PlaybookRejected, as_json: bool) -> int:
+    """The findings, as `validate` prints them."""
+    if as_json:
+        show_json(Verdict(source.name, False, rejected.findings))
+    else:
+        show(source, rejected.findings, err=True)
+    return exits.INVALID

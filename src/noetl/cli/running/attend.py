@@ -1,0 +1,88 @@
+"""One execution in this process, from its start to its end, or until somebody interrupts it."""
+
+import asyncio
+import gc
+import os
+import signal
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, TypeVar
+
+import msgspec
+
+from noetl.assembly import Local
+from noetl.cli import exits
+from noetl.cli.running.report import Report, report_of
+from noetl.cli.running.show import Show
+from noetl.server.live import Live
+from noetl.settings import Settings
+
+T = TypeVar("T")
+Begin = Callable[[Local], Awaitable[Live]]
+GARBAGE = (20_000, 20, 50)
+"""A run makes many small values and hardly a cycle: look for cycles less often."""
+
+
+class Attended(msgspec.Struct, frozen=True):
+    """How it went. `report` is None where the execution was interrupted before its end."""
+
+    execution_id: str
+    report: Report | None
+
+
+def attend(settings: Settings, begin: Begin, show: Show) -> Attended:
+    """Open the home, begin, show what happens, wait for the end, leave in good order."""
+    gc.freeze()
+    gc.set_threshold(*GARBAGE)
+    return runner()(_attend(settings, begin, show))
+
+
+def runner() -> Callable[[Coroutine[Any, Any, T]], T]:
+    """The quicker event loop where the system has it."""
+    try:
+        import uvloop
+    except ImportError:
+        return asyncio.run
+    return uvloop.run
+
+
+async def _attend(settings: Settings, begin: Begin, show: Show) -> Attended:
+    interrupted = watch_signals()
+    local = await Local.open(settings)
+    try:
+        local.server.watch(show.take)
+        local.overheard.listeners.append(show.hear)
+        live = await begin(local)
+        show.begin(live)
+        await first_of(live.finished, interrupted)
+        return attended(local, live)
+    finally:
+        show.end()
+        await local.close()
+
+
+def attended(local: Local, live: Live) -> Attended:
+    execution_id = live.execution.execution_id
+    if not live.finished.done():
+        return Attended(execution_id, None)
+    live.finished.result()  # raises where the log could not be written
+    took = max(0, (live.ended_at or live.started_at) - live.started_at)
+    return Attended(execution_id, report_of(live.execution, local.results, took))
+
+
+async def first_of(*awaited: "asyncio.Future[None]") -> None:
+    await asyncio.wait(awaited, return_when=asyncio.FIRST_COMPLETED)
+
+
+def watch_signals() -> "asyncio.Future[None]":
+    """The first Ctrl-C (or SIGTERM) ends in good order; the second leaves at once."""
+    loop = asyncio.get_running_loop()
+    interrupted: asyncio.Future[None] = loop.create_future()
+
+    def interrupt() -> None:
+        if interrupted.done():
+            os._exit(exits.INTERRUPTED)
+        interrupted.set_result(None)
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, interrupt)
+    return interrupted

@@ -1,0 +1,69 @@
+"""The last words of `run` and `resume`, and the exit code that goes with them."""
+
+import click
+
+from noetl.cli import exits
+from noetl.cli.running.attend import Begin, attend
+from noetl.cli.running.report import Report
+from noetl.cli.running.show import Show
+from noetl.cli.running.words import error_words, seconds, value_words
+from noetl.cli.terminal import Paint, columns, plain, wants_colour
+from noetl.messages.codec import encode
+from noetl.settings import read_settings
+
+EXITS = {"completed": exits.OK, "failed": exits.FAILED, "cancelled": exits.FAILED}
+SHOWN_KEYS = 20
+"""Keys of ctx that are shown to people; `--json` and `noetl replay` have all."""
+
+
+def see_through(begin: Begin, *, as_json: bool) -> int:
+    """Attend an execution to its end, say how it went, and give the exit code."""
+    came_to = attend(read_settings(), begin, make_show(err=as_json))
+    if came_to.report is None:
+        click.echo(f"interrupted; go on with: noetl resume {came_to.execution_id}", err=as_json)
+        return exits.INTERRUPTED
+    if as_json:
+        click.echo(encode(came_to.report))
+    tell(came_to.report, err=as_json)
+    return EXITS[came_to.report.status]
+
+
+def make_show(*, err: bool) -> Show:
+    """A tree on a terminal, plain lines elsewhere; nothing of the other is imported."""
+    from noetl.cli.running.plain import PlainShow
+
+    return PlainShow(err=err)
+
+
+def tell(report: Report, *, err: bool) -> None:
+    """The end for people: what it came to, and on the last line how."""
+    paint, room = Paint(wants_colour(err=err)), columns(err=err)
+    if not err:
+        for line in values_of(report, room):
+            click.echo(line)
+    click.echo(last_line(report, paint), err=err)
+
+
+def values_of(report: Report, room: int) -> list[str]:
+    lines = []
+    for key, value in list(report.ctx.items())[:SHOWN_KEYS]:
+        name = f"  ctx.{plain(key)} = "
+        lines.append(name + value_words(value, max(20, room - len(name))))
+    if len(report.ctx) > SHOWN_KEYS:
+        lines.append(f"  … and {len(report.ctx) - SHOWN_KEYS} more keys of ctx")
+    if report.result is not None:
+        lines.append("  result = " + value_words(report.result, max(20, room - 11)))
+    return lines
+
+
+def last_line(report: Report, paint: Paint) -> str:
+    took = seconds(report.duration_ms)
+    if report.status == "completed":
+        return f"{paint('good', 'completed')} in {took} (execution {report.execution_id})"
+    why = ""
+    if report.error is not None:
+        step = report.error.get("step")
+        why = f": step '{step}'" if step else ""
+        why = f"{why}: {error_words(report.error)}"
+    more = f"noetl explain {report.execution_id}"
+    return f"{paint('error', report.status)} after {took}{why}; see: {more}"

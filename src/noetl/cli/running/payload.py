@@ -1,0 +1,75 @@
+"""What a run begins with: the payload of `--payload`, and `--set` over it (DOC-3)."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import click
+import msgspec
+
+from noetl.cli.source import Source, read_source
+
+
+def payload_of(file: str | None, sets: Sequence[str]) -> dict[str, Any]:
+    """The payload: a JSON or YAML file, or standard input for `-`; `--set` wins over it."""
+    payload = {} if file is None else mapping_in(read_source(file, at_most=-1))
+    for word in sets:
+        put(payload, *setting(word))
+    return payload
+
+
+def put(payload: dict[str, Any], keys: list[str], value: Any) -> None:
+    """Set a value inside mappings; what stands in the way of one is replaced by it."""
+    for key in keys[:-1]:
+        below = payload.get(key)
+        if not isinstance(below, dict):
+            below = payload[key] = {}
+        payload = below
+    payload[keys[-1]] = value
+
+
+def setting(word: str) -> tuple[list[str], Any]:
+    """`a.b=1` as keys and value; the value is JSON where it parses, else text."""
+    name, sign, text = word.partition("=")
+    keys = name.split(".")
+    if not sign or not all(keys):
+        raise click.UsageError(
+            f"--set expects NAME=VALUE, got '{word}'; for example --set region=eu or --set a.b=1"
+        )
+    return keys, value_of(text)
+
+
+def value_of(text: str) -> Any:
+    try:
+        return msgspec.json.decode(text)
+    except (msgspec.DecodeError, RecursionError):
+        return text
+
+
+def mapping_in(source: Source) -> dict[str, Any]:
+    """The mapping in a file of JSON or YAML; anything else is refused with what was found."""
+    try:
+        value = msgspec.json.decode(source.content)
+    except (msgspec.DecodeError, RecursionError):
+        value = yaml_in(source)
+    if not isinstance(value, dict):
+        raise click.UsageError(
+            f"--payload expects a mapping in '{source.name}', got {type(value).__name__}; "
+            'write {"name": value, …}'
+        )
+    return value
+
+
+def yaml_in(source: Source) -> Any:
+    from noetl.playbook.yaml_checks import Refused
+    from noetl.playbook.yaml_text import read_yaml
+
+    try:
+        tree = read_yaml(source.content)
+    except Refused as refused:
+        raise click.UsageError(
+            f"--payload '{source.name}', line {refused.line}: {refused.message}"
+        ) from None
+    value = tree.value(tree.root)
+    for fault in tree.faults:
+        raise click.UsageError(f"--payload '{source.name}': {fault.message}")
+    return value

@@ -1,0 +1,181 @@
+"""A running execution as plain lines: for files, pipes and terminals that can do no more."""
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import click
+
+from noetl.cli.running.words import count, error_words, seconds, short
+from noetl.messages import events as e
+from noetl.ports.event_log import PrintedLine
+from noetl.server.live import Live
+
+EVERY = 5.0
+"""Seconds between two lines about the progress of one loop."""
+FAILED_ITERATIONS = 5
+"""Failed iterations of one loop that get a line each; the rest are counted."""
+
+
+class LoopLine:
+    """What a loop came to so far: counts, never rows."""
+
+    __slots__ = ("done", "failed", "told_at", "total")
+
+    def __init__(self, total: int, now: float) -> None:
+        self.total = total
+        self.done = 0
+        self.failed = 0
+        self.told_at = now
+
+
+class PlainShow:
+    """Show; see its protocol. A line per start and end of a step, per retry, per failure."""
+
+    def __init__(self, *, err: bool, now: Callable[[], float] = time.monotonic) -> None:
+        self._err = err
+        self._now = now
+        self._began: dict[tuple[str, str], float] = {}
+        self._loops: dict[tuple[str, str], LoopLine] = {}
+        self._root: str | None = None
+        self._names: dict[str, str] = {}
+
+    def begin(self, live: Live) -> None:
+        """The first decision has named it already."""
+
+    def take(self, live: Live, events: Sequence[e.Event]) -> None:
+        execution_id = live.execution.execution_id
+        ended = {event.step_run_id for event in events if type(event) is e.StepDone}
+        for event in events:
+            say = SAY.get(type(event))
+            if say is None or (type(event) is e.StepStarted and event.step_run_id in ended):
+                continue  # a step that is over at once gets one line
+            say(self, execution_id, event)
+
+    def hear(self, line: PrintedLine) -> None:
+        text = short(line.text, 10_000)
+        click.echo(f"{self.place(line.execution_id, line.step)} | {text}", err=True)
+
+    def end(self) -> None:
+        """Every line is out already."""
+
+    # ── lines ────────────────────────────────────────────────────────────────────────────────
+
+    def line(self, execution_id: str, step: str, text: str) -> None:
+        click.echo(f"{self.place(execution_id, step)}: {text}", err=self._err)
+
+    def place(self, execution_id: str, step: str) -> str:
+        """The step; of a child with the child's own path before it."""
+        return f"{self._names.get(execution_id, '')}{step}"
+
+    def requested(self, execution_id: str, event: e.ExecutionRequested) -> None:
+        if self._root is None:
+            self._root = execution_id
+            click.echo(f"{event.path}: execution {execution_id}", err=self._err)
+        elif execution_id != self._root:
+            self._names[execution_id] = f"{event.path} > "
+
+    def started(self, execution_id: str, event: e.StepStarted) -> None:
+        self._began[execution_id, event.step_run_id] = self._now()
+        self.line(execution_id, event.step, "started")
+
+    def done(self, execution_id: str, event: e.StepDone) -> None:
+        self.line(execution_id, event.step, f"done{self.took(execution_id, event)}")
+
+    def failed(self, execution_id: str, event: e.StepFailed) -> None:
+        self._loops.pop((execution_id, event.step_run_id), None)
+        took = self.took(execution_id, event)
+        self.line(execution_id, event.step, f"failed{took}: {error_words(event.error)}")
+
+    def took(self, execution_id: str, event: e.StepEvent) -> str:
+        began = self._began.pop((execution_id, event.step_run_id), None)
+        return "" if began is None else f" in {seconds((self._now() - began) * 1000)}"
+
+    def task_done(self, execution_id: str, event: e.TaskDone) -> None:
+        if event.do == "retry" and (execution_id, event.step_run_id) not in self._loops:
+            why = error_words(event.outcome.get("error"))
+            text = f"attempt {event.attempt} failed: {why}; again in {event.delay:g} s"
+            self.line(execution_id, f"{event.step}.{event.task}", text)
+
+    def suspended(self, execution_id: str, event: e.TaskSuspended) -> None:
+        if (execution_id, event.step_run_id) not in self._loops:
+            self.line(execution_id, f"{event.step}.{event.task}", f"waits ({event.reason})")
+
+    # ── loops ────────────────────────────────────────────────────────────────────────────────
+
+    def loop_started(self, execution_id: str, event: e.LoopStarted) -> None:
+        if event.parent_id is None:
+            key = execution_id, event.step_run_id
+            self._loops[key] = LoopLine(event.total, self._now())
+            self._began[key] = self._now()
+            text = f"loop of {count(event.total, 'iteration')}, {event.mode}"
+            self.line(execution_id, event.step, text)
+
+    def iteration_done(self, execution_id: str, event: e.IterationDone) -> None:
+        if event.parent_id is None:
+            loop = self._loops[execution_id, event.step_run_id]
+            loop.done += 1
+            if not loop.done & 63:  # the clock is read now and then: a loop may be long and quick
+                self.progress(execution_id, event.step, loop)
+
+    def iteration_failed(self, execution_id: str, event: e.IterationFailed) -> None:
+        if event.parent_id is not None:
+            return
+        loop = self._loops[execution_id, event.step_run_id]
+        loop.failed += 1
+        if loop.failed <= FAILED_ITERATIONS:
+            self.line(
+                execution_id, f"{event.step}[{event.index}]", f"failed: {error_words(event.error)}"
+            )
+        self.progress(execution_id, event.step, loop)
+
+    def progress(self, execution_id: str, step: str, loop: LoopLine) -> None:
+        now = self._now()
+        if now - loop.told_at >= EVERY:
+            loop.told_at = now
+            failed = f", {loop.failed:,} failed" if loop.failed else ""
+            self.line(execution_id, step, f"{loop.done:,} of {loop.total:,} done{failed}")
+
+    def loop_done(self, execution_id: str, event: e.LoopDone) -> None:
+        if event.parent_id is None:
+            self._loops.pop((execution_id, event.step_run_id), None)
+            failed = f", {event.failed:,} failed" if event.failed else ""
+            took = self.took(execution_id, event)
+            self.line(
+                execution_id, event.step, f"{event.done:,} of {event.total:,} done{failed}{took}"
+            )
+
+    def dropped(self, execution_id: str, event: e.TokenDropped) -> None:
+        why = error_words(event.error) if event.error else event.reason
+        self.line(execution_id, event.step, f"token dropped ({why})")
+
+    def cancelled(self, execution_id: str, event: e.ExecutionCancelled) -> None:
+        reason = f": {short(event.reason)}" if event.reason else ""
+        self.line(execution_id, "execution", f"being cancelled ({event.by}){reason}")
+
+    def paused(self, execution_id: str, event: e.ExecutionPaused) -> None:
+        del event
+        self.line(execution_id, "execution", f"paused; go on with: noetl resume {execution_id}")
+
+    def resumed(self, execution_id: str, event: e.ExecutionResumed) -> None:
+        del event
+        self.line(execution_id, "execution", "goes on")
+
+
+SAY: dict[type[e.Event], Callable[[PlainShow, str, Any], None]] = {
+    e.ExecutionRequested: PlainShow.requested,
+    e.StepStarted: PlainShow.started,
+    e.StepDone: PlainShow.done,
+    e.StepFailed: PlainShow.failed,
+    e.TaskDone: PlainShow.task_done,
+    e.TaskSuspended: PlainShow.suspended,
+    e.LoopStarted: PlainShow.loop_started,
+    e.IterationDone: PlainShow.iteration_done,
+    e.IterationFailed: PlainShow.iteration_failed,
+    e.LoopDone: PlainShow.loop_done,
+    e.TokenDropped: PlainShow.dropped,
+    e.ExecutionCancelled: PlainShow.cancelled,
+    e.ExecutionPaused: PlainShow.paused,
+    e.ExecutionResumed: PlainShow.resumed,
+}
+"""Events that get a line; the others are in `noetl events`."""
