@@ -6,6 +6,7 @@ To add a kind: give its tool, a call that succeeds, one that fails and one that 
 
 import asyncio
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -14,12 +15,14 @@ from tests.support.http_server import HttpServer
 from tests.support.postgres import Database
 from tests.support.workplace import BenchPlace, call_of
 
+from noetl.kinds.code import PythonInputs
 from noetl.kinds.http import HttpInputs
 from noetl.kinds.kind import Inputs
 from noetl.kinds.sql import DuckdbInputs, SqlInputs
 from noetl.messages.outcome import ERROR_KINDS, Outcome
 from noetl.playbook.model import Timeout
 from noetl.tools.http.tool import HttpTool
+from noetl.tools.python.tool import PythonTool
 from noetl.tools.sql.duck import DuckDbTool
 from noetl.tools.sql.postgres import PostgresTool
 from noetl.tools.tool import Tool
@@ -70,13 +73,26 @@ def in_memory() -> Subject:
     )
 
 
-@pytest.fixture(params=["http", "postgres", "duckdb"])
+def python(home: Path) -> Subject:
+    return Subject(
+        tool=lambda: PythonTool(home, children=2),
+        good=PythonInputs(code="result = [1, 2]"),
+        bad=PythonInputs(code="1 / 0"),
+        endless=PythonInputs(code="while True: pass"),
+        block=frozenset({"exception_type", "traceback"}),
+        place=BenchPlace(),
+    )
+
+
+@pytest.fixture(params=["http", "postgres", "duckdb", "python"])
 def subject(request: pytest.FixtureRequest) -> Iterator[Subject]:
     """The servers are started only for the kinds that need them."""
     if request.param == "http":
         yield http(request.getfixturevalue("http_server"))
     elif request.param == "postgres":
         yield postgres(request.getfixturevalue("database"))
+    elif request.param == "python":
+        yield python(request.getfixturevalue("tmp_path"))
     else:
         yield in_memory()
 

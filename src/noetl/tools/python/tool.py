@@ -2,7 +2,6 @@
 
 import asyncio
 import marshal
-import signal
 import sys
 from pathlib import Path
 from typing import Any
@@ -10,12 +9,13 @@ from typing import Any
 import msgspec
 
 from noetl.kinds.code import PythonInputs
-from noetl.messages.outcome import Outcome, failed, ok
+from noetl.messages.outcome import Outcome
 from noetl.tools.python.child import Answer, Child
 from noetl.tools.python.children import Children, Key
 from noetl.tools.python.inside.frames import AGAIN, FAILED_WITH_STRAYS, LAST
 from noetl.tools.python.libs import Libs, NotInstalled
 from noetl.tools.python.memory import NoAmount, bytes_of
+from noetl.tools.python.outcomes import outcome_of, refused, too_slow
 from noetl.tools.python.output import Output
 from noetl.tools.tool import Call, Workplace
 
@@ -38,19 +38,19 @@ class PythonTool:
             memory = bytes_of(call.resources.get("memory"))
             request = request_of(call.inputs, libs, memory)
         except NotInstalled as refusal:
-            return failed(refusal.kind, str(refusal), retryable=refusal.retryable)
+            return refused(refusal.kind, str(refusal), retryable=refusal.retryable)
         except TimeoutError:
             return too_slow("libs were not installed", call.timeout.total)
         except NoAmount as wrong:
-            return failed("input", str(wrong))
+            return refused("input", str(wrong))
         except (ValueError, TypeError):
-            return failed("input", "args hold something that is no plain value; expected JSON")
+            return refused("input", "args hold something that is no plain value; expected JSON")
         key = (call.execution_id, libs, memory)
         try:
             child = await self._children.take(key)
         except OSError as refusal:
             message = f"the child process could not be started: {refusal}"
-            return failed("python", message, retryable=True)
+            return refused("python", message, retryable=True)
         return await self._ask(child, key, request, call, workplace)
 
     async def _folder(self, call: Call[PythonInputs]) -> str:
@@ -76,7 +76,7 @@ class PythonTool:
             self._children.give_back(child, key, again=answer.tag == AGAIN, strays=strays)
         if answer.exit_code is not None and late:
             return too_slow("the code did not end", total)
-        return outcome_of(answer)
+        return await outcome_of(answer, call, workplace)
 
     async def forget(self, scratch: str) -> None:
         """A child is bound to an execution: a step run has nothing of its own here."""
@@ -98,35 +98,3 @@ def request_of(inputs: PythonInputs, libs: str, memory: int) -> bytes:
     except ValueError:
         args = msgspec.to_builtins(inputs.args, str_keys=True)
         return marshal.dumps((inputs.code, args, libs, memory))
-
-
-def too_slow(what: str, total: float | None) -> Outcome:
-    """TASK-7."""
-    return failed("timeout", f"{what} within {total:g} s", retryable=True)
-
-
-def outcome_of(answer: Answer) -> Outcome:
-    """What the child said, or what became of it."""
-    if answer.exit_code is not None:
-        return died(answer.exit_code)
-    try:
-        value = msgspec.json.decode(answer.body)
-    except (msgspec.DecodeError, RecursionError) as refusal:
-        return failed("result", f"the result is no JSON that can be kept: {refusal}")
-    if answer.tag in (AGAIN, LAST):
-        return ok(value)
-    kind, message = value.pop("kind"), value.pop("message")
-    return failed(kind, message, block=value or None)
-
-
-def died(exit_code: int) -> Outcome:
-    """The process ended without an answer: by a signal, or by os._exit."""
-    block = {"exception_type": "ChildDied", "traceback": ""}
-    if exit_code >= 0:
-        message = f"the child process ended with exit code {exit_code} before its answer"
-        return failed("python", message, block=block)
-    name = signal.Signals(-exit_code).name
-    message = f"the child process was killed by signal {-exit_code} ({name})"
-    if -exit_code == signal.SIGKILL:
-        message += "; perhaps the system ran out of memory"
-    return failed("python", message, retryable=True, block=block)

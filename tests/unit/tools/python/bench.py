@@ -37,6 +37,7 @@ class Bench:
         total: float | None = None,
         memory: Any = None,
         execution: str = "e1",
+        max_inline: int = 1 << 40,
         **args: Any,
     ) -> Coroutine[Any, Any, Outcome]:
         inputs = PythonInputs(code=code, args=args, libs=libs or [])
@@ -44,6 +45,7 @@ class Bench:
             inputs,
             execution_id=execution,
             timeout=Timeout(total=total),
+            max_inline=max_inline,
             resources={} if memory is None else {"memory": memory},
         )
         return self.tool.call(call, self.place)

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from tests.unit.tools.python.bench import Bench, gone
 
+from noetl.messages.reference import Reference
+
 MEET = """
 import os, socket
 with socket.socket(socket.AF_UNIX) as door:
@@ -154,6 +156,49 @@ def test_warm_children_wait_for_the_first_call(bench: Bench) -> None:
 def test_large_args_and_results_pass(bench: Bench) -> None:
     text = "x" * 5_000_000
     assert bench.result("result = text + text", text=text) == text + text
+
+
+def test_a_result_over_the_inline_limit_goes_to_the_store(bench: Bench) -> None:
+    reference = bench.result("result = [0] * n", n=100, max_inline=200)
+    assert isinstance(reference, Reference)
+    assert bench.place.results.fetch_now(reference) == [0] * 100
+    assert bench.result("result = [0] * n", n=99, max_inline=199) == [0] * 99
+
+
+def test_a_store_without_room_is_told(bench: Bench) -> None:
+    bench.place.results.full = True
+    error = bench.error("result = [0] * 100", max_inline=100)
+    assert (error["kind"], error["retryable"]) == ("internal", True)
+    assert "No space left" in error["message"]
+
+
+FORGED = """
+import os, stat
+for number in range(3, 64):
+    try:
+        if stat.S_ISSOCK(os.fstat(number).st_mode):
+            os.write(number, len(body).to_bytes(4, "big") + tag.encode() + body.encode())
+    except OSError:
+        pass
+os._exit(0)
+"""
+
+
+@pytest.mark.parametrize(
+    ("tag", "body", "kind"),
+    [
+        ("A", "[1", "result"),
+        ("A", "[" * 5000, "result"),
+        ("F", "[]", "result"),
+        ("F", '{"kind": 1}', "result"),
+        ("F", '{"kind": "python", "message": "mine"}', "python"),
+    ],
+)
+def test_an_answer_that_the_code_forged_harms_nobody(
+    bench: Bench, tag: str, body: str, kind: str
+) -> None:
+    assert bench.error(FORGED, tag=tag, body=body)["kind"] == kind
+    assert bench.result("result = 1", execution="e2") == 1
 
 
 def test_a_result_beyond_the_limit_is_refused(bench: Bench) -> None:

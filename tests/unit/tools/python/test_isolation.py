@@ -100,14 +100,17 @@ def test_the_process_is_its_own(bench: Bench, expression: str, value: object) ->
             True,
         ),
         ("import ctypes\nctypes.string_at(0)", "was killed by signal 11 (SIGSEGV)", True),
-        ("import os\nif os.fork(): os._exit(4)\nos.pause()", "", False),
+        (
+            "import os, signal\nif os.fork(): os._exit(4)\nsignal.pause()",
+            "ended with exit code 4 before its answer",
+            False,
+        ),
     ],
 )
 def test_a_child_that_dies_is_told(bench: Bench, code: str, message: str, retryable: bool) -> None:
     outcome = bench.run(code)
-    expected = {"kind": "python", "retryable": retryable}
-    if message:
-        assert outcome.error == {**expected, "message": f"the child process {message}"}
+    message = f"the child process {message}"
+    assert outcome.error == {"kind": "python", "message": message, "retryable": retryable}
     assert outcome.block == DIED
     assert bench.result("result = 1") == 1
 
@@ -116,6 +119,12 @@ def test_a_child_that_dies_is_told(bench: Bench, code: str, message: str, retrya
 def test_who_breaks_the_connection_ends_there(bench: Bench, code: str) -> None:
     assert bench.run(code).block == DIED
     assert bench.result("result = 1") == 1
+
+
+@pytest.mark.parametrize("fault", ["", "\nif pid == 0: 1 / 0"])
+def test_a_fork_that_goes_on_does_not_answer(bench: Bench, fault: str) -> None:
+    code = f"import os\npid = os.fork(){fault}\nif pid: os.waitpid(pid, 0)\nresult = pid > 0"
+    assert [bench.result(code) for _ in range(3)] == [True, True, True]
 
 
 def test_memory_has_a_limit(bench: Bench) -> None:
@@ -188,7 +197,10 @@ WORKER = dedent(
 
 def test_children_die_with_the_worker(tmp_path: Path) -> None:
     worker = subprocess.Popen(
-        [sys.executable, "-c", WORKER, str(tmp_path)], stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", WORKER, str(tmp_path)],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "TMPDIR": str(tmp_path)},
     )
     assert worker.stdout is not None
     pid = int(worker.stdout.readline())

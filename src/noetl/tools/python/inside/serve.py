@@ -17,7 +17,7 @@ import sys
 
 # By name, since code may replace what these modules hold.
 from marshal import loads
-from os import _exit, read, write
+from os import _exit, getpid, read, write
 from typing import Any
 
 from .answer import failure, to_json
@@ -72,7 +72,7 @@ def serve(control: int, printed: int, worker: int) -> None:
     kept = Kept(os.getcwd())
     gc.freeze()
     programs: dict[str, Program] = {}
-    bound = False
+    bound, pid = False, getpid()
     while True:
         text, args, libs, memory = loads(receive(control))
         if not bound:  # to one set of libs and one limit, for all calls that follow
@@ -81,6 +81,8 @@ def serve(control: int, printed: int, worker: int) -> None:
                 kept.find(libs)
             bound = True
         tag, body = answer(text, args, kept, programs)
+        if getpid() != pid:  # a fork that the code did not end: only one may answer
+            _exit(0)
         send(control, tag, body)
         del text, args, body
 
