@@ -31,11 +31,11 @@ class Answer(msgspec.Struct, frozen=True):
 class Child:
     """A process that runs code for one worker; it lives in its own session and folder."""
 
-    def __init__(self, python: str) -> None:
+    def __init__(self, python: str, folder: str) -> None:
         self._loop = asyncio.get_running_loop()
-        started = start(python)
+        started = start(python, folder)
         self._process = started.process
-        self._folder = started.folder
+        self._folder = folder
         self._socket = started.connection
         self._pipes = {started.out: 1, started.err: 2, started.printed: 0}
         self._exit = started.exit

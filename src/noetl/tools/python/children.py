@@ -6,6 +6,7 @@ from collections.abc import Coroutine
 from typing import Any
 
 from noetl.tools.python.child import Child
+from noetl.tools.python.folders import Folders
 
 Key = tuple[str, str, int]
 """What a child is bound to by its first call: execution, folder of libs, memory (TOOL-3)."""
@@ -22,6 +23,7 @@ class Children:
 
     def __init__(self, python: str, most: int) -> None:
         self._python = python
+        self._folders = Folders()
         self._most = most
         self._busy: set[Child] = set()
         self._spares: list[Child] = []
@@ -88,6 +90,7 @@ class Children:
         while self._ending or self._busy:
             await asyncio.gather(*self._ending)
             await asyncio.sleep(0)
+        self._folders.close()
 
     def _free(self, key: Key) -> Child | None:
         if self._closed:
@@ -105,7 +108,7 @@ class Children:
             self._end(child, strays=False)
         if self.count >= self._most and self._idle:
             self._end(next(iter(self._idle)), strays=False)
-        return Child(self._python) if self.count < self._most else None
+        return Child(self._python, self._folders.new()) if self.count < self._most else None
 
     def _next_turn(self) -> None:
         while self._waiting:
@@ -126,7 +129,7 @@ class Children:
     def _start_spare(self) -> None:
         if len(self._spares) < SPARES and self.count < self._most:
             try:
-                self._spares.append(Child(self._python))
+                self._spares.append(Child(self._python, self._folders.new()))
             except OSError:  # the call that needs it will say so
                 return
             self._later("spare", BREATH, self._start_spare)

@@ -1,10 +1,8 @@
 """How a child process comes to life: nothing of the worker goes with it but three pipes' ends."""
 
 import os
-import shutil
 import socket
 import subprocess
-import tempfile
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -28,14 +26,11 @@ class Started(msgspec.Struct, frozen=True):
     printed: int
     out: int
     err: int
-    folder: str
 
 
-def start(python: str) -> Started:
-    """A new child; it may be asked at once. Raises OSError, and leaves nothing then."""
+def start(python: str, folder: str) -> Started:
+    """A new child that works in `folder`, ready to be asked; raises OSError."""
     with ExitStack() as theirs, ExitStack() as undo:
-        folder = tempfile.mkdtemp(prefix="noetl-python-")
-        undo.callback(shutil.rmtree, folder)
         ours, connection = socket.socketpair()
         undo.callback(ours.close)
         theirs.callback(connection.close)
@@ -60,4 +55,4 @@ def start(python: str) -> Started:
         )
         undo.pop_all()
     ours.setblocking(False)
-    return Started(process, os.pidfd_open(process.pid), ours, printed, out, err, folder)
+    return Started(process, os.pidfd_open(process.pid), ours, printed, out, err)
