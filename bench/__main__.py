@@ -15,6 +15,7 @@ BENCHES = {
     "validation": "bench.validation",
     "guards": "bench.guards",
     "log": "bench.log",
+    "engine": "bench.engine",
     "http_tool": "bench.http_tool",
     "postgres_tool": "bench.postgres_tool",
     "python_child": "bench.python_child",

@@ -17,10 +17,11 @@ def settle(deciding: Deciding) -> None:
         while deciding.boundaries or deciding.tokens:
             if deciding.boundaries:
                 route(deciding, *deciding.boundaries.popleft())
-                fail_fast(deciding)
             else:
                 arrive(deciding, deciding.tokens.popleft())
-        if not tried:  # once per decision (ADM-3)
+            if execution.failed:
+                fail_fast(deciding)
+        if execution.tokens and not tried:  # once per decision (ADM-3)
             tried = True
             deciding.tokens.extend(worth_another_try(deciding))
             if deciding.tokens:
@@ -35,7 +36,7 @@ def settle(deciding: Deciding) -> None:
 def fail_fast(deciding: Deciding) -> None:
     """NEXT-5: after a failure that no arc took, nothing new starts and what runs is cancelled."""
     execution = deciding.execution
-    if execution.failed and deciding.plan.executor.fail_fast and not execution.stop:
+    if deciding.plan.executor.fail_fast and not execution.stop:
         deciding.emit(e.ExecutionCancelled(by="fail_fast", reason="a step failed"))
 
 
@@ -43,7 +44,7 @@ def end_quietly(deciding: Deciding) -> None:
     """Nothing runs any more: drop what waits, run the final step, or finish."""
     execution, plan = deciding.execution, deciding.plan
     for token in list(execution.tokens.values()):
-        drop(deciding, token, execution.stop or f"{token.waits or 'nothing'} can end its wait")
+        drop(deciding, token, execution.stop or f"nothing can end its wait ({token.waits})")
     if plan.final and not execution.final_done and execution.stop != "cancel":
         token_id = f"{execution.seq}.0"
         deciding.emit(e.TokenCreated(token_id=token_id, step=plan.final, args=final_args(deciding)))

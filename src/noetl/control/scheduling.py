@@ -13,6 +13,8 @@ from noetl.messages import events as e
 def arrive(deciding: Deciding, token: Token) -> None:
     """Try to fire the step that the token stands at."""
     execution, step = deciding.execution, deciding.plan.steps[token.step]
+    if token.token_id not in execution.tokens:  # it went into a join that fired before its turn
+        return
     if execution.stop and token.step != deciding.plan.final:
         drop(deciding, token, execution.stop)
         return
@@ -20,7 +22,7 @@ def arrive(deciding: Deciding, token: Token) -> None:
         park(deciding, token, "paused")
         return
     if step.join is None or not token.round:
-        if admits(deciding, token, token.args):
+        if step.admission is None or admits(deciding, token, token.args):
             schedule(deciding, token, [token])
         return
     if too_late(execution, token):

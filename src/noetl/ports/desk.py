@@ -1,17 +1,17 @@
 """What a worker asks of the server: to take its reports and to start children."""
 
-from asyncio import Future
 from typing import Any, NamedTuple, Protocol
 
 from noetl.messages.events import Event
 from noetl.messages.requests import Report
+from noetl.ports.commit import Commit
 
 
 class Taken(NamedTuple):
     """The answer to a report: what was recorded (nothing: it was refused), and when it is safe."""
 
     events: list[Event]
-    committed: "Future[None]"
+    committed: Commit
 
 
 class Desk(Protocol):

@@ -1,10 +1,11 @@
 """Where decisions are kept: the one truth about every execution (EVT-3)."""
 
-from asyncio import Future
 from collections.abc import Sequence
 from typing import Any, Protocol
 
 import msgspec
+
+from noetl.ports.commit import Commit
 
 
 class ExecutionRow(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -75,7 +76,7 @@ class EventLog(Protocol):
     - what was read once never changes.
     """
 
-    def append(self, decision: Decision, *, alone: bool = False) -> "Future[None]": ...
+    def append(self, decision: Decision, *, alone: bool = False) -> Commit: ...
 
     async def read(
         self, execution_id: str, *, after: int = 0, limit: int = 1000
@@ -143,7 +144,9 @@ class Owners(Protocol):
 
     - `claim` makes this process the owner if nobody is, or if the owner is dead; it raises
       HomeInUse, naming the live owner, otherwise;
-    - `release` gives up what this process owns.
+    - `release` gives up what this process owns;
+    - `holder` names the live process that owns an execution; None where nobody does, or the
+      owner is dead.
     """
 
     @property
@@ -152,6 +155,8 @@ class Owners(Protocol):
     async def claim(self, execution_id: str) -> None: ...
 
     async def release(self, execution_id: str) -> None: ...
+
+    async def holder(self, execution_id: str) -> str | None: ...
 
 
 class PrintedLine(msgspec.Struct, frozen=True, kw_only=True):

@@ -7,6 +7,7 @@ from typing import Any
 from noetl.control.execution import Execution
 from noetl.playbook.plan import Plan
 from noetl.ports.bodies import Bodies
+from noetl.ports.commit import Commit
 
 SNAPSHOT_AFTER = 1000
 """Decisions in the tail before a snapshot is worth its place (design: max(1000, 4 x live))."""
@@ -32,7 +33,7 @@ class Live:
         """Both in ms since 1970."""
         self.version: str | None = None
         self.uncommitted = 0
-        self.settle: Callable[[asyncio.Future[None]], None] = _nothing
+        self.settle: Callable[[Commit], None] = _nothing
         """Called with the answer to each append."""
         self.finished: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         """Resolved when the end is committed; failed when the log could not be written."""
@@ -57,5 +58,5 @@ class Live:
             self.finished.exception()  # whoever waits gets it; nobody has to
 
 
-def _nothing(_: "asyncio.Future[None]") -> None:
+def _nothing(_: Commit) -> None:
     pass

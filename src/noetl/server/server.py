@@ -20,6 +20,7 @@ from noetl.messages import requests as r
 from noetl.messages.codec import encode_events
 from noetl.playbook.plan import Plan
 from noetl.ports.bodies import Bodies
+from noetl.ports.commit import Commit, committed
 from noetl.ports.desk import Taken
 from noetl.ports.event_log import Decision, EventLog, ExecutionRow
 from noetl.ports.result_store import ResultStore
@@ -31,6 +32,9 @@ AHEAD = 2000
 
 TURN = 0.005
 """Seconds of legs without waiting before the event loop gets a turn."""
+
+
+REFUSED = Taken([], committed())
 
 
 class Hands(Protocol):
@@ -142,7 +146,7 @@ class Server:
         """A worker's report (see `worker.desk.Desk`)."""
         live = self._live.get(execution_id)
         if live is None:
-            return Taken([], self._settled())
+            return REFUSED
         return self.receive(live, report)
 
     def receive(self, live: Live, given: r.Input) -> Taken:
@@ -155,22 +159,22 @@ class Server:
             )
         except (NeedsBody, NoetlError) as fault:
             self._drop(live, fault)
-            return Taken([], self._settled())
+            return REFUSED
         if not events:
-            return Taken([], self._settled())
+            return REFUSED
         if execution.bodies:
             for body in execution.bodies.values():
                 self._results.put_now(execution.execution_id, body)
             execution.bodies.clear()
         legs, shown = gist(events)
-        committed = self._append(live, expected, events, legs=legs, shown=shown or not expected)
+        commit = self._append(live, expected, events, legs=legs, shown=shown or not expected)
         if shown:
             self._mind_cancel(live, events)
         if legs:
-            self._follow(live, legs, committed)
+            self._follow(live, legs, commit)
         for watcher in self._watchers:
             watcher(live, events)
-        return Taken(events, committed)
+        return Taken(events, commit)
 
     def _append(
         self,
@@ -180,7 +184,7 @@ class Server:
         *,
         legs: list[e.TokenEnqueued],
         shown: bool,
-    ) -> "asyncio.Future[None]":
+    ) -> Commit:
         execution = live.execution
         live.tail += 1
         snapshot = None
@@ -200,12 +204,9 @@ class Server:
         self._uncommitted += 1
         live.uncommitted += 1
         alone = self._uncommitted == 1 and len(self._live) == 1 and not self._goes_on(live, legs)
-        committed = self._log.append(decision, alone=alone)
-        if committed.done():
-            self._settle(live, committed)
-        else:
-            committed.add_done_callback(live.settle)
-        return committed
+        commit = self._log.append(decision, alone=alone)
+        commit.add_done_callback(live.settle)
+        return commit
 
     def _goes_on(self, live: Live, legs: list[e.TokenEnqueued]) -> bool:
         """Whether something may run ahead of this commit: then the disk works beside it."""
@@ -218,10 +219,10 @@ class Server:
         if any(type(event) is e.ExecutionCancelled for event in events):
             self._chore(self.hands.cancel(live.execution.execution_id))
 
-    def _settle(self, live: Live, committed: "asyncio.Future[None]") -> None:
+    def _settle(self, live: Live, commit: Commit) -> None:
         self._uncommitted -= 1
         live.uncommitted -= 1
-        fault = committed.exception() if not committed.cancelled() else None
+        fault = commit.exception()
         if fault is not None:
             self._drop(live, fault)
         elif live.execution.finished and live.uncommitted == 0:
@@ -254,22 +255,20 @@ class Server:
 
     # ── handing out ──────────────────────────────────────────────────────────────────────────
 
-    def _follow(
-        self, live: Live, legs: list[e.TokenEnqueued], committed: "asyncio.Future[None]"
-    ) -> None:
+    def _follow(self, live: Live, legs: list[e.TokenEnqueued], commit: Commit) -> None:
         """Effect barrier: a leg that may touch the world waits for the commit of its order."""
         for leg in legs:
             key = (live, leg.step_run_id, leg.leg)
             pure = not live.plan.steps[leg.step].pipeline.effect
-            if committed.done() or (pure and self._run_ahead and not self.far_ahead):
+            if commit.done() or (pure and self._run_ahead and not self.far_ahead):
                 self._ready.append(key)
             else:
-                committed.add_done_callback(partial(self._offer, key))
+                commit.add_done_callback(partial(self._offer, key))
         if self._ready:
             self._pump_soon()
 
-    def _offer(self, key: tuple[Live, str, int], committed: "asyncio.Future[None]") -> None:
-        if committed.cancelled() or committed.exception() is not None:
+    def _offer(self, key: tuple[Live, str, int], commit: Commit) -> None:
+        if commit.exception() is not None:
             return
         self._ready.append(key)
         self._pump_soon()
@@ -312,11 +311,6 @@ class Server:
                 left,
                 lambda: self._is_live(live) and self.receive(live, r.TimeIsUp(seconds=seconds)),
             )
-
-    def _settled(self) -> "asyncio.Future[None]":
-        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        future.set_result(None)
-        return future
 
     def _chore(self, work: Any) -> None:
         task = asyncio.get_running_loop().create_task(work)

@@ -15,15 +15,16 @@ from noetl.ports.result_store import ResultStore
 class Fitting:
     """The large values of one leg: moved out before a report, loaded when a template asks."""
 
-    def __init__(self, command: RunLeg, plan: Plan, results: ResultStore) -> None:
+    def __init__(
+        self, command: RunLeg, plan: Plan, results: ResultStore, bodies: dict[str, Any]
+    ) -> None:
         self._command = command
         self._largest = plan.limits.max_payload_bytes
         self._always = plan.executor.reference_first
         self._results = results
         self._loader: Bodies | None = None
         self._waiting: list[bytes] = []
-        self.bodies: dict[str, Any] = {}
-        """Reference key → value, as templates read it."""
+        self.bodies = bodies
 
     def fit(self, values: dict[str, Any]) -> dict[str, Any]:
         """The mapping, its largest values by reference until the rest fits the log."""

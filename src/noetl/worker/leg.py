@@ -4,11 +4,13 @@ import asyncio
 import random
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Generator
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from noetl.control.dispatch import RunLeg
 from noetl.messages import events as e
 from noetl.messages.requests import Report
+from noetl.messages.size import rough_size
 from noetl.pipeline.drive import (
     Ask,
     CallTool,
@@ -22,6 +24,7 @@ from noetl.pipeline.drive import (
 )
 from noetl.pipeline.frame import Frame
 from noetl.playbook.plan import Pipeline, Plan, Scope
+from noetl.ports.commit import Commit
 from noetl.worker.calling import call_tool
 from noetl.worker.fitting import Fitting
 
@@ -53,10 +56,26 @@ class LegWork:
         self.folder = folder
         self.events: list[e.Event] = []
         """What happened and is not reported yet."""
-        self.committed: Awaitable[None] | None = None
-        self.fitting = Fitting(command, plan, worker.results)
+        self.committed: Commit | None = None
+        self.bodies: dict[str, Any] = {}
+        """Reference key → value, as templates read it."""
         self.stopped = False
         """Interrupted: report what is recorded, and no end."""
+
+    @cached_property
+    def fitting(self) -> Fitting:
+        """Most legs have nothing large: this is made when one has."""
+        return Fitting(self.command, self.plan, self.worker.results, self.bodies)
+
+    def fit(self, values: dict[str, Any]) -> dict[str, Any]:
+        """EVT-4. A cheap look first."""
+        executor = self.plan.executor
+        if (
+            not executor.reference_first
+            and rough_size(values) * 2 < executor.limits.max_payload_bytes
+        ):
+            return values
+        return self.fitting.fit(values)
 
     # ── what a pipeline sees ─────────────────────────────────────────────────────────────────
 
@@ -67,7 +86,7 @@ class LegWork:
             "args": self.command.args,
             "iter": iter_,
             "execution_id": self.command.execution_id,
-            "$bodies": self.fitting.bodies,
+            "$bodies": self.bodies,
         }
 
     def surroundings(self, *, settles: bool, reduced: frozenset[str]) -> Surroundings:
@@ -79,7 +98,7 @@ class LegWork:
             trace_id=self.command.trace_id,
             now=time.time,
             chance=random.random,
-            fit=self.fitting.fit,
+            fit=self.fit,
             settles=settles,
             reduced=reduced,
         )
@@ -124,7 +143,7 @@ class LegWork:
                 )
             )
             self.report()
-        await asyncio.sleep(seconds)
+        await self.worker.sleep(seconds)
 
     async def _settle(self, ask: Settle) -> e.TaskDone:
         """LOOP-5: the server says whether the write stands."""
@@ -146,10 +165,12 @@ class LegWork:
 
     def report(self, *last: e.Event) -> list[e.Event]:
         """Tell the server what happened since the last report, and learn what it recorded."""
-        events, self.events[:] = [*self.events, *last], []
+        events = [*self.events, *last]
         if not events:
             return []
-        self.fitting.store_now()
+        self.events.clear()
+        if "fitting" in self.__dict__:
+            self.fitting.store_now()
         command = self.command
         taken = self.worker.desk.take(
             command.execution_id,
@@ -229,7 +250,7 @@ class PlainWork(LegWork):
     async def until_due(self) -> None:
         """Sleep out a pause that an earlier worker had begun."""
         due = max(self.command.due.values())
-        await asyncio.sleep(max(0.0, due / 1000 - time.time()))
+        await self.worker.sleep(max(0.0, due / 1000 - time.time()))
 
     def too_long(self) -> dict[str, Any]:
         """TASK-10."""
@@ -237,14 +258,11 @@ class PlainWork(LegWork):
         return {"kind": "timeout", "message": message, "retryable": True}
 
     def _end(self, end: End) -> None:
-        ids: dict[str, Any] = {
-            "step": self.command.step,
-            "step_run_id": self.command.step_run_id,
-        }
+        step, run_id = self.command.step, self.command.step_run_id
         if end.error is not None:
-            self.report(e.StepFailed(error=end.error, **ids))
+            self.report(e.StepFailed(error=end.error, step=step, step_run_id=run_id))
         else:
-            self.report(e.StepDone(result=end.result, **ids))
+            self.report(e.StepDone(result=end.result, step=step, step_run_id=run_id))
 
 
 CANCELLED: dict[str, Any] = {

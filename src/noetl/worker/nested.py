@@ -46,7 +46,7 @@ async def collection(leg: "LegWork", inner: InnerPlan, scope: Scope) -> Any:
 
 def begin(leg: "LegWork", ask: RunLoop, inner: InnerPlan, items: list[Any]) -> Nested:
     command = leg.command
-    fitted = leg.fitting.fit({"items": items})["items"]
+    fitted = leg.fit({"items": items})["items"]
     leg.events.append(
         e.LoopStarted(
             step=command.step,

@@ -1,7 +1,7 @@
 """A worker: it takes legs, runs them within its slots, and lets go of them when told to."""
 
 import asyncio
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
@@ -37,8 +37,11 @@ class Worker:
         surround: Surround,
         slots: int = 100,
         run_ahead: bool = True,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self.name = name
+        self.sleep = sleep
+        """How a pause of a pipeline passes; a test or a simulation has its own time."""
         self.desk = desk
         self.tools = tools
         self.results = results

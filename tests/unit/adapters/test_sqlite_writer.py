@@ -12,6 +12,7 @@ from tests.contracts.homes import SqliteHomes, answer_of, decision, row
 from noetl.adapters.sqlite.faults import unavailable
 from noetl.adapters.sqlite.home import Home
 from noetl.errors import LogUnavailable
+from noetl.ports.commit import Commit
 from noetl.ports.event_log import PrintedLine
 
 
@@ -205,11 +206,19 @@ async def test_a_job_that_fails_harms_nobody(homes: SqliteHomes) -> None:
     await fine
 
 
+async def waited(commit: Commit) -> None:
+    await commit
+
+
 async def test_a_caller_who_no_longer_waits_does_not_undo_anything(homes: SqliteHomes) -> None:
     home = await homes.open()
     given_up, next_one = home.log.append(decision("a", 0)), home.log.append(decision("a", 1))
-    given_up.cancel()
+    waiting = asyncio.ensure_future(waited(given_up))
+    await asyncio.sleep(0)
+    waiting.cancel()
     await next_one
+    assert given_up.done()
+    assert given_up.exception() is None
     assert [found.last for found in await home.log.read("a")] == [1, 2]
 
 

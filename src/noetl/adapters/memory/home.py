@@ -1,6 +1,5 @@
 """A home that forgets: the log and its neighbours in memory, for simulations and tests."""
 
-import asyncio
 from bisect import bisect_right
 from collections.abc import Sequence
 from itertools import count
@@ -10,6 +9,7 @@ import msgspec
 
 from noetl.adapters.lines import shortened
 from noetl.errors import ExecutionNotFound, HomeInUse, NoetlError, VersionConflict
+from noetl.ports.commit import Commit
 from noetl.ports.event_log import (
     Decision,
     ExecutionRow,
@@ -48,20 +48,17 @@ class MemoryEventLog:
         self._shelves = shelves
         self._refused: set[str] = set()
 
-    def append(self, decision: Decision, *, alone: bool = False) -> "asyncio.Future[None]":  # noqa: ARG002
+    def append(self, decision: Decision, *, alone: bool = False) -> Commit:  # noqa: ARG002
         if decision.expected == 0 and decision.row is None:
             raise ValueError(f"the first decision of {decision.execution_id} comes without its row")
-        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        commit = Commit()
         refusal = self._refusal(decision)
         if refusal is None:
             self._write(decision)
-            future.set_result(None)
         else:
-            future.set_exception(refusal)
-            if decision.execution_id in self._refused:
-                future.exception()  # one refusal per execution is heard even if nobody waits
             self._refused.add(decision.execution_id)
-        return future
+        commit.settle(refusal)
+        return commit
 
     async def read(
         self, execution_id: str, *, after: int = 0, limit: int = 1000
@@ -195,6 +192,10 @@ class MemoryOwners:
         row = self._shelves.rows.get(execution_id)
         if row is not None and row.owner == self._me:
             self._shelves.rows[execution_id] = msgspec.structs.replace(row, owner=None)
+
+    async def holder(self, execution_id: str) -> str | None:
+        row = self._shelves.rows.get(execution_id)
+        return row.owner if row is not None and row.owner in self._shelves.alive else None
 
 
 class MemoryPrinted:

@@ -1,10 +1,10 @@
 """The log on SQLite: decisions in, rows out."""
 
-import asyncio
 from collections.abc import Sequence
 
 from noetl.adapters.sqlite.reader import Reader
 from noetl.adapters.sqlite.writer import Writer
+from noetl.ports.commit import Commit
 from noetl.ports.event_log import Decision, LogRow, Snapshot
 
 
@@ -15,7 +15,7 @@ class SqliteEventLog:
         self._reader = reader
         self._writer = writer
 
-    def append(self, decision: Decision, *, alone: bool = False) -> "asyncio.Future[None]":
+    def append(self, decision: Decision, *, alone: bool = False) -> Commit:
         return self._writer.append(decision, alone=alone)
 
     async def read(

@@ -37,7 +37,7 @@ class Home:
         self.executions = SqliteExecutions(self._reader)
         self.playbooks = SqlitePlaybooks(writer, self._reader)
         self.inbox = SqliteInbox(writer, self._reader, me)
-        self.owners = SqliteOwners(writer, me)
+        self.owners = SqliteOwners(writer, self._reader, me)
         self.printed = SqlitePrinted(writer, self._reader)
 
     async def prune(self, before: int, *, limit: int = 1000) -> list[str]:

@@ -4,6 +4,7 @@ import apsw
 
 from noetl.adapters.processes import Process
 from noetl.adapters.sqlite.database import rows_of, write
+from noetl.adapters.sqlite.reader import Reader
 from noetl.adapters.sqlite.writer import Writer
 from noetl.errors import ExecutionNotFound, HomeInUse
 
@@ -11,8 +12,9 @@ from noetl.errors import ExecutionNotFound, HomeInUse
 class SqliteOwners:
     """Owners; see its contract."""
 
-    def __init__(self, writer: Writer, me: str) -> None:
+    def __init__(self, writer: Writer, reader: Reader, me: str) -> None:
         self._writer = writer
+        self._reader = reader
         self._me = me
 
     @property
@@ -41,6 +43,12 @@ class SqliteOwners:
     async def release(self, execution_id: str) -> None:
         row = (execution_id, self._me)
         await self._writer.transact(lambda home: write(home, "release_execution", row))
+
+    async def holder(self, execution_id: str) -> str | None:
+        for owner, pid, ticks, boot in await self._reader.rows("owner_of", (execution_id,)):
+            if owner is not None and pid is not None and Process(pid, ticks, boot).alive():
+                return str(pid)
+        return None
 
 
 def register(connection: apsw.Connection, me: str) -> None:

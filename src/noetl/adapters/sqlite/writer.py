@@ -26,13 +26,14 @@ from noetl.adapters.sqlite.database import patiently
 from noetl.adapters.sqlite.faults import OF_THE_WORLD, OVER_SOON, unavailable
 from noetl.adapters.sqlite.statements import SQL
 from noetl.errors import LogUnavailable, NoetlError
+from noetl.ports.commit import Commit
 from noetl.ports.event_log import Decision, PrintedLine
 
 T = TypeVar("T")
 Job = Callable[[apsw.Connection], Any]
 Forget = str
 """An execution whose refusal ends here in the queue."""
-Entry = tuple[Decision | Job | Forget | None, "asyncio.Future[Any]"]
+Entry = tuple[Decision | Job | Forget | None, "asyncio.Future[Any] | Commit"]
 Answers = dict[int, Any]
 
 BEGIN, COMMIT = SQL["begin"], SQL["commit"]
@@ -57,14 +58,14 @@ class Writer:
         self._thread: threading.Thread | None = None
         self._closed = False
 
-    def append(self, decision: Decision, *, alone: bool = False) -> "asyncio.Future[None]":
+    def append(self, decision: Decision, *, alone: bool = False) -> Commit:
         """Write one decision; the answer comes after its commit."""
         if decision.expected == 0 and decision.row is None:
             raise ValueError(f"the first decision of {decision.execution_id} comes without its row")
-        future: asyncio.Future[None] = self._loop.create_future()
-        if not (alone and self._unsettled == 0 and self._write_now(decision, future)):
-            self._put(decision, future)
-        return future
+        commit = Commit()
+        if not (alone and self._unsettled == 0 and self._write_now(decision, commit)):
+            self._put(decision, commit)
+        return commit
 
     async def transact(self, job: Callable[[apsw.Connection], T]) -> T:
         """Do the job in a transaction, after all that was queued before it."""
@@ -106,14 +107,14 @@ class Writer:
         self._closed = True
         self.connection.close()
 
-    def _write_now(self, decision: Decision, future: "asyncio.Future[None]") -> bool:
+    def _write_now(self, decision: Decision, commit: Commit) -> bool:
         """Commit on this thread, unless another process is writing: the loop must not wait."""
         if self._closed:
             return False
         if self._write_plainly(decision):
-            future.set_result(None)
+            commit.settle()
             return True
-        batch: list[Entry] = [(decision, future)]
+        batch: list[Entry] = [(decision, commit)]
         lines = self._take_lines()
         try:
             answers = self._write(batch, lines)
@@ -143,9 +144,15 @@ class Writer:
             return False
         return True
 
-    def _put(self, what: Decision | Job | Forget | None, future: "asyncio.Future[Any]") -> None:
+    def _put(
+        self, what: Decision | Job | Forget | None, future: "asyncio.Future[Any] | Commit"
+    ) -> None:
         if self._closed:
-            future.set_exception(LogUnavailable(f"the home {self.folder} is closed"))
+            closed = LogUnavailable(f"the home {self.folder} is closed")
+            if isinstance(future, Commit):
+                future.settle(closed)
+            else:
+                future.set_exception(closed)
             return
         self._unsettled += 1
         self._queue.put((what, future))
@@ -263,21 +270,14 @@ def _answer_of(job: Job, connection: apsw.Connection) -> Any:
 
 def _settle(batch: list[Entry], answers: Answers) -> None:
     """Tell everybody, on the loop's thread."""
-    if not answers:
-        for _, future in batch:
-            if not future.done():
-                future.set_result(None)
-        return
-    told: set[str] = set()
-    for number, (what, future) in enumerate(batch):
-        answer = answers.get(number)
-        if future.done():
+    for number, (_, waiting) in enumerate(batch):
+        answer = answers.get(number) if answers else None
+        refusal = answer if isinstance(answer, NoetlError) else None
+        if isinstance(waiting, Commit):
+            waiting.settle(refusal)
+        elif waiting.done():
             continue
-        if not isinstance(answer, NoetlError):
-            future.set_result(answer)
-            continue
-        future.set_exception(answer)
-        if isinstance(what, Decision):
-            if what.execution_id in told:
-                future.exception()  # one refusal per execution is heard even if nobody waits
-            told.add(what.execution_id)
+        elif refusal is not None:
+            waiting.set_exception(refusal)
+        else:
+            waiting.set_result(answer)

@@ -1,0 +1,175 @@
+"""What a step costs: chains, loops and many executions beside what the disk and JSON allow."""
+
+import asyncio
+import gc
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import pairwise
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from time import perf_counter, process_time
+from typing import Any
+
+import apsw
+import msgspec
+
+from bench.figure import Figure
+from bench.log import raw_commit, raw_file, raw_rows
+from bench.playbooks import FIBONACCI, chain, loop
+from noetl.assembly import Local
+from noetl.messages.events import Event, StepDone
+from noetl.server.live import Live
+from noetl.settings import Settings
+
+REPEATS = 7
+STEPS = 200
+ITERATIONS = 20_000
+EXECUTIONS = 1000
+EVENT: dict[str, Any] = {
+    "name": "task.done",
+    "step": "fetch",
+    "step_run_id": "12.0",
+    "task_run_id": "12.1",
+    "task": "fetch_page",
+    "outcome": {
+        "status": "ok",
+        "result": {"rows": [1, 2, 3], "text": "x" * 90},
+        "error": None,
+        "meta": {"attempt": 1, "started_at": 1794779403894, "duration_ms": 3, "worker": "w1"},
+    },
+    "do": "continue",
+    "set_ctx": {"total": 17, "note": "y" * 30},
+}
+"""About 400 bytes of JSON."""
+
+
+def figures() -> list[Figure]:
+    with TemporaryDirectory() as folder, quiet_collector():
+        return asyncio.run(measure(Path(folder)))
+
+
+@contextmanager
+def quiet_collector() -> Iterator[None]:
+    """As `noetl run` sets it: what was loaded stays, and the collector looks seldom."""
+    gc.collect()
+    gc.freeze()
+    before = gc.get_threshold()
+    gc.set_threshold(50_000, 20, 20)
+    yield
+    gc.set_threshold(*before)
+    gc.unfreeze()
+
+
+async def measure(folder: Path) -> list[Figure]:
+    raw = raw_file(folder / "raw.db")
+    waits = await Local.open(Settings(home=folder / "waits", run_ahead=False))
+    ahead = await Local.open(Settings(home=folder / "ahead"))
+    found = [
+        *await chains(raw, waits, ahead),
+        await sequential(raw, waits),
+        *await in_groups(raw, ahead),
+        await cpu(ahead),
+        await fibonacci(raw, ahead),
+    ]
+    await waits.close()
+    await ahead.close()
+    raw.close()
+    return found
+
+
+async def run(local: Local, text: str, payload: dict[str, Any] | None = None) -> float:
+    """Seconds from the start to the committed end."""
+    began = perf_counter()
+    live = await local.start(text, folder=None, payload=payload or {})
+    await live.finished
+    assert live.execution.status == "completed", live.execution.error
+    local.server.release(live.execution.execution_id)
+    return perf_counter() - began
+
+
+def noting(ends: list[float]) -> Callable[[Live, list[Event]], None]:
+    """Note the time of every step's end."""
+
+    def note(_: Live, events: list[Event]) -> None:
+        if any(type(event) is StepDone for event in events):
+            ends.append(perf_counter())
+
+    return note
+
+
+async def chains(raw: apsw.Connection, waits: Local, ahead: Local) -> list[Figure]:
+    commits, steps, rate_waits, rate_ahead = [], [], [], []
+    ends: list[float] = []
+    waits.server.watch(
+        lambda _, events: (
+            any(type(event) is StepDone for event in events) and ends.append(perf_counter())
+        )
+    )
+    text = chain(STEPS)
+    for _ in range(REPEATS):
+        commits += [raw_commit(raw) for _ in range(STEPS)]
+        ends.clear()
+        rate_waits.append(STEPS / await run(waits, text))
+        steps += [after - before for before, after in pairwise(ends)]
+        rate_ahead.append(STEPS / await run(ahead, text))
+    return [
+        Figure.of("step, waiting for its commit / raw commit", steps, commits, 1.6, "s"),
+        Figure.of("steps/s ahead / waiting", rate_ahead, rate_waits, 5, "/s", at_most=False),
+    ]
+
+
+async def sequential(raw: apsw.Connection, waits: Local) -> Figure:
+    text, numbers = loop("sequential"), list(range(STEPS))
+    commits, turns = [], []
+    for _ in range(REPEATS):
+        commits += [raw_commit(raw) for _ in range(STEPS)]
+        turns.append(await run(waits, text, {"numbers": numbers}) / STEPS)
+    return Figure.of("sequential iteration / raw commit", turns, commits, 1.6, "s")
+
+
+async def in_groups(raw: apsw.Connection, ahead: Local) -> list[Figure]:
+    rows, iterations, steps = [], [], []
+    text, numbers, five = loop("parallel"), list(range(ITERATIONS)), chain(5)
+    for _ in range(REPEATS):
+        rows.append(raw_rows(raw))
+        iterations.append(ITERATIONS / await run(ahead, text, {"numbers": numbers}))
+        began = perf_counter()
+        await asyncio.gather(*(run(ahead, five) for _ in range(EXECUTIONS)))
+        steps.append(EXECUTIONS * 5 / (perf_counter() - began))
+    return [
+        Figure.of("parallel iterations / raw rows", iterations, rows, 0.1, "/s", at_most=False),
+        Figure.of("1000 executions x 5 steps / rows", steps, rows, 0.08, "/s", at_most=False),
+    ]
+
+
+async def cpu(ahead: Local) -> Figure:
+    text = chain(50)
+    steps, codec = [], []
+    for _ in range(REPEATS):
+        began = process_time()
+        for _ in range(40):
+            await run(ahead, text)
+        steps.append((process_time() - began) / 2000)
+        began = process_time()
+        for _ in range(20_000):
+            msgspec.json.decode(msgspec.json.encode(EVENT))
+        codec.append((process_time() - began) / 20_000)
+    return Figure.of("CPU of a noop step / event codec", steps, codec, 12, "s")
+
+
+async def fibonacci(raw: apsw.Connection, ahead: Local) -> Figure:
+    """40 sequential python tasks in an isolated child whose start is not counted."""
+    commits, tasks = [], []
+    text = chain(41, FIBONACCI)
+    ends: list[float] = []
+    ahead.server.watch(
+        lambda _, events: (
+            any(type(event) is StepDone for event in events) and ends.append(perf_counter())
+        )
+    )
+    for _ in range(REPEATS):
+        commits.append(sum(raw_commit(raw) for _ in range(40)))
+        ends.clear()
+        await run(ahead, text)
+        tasks.append(ends[-1] - ends[0])
+    return Figure.of("40 python tasks / 40 raw commits", tasks, commits, 6, "s")
