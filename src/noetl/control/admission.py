@@ -66,15 +66,14 @@ def drop(deciding: Deciding, token: Token, reason: str) -> None:
 
 def worth_another_try(deciding: Deciding) -> list[Token]:
     """ADM-3: refused tokens whose rules read a ctx key that has changed, in token order."""
-    execution = deciding.execution
-    changed, execution.changed = execution.changed, set()
-    if not changed:
+    waiting = [token for token in deciding.execution.tokens.values() if token.waits == "refused"]
+    if not waiting:
         return []
+    patches = [event.patch for event in deciding.events if isinstance(event, e.CtxPatched)]
+    changed = {key for patch in patches for key in patch}
     found = []
-    for token in execution.tokens.values():
-        if token.waits != "refused":
-            continue
+    for token in waiting:
         admission = deciding.plan.steps[token.step].admission
-        if admission is not None and (admission.keys is None or admission.keys & changed):
+        if changed and admission and (admission.keys is None or admission.keys & changed):
             found.append(token)
     return found

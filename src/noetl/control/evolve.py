@@ -59,6 +59,8 @@ def _token_created(execution: Execution, event: e.TokenCreated, plan: Plan) -> N
         rounds=event.rounds,
     )
     execution.tokens[event.token_id] = token
+    if event.step == plan.final:  # once, whatever becomes of the token (NEXT-6)
+        execution.final_done = True
     if plan.steps[event.step].join is not None and event.source is not None:
         _meet(execution, token, event.source)
 
@@ -120,8 +122,6 @@ def _step_scheduled(execution: Execution, event: e.StepScheduled, plan: Plan) ->
         execution.tallies[event.step] = tally = Tally()
     tally.runs += 1
     tally.status = "running"
-    if event.step == plan.final:
-        execution.final_done = True
 
 
 def _token_enqueued(execution: Execution, event: e.TokenEnqueued, _: Plan) -> None:
@@ -175,7 +175,6 @@ def _task_suspended(execution: Execution, event: e.TaskSuspended, _: Plan) -> No
 def _ctx_patched(execution: Execution, event: e.CtxPatched, _: Plan) -> None:
     before = execution.ctx
     execution.ctx = {**before, **event.patch}
-    execution.changed.update(event.patch)
     run = execution.runs.get(event.step_run_id) if event.step_run_id else None
     if run is None or (run.loop is not None and run.loop.mode == "parallel"):
         return

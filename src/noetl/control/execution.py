@@ -165,8 +165,6 @@ class Execution(msgspec.Struct, kw_only=True):
     parent_execution_id: str | None = None
     workload: dict[str, Any] = {}
     ctx: dict[str, Any] = {}
-    changed: set[str] = set()
-    """ctx keys written since refused tokens were last tried (ADM-3)."""
     tokens: dict[str, Token] = {}
     runs: dict[str, Run] = {}
     meetings: dict[str, Meeting] = {}

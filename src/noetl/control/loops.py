@@ -58,7 +58,7 @@ def offer(deciding: Deciding, run: Run, plan: LoopPlan) -> None:
     loop = run.loop
     assert loop is not None, "the loop has started"
     in_flight = loop.offered - loop.done - loop.failed
-    if not may_start(deciding, loop, plan):
+    if not may_start(deciding, run, loop, plan):
         if in_flight == 0:
             end_loop(deciding, run, plan)
         return
@@ -76,10 +76,16 @@ def offer(deciding: Deciding, run: Run, plan: LoopPlan) -> None:
         )
 
 
-def may_start(deciding: Deciding, loop: LoopRun, plan: LoopPlan) -> bool:
+def may_start(deciding: Deciding, run: Run, loop: LoopRun, plan: LoopPlan) -> bool:
     """LOOP-4: by default a failed iteration starts no further ones."""
     failing = loop.failed > 0 and plan.on_failure == "stop"
-    return loop.offered < loop.total and not failing and not deciding.execution.stop
+    return loop.offered < loop.total and not failing and not is_stopped(deciding, run)
+
+
+def is_stopped(deciding: Deciding, run: Run) -> bool:
+    """Nothing new starts; but the final step runs after a timeout or a failure too (NEXT-6)."""
+    stop = deciding.execution.stop
+    return stop == "cancel" or (stop != "" and run.step != deciding.plan.final)
 
 
 def end_loop(deciding: Deciding, run: Run, plan: LoopPlan) -> None:
@@ -97,7 +103,7 @@ def end_loop(deciding: Deciding, run: Run, plan: LoopPlan) -> None:
         results=whole(deciding.execution, loop.results),
         errors=whole(deciding.execution, loop.errors),
     )
-    if loop.done + loop.failed < loop.total and deciding.execution.stop:
+    if loop.done + loop.failed < loop.total and is_stopped(deciding, run):
         end(deciding, run, e.StepFailed(**ids, error=stopped(deciding), loop=summary(done)))
     elif loop.failed and plan.on_failure == "stop":
         end(deciding, run, e.StepFailed(**ids, error=failure(loop), loop=summary(done)))

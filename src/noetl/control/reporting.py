@@ -18,6 +18,8 @@ def take_report(deciding: Deciding, report: Report) -> None:
     leg = run.legs.get(report.leg) if run is not None else None
     if run is None or leg is None or report.epoch < leg.epoch:
         return
+    if leg.worker is None and report.epoch == leg.epoch:  # its lease has ended (EVT-3)
+        return
     if leg.worker is None or report.epoch > leg.epoch:
         deciding.emit(
             e.TokenClaimed(
