@@ -100,10 +100,7 @@ def noting(ends: list[float]) -> Callable[[Live, list[Event]], None]:
 async def chains(raw: apsw.Connection, waits: Local, ahead: Local) -> list[Figure]:
     commits, steps, rate_waits, rate_ahead = [], [], [], []
     ends: list[float] = []
-    waits.server.watch(
-        lambda _, events: (
-            any(type(event) is StepDone for event in events) and ends.append(perf_counter())
-        )
+    waits.server.watch(noting(ends))
     )
     text = chain(STEPS)
     for _ in range(REPEATS):
@@ -162,10 +159,7 @@ async def fibonacci(raw: apsw.Connection, ahead: Local) -> Figure:
     commits, tasks = [], []
     text = chain(41, FIBONACCI)
     ends: list[float] = []
-    ahead.server.watch(
-        lambda _, events: (
-            any(type(event) is StepDone for event in events) and ends.append(perf_counter())
-        )
+    ahead.server.watch(noting(ends))
     )
     for _ in range(REPEATS):
         commits.append(sum(raw_commit(raw) for _ in range(40)))
