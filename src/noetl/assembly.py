@@ -162,12 +162,36 @@ class Local:
     async def resume(self, execution_id: str) -> Live:
         """Own an execution whose owner is gone, and go on where its log stands."""
         row = await self.row(execution_id)
-        await self.home.owners.claim(execution_id)
+        if row.finished_at is None:
+            await self.home.owners.claim(execution_id)
         execution, plan, folder = await self.load(execution_id)
         live = self._watched(self.server.go_on(execution, plan, row, folder))
         if execution.status == "paused":
             self.server.receive(live, r.ResumeExecution())
         return live
+
+    async def cancel(self, execution_id: str, reason: str) -> None:
+        """End an execution that nobody runs, and its children; HomeInUse where somebody does."""
+        row = await self.row(execution_id)
+        await self.home.owners.claim(execution_id)
+        execution, plan, folder = await self.load(execution_id)
+        live = self.server.go_on(execution, plan, row, folder)
+        self.server.receive(live, r.CancelExecution(reason=reason))
+        self.server.end_stopped(live)
+        await live.finished
+        for child in await self.open_children(execution_id):
+            await self.cancel(child, "the parent was cancelled")
+
+    async def open_children(self, execution_id: str) -> list[str]:
+        """TOOL-1: the children that have not ended."""
+        found = []
+        for status in ("running", "paused"):
+            before, page = None, None
+            while page is None or page:
+                page = await self.home.executions.page(status=status, before=before, limit=200)
+                found += [row for row in page if row.parent_execution_id == execution_id]
+                before = page[-1].execution_id if page else None
+        return [row.execution_id for row in found]
 
     async def row(self, execution_id: str) -> ExecutionRow:
         row = await self.home.executions.find(execution_id)

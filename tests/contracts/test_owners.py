@@ -43,6 +43,19 @@ async def test_a_dead_owner_is_followed(homes: Homes) -> None:
     assert await owner_of(other, "a") == mine.owners.me
 
 
+async def test_the_holder_is_a_live_process(homes: Homes) -> None:
+    dead, mine, other = [await homes.open() for _ in range(3)]
+    for name, owner in (("a", mine.owners.me), ("b", dead.owners.me), ("c", None)):
+        await (dead if name == "b" else mine).log.append(
+            decision(name, 0, 1, row=row(name, owner=owner))
+        )
+    await homes.kill(dead)
+    held = {name: await other.owners.holder(name) for name in ("a", "b", "c", "nothing")}
+    assert {name for name, holder in held.items() if holder} == {"a"}
+    assert held["a"] is not None
+    assert held["a"].isdecimal()
+
+
 async def test_what_does_not_exist_cannot_be_claimed(homes: Homes) -> None:
     home = await homes.open()
     with pytest.raises(ExecutionNotFound, match=r"no execution nothing in .*`noetl list`"):

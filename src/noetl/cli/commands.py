@@ -12,6 +12,11 @@ class Entry(NamedTuple):
 
 COMMANDS: dict[str, Entry] = {
     "run": Entry("noetl.cli.run:run", "Run a playbook in this process."),
+    "status": Entry("noetl.cli.status:status", "Show how an execution stands."),
+    "list": Entry("noetl.cli.listing:listing", "List executions, the newest first."),
+    "events": Entry("noetl.cli.events:events", "Print the log of an execution."),
+    "logs": Entry("noetl.cli.logs:logs", "Print what the tasks of an execution printed."),
+    "cancel": Entry("noetl.cli.cancel:cancel", "Cancel an execution."),
     "resume": Entry("noetl.cli.resume:resume", "Go on with an interrupted or paused execution."),
     "validate": Entry("noetl.cli.validate:validate", "Check playbooks and show every fault."),
     "graph": Entry("noetl.cli.graph.command:graph", "Draw a playbook, as Mermaid or SVG."),

@@ -104,8 +104,17 @@ class Server:
         self._arm_timeout(live)
         for run, leg in open_legs(execution):
             self._ready.append((live, run.step_run_id, leg.leg))
+        self.end_stopped(live)
         self._pump_soon()
         return live
+
+    def end_stopped(self, live: Live) -> None:
+        """NEXT-8: of runs that were told to stop and have no worker any more, say so."""
+        execution = live.execution
+        for run, leg in list(open_legs(execution)):
+            if execution.stop and run.step != live.plan.final and run.step_run_id in execution.runs:
+                error = {"kind": "cancelled", "message": "it was stopped", "retryable": False}
+                self._fail_leg(live, run, leg.leg, max(live.term, leg.epoch + 1), error)
 
     @property
     def lives(self) -> list[Live]:
@@ -114,15 +123,16 @@ class Server:
     def give_up(self, live: Live, command: RunLeg, fault: BaseException) -> None:
         """A leg that a fault of ours ended: the log says so, and the run fails."""
         error = {"kind": "internal", "message": f"{type(fault).__name__}: {fault}"}
-        failed = e.StepFailed(step=command.step, step_run_id=command.step_run_id, error=error)
+        self._fail_leg(live, command, command.leg, command.epoch, error)
+
+    def _fail_leg(
+        self, live: Live, of: RunLeg | Run, leg: int, epoch: int, error: dict[str, Any]
+    ) -> None:
+        failed = e.StepFailed(step=of.step, step_run_id=of.step_run_id, error=error)
         self.receive(
             live,
             r.Report(
-                step_run_id=command.step_run_id,
-                leg=command.leg,
-                epoch=command.epoch,
-                worker="server",
-                events=[failed],
+                step_run_id=of.step_run_id, leg=leg, epoch=epoch, worker="server", events=[failed]
             ),
         )
 

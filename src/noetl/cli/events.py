@@ -1,0 +1,111 @@
+"""`noetl events`: the log of an execution, event by event (EVT-1)."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from fnmatch import fnmatchcase
+from typing import Any
+
+import click
+import msgspec
+
+from noetl.assembly import Local
+from noetl.cli import exits
+from noetl.cli.home import ID, in_home, is_interrupted, print_json
+from noetl.cli.running.words import value_words
+from noetl.cli.terminal import columns
+from noetl.messages.envelope import envelope
+from noetl.messages.names import canonical
+from noetl.server.replay import rows_of
+
+EPILOG = """\b
+Examples:
+  noetl events 06h3k9v2q8m4x0c7w1
+  noetl events 06h3k9v2q8m4x0c7w1 --json --name 'task.*' | jq .data.outcome
+  noetl events 06h3k9v2q8m4x0c7w1 --follow
+"""
+
+POLL = 0.25
+"""Seconds between two looks at the end of the log."""
+
+
+@click.command(epilog=EPILOG)
+@ID
+@click.option(
+    "--name", metavar="GLOB", help="Only events whose name matches; older names are known too."
+)
+@click.option("--follow", is_flag=True, help="Wait for more, until the execution has ended.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per event and line.")
+def events(execution_id: str, name: str | None, follow: bool, as_json: bool) -> int:
+    """Print the events of an execution in their order."""
+    wanted = None if name is None else canonical(name)
+    room = columns()
+
+    def show(event: dict[str, Any]) -> None:
+        if wanted is not None and not fnmatchcase(event["name"], wanted):
+            return
+        if as_json:
+            print_json(event)
+        else:
+            click.echo(line_of(event, room))
+
+    async def print_all(local: Local) -> None:
+        await local.row(execution_id)
+        async for event in envelopes(local, execution_id, follow=follow, on_wait=told_once()):
+            show(event)
+
+    in_home(print_all)
+    return exits.OK
+
+
+def told_once() -> Callable[[str], None]:
+    said = set()
+
+    def say(sentence: str) -> None:
+        if sentence not in said:
+            said.add(sentence)
+            click.echo(sentence, err=True)
+
+    return say
+
+
+async def envelopes(
+    local: Local, execution_id: str, *, follow: bool, on_wait: Callable[[str], None]
+) -> AsyncIterator[dict[str, Any]]:
+    """Every event so far; with `follow` those that come, too, until the last."""
+    after, trace_id = 0, None
+    while True:
+        ended = (await local.row(execution_id)).finished_at is not None
+        async for row in rows_of(local.home.log, execution_id, after):
+            for offset, event in enumerate(msgspec.json.decode(row.events)):
+                if row.first + offset == 1:
+                    trace_id = event.get("trace_id")
+                yield envelope(
+                    event,
+                    execution_id=execution_id,
+                    seq=row.first + offset,
+                    at=row.at,
+                    trace_id=trace_id,
+                )
+            after = row.last
+        if ended or not follow:
+            return
+        if await is_interrupted(local, await local.row(execution_id)):
+            on_wait(f"interrupted; waiting for: noetl resume {execution_id}")
+        await asyncio.sleep(POLL)
+
+
+SHOWN = ("task", "attempt", "do", "to", "arcs", "index", "total", "status", "reason", "error")
+"""Fields of an event that a line shows, in this order."""
+
+
+def line_of(event: dict[str, Any], room: int) -> str:
+    """Number, time, name, where, and the fields that tell most."""
+    where = event["step"] or ""
+    fields = event["data"]
+    told = [f"{key}={value_words(fields[key], 60)}" for key in SHOWN if key in fields]
+    outcome = fields.get("outcome")
+    if isinstance(outcome, dict):
+        told.append(f"outcome={outcome.get('status')}")
+    head = f"{event['seq']:>6}  {event['timestamp'][11:23]}  {event['name']:<28} {where:<20}"
+    line = f"{head} {' '.join(told)}".rstrip()
+    return line if len(line) <= room else line[: room - 1] + "…"

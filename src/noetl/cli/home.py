@@ -1,0 +1,51 @@
+"""The home folder as commands see it that look at executions and run none."""
+
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+import click
+
+from noetl.adapters.sqlite.database import FILE
+from noetl.assembly import Local
+from noetl.cli.running.attend import runner
+from noetl.errors import ExecutionNotFound
+from noetl.messages.codec import encode
+from noetl.ports.event_log import ExecutionRow
+from noetl.settings import Settings, read_settings
+
+T = TypeVar("T")
+ID = click.argument("execution_id", metavar="ID")
+JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
+
+
+def in_home(work: Callable[[Local], Awaitable[T]]) -> T:
+    """Open the home, do the work, and let go of it. A home that is not there is not made."""
+    settings = read_settings()
+    refuse_missing(settings)
+
+    async def opened() -> T:
+        local = await Local.open(settings)
+        try:
+            return await work(local)
+        finally:
+            await local.close()
+
+    return runner()(opened())
+
+
+def refuse_missing(settings: Settings) -> None:
+    if not (settings.home / FILE).exists():
+        raise ExecutionNotFound(
+            f"nothing has run in {settings.home} yet; `noetl run FILE` does, or set NOETL_HOME "
+            "to the home that you mean"
+        )
+
+
+async def is_interrupted(local: Local, row: ExecutionRow) -> bool:
+    """Whether it has not ended, and nobody is left who decides for it."""
+    return row.finished_at is None and await local.home.owners.holder(row.execution_id) is None
+
+
+def print_json(value: object) -> None:
+    """One JSON value on one line."""
+    click.echo(encode(value))
