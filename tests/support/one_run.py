@@ -1,0 +1,64 @@
+"""Runs a playbook file to its end in this process, and tells what came of it."""
+
+import asyncio
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from noetl.assembly import Local
+from noetl.control.ending import result_of
+from noetl.messages.codec import decode_events
+from noetl.server.replay import rows_of
+from noetl.settings import Settings
+from noetl.tools.table import Toolbox
+
+PATIENCE = 120
+"""Seconds before a run that hangs fails its test; never a time that is expected to pass."""
+
+
+class OneRun(msgspec.Struct, frozen=True, kw_only=True):
+    """What an execution came to, read from its log."""
+
+    path: str
+    status: str
+    steps: dict[str, int]
+    """Step → runs."""
+    ctx: dict[str, Any]
+    result: Any
+    error: dict[str, Any] | None
+    events: Counter[str]
+
+
+async def run_file(file: Path, home: Path) -> tuple[OneRun, list[OneRun]]:
+    """The execution of a playbook, and its children, those that nobody waited for included."""
+    local = Local.in_memory(Settings(home=home), Toolbox(home))
+    try:
+        live = await local.start(file.read_text(), folder=str(file.parent), payload={})
+        own = live.execution.execution_id
+        await asyncio.wait_for(live.finished, PATIENCE)
+        rows = await local.home.executions.page()
+        children = [row.execution_id for row in rows if row.execution_id != own]
+        return await _told(local, own), [await _told(local, child) for child in children]
+    finally:
+        await local.close()
+
+
+async def _told(local: Local, execution_id: str) -> OneRun:
+    live = local.server.find(execution_id)
+    if live is not None:
+        await asyncio.wait_for(live.finished, PATIENCE)
+    execution, plan, _ = await local.load(execution_id)
+    names: Counter[str] = Counter()
+    async for row in rows_of(local.home.log, execution_id):
+        names.update(str(type(event).__struct_config__.tag) for event in decode_events(row.events))
+    return OneRun(
+        path=plan.path,
+        status=execution.status,
+        steps={step: tally.runs for step, tally in execution.tallies.items()},
+        ctx=execution.ctx,
+        result=result_of(execution.leaves),
+        error=execution.error,
+        events=names,
+    )
