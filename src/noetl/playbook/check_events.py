@@ -8,6 +8,7 @@ from noetl.playbook.reader import Reader
 
 # By whether the step has a loop: how it can end.
 _ENDS = {True: ("loop.done", "step.failed"), False: ("step.done", "step.failed")}
+LONGEST_GUARD = 2_000  # a warning is not worth the time that longer ones could take
 _COMPARED = re.compile(
     r"""event\.name\s*==\s*(['"])(?P<right>[^'"]*)\1|(['"])(?P<left>[^'"]*)\3\s*==\s*event\.name"""
 )
@@ -34,7 +35,7 @@ def check_events(reader: Reader, playbook: Playbook) -> None:
 
 def _awaited(guard: str) -> list[str]:
     """The event names that a guard compares with."""
-    if "event.name" not in guard:
+    if "event.name" not in guard or len(guard) > LONGEST_GUARD:
         return []
     names = [found["right"] or found["left"] or "" for found in _COMPARED.finditer(guard)]
     for listed in _LISTED.finditer(guard):

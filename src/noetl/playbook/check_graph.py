@@ -4,7 +4,6 @@ from collections.abc import Iterator
 
 from noetl.playbook.model import Arc, Playbook, Step
 from noetl.playbook.reader import Reader
-from noetl.playbook.suggest import did_you_mean
 
 
 def arcs_of(playbook: Playbook) -> Iterator[tuple[Step, Arc]]:
@@ -51,7 +50,7 @@ def check_arcs(reader: Reader, playbook: Playbook) -> None:
                 "unknown-step",
                 reader.places[f"{arc.place.path}.step"],
                 f"the arc leads to step '{arc.step}', which does not exist",
-                did_you_mean(arc.step, names, f"add the step: - step: {arc.step}"),
+                reader.suggest(arc.step, names, f"add the step: - step: {arc.step}"),
             )
 
 
@@ -64,7 +63,7 @@ def check_entry(reader: Reader, playbook: Playbook) -> None:
             "unknown-entry",
             reader.places["executor.spec.entry_step"],
             f"the entry step '{entry}' does not exist",
-            did_you_mean(entry, names, "name a step of the workflow, or leave it out"),
+            reader.suggest(entry, names, "name a step of the workflow, or leave it out"),
         )
 
 
@@ -80,7 +79,7 @@ def check_final(reader: Reader, playbook: Playbook) -> None:
             "unknown-final",
             at,
             f"the final step '{final}' does not exist",
-            did_you_mean(final, names, "name a step of the workflow, or leave it out"),
+            reader.suggest(final, names, "name a step of the workflow, or leave it out"),
         )
     elif final == entry_of(playbook):
         reader.report(

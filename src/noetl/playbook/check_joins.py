@@ -3,7 +3,6 @@
 from noetl.playbook.check_graph import arcs_of, entry_of, step_names
 from noetl.playbook.model import Join, Playbook, Step
 from noetl.playbook.reader import Reader
-from noetl.playbook.suggest import did_you_mean
 
 
 def check_joins(reader: Reader, playbook: Playbook) -> None:
@@ -22,17 +21,18 @@ def check_joins(reader: Reader, playbook: Playbook) -> None:
 def _check_sources(
     reader: Reader, playbook: Playbook, step: Step, join: Join, feeding: set[str]
 ) -> None:
-    names = step_names(playbook)
+    names = dict.fromkeys(step_names(playbook))
+    seen: set[str] = set()
     elements = reader.elements(reader.places[f"{join.place.path}.from"])
-    for n, (source, at) in enumerate(zip(join.sources, elements, strict=True)):
+    for source, at in zip(join.sources, elements, strict=True):
         if source not in names:
             reader.report(
                 "join-source",
                 at,
                 f"the join waits for step '{source}', which does not exist",
-                did_you_mean(source, names, "name steps of the workflow"),
+                reader.suggest(source, names, "name steps of the workflow"),
             )
-        elif source in join.sources[:n]:
+        elif source in seen:
             reader.report(
                 "join-source",
                 at,
@@ -46,6 +46,7 @@ def _check_sources(
                 f"the join waits for step '{source}', which has no arc to '{step.name}'",
                 f"add the arc to '{source}', or take it out of 'from'",
             )
+        seen.add(source)
 
 
 def _check_count(reader: Reader, join: Join) -> None:
@@ -70,10 +71,13 @@ def _check_entry(reader: Reader, playbook: Playbook, step: Step, join: Join) -> 
 
 def _check_arcs(reader: Reader, playbook: Playbook) -> None:
     """An arc into a join comes from a step of its `from`."""
-    joins = {step.name: step.join for step in playbook.steps if step.join is not None}
+    joins = {
+        step.name: frozenset(step.join.sources)
+        for step in playbook.steps
+        if step.join is not None and step.join.sources
+    }
     for source, arc in arcs_of(playbook):
-        join = joins.get(arc.step)
-        if join is not None and join.sources and source.name not in join.sources:
+        if arc.step in joins and source.name not in joins[arc.step]:
             reader.report(
                 "join-arc",
                 reader.places[f"{arc.place.path}.step"],

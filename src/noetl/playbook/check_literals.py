@@ -18,7 +18,7 @@ _SECRET_VALUE = re.compile(
     r"|\b(AKIA|ASIA)[0-9A-Z]{16}\b"
     r"|\bgh[pousr]_[A-Za-z0-9]{30,}|\bxox[abprs]-[A-Za-z0-9-]{10,}|\bAIza[0-9A-Za-z_-]{30,}"
     r"|\bBearer [A-Za-z0-9._~+/-]{16,}"
-    r"|\b[a-z][a-z0-9+]*://[^\s:/@{]+:[^\s@/{]+@"
+    r"|\b[a-z][a-z0-9+]{0,20}://[^\s:/@{]+:[^\s@/{]+@"
 )
 # A sieve over the whole text in lower case: most hold nothing that is worth a walk.
 _SUSPECT = (

@@ -1,11 +1,11 @@
 """Do rules, jumps and statements of tasks make sense where they stand? (VAL-2, VAL-3)"""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from noetl.expression.syntax import is_template
 from noetl.playbook.model import Playbook, Rule, Task
 from noetl.playbook.reader import Reader
-from noetl.playbook.suggest import did_you_mean
+from noetl.playbook.suggest import some
 
 
 def pipelines_of(playbook: Playbook) -> Iterator[tuple[Task, ...]]:
@@ -27,7 +27,7 @@ def tasks_of(playbook: Playbook) -> Iterator[Task]:
 def check_jumps(reader: Reader, playbook: Playbook) -> None:
     """VAL-2: a jump goes to a task of its own pipeline."""
     for tasks in pipelines_of(playbook):
-        labels = [task.label for task in tasks]
+        labels = {task.label: None for task in tasks}  # in order, and quick to ask
         for task in tasks:
             for rule in task.spec.rules or ():
                 to = rule.then.to
@@ -35,13 +35,13 @@ def check_jumps(reader: Reader, playbook: Playbook) -> None:
                     _report_jump(reader, rule, to, labels)
 
 
-def _report_jump(reader: Reader, rule: Rule, to: str, labels: list[str]) -> None:
+def _report_jump(reader: Reader, rule: Rule, to: str, labels: Iterable[str]) -> None:
     then = "else.then" if rule.when is None else "then"
     reader.report(
         "jump-target",
         reader.places[f"{rule.place.path}.{then}.to"],
         f"the jump goes to '{to}', which is no task of this pipeline",
-        did_you_mean(to, labels, f"labels: {', '.join(labels)}"),
+        reader.suggest(to, labels, f"labels: {some(labels)}"),
     )
 
 

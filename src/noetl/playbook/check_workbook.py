@@ -6,7 +6,7 @@ from noetl.expression.syntax import is_template
 from noetl.playbook.check_tasks import tasks_of
 from noetl.playbook.model import Playbook, Task
 from noetl.playbook.reader import Reader
-from noetl.playbook.suggest import did_you_mean
+from noetl.playbook.suggest import SHOWN_NAMES, some
 
 
 def _called(task: Task) -> Iterator[str]:
@@ -23,12 +23,12 @@ def check_workbook_names(reader: Reader, playbook: Playbook) -> None:
     for task in tasks_of(playbook):
         for name in _called(task) if task.inner is None else ():
             if name not in playbook.workbook:
-                known = ", ".join(playbook.workbook) or "none"
+                known = some(playbook.workbook) or "none"
                 reader.report(
                     "unknown-workbook-task",
                     reader.input_at(task.place.path, "name"),
                     f"the workbook has no task '{name}'",
-                    did_you_mean(name, playbook.workbook, f"tasks of the workbook: {known}"),
+                    reader.suggest(name, playbook.workbook, f"tasks of the workbook: {known}"),
                 )
 
 
@@ -36,28 +36,37 @@ def check_workbook_cycles(reader: Reader, playbook: Playbook) -> None:
     """No task of the workbook comes back to itself; each circle is told once."""
     calls = {name: tuple(_called(task)) for name, task in playbook.workbook.items()}
     told: set[str] = set()
-    for name in calls:
-        circle = _circle(calls, name)
-        if circle and not told.intersection(circle):
-            told.update(circle)
-            reader.report(
-                "workbook-cycle",
-                reader.places[playbook.workbook[name].place.path],
-                f"workbook tasks call each other in a circle: {' → '.join([*circle, name])}",
-                "break the circle; a step can repeat by an arc that points backwards",
-            )
+    for circle in _circles(calls):
+        if not told.isdisjoint(circle):
+            continue
+        told.update(circle)
+        first = playbook.workbook[circle[0]]
+        reader.report(
+            "workbook-cycle",
+            reader.places[first.place.path],
+            f"workbook tasks call each other in a circle: {_way(circle)}",
+            "break the circle; a step can repeat by an arc that points backwards",
+        )
 
 
-def _circle(calls: dict[str, tuple[str, ...]], start: str) -> list[str]:
-    """A way from `start` back to `start`, or nothing."""
-    ways = [[start]]
-    seen: set[str] = set()
-    while ways:
-        way = ways.pop()
-        for name in calls.get(way[-1], ()):
-            if name == start:
-                return way
-            if name not in seen:
-                seen.add(name)
-                ways.append([*way, name])
-    return []
+def _way(circle: list[str]) -> str:
+    shown = circle if len(circle) <= SHOWN_NAMES else [*circle[:SHOWN_NAMES], "…"]
+    return " → ".join([*shown, circle[0]])
+
+
+def _circles(calls: dict[str, tuple[str, ...]]) -> Iterator[list[str]]:
+    """The circles that a walk through all calls closes; every task is entered once."""
+    done: set[str] = set()
+    for start in calls:
+        way: dict[str, Iterator[str]] = {start: iter(calls[start])} if start not in done else {}
+        while way:
+            here = next(reversed(way))
+            name = next(way[here], None)
+            if name is None:
+                done.add(here)
+                del way[here]
+            elif name in way:
+                names = list(way)
+                yield names[names.index(name) :]
+            elif name in calls and name not in done:
+                way[name] = iter(calls[name])

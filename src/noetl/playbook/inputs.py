@@ -11,7 +11,7 @@ from noetl.kinds.kind import Inputs, Kind
 from noetl.playbook.fitting import shown
 from noetl.playbook.reader import At, Reader
 from noetl.playbook.retired import EMPTY_INPUT
-from noetl.playbook.suggest import did_you_mean, listed
+from noetl.playbook.suggest import listed
 
 
 @lru_cache(maxsize=256)
@@ -35,7 +35,7 @@ def check_inputs(reader: Reader, kind: Kind, at: At, given: dict[str, At]) -> No
                 entry.anchor,
                 entry.path,
                 f"the kind '{kind.name}' has no input '{name}'",
-                did_you_mean(name, known, _inputs_of(kind, known)),
+                reader.suggest(name, known, _inputs_of(kind, known)),
             )
         else:
             _check_value(reader, name, known[name].type, entry)
@@ -106,7 +106,7 @@ def _check_value(reader: Reader, name: str, type_: inspect.Type, at: At) -> None
         "wrong-type",
         wrong.at,
         f"{where} is {shown(value)}, expected {_words(wrong.type)}",
-        did_you_mean(str(value), _literals(wrong.type), hint),
+        reader.suggest(str(value), _literals(wrong.type), hint),
     )
 
 

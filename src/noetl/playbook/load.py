@@ -15,7 +15,7 @@ from noetl.playbook.model import Playbook
 from noetl.playbook.parse import parse
 from noetl.playbook.reader import Reader
 from noetl.playbook.yaml_checks import Refused
-from noetl.playbook.yaml_paths import path_of
+from noetl.playbook.yaml_paths import paths_of
 from noetl.playbook.yaml_text import Tree, read_yaml
 
 
@@ -63,8 +63,10 @@ def load_valid(source: str | bytes, kinds: Mapping[str, Kind] = KINDS) -> Playbo
 
 
 def _tell_faults(reader: Reader, tree: Tree) -> None:
-    for fault in tree.faults:
-        path = path_of(tree.root, fault.node)
+    faults = tuple(tree.faults)
+    paths = paths_of(tree.root, [fault.node for fault in faults]) if faults else {}
+    for fault in faults:
+        path = paths.get(id(fault.node), "")
         reader.report_node(fault.code, fault.node, path, fault.message, fault.hint)
 
 

@@ -7,7 +7,7 @@ from noetl.playbook.reader import At, Reader
 
 def spec_under(reader: Reader, own: At | None, default: At | None, block: At) -> At | None:
     """The spec of a block with the default below it; both keep their places in the text."""
-    if default is None or type(default.node) is not MappingNode:
+    if default is None or not reader.may_merge(default):
         return own
     if own is None:
         return At(block.anchor, default.node, f"{block.path}.spec")

@@ -10,6 +10,7 @@ from noetl.playbook.parse_steps import parse_step
 from noetl.playbook.parse_tasks import Defaults, parse_task
 from noetl.playbook.reader import At, Reader
 from noetl.playbook.retired import WORKBOOK_LIST
+from noetl.playbook.shape import Block
 
 
 def parse(reader: Reader) -> Playbook | None:
@@ -80,9 +81,16 @@ _DEFAULT_BLOCKS = {
 def _parse_defaults(reader: Reader, at: At) -> Defaults:
     """DOC-4: read here once, so that faults are told here, then merged under each spec."""
     fields = reader.fields(blocks.DEFAULTS, at)
-    for name, entry in fields.items():
-        reader.fields(_DEFAULT_BLOCKS[name], entry)
-    return Defaults(**fields)
+    return Defaults(
+        **{name: _sound(reader, entry, _DEFAULT_BLOCKS[name]) for name, entry in fields.items()}
+    )
+
+
+def _sound(reader: Reader, at: At, block: Block) -> At:
+    """A default with only those keys that fit: the others are told here, and merged nowhere."""
+    pairs = [(entry.anchor, entry.node) for entry in reader.fields(block, at).values()]
+    node = MappingNode(at.node.tag, pairs, at.node.start_mark, at.node.end_mark)
+    return At(at.anchor, reader.tree.keep(node), at.path)
 
 
 def _parse_workflow(reader: Reader, at: At, defaults: Defaults) -> tuple[Step, ...]:
@@ -92,18 +100,20 @@ def _parse_workflow(reader: Reader, at: At, defaults: Defaults) -> tuple[Step, .
 
 def _parse_keychain(reader: Reader, at: At) -> tuple[KeychainEntry, ...]:
     entries: list[KeychainEntry] = []
+    names: set[str] = set()
     for element in reader.elements(at):
         fields = reader.fields(blocks.KEYCHAIN_ENTRY, element)
         known = {key: reader.value(fields.pop(key)) for key in _KEYS if key in fields}
         if "name" not in known or "kind" not in known:
             continue
-        if any(entry.name == known["name"] for entry in entries):
+        if known["name"] in names:
             reader.report(
                 "duplicate-credential",
                 reader.entries(element)["name"],
                 f"the name '{known['name']}' stands twice in the keychain",
                 "rename one of the two; tasks find entries by name",
             )
+        names.add(known["name"])
         rest = {key: reader.value(entry) for key, entry in fields.items()}
         entries.append(KeychainEntry(place=reader.place(element), fields=rest, **known))
     return tuple(entries)

@@ -8,7 +8,7 @@ from noetl.playbook.fitting import shown
 from noetl.playbook.model import Loop
 from noetl.playbook.reader import At, Reader
 from noetl.playbook.shape import Block
-from noetl.playbook.suggest import did_you_mean, listed
+from noetl.playbook.suggest import listed
 
 
 def parse_loop(
@@ -81,6 +81,6 @@ def _parse_reduce(reader: Reader, at: At) -> dict[str, Any]:
             "wrong-value",
             entry,
             f"the reducer of '{key}' is {shown(reducer)}, expected {expected}",
-            did_you_mean(str(reducer), blocks.REDUCERS, f"write {expected}"),
+            reader.suggest(str(reducer), blocks.REDUCERS, f"write {expected}"),
         )
     return reducers

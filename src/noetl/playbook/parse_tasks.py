@@ -13,7 +13,6 @@ from noetl.playbook.parse_loops import parse_loop
 from noetl.playbook.reader import At, Reader
 from noetl.playbook.retired import NAMED_TASK
 from noetl.playbook.shape import Block
-from noetl.playbook.suggest import did_you_mean
 
 _LOOP_KEYS = ("mode", "max_in_flight")
 _LOOP_POLICY_KEYS = ("exec", "on_failure", "reduce")
@@ -34,12 +33,13 @@ def parse_pipeline(reader: Reader, at: At, defaults: Defaults) -> tuple[Task, ..
     if type(at.node) is MappingNode:  # an older form, told already: read on for what is inside
         return (parse_task(reader, at, "task", defaults),)
     tasks: list[Task] = []
+    labels: set[str] = set()
     for element in reader.elements(at):
         entry = _entry(reader, element)
         if entry is None:
             continue
         label, task_at = entry
-        if any(task.label == label for task in tasks):
+        if label in labels:
             reader.report_node(
                 "duplicate-label",
                 task_at.anchor,
@@ -47,6 +47,7 @@ def parse_pipeline(reader: Reader, at: At, defaults: Defaults) -> tuple[Task, ..
                 f"the label '{label}' stands twice in this pipeline",
                 "rename one of the two tasks; jumps go by label",
             )
+        labels.add(label)
         tasks.append(parse_task(reader, task_at, label, defaults))
     return tuple(tasks)
 
@@ -113,7 +114,7 @@ def _check_kind(reader: Reader, at: At, kind: str, inputs: dict[str, At]) -> Non
         "unknown-kind",
         reader.entries(at)["kind"],
         f"no tool kind is called '{kind}'",
-        did_you_mean(kind, reader.kinds, f"kinds: {', '.join(reader.kinds)}"),
+        reader.suggest(kind, reader.kinds, f"kinds: {', '.join(reader.kinds)}"),
     )
     for entry in inputs.values():
         reader.templates(entry)

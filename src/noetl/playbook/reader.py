@@ -5,7 +5,7 @@ The reader walks nodes beside the tables of `blocks.py`, collects every fault, a
 only what fits. It remembers where each field stands, so that later checks can point at it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
@@ -16,9 +16,20 @@ from noetl.playbook.codes import CODES
 from noetl.playbook.finding import Finding, Place
 from noetl.playbook.fitting import described, misfit, shown
 from noetl.playbook.retired import RETIRED, RETIRED_VALUES
-from noetl.playbook.shape import Block, Choice, Field, FreeMapping, Guard, Inside, Text, article
+from noetl.playbook.shape import (
+    Block,
+    Choice,
+    Field,
+    Free,
+    FreeMapping,
+    Guard,
+    Inside,
+    Text,
+    article,
+)
 from noetl.playbook.suggest import did_you_mean
 from noetl.playbook.templates import TemplateProblem, guard_fault, template_fault
+from noetl.playbook.yaml_checks import size_of
 from noetl.playbook.yaml_text import PLAIN, Tree
 
 _POLICY = ("policy-shape", "write a mapping with rules: policy: { rules: [ … ] }")
@@ -36,6 +47,8 @@ _SHAPE_CODES = {
 }
 # Where an older word stands in the place of what is missing.
 _STOOD_FOR = ("else", "loop", "arc", "next")
+MOST_SUGGESTIONS = 100
+MOST_MERGED = 500_000
 _RULED = ("policy", "admit")
 _FIELD_CODES = {("then", "attempts"): "retry-attempts", ("loop", "in"): "loop-incomplete"}
 
@@ -67,6 +80,8 @@ class Reader:
         """Nodes that hold a word of an older dialect: what else they lack is not worth telling."""
         self._seen: set[tuple[str, int, int, str]] = set()
         self._checked: dict[str, Any] = {}
+        self._suggested = 0
+        self._merged = 0
 
     # ── telling ──
 
@@ -90,6 +105,13 @@ class Reader:
             self._seen.add(same)
             severity = CODES[code].severity
             self.findings.append(Finding(code, severity, line, column, path, message, hint))
+
+    def suggest(self, name: str, known: Iterable[str], otherwise: str) -> str:
+        """The hint for an unknown name; a text full of faults gets the plain hint in the end."""
+        self._suggested += 1
+        if self._suggested > MOST_SUGGESTIONS:
+            return otherwise
+        return did_you_mean(name, known, otherwise)
 
     def place(self, at: At) -> Place:
         """Where a part of the model stands."""
@@ -169,7 +191,7 @@ class Reader:
             entry.anchor,
             entry.path,
             f"{article(block.name)} has no key '{key}'",
-            did_you_mean(key, block.fields, f"keys: {', '.join(block.fields)}"),
+            self.suggest(key, block.fields, f"keys: {', '.join(block.fields)}"),
         )
         return False
 
@@ -200,7 +222,7 @@ class Reader:
         if kind is Inside:
             return self._is_block(field, entry)
         value = self.tree.value(entry.node)
-        if value is None and not field.required and kind is not Choice:
+        if value is None and not field.required and kind is not Choice and kind is not Free:
             return False
         wrong = misfit(field.type, value)
         if wrong is not None:
@@ -232,7 +254,7 @@ class Reader:
         if isinstance(field.type, Text) and isinstance(value, bool | int | float):
             hint = f'write it in quotes: {key}: "{entry.node.value}"'
         elif isinstance(field.type, Choice) and isinstance(value, str):
-            hint = did_you_mean(value, field.type.words, hint)
+            hint = self.suggest(value, field.type.words, hint)
         message = f"'{key}' is {shown(value)}, expected {described(field.type)}"
         self.report(_FIELD_CODES.get((block.name, key), code), entry, message, hint)
 
@@ -247,6 +269,21 @@ class Reader:
                     f"write the name without scope or path, such as '{_last_name(key)}'",
                 )
         return True
+
+    def may_merge(self, default: At) -> bool:
+        """Whether a default may be read once more: merged everywhere, it must stay finite work."""
+        if self._merged <= MOST_MERGED:
+            self._merged += size_of(default.node)
+        if self._merged <= MOST_MERGED:
+            return True
+        self.report_node(
+            "too-many-nodes",
+            default.anchor,
+            default.path,
+            f"merged under every spec, the defaults make more than {MOST_MERGED} values",
+            "use smaller defaults",
+        )
+        return False
 
     # ── templates ──
 

@@ -2,11 +2,15 @@
 
 from collections.abc import Iterable
 from difflib import get_close_matches
+from itertools import islice
+
+MOST_NAMES = 2_000  # comparing with more would cost seconds, for a hint
+SHOWN_NAMES = 12
 
 
 def closest(name: str, known: Iterable[str]) -> str | None:
     """The known name nearest to `name`, if one is near enough to be meant."""
-    names = list(known)
+    names = list(islice(known, MOST_NAMES))
     same = [other for other in names if other.lower() == name.lower()]
     near = same or get_close_matches(name[:60], names, n=1, cutoff=0.7)
     return near[0] if near else None
@@ -16,6 +20,12 @@ def did_you_mean(name: str, known: Iterable[str], otherwise: str) -> str:
     """The hint for an unknown name."""
     near = closest(name, known)
     return f"did you mean '{near}'?" if near else otherwise
+
+
+def some(names: Iterable[str]) -> str:
+    """The first few names, for a hint."""
+    shown = list(islice(names, SHOWN_NAMES + 1))
+    return ", ".join([*shown[:SHOWN_NAMES], "…"] if len(shown) > SHOWN_NAMES else shown)
 
 
 def listed(names: Iterable[str]) -> str:

@@ -156,6 +156,11 @@ def find_excess(root: Node) -> None:
     _measure(root, sizes)
 
 
+def size_of(node: Node) -> int:
+    """How many values a node holds, aliases expanded."""
+    return _measure(node, {})[0]
+
+
 _OPEN = (-1, -1)
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from noetl.playbook.suggest import closest, did_you_mean, listed
+from noetl.playbook.suggest import closest, did_you_mean, listed, some
 
 KNOWN = ("start", "validate_results", "cleanup", "GET")
 
@@ -36,3 +36,9 @@ def test_the_hint_falls_back() -> None:
 )
 def test_listed(names: tuple[str, ...], text: str) -> None:
     assert listed(names) == text
+
+
+def test_a_long_list_is_cut() -> None:
+    assert some(("a", "b")) == "a, b"
+    assert some(str(n) for n in range(12)) == "0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11"
+    assert some(str(n) for n in range(13)) == "0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, …"
