@@ -101,7 +101,6 @@ async def chains(raw: apsw.Connection, waits: Local, ahead: Local) -> list[Figur
     commits, steps, rate_waits, rate_ahead = [], [], [], []
     ends: list[float] = []
     waits.server.watch(noting(ends))
-    )
     text = chain(STEPS)
     for _ in range(REPEATS):
         commits += [raw_commit(raw) for _ in range(STEPS)]
@@ -160,7 +159,6 @@ async def fibonacci(raw: apsw.Connection, ahead: Local) -> Figure:
     text = chain(41, FIBONACCI)
     ends: list[float] = []
     ahead.server.watch(noting(ends))
-    )
     for _ in range(REPEATS):
         commits.append(sum(raw_commit(raw) for _ in range(40)))
         ends.clear()

@@ -88,6 +88,8 @@ class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
     """ctx keys that a loop around folds: what is written there is seen when it ends (LOOP-5)."""
     settles: bool = False
     """Whether writes to ctx must be settled by the server before the pipeline goes on."""
+    due: dict[str, int] = {}
+    """Task runs in a pause that an earlier worker had begun, and until when (ms)."""
 
 
 def run_pipeline(
@@ -106,6 +108,8 @@ def run_pipeline(
     """
     tasks = pipeline.tasks
     limit = around.plan.limits.max_task_runs
+    if around.due:
+        yield from sleep_out(tasks[frame.pc], f"{prefix}.{frame.ordinal}", around)
     while True:
         task = tasks[frame.pc]
         task_run_id = f"{prefix}.{frame.ordinal}"
@@ -140,22 +144,11 @@ def run_pipeline(
             "trace_id": around.trace_id,
             "worker": around.worker,
         }
-        scope["outcome"] = outcome
-        while True:
-            try:
-                verdict = judge(task, scope, attempt=attempt, chance=around.chance)
-                break
-            except NeedsBody as need:
-                yield Load(need.reference)
-        del scope["outcome"]
+        verdict = yield from weigh(task, scope, outcome, attempt, around)
         done = settled(task, verdict, outcome, given, task_run_id, attempt, around)
         events.append(done)
-        if done.set_ctx and around.settles:
-            done = yield Settle(done)
         if done.set_ctx:
-            scope["ctx"] = {**scope["ctx"], **seen(done.set_ctx, around.reduced)}
-            if writes is not None:
-                writes.extend(pair for pair in done.set_ctx.items() if pair[0] in around.reduced)
+            done = yield from write(done, scope, around, writes)
         if done.set_iter:
             scope["iter"] = {**scope["iter"], **done.set_iter}
         ended = advance(frame, done, pipeline)
@@ -163,6 +156,45 @@ def run_pipeline(
             return End(None, failure_of(done)) if ended == FAILED else End(frame.prev, None)
         if done.delay:
             yield Pause(done.delay, task.label, task_run_id, done.do)
+
+
+def sleep_out(task: TaskPlan, task_run_id: str, around: Surroundings) -> Generator[Ask, Any, None]:
+    """Wait for the rest of a pause that an earlier worker had begun (TASK-8)."""
+    due = around.due.get(task_run_id)
+    if due is not None:
+        seconds = max(0.0, due / 1000 - around.now())
+        yield Pause(seconds, task.label, task_run_id, "resumed")
+
+
+def weigh(
+    task: TaskPlan, scope: Scope, outcome: dict[str, Any], attempt: int, around: Surroundings
+) -> Generator[Ask, Any, Verdict]:
+    """Judge the outcome by the task's rules; `outcome` is in scope for nothing else (TPL-2)."""
+    scope["outcome"] = outcome
+    while True:
+        try:
+            verdict = judge(task, scope, attempt=attempt, chance=around.chance)
+            break
+        except NeedsBody as need:
+            yield Load(need.reference)
+    del scope["outcome"]
+    return verdict
+
+
+def write(
+    done: TaskDone,
+    scope: Scope,
+    around: Surroundings,
+    writes: list[tuple[str, Any]] | None,
+) -> Generator[Ask, Any, TaskDone]:
+    """Settle a write to ctx where iterations may collide, and let the run see its own (SCOPE-4)."""
+    if around.settles:
+        done = yield Settle(done)
+    if done.set_ctx:
+        scope["ctx"] = {**scope["ctx"], **seen(done.set_ctx, around.reduced)}
+        if writes is not None:
+            writes.extend(pair for pair in done.set_ctx.items() if pair[0] in around.reduced)
+    return done
 
 
 def seen(writes: dict[str, Any], reduced: frozenset[str]) -> dict[str, Any]:

@@ -26,6 +26,7 @@ class Live:
         self.loaded: dict[str, Any] = {}
         self.term = term
         """Epochs of this ownership begin here: older workers' reports are refused (EVT-3)."""
+        self.touches_world = any(step.pipeline.effect for step in plan.steps.values())
         self.tail = 0
         """Decisions since the last snapshot."""
         self.started_at = 0

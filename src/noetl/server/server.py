@@ -182,9 +182,21 @@ class Server:
             self._mind_cancel(live, events)
         if legs:
             self._follow(live, legs, commit)
+        if live.touches_world:
+            self._tidy(live, events)
         for watcher in self._watchers:
             watcher(live, events)
         return Taken(events, commit)
+
+    def _tidy(self, live: Live, events: list[e.Event]) -> None:
+        """Tools drop what lived as long as a run, and at the end what lived for the execution."""
+        execution_id = live.execution.execution_id
+        for event in events:
+            if isinstance(event, e.StepDone | e.StepFailed | e.LoopDone):
+                if live.plan.steps[event.step].pipeline.effect:
+                    self._chore(self.hands.forget(f"{execution_id}/{event.step_run_id}"))
+        if live.execution.finished:
+            self._chore(self.hands.forget(execution_id))
 
     def _append(
         self,

@@ -101,6 +101,7 @@ class LegWork:
             fit=self.fit,
             settles=settles,
             reduced=reduced,
+            due=self.command.due,
         )
 
     def pipeline(
@@ -129,8 +130,7 @@ class LegWork:
         return await call_tool(self, ask)
 
     async def _pause(self, ask: Pause) -> None:
-        due = self.command.due.get(ask.task_run_id)
-        seconds = ask.seconds if due is None else max(0.0, due / 1000 - time.time())
+        seconds = ask.seconds
         if seconds > NOTED:
             self.events.append(
                 e.TaskSuspended(
@@ -222,9 +222,6 @@ class PlainWork(LegWork):
         scope = self.scope(command.ctx, frame.iter)
         prefix = command.step_run_id.partition(".")[0]
         driven = self.pipeline(self.step.pipeline, frame, scope, prefix, around)
-        if command.due:
-            self.spawn(self._go_on(driven, None, await_due=True))
-            return
         try:
             ask = driven.send(None)
         except StopIteration as stop:
@@ -232,11 +229,9 @@ class PlainWork(LegWork):
         else:
             self.spawn(self._go_on(driven, ask))
 
-    async def _go_on(self, driven: Driven, ask: Ask | None, *, await_due: bool = False) -> None:
+    async def _go_on(self, driven: Driven, ask: Ask) -> None:
         try:
             async with asyncio.timeout(self.step.timeout):
-                if await_due:
-                    await self.until_due()
                 end = await self.drive(driven, ask)
         except TimeoutError:
             end = End(None, self.too_long())
@@ -246,11 +241,6 @@ class PlainWork(LegWork):
                 raise
             end = End(None, CANCELLED)
         self._end(end)
-
-    async def until_due(self) -> None:
-        """Sleep out a pause that an earlier worker had begun."""
-        due = max(self.command.due.values())
-        await self.worker.sleep(max(0.0, due / 1000 - time.time()))
 
     def too_long(self) -> dict[str, Any]:
         """TASK-10."""
