@@ -136,14 +136,7 @@ def run_pipeline(
             outcome = recorded(answer, task, around.fit)
             given = answer.writes
             took = round((around.now() - began) * 1000)
-        outcome["meta"] = {
-            "attempt": attempt,
-            "started_at": int(began * 1000),
-            "duration_ms": took,
-            "task_run_id": task_run_id,
-            "trace_id": around.trace_id,
-            "worker": around.worker,
-        }
+        outcome["meta"] = meta(attempt, began, took, task_run_id, around)
         verdict = yield from weigh(task, scope, outcome, attempt, around)
         done = settled(task, verdict, outcome, given, task_run_id, attempt, around)
         events.append(done)
@@ -156,6 +149,20 @@ def run_pipeline(
             return End(None, failure_of(done)) if ended == FAILED else End(frame.prev, None)
         if done.delay:
             yield Pause(done.delay, task.label, task_run_id, done.do)
+
+
+def meta(
+    attempt: int, began: float, took: int, task_run_id: str, around: Surroundings
+) -> dict[str, Any]:
+    """OUT-1."""
+    return {
+        "attempt": attempt,
+        "started_at": int(began * 1000),
+        "duration_ms": took,
+        "task_run_id": task_run_id,
+        "trace_id": around.trace_id,
+        "worker": around.worker,
+    }
 
 
 def sleep_out(task: TaskPlan, task_run_id: str, around: Surroundings) -> Generator[Ask, Any, None]:

@@ -192,9 +192,10 @@ class Server:
         """Tools drop what lived as long as a run, and at the end what lived for the execution."""
         execution_id = live.execution.execution_id
         for event in events:
-            if isinstance(event, e.StepDone | e.StepFailed | e.LoopDone):
-                if live.plan.steps[event.step].pipeline.effect:
-                    self._chore(self.hands.forget(f"{execution_id}/{event.step_run_id}"))
+            if not isinstance(event, e.StepDone | e.StepFailed | e.LoopDone):
+                continue
+            if live.plan.steps[event.step].pipeline.effect:
+                self._chore(self.hands.forget(f"{execution_id}/{event.step_run_id}"))
         if live.execution.finished:
             self._chore(self.hands.forget(execution_id))
 
