@@ -16,6 +16,7 @@ COMMANDS: dict[str, Entry] = {
     "list": Entry("noetl.cli.listing:listing", "List executions, the newest first."),
     "events": Entry("noetl.cli.events:events", "Print the log of an execution."),
     "logs": Entry("noetl.cli.logs:logs", "Print what the tasks of an execution printed."),
+    "replay": Entry("noetl.cli.replay:replay", "Rebuild the state from the log, and prove it."),
     "cancel": Entry("noetl.cli.cancel:cancel", "Cancel an execution."),
     "resume": Entry("noetl.cli.resume:resume", "Go on with an interrupted or paused execution."),
     "validate": Entry("noetl.cli.validate:validate", "Check playbooks and show every fault."),

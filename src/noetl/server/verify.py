@@ -1,0 +1,275 @@
+"""
+Does the log prove itself? Every decision is made again from its recorded input (EVT-5).
+
+A row of the log is all that followed from one input, and the input can be read back from it:
+the request, an order, or the worker's own events among those of the row. What a worker wanted to
+write and was refused (LOOP-5) is not recorded; its `task.done` is taken as it stands in the log.
+"""
+
+from collections.abc import Awaitable, Callable, Iterator
+from typing import Any
+
+import msgspec
+
+from noetl.control.decide import decide
+from noetl.control.execution import Execution, Run
+from noetl.errors import BodyLost, NoetlError
+from noetl.messages import events as e
+from noetl.messages import requests as r
+from noetl.messages.codec import decode_events, encode, encode_events
+from noetl.messages.reference import Reference
+from noetl.playbook.load import load_valid
+from noetl.playbook.plan import Plan, make_plan
+from noetl.ports.bodies import Bodies
+from noetl.ports.event_log import EventLog, Executions, Playbooks
+from noetl.ports.result_store import ResultStore
+from noetl.server.replay import first_event, replay, rows_of
+
+PAGE = 200
+LONGEST = 400
+"""Characters of an event in a message."""
+
+
+class Verified(msgspec.Struct, frozen=True):
+    """What came of it: how many decisions were made again, and where the first one differs."""
+
+    ok: bool
+    rows: int
+    message: str
+
+
+class Differs(Exception):
+    """The first difference; `str()` says where, what was expected and what was found."""
+
+
+async def verify(
+    log: EventLog, playbooks: Playbooks, results: ResultStore, execution_id: str
+) -> Verified:
+    """Make every decision of an execution again and compare; then compare the folds."""
+    plan = await plan_of(log, playbooks, execution_id)
+    load = Bodies(results).load_now
+    state = Execution(execution_id=execution_id)
+    rows = 0
+    try:
+        async for row in rows_of(log, execution_id):
+            recorded = decode_events(row.events)
+            given = input_of(state, plan, recorded, load)
+            decided = decide(plan, state, given, bodies={}, load=load)
+            state.bodies.clear()
+            compare(decided, recorded, row.first)
+            rows += 1
+        await compare_folds(log, execution_id, plan, state)
+    except BodyLost as lost:
+        return Verified(False, rows, f"unverifiable after event {state.seq}: {lost}")
+    except Differs as difference:
+        return Verified(False, rows, str(difference))
+    return Verified(True, rows, f"{rows} decisions, {state.seq} events: every one follows")
+
+
+async def verify_all(
+    log: EventLog, playbooks: Playbooks, results: ResultStore, executions: Executions
+) -> dict[str, Verified]:
+    """Every execution of a home."""
+    found: dict[str, Verified] = {}
+    before = None
+    while page := await executions.page(before=before, limit=PAGE):
+        for row in page:
+            found[row.execution_id] = await verify(log, playbooks, results, row.execution_id)
+        before = page[-1].execution_id
+    return found
+
+
+async def plan_of(log: EventLog, playbooks: Playbooks, execution_id: str) -> Plan:
+    requested = await first_event(log, execution_id)
+    assert isinstance(requested, e.ExecutionRequested), "a log begins with its request"
+    kept = await playbooks.text(requested.digest)
+    if kept is None:
+        raise NoetlError(f"the playbook of '{execution_id}' is not in this home any more")
+    return make_plan(load_valid(kept[0]), kept[0])
+
+
+# ── the input of a row ───────────────────────────────────────────────────────────────────────
+
+
+def input_of(
+    state: Execution, plan: Plan, recorded: list[e.Event], load: Callable[[Reference], Any]
+) -> r.Input:
+    """What the server was asked when it wrote this row."""
+    match recorded[0]:
+        case e.ExecutionRequested() as requested:
+            return request_of(state, requested, load)
+        case e.ExecutionCancelled(by="timeout"):
+            return r.TimeIsUp(seconds=plan.limits.timeout or 0.0)
+        case e.ExecutionCancelled() as cancelled:
+            return r.CancelExecution(reason=cancelled.reason)
+        case e.ExecutionPaused() as paused:
+            return r.PauseExecution(reason=paused.reason)
+        case e.ExecutionResumed() as resumed:
+            return r.ResumeExecution(reason=resumed.reason)
+        case e.LeaseExpired() as lost:
+            return r.LeaseLost(step_run_id=lost.step_run_id, leg=lost.leg, epoch=lost.epoch)
+        case e.StepEvent() as first:
+            return report_of(state, plan, first, recorded)
+        case strange:
+            raise Differs(
+                f"event {state.seq + 1}: no input begins with {shown(strange)}\n"
+                "  expected: a request, an order, or what a worker reports"
+            )
+
+
+def request_of(
+    state: Execution, event: e.ExecutionRequested, load: Callable[[Reference], Any]
+) -> r.StartExecution:
+    """EVT-4: what was too large for the log is fetched, to be moved out again."""
+
+    def whole(values: dict[str, Any]) -> dict[str, Any]:
+        return {
+            key: load(value) if isinstance(value, Reference) else value
+            for key, value in values.items()
+        }
+
+    return r.StartExecution(
+        execution_id=state.execution_id,
+        path=event.path,
+        digest=event.digest,
+        version=event.version,
+        payload=whole(event.payload),
+        ctx=whole(event.ctx),
+        store=event.store,
+        trace_id=event.trace_id,
+        parent_execution_id=event.parent_execution_id,
+        parent_id=event.parent_id,
+    )
+
+
+def report_of(
+    state: Execution, plan: Plan, first: e.StepEvent, recorded: list[e.Event]
+) -> r.Report:
+    run = state.runs.get(first.step_run_id)
+    if run is None:
+        raise Differs(
+            f"event {state.seq + 1}: a report on a run that is not in flight\n"
+            f"  expected: one of {', '.join(state.runs) or 'none'}\n  found:    {shown(first)}"
+        )
+    leg, epoch, worker = hold_of(run, first)
+    return r.Report(
+        step_run_id=run.step_run_id,
+        leg=leg,
+        epoch=epoch,
+        worker=worker,
+        events=list(reported(run, plan, recorded)),
+    )
+
+
+def hold_of(run: Run, first: e.StepEvent) -> tuple[int, int, str]:
+    """Who reported: whom the row names as claiming, or one who had claimed before."""
+    if isinstance(first, e.TokenClaimed):
+        return first.leg, first.epoch, first.worker
+    for leg in run.legs.values():
+        if leg.worker is not None:
+            return leg.leg, leg.epoch, leg.worker
+    return 0, 0, ""
+
+
+def reported(run: Run, plan: Plan, recorded: list[e.Event]) -> Iterator[e.Event]:
+    """The worker's own events, as it sent them."""
+    loop = plan.steps[run.step].loop
+    for event in recorded:
+        if not isinstance(event, REPORTED) or event.step_run_id != run.step_run_id:
+            continue
+        if not isinstance(event, e.StepDone | e.StepFailed | e.LoopDone) or of_task(event):
+            yield event
+            continue
+        decided = isinstance(event, e.LoopDone) or getattr(event, "loop", None) is not None
+        if not decided:
+            yield event
+        elif loop is not None and loop.exec == "local":
+            # LOOP-10: the worker only says that it is over; the server knows what it came to.
+            yield e.LoopDone(
+                step=event.step, step_run_id=event.step_run_id, total=run_total(run), done=0
+            )
+        return
+
+
+def of_task(event: e.Event) -> bool:
+    """LOOP-7: the loop of a task, which the worker ends by itself."""
+    return getattr(event, "parent_id", None) is not None
+
+
+def run_total(run: Run) -> int:
+    return 0 if run.loop is None else run.loop.total
+
+
+REPORTED = (
+    e.StepStarted,
+    e.TaskStarted,
+    e.TaskDone,
+    e.TaskSuspended,
+    e.LoopStarted,
+    e.IterationStarted,
+    e.IterationDone,
+    e.IterationFailed,
+    e.LoopDone,
+    e.StepDone,
+    e.StepFailed,
+)
+"""What a worker may report; everything else in a row is the server's."""
+
+
+# ── comparing ────────────────────────────────────────────────────────────────────────────────
+
+
+def compare(decided: list[e.Event], recorded: list[e.Event], first: int) -> None:
+    """Raise Differs at the first event that is not what was decided now."""
+    if encode_events(decided) == encode_events(recorded):
+        return
+    for number in range(max(len(decided), len(recorded))):
+        expected = decided[number] if number < len(decided) else None
+        found = recorded[number] if number < len(recorded) else None
+        if expected is None or found is None or plain(expected) != plain(found):
+            raise Differs(
+                f"event {first + number} does not follow from what was recorded before it\n"
+                f"  expected: {shown(expected)}\n  found:    {shown(found)}"
+            )
+
+
+def shown(event: e.Event | None) -> str:
+    if event is None:
+        return "no event"
+    text = encode(event).decode()
+    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
+
+
+def plain(value: Any) -> Any:
+    """Equal for what is equal once written: lists and tuples, numbers and their text."""
+    return msgspec.json.decode(encode(value))
+
+
+async def compare_folds(log: EventLog, execution_id: str, plan: Plan, decided: Execution) -> None:
+    """The state by decisions, by the whole log, and by the snapshot and its tail is one."""
+    ways: dict[str, Callable[[], Awaitable[tuple[Execution, int]]]] = {
+        "the whole log": lambda: replay(log, execution_id, plan, from_snapshot=False),
+        "the snapshot and its tail": lambda: replay(log, execution_id, plan),
+    }
+    expected = fields_of(decided)
+    for way, fold in ways.items():
+        folded, _ = await fold()
+        for name, value in fields_of(folded).items():
+            if value != expected[name]:
+                raise Differs(
+                    f"event {folded.seq}: the state by {way} differs in `{name}`\n"
+                    f"  expected: {cut(expected[name])}\n  found:    {cut(value)}"
+                )
+
+
+def fields_of(execution: Execution) -> dict[str, Any]:
+    named = {name: getattr(execution, name) for name in execution.__struct_fields__}
+    fields: dict[str, Any] = plain(
+        {name: sorted(value) if isinstance(value, set) else value for name, value in named.items()}
+    )
+    return fields
+
+
+def cut(value: Any) -> str:
+    text = encode(value).decode()
+    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
