@@ -28,6 +28,7 @@ from noetl.messages.outcome import ok as ok_outcome
 from noetl.playbook.load import load_valid
 from noetl.playbook.plan import Plan, make_plan
 from noetl.server.live import Live
+from noetl.server.verify import verify
 from noetl.settings import Settings
 from noetl.tools.tool import Call
 
@@ -165,7 +166,7 @@ class Scenario:
         async def whole() -> Ran:
             async with self.running(payload, ctx) as (_, live):
                 await live.finished
-                return self.ran(live)
+                return await self.ran(live)
 
         return asyncio.run(whole())
 
@@ -176,7 +177,7 @@ class Scenario:
             async with self.running(**start) as (local, live):
                 await story(local, live)
                 await live.finished
-                return self.ran(live)
+                return await self.ran(live)
 
         return asyncio.run(whole())
 
@@ -201,7 +202,10 @@ class Scenario:
             store="memory",
         )
 
-    def ran(self, live: Live) -> Ran:
+    async def ran(self, live: Live) -> Ran:
+        """What came of it. Whatever a scenario is about, its log must prove itself (EVT-5)."""
+        found = await verify(self.home.log, self.home.playbooks, self.results, "x1")
+        assert found.ok, found.message
         ran = Ran(live.execution, self.home, self.tools)
         ran.bodies = self.results.bodies
         return ran

@@ -10,8 +10,8 @@ from typing import Any
 
 from noetl.control.deciding import Deciding
 from noetl.control.ending import settle
-from noetl.control.execution import Execution
-from noetl.control.loops import end, is_stopped, offer
+from noetl.control.execution import Execution, is_stopped
+from noetl.control.loops import end, offer
 from noetl.control.reporting import take_report
 from noetl.errors import TemplateFailed
 from noetl.messages import events as e
@@ -125,7 +125,7 @@ def _lease_lost(deciding: Deciding, lost: r.LeaseLost) -> None:
         return
     ids = run.ids
     deciding.emit(e.LeaseExpired(**ids, epoch=lost.epoch, leg=lost.leg, worker=leg.worker))
-    stopped = is_stopped(deciding, run)
+    stopped = is_stopped(deciding.execution, deciding.plan, run.step)
     if stopped or leg.lost >= LEASES:
         end(deciding, run, e.StepFailed(**ids, error=given_up(leg.lost, cancelled=stopped)))
 

@@ -66,6 +66,11 @@ class Deciding:
         if change is not None:
             change(execution, event, self.plan)
 
+    def note(self, event: e.Event) -> None:
+        """Add an event that moves nothing that outlives this decision."""
+        self.events.append(event)
+        self.execution.seq += 1
+
     def evaluate(self, template: Evaluate, scope: Scope) -> Any:
         """
         The template's value. A body that it touches is loaded through the door where that can be

@@ -10,6 +10,7 @@ from typing import Any, Literal
 import msgspec
 
 from noetl.pipeline.frame import Frame, Iteration
+from noetl.playbook.plan import Plan
 
 Status = Literal["running", "paused", "completed", "failed", "cancelled"]
 
@@ -188,3 +189,9 @@ class Execution(msgspec.Struct, kw_only=True):
     def quiet(self) -> bool:
         """Nothing runs: what waits now waits for nothing that could still happen."""
         return not self.runs
+
+
+def is_stopped(execution: Execution, plan: Plan, step: str) -> bool:
+    """Nothing new starts; but the final step runs after a timeout or a failure too (NEXT-6)."""
+    stop = execution.stop
+    return stop != "" and (stop == "cancel" or step != plan.final)

@@ -3,7 +3,7 @@
 from typing import Any
 
 from noetl.control.deciding import Deciding
-from noetl.control.execution import LoopRun, Run
+from noetl.control.execution import LoopRun, Run, is_stopped
 from noetl.control.folding import whole
 from noetl.errors import TemplateFailed
 from noetl.messages import events as e
@@ -79,13 +79,8 @@ def offer(deciding: Deciding, run: Run, plan: LoopPlan) -> None:
 def may_start(deciding: Deciding, run: Run, loop: LoopRun, plan: LoopPlan) -> bool:
     """LOOP-4: by default a failed iteration starts no further ones."""
     failing = loop.failed > 0 and plan.on_failure == "stop"
-    return loop.offered < loop.total and not failing and not is_stopped(deciding, run)
-
-
-def is_stopped(deciding: Deciding, run: Run) -> bool:
-    """Nothing new starts; but the final step runs after a timeout or a failure too (NEXT-6)."""
-    stop = deciding.execution.stop
-    return stop == "cancel" or (stop != "" and run.step != deciding.plan.final)
+    stopped = is_stopped(deciding.execution, deciding.plan, run.step)
+    return loop.offered < loop.total and not failing and not stopped
 
 
 def end_loop(deciding: Deciding, run: Run, plan: LoopPlan) -> None:
@@ -103,7 +98,8 @@ def end_loop(deciding: Deciding, run: Run, plan: LoopPlan) -> None:
         results=whole(deciding.execution, loop.results),
         errors=whole(deciding.execution, loop.errors),
     )
-    if loop.done + loop.failed < loop.total and is_stopped(deciding, run):
+    cut_short = loop.done + loop.failed < loop.total
+    if cut_short and is_stopped(deciding.execution, deciding.plan, run.step):
         end(deciding, run, e.StepFailed(**ids, error=stopped(deciding), loop=summary(done)))
     elif loop.failed and plan.on_failure == "stop":
         end(deciding, run, e.StepFailed(**ids, error=failure(loop), loop=summary(done)))

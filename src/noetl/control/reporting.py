@@ -30,12 +30,16 @@ def take_report(deciding: Deciding, report: Report) -> None:
                 leg=report.leg,
             )
         )
+    # Where the run ends with this report, its frame need not be followed any more.
+    over = run.loop is None and type(report.events[-1]) in ENDS
     for event in report.events:
         take = TAKEN.get(type(event))
-        if take is None:
-            deciding.emit(event)
-        else:
+        if take is not None:
             take(deciding, run, event)
+        elif over and type(event) in FOLLOWED:
+            deciding.note(event)
+        else:
+            deciding.emit(event)
     plan = deciding.plan.steps[run.step].loop
     if (
         plan is not None
@@ -94,6 +98,10 @@ def _loop_done(deciding: Deciding, run: Run, event: e.LoopDone) -> None:
     else:
         end_loop(deciding, run, plan)
 
+
+ENDS = {e.StepDone, e.StepFailed}
+FOLLOWED = {e.StepStarted, e.TaskStarted}
+"""Events that move nothing but the run itself."""
 
 TAKEN: dict[type[e.Event], Any] = {
     e.TaskDone: _task_done,

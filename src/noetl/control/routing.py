@@ -35,7 +35,7 @@ def route(deciding: Deciding, run: Run, boundary: e.Boundary, seq: int) -> None:
     deciding.emit(e.NextEvaluated(step=step, step_run_id=run_id, on=on, arcs=arcs))
     for ordinal, arc in enumerate(fired):
         token_id = f"{seq}.{ordinal}"
-        deciding.emit(
+        deciding.note(
             e.NextFired(
                 step=step, step_run_id=run_id, arc=arc.number, to=arc.step, token_id=token_id
             )

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from noetl.control.decide import decide
 from noetl.control.dispatch import RunLeg, command, open_legs
-from noetl.control.execution import Execution, Leg, Run
+from noetl.control.execution import Execution, Leg, Run, is_stopped
 from noetl.errors import NeedsBody, NoetlError
 from noetl.messages import events as e
 from noetl.messages import requests as r
@@ -35,6 +35,9 @@ TURN = 0.005
 
 
 REFUSED = Taken([], committed())
+
+
+STOPPED: dict[str, Any] = {"kind": "cancelled", "message": "it was stopped", "retryable": False}
 
 
 class Hands(Protocol):
@@ -112,9 +115,8 @@ class Server:
         """NEXT-8: of runs that were told to stop and have no worker any more, say so."""
         execution = live.execution
         for run, leg in list(open_legs(execution)):
-            if execution.stop and run.step != live.plan.final and run.step_run_id in execution.runs:
-                error = {"kind": "cancelled", "message": "it was stopped", "retryable": False}
-                self._fail_leg(live, run, leg.leg, max(live.term, leg.epoch + 1), error)
+            if is_stopped(execution, live.plan, run.step) and run.step_run_id in execution.runs:
+                self._fail_leg(live, run, leg.leg, max(live.term, leg.epoch + 1), STOPPED)
 
     @property
     def lives(self) -> list[Live]:
@@ -318,6 +320,9 @@ class Server:
 
     def _begin(self, live: Live, run: Run, leg: Leg) -> None:
         epoch = max(live.term, leg.epoch + 1)
+        if is_stopped(live.execution, live.plan, run.step):  # NEXT-8: nothing new starts
+            self._fail_leg(live, run, leg.leg, epoch, STOPPED)
+            return
         self.hands.begin(command(live.execution, run, leg, epoch), live.plan, live.folder)
 
     def _is_live(self, live: Live) -> bool:

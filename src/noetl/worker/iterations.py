@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 from noetl.control.dispatch import Share
@@ -42,7 +43,7 @@ class LoopWork(LegWork):
         self.reduced = frozenset(self.loop.reduce)
         self.around = self.surroundings(settles=self.settles, reduced=self.reduced)
         if isinstance(share.items, Reference) or self.loop.exec == "local":
-            self.spawn(self._run())
+            self.spawn(self._run(), partial(self._fail, "cancelled", "was cancelled"))
         else:
             self.items = share.items
             self.start_all()
@@ -125,7 +126,8 @@ class LoopWork(LegWork):
             except StopIteration as stop:
                 self.ended(index, iteration_id, stop.value)
             else:
-                self.spawn(self._finish(index, iteration_id, driven, ask))
+                work = self._finish(index, iteration_id, driven, ask)
+                self.spawn(work, partial(self._over, index, iteration_id, End(None, CANCELLED)))
         if any(type(event) is not e.TaskStarted for event in self.events):
             self.report()
 
@@ -137,6 +139,9 @@ class LoopWork(LegWork):
                 self.report()
                 raise
             end = End(None, CANCELLED)
+        self._over(index, iteration_id, end)
+
+    def _over(self, index: int, iteration_id: str, end: End) -> None:
         self.ended(index, iteration_id, end)
         self.worker.report_soon(self)
 

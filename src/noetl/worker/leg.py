@@ -195,8 +195,8 @@ class LegWork:
         if committed is not None:
             await committed
 
-    def spawn(self, work: Coroutine[Any, Any, None]) -> None:
-        self.worker.spawn(self, work)
+    def spawn(self, work: Coroutine[Any, Any, None], unbegun: Callable[[], None]) -> None:
+        self.worker.spawn(self, work, unbegun)
 
 
 ANSWER: dict[type[Any], Callable[[LegWork, Any], Awaitable[Any]]] = {
@@ -227,7 +227,7 @@ class PlainWork(LegWork):
         except StopIteration as stop:
             self._end(stop.value)
         else:
-            self.spawn(self._go_on(driven, ask))
+            self.spawn(self._go_on(driven, ask), self._cancelled)
 
     async def _go_on(self, driven: Driven, ask: Ask) -> None:
         try:
@@ -246,6 +246,9 @@ class PlainWork(LegWork):
         """TASK-10."""
         message = f"step '{self.step.name}' took longer than its timeout of {self.step.timeout:g} s"
         return {"kind": "timeout", "message": message, "retryable": True}
+
+    def _cancelled(self) -> None:
+        self._end(End(None, CANCELLED))
 
     def _end(self, end: End) -> None:
         step, run_id = self.command.step, self.command.step_run_id

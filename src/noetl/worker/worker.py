@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 from typing import Any
 
 from noetl.control.dispatch import RunLeg
@@ -67,16 +68,22 @@ class Worker:
         except Exception as fault:  # promise 7: one bad leg does not stop the others
             self._surround.broken(command, fault)
 
-    def spawn(self, leg: LegWork, work: Coroutine[Any, Any, None]) -> None:
+    def spawn(
+        self, leg: LegWork, work: Coroutine[Any, Any, None], unbegun: Callable[[], None]
+    ) -> None:
+        """Run a part of a leg; `unbegun` reports its end if it is cancelled before its turn."""
         task = asyncio.get_running_loop().create_task(work)
         self._work[task] = leg
-        task.add_done_callback(self._done)
+        task.add_done_callback(partial(self._done, unbegun))
         if self._news is None:
             self._news = asyncio.get_running_loop().create_task(self._tell_news())
 
-    def _done(self, task: "asyncio.Task[None]") -> None:
+    def _done(self, unbegun: Callable[[], None], task: "asyncio.Task[None]") -> None:
         leg = self._work.pop(task)
         if task.cancelled():
+            if not leg.stopped:
+                with suppress(LegLost):
+                    unbegun()
             return
         fault = task.exception()
         if fault is not None and not isinstance(fault, LegLost):
