@@ -196,6 +196,8 @@ class Server:
         for event in events:
             if not isinstance(event, e.StepDone | e.StepFailed | e.LoopDone):
                 continue
+            if isinstance(event, e.LoopDone) and event.parent_id is not None:
+                continue  # a loop inside a task (LOOP-7): its run goes on
             if live.plan.steps[event.step].pipeline.effect:
                 self._chore(self.hands.forget(f"{execution_id}/{event.step_run_id}"))
         if live.execution.finished:

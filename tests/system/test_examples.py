@@ -1,0 +1,91 @@
+"""Every example runs as a user runs it, with real services, and comes to what stands beside it."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from tests.house.tree import ROOT
+
+EXAMPLES = ROOT / "examples"
+FOLDERS = sorted(path for path in EXAMPLES.iterdir() if (path / "playbook.yaml").exists())
+CASES = [case for folder in FOLDERS for case in sorted(folder.glob("expected*.json"))]
+EXIT = {"completed": 0, "failed": 1}
+KEYS = {"payload", "status", "steps", "ctx", "result", "error"}
+ENOUGH = {"status", "steps", "ctx"}
+
+
+def case_name(case: Path) -> str:
+    return f"{case.parent.name}/{case.stem}"
+
+
+def run_example(folder: Path, home: Path, payload: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+    """The exit code, and the object of `--json`."""
+    given = home / "payload.json"
+    given.write_text(json.dumps(payload))
+    done = subprocess.run(
+        [sys.executable, EXAMPLES / "run.py", folder.name, "--payload", given, "--json"],
+        capture_output=True,
+        check=False,
+        timeout=300,
+        env={**os.environ, "NOETL_HOME": str(home / "home")},
+    )
+    assert b"Traceback" not in done.stderr, done.stderr.decode()
+    assert done.stdout, done.stderr.decode()
+    return done.returncode, msgspec.json.decode(done.stdout)
+
+
+def compared(expected: dict[str, Any], report: dict[str, Any]) -> dict[str, Any]:
+    """The report, for the keys that are expected; no times, no ids."""
+    steps = {step["step"]: step["runs"] for step in report["steps"]}
+    error = {key: (report["error"] or {}).get(key) for key in expected.get("error", {})}
+    found = {**report, "steps": steps, "error": error, "payload": expected.get("payload")}
+    return {key: found[key] for key in expected}
+
+
+@pytest.mark.parametrize("case", CASES, ids=case_name)
+def test_an_example_comes_to_what_is_expected(case: Path, tmp_path: Path) -> None:
+    expected = json.loads(case.read_text("utf-8"))
+    assert ENOUGH <= expected.keys() <= KEYS
+    code, report = run_example(case.parent, tmp_path, expected.get("payload", {}))
+    assert compared(expected, report) == expected
+    assert code == EXIT[expected["status"]]
+
+
+def test_every_example_says_what_is_expected() -> None:
+    assert [folder.name for folder in FOLDERS if not (folder / "expected.json").exists()] == []
+
+
+def test_the_course_is_numbered_without_a_gap() -> None:
+    folders = [path for path in EXAMPLES.iterdir() if path.is_dir() and path.name[0] != "_"]
+    numbers = sorted(int(folder.name.split("-")[0]) for folder in folders)
+    assert numbers == list(range(1, len(FOLDERS) + 1))
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
+def test_an_example_says_how_to_run_it(folder: Path) -> None:
+    """One that needs services says the command that starts them."""
+    head = (folder / "playbook.yaml").read_text("utf-8").partition("apiVersion")[0]
+    starts = f"python examples/run.py {folder.name}"
+    alone = f"noetl run examples/{folder.name}/playbook.yaml"
+    assert (starts if (folder / "serve.py").exists() else alone) in head
+
+
+def test_the_page_lists_the_course() -> None:
+    page = (EXAMPLES / "README.md").read_text("utf-8")
+    assert [folder.name for folder in FOLDERS if f"({folder.name}/playbook.yaml)" not in page] == []
+
+
+def test_an_unknown_example_names_those_there_are() -> None:
+    done = subprocess.run(
+        [sys.executable, EXAMPLES / "run.py", "06-rerty"],
+        capture_output=True,
+        check=False,
+        timeout=60,
+    )
+    assert (done.returncode, done.stdout) == (3, b"")
+    assert all(folder.name in done.stderr.decode() for folder in FOLDERS)
