@@ -14,6 +14,7 @@ COMMANDS: dict[str, Entry] = {
     "run": Entry("noetl.cli.run:run", "Run a playbook in this process."),
     "status": Entry("noetl.cli.status:status", "Show how an execution stands."),
     "list": Entry("noetl.cli.listing:listing", "List executions, the newest first."),
+    "explain": Entry("noetl.cli.explain:explain", "Say why an execution waits or failed."),
     "events": Entry("noetl.cli.events:events", "Print the log of an execution."),
     "logs": Entry("noetl.cli.logs:logs", "Print what the tasks of an execution printed."),
     "replay": Entry("noetl.cli.replay:replay", "Rebuild the state from the log, and prove it."),
