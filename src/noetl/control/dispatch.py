@@ -22,6 +22,8 @@ class Share(msgspec.Struct, frozen=True, kw_only=True):
     """Those that have ended already."""
     active: dict[int, Iteration]
     """Those that had begun before this worker got the leg."""
+    failed: bool
+    """Whether an iteration of the loop has failed already (LOOP-4)."""
 
 
 class RunLeg(msgspec.Struct, frozen=True, kw_only=True):
@@ -84,6 +86,7 @@ def share(loop: LoopRun, leg: Leg) -> Share:
             for index, iteration in loop.active.items()
             if index in mine
         },
+        failed=loop.failed > 0,
     )
 
 

@@ -63,11 +63,20 @@ def locate(run: Run, task_run_id: str, step: StepPlan) -> Spot:
         inner = pipeline.tasks[frame.pc].inner
         assert inner is not None, "only an iterator task has iterations"
         assert frame.inner is not None, "the loop has started"
-        index = int(rest[0]) - 1
+        index = index_of(rest[0])
         iteration = frame.inner.active[index]
         around = (Around(index, iteration, frame.inner.writes, inner.loop), *around)
         frame, pipeline, rest = iteration.frame, inner.pipeline, rest[2:]
     return Spot(frame, pipeline, around)
+
+
+def number_of(index: int, attempt: int) -> str:
+    """The part of an id that names a nested iteration: another one in each attempt (EVT-0)."""
+    return f"{index + 1}" if attempt == 1 else f"{index + 1}r{attempt}"
+
+
+def index_of(number: str) -> int:
+    return int(number.partition("r")[0]) - 1
 
 
 def take_task_done(run: Run, event: e.TaskDone, step: StepPlan) -> None:
@@ -188,7 +197,7 @@ def _fold_ended(execution: Execution, loop: LoopRun, plan: LoopPlan) -> None:
         ended = loop.ended.pop(loop.low)
         if ended.writes:
             ended.error = _reduce(loop, plan, ended)
-        pile_up(execution, loop.results, ended.result)
+        pile_up(execution, loop.results, None if ended.error else ended.result)
         if ended.error is not None:
             pile_up(execution, loop.errors, {"index": loop.low, "error": ended.error})
         loop.low += 1
@@ -199,7 +208,8 @@ def _reduce(loop: LoopRun, plan: LoopPlan, ended: Ended) -> dict[str, Any] | Non
     try:
         fold(plan.reduce, loop.reduced, ended.writes)
     except TypeError as fault:
-        error = {"kind": "loop", "message": f"a reducer refused a write: {fault}"}
+        message = f"a reducer refused a write: {fault}"
+        error = {"kind": "loop", "message": message, "retryable": False}
         loop.done, loop.failed = loop.done - 1, loop.failed + 1
         if loop.first_failed is None or loop.low < loop.first_failed[0]:
             loop.first_failed = (loop.low, error)

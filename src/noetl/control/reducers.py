@@ -80,12 +80,40 @@ def fold(
     """
     Fold an iteration's writes, in their order, into `reduced`, which the loop owns.
 
-    Raises TypeError where a write does not fit (text into a sum).
+    Raises TypeError where a write does not fit (text into a sum); then nothing was folded.
     """
+    fresh: dict[str, Any] = {}
+    grown: list[tuple[Callable[[Any, Any], None], str, Any]] = []
     for key, value in writes:
         how = reduce[key]
         grow = GROWS_IN_PLACE.get(how)
-        if grow is not None and key in reduced:
-            grow(reduced[key], value)
+        before = fresh[key] if key in fresh else reduced.get(key, MISSING)
+        check_types(how, before, value)
+        if grow is not None and before is not MISSING:
+            grown.append((grow, key, value))
         else:
-            reduced[key] = REDUCERS[how](reduced.get(key, MISSING), value)
+            fresh[key] = REDUCERS[how](before, value)
+    reduced.update(fresh)
+    for grow, key, value in grown:
+        grow(reduced[key], value)
+
+
+TAKES: dict[Reducer, tuple[type | None, type | None]] = {
+    "append": (list, None),
+    "extend": (list, list),
+    "merge": (dict, dict),
+}
+"""What a reducer grows, and by what; None: anything."""
+
+
+def check_types(how: Reducer, before: Any, value: Any) -> None:
+    """Raise TypeError before anything is grown by half."""
+    grows, by = TAKES.get(how, (None, None))
+    if grows is not None and before is not MISSING and not isinstance(before, grows):
+        raise TypeError(f"`{how}` needs a {grows.__name__} in ctx, found {describe(before)}")
+    if by is not None and not isinstance(value, by):
+        raise TypeError(f"`{how}` takes a {by.__name__}, got {describe(value)}")
+
+
+def describe(value: Any) -> str:
+    return f"{type(value).__name__}: {value!r:.60}"

@@ -3,7 +3,7 @@ Where a pipeline goes after a task: one function, for the worker that runs it an
 that follows its reports, so that a resumed run stands exactly where the lost one stood.
 """
 
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -11,8 +11,8 @@ from noetl.messages.events import TaskDone
 from noetl.pipeline.frame import Frame
 from noetl.playbook.plan import Pipeline
 
-PASSED = "passed"
-FAILED = "failed"
+PASSED: Final = "passed"
+FAILED: Final = "failed"
 
 
 def advance(frame: Frame, done: TaskDone, pipeline: Pipeline) -> str | None:
@@ -31,6 +31,7 @@ def advance(frame: Frame, done: TaskDone, pipeline: Pipeline) -> str | None:
         return None
     frame.prev = value_after(done)
     if done.do == "fail":
+        frame.over, frame.error = FAILED, failure_of(done)
         return FAILED
     if done.do == "jump":
         assert done.to is not None, "a jump names its target"
@@ -38,6 +39,7 @@ def advance(frame: Frame, done: TaskDone, pipeline: Pipeline) -> str | None:
     else:
         frame.pc += 1
     if done.do == "break" or frame.pc >= len(pipeline.tasks):
+        frame.over = PASSED
         return PASSED
     frame.attempt = 1
     frame.ordinal += 1

@@ -56,7 +56,10 @@ class Settle(msgspec.Struct, frozen=True):
 
 
 class Load(msgspec.Struct, frozen=True):
-    """A template touched a body that is not loaded; answered when it is in `$bodies`."""
+    """
+    A template touched a body that is not loaded; answered when it is in `$bodies`, with None,
+    or with a sentence if it is lost (RES-4).
+    """
 
     reference: Reference
 
@@ -108,6 +111,8 @@ def run_pipeline(
     """
     tasks = pipeline.tasks
     limit = around.plan.limits.max_task_runs
+    if frame.over:  # its last task was recorded, its end was not (TASK-9)
+        return End(None if frame.error else frame.prev, frame.error)
     if around.due:
         yield from sleep_out(tasks[frame.pc], f"{prefix}.{frame.ordinal}", around)
     while True:
@@ -147,8 +152,8 @@ def run_pipeline(
         ended = advance(frame, done, pipeline)
         if ended is not None:
             return End(None, failure_of(done)) if ended == FAILED else End(frame.prev, None)
-        if done.delay:
-            yield Pause(done.delay, task.label, task_run_id, done.do)
+        if done.delay:  # what waits is the task run that comes next
+            yield Pause(done.delay, tasks[frame.pc].label, f"{prefix}.{frame.ordinal}", done.do)
 
 
 def meta(
@@ -183,7 +188,10 @@ def weigh(
             verdict = judge(task, scope, attempt=attempt, chance=around.chance)
             break
         except NeedsBody as need:
-            yield Load(need.reference)
+            lost = yield Load(need.reference)
+            if lost:
+                verdict = Verdict(do="fail", error=failed("result", lost).error)
+                break
     del scope["outcome"]
     return verdict
 
@@ -267,7 +275,9 @@ def invoke(
             inputs = called.render(scope)
             break
         except NeedsBody as need:
-            yield Load(need.reference)
+            lost = yield Load(need.reference)
+            if lost:
+                return failed("result", lost)
         except TemplateFailed as fault:
             error = template_error(fault, f"an input of task '{task.label}'")
             return Outcome(status="error", error=error)

@@ -1,6 +1,6 @@
 """Where a pipeline stands: what resuming it needs, and nothing else (TASK-9)."""
 
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -20,6 +20,9 @@ class Frame(msgspec.Struct, kw_only=True):
     prev: Any = None
     iter: dict[str, Any] = {}
     """What `set_iter` wrote; the iterator's binding is added where the pipeline runs."""
+    over: Literal["", "passed", "failed"] = ""
+    """How the pipeline ended, where its end is recorded and not yet its run's."""
+    error: dict[str, Any] | None = None
     inner: "Nested | None" = None
     """The loop of an `iterator` task that has begun and is not recorded as done."""
 

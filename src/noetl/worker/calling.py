@@ -53,7 +53,9 @@ async def call_tool(leg: "LegWork", ask: CallTool) -> Outcome:
     try:
         async with leg.worker.slot(ask.task.kind), asyncio.timeout(total):
             return await tool.call(call, leg.worker.workplace(leg))
-    except TimeoutError:
+    except TimeoutError as fault:
+        if total is None:  # the tool's own, which it should have told as an outcome
+            return failed("internal", f"TimeoutError: {fault}")
         return failed("timeout", f"the task took longer than {total:g} s", retryable=True)
     except asyncio.CancelledError:
         raise

@@ -1,11 +1,12 @@
 """Iterations at work: one after the other, or many at once (LOOP)."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import Any
 
 from noetl.control.dispatch import Share
+from noetl.errors import BodyLost
 from noetl.messages import events as e
 from noetl.messages.reference import Reference
 from noetl.pipeline.drive import Ask, End
@@ -51,7 +52,11 @@ class LoopWork(LegWork):
     async def _run(self) -> None:
         items = self.share.items
         if isinstance(items, Reference):
-            items = await self.worker.collection(items)
+            try:
+                items = await self.worker.collection(items)
+            except BodyLost as lost:
+                self._fail("result", f"has no collection: {lost}")
+                return
         self.items = items
         if self.loop.exec == "distributed":
             self.start_all()
@@ -76,6 +81,8 @@ class LoopWork(LegWork):
 
     def pending(self) -> Iterator[int]:
         share = self.share
+        if share.failed and self.loop.exec == "local" and self.loop.on_failure == "stop":
+            return iter(sorted(share.active))  # LOOP-4: what is in flight runs to its end
         return (index for index in range(share.first, share.last) if index not in share.ended)
 
     def start(self, index: int) -> tuple[str, Driven, dict[str, Any]]:
@@ -182,19 +189,49 @@ class LoopWork(LegWork):
         """Parallel on one worker: `max_in_flight` at a time (LOOP-1)."""
         todo = self.pending()
         failed = False
+        window = Window(self.share.ended, self.share.first, self.loop.window)
 
         async def run_some() -> None:
             nonlocal failed
             for index in todo:
+                await window.room_for(index)
+                if failed and self.loop.on_failure == "stop":
+                    return
                 iteration_id, driven, _ = self.start(index)
                 end = await self.drive(driven)
                 self.ended(index, iteration_id, end)
                 self.report()
-                await self.worker.breathe(self)
                 failed = failed or end.error is not None
-                if failed and self.loop.on_failure == "stop":
-                    return
+                window.close(index)
+                await self.worker.breathe(self)
 
         async with asyncio.TaskGroup() as group:
             for _ in range(min(self.loop.in_flight, self.share.last - self.share.first)):
                 group.create_task(run_some())
+
+
+class Window:
+    """LOOP-9: how far iterations may run ahead of the lowest one that has not ended."""
+
+    def __init__(self, ended: Iterable[int], low: int, width: int) -> None:
+        self._ended = set(ended)
+        self._low = low
+        self._width = width
+        self._moved = asyncio.Event()
+        self._advance()
+
+    async def room_for(self, index: int) -> None:
+        while index >= self._low + self._width:
+            self._moved.clear()
+            await self._moved.wait()
+
+    def close(self, index: int) -> None:
+        """An iteration has ended."""
+        self._ended.add(index)
+        self._advance()
+        self._moved.set()
+
+    def _advance(self) -> None:
+        while self._low in self._ended:
+            self._ended.discard(self._low)
+            self._low += 1

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from noetl.control.dispatch import RunLeg
+from noetl.errors import BodyLost
 from noetl.messages import events as e
 from noetl.messages.requests import Report
 from noetl.messages.size import rough_size
@@ -149,12 +150,20 @@ class LegWork:
         """LOOP-5: the server says whether the write stands."""
         recorded = self.report()
         for event in recorded:
-            if isinstance(event, e.TaskDone) and event.task_run_id == ask.done.task_run_id:
+            if (
+                isinstance(event, e.TaskDone)
+                and event.task_run_id == ask.done.task_run_id
+                and event.attempt == ask.done.attempt
+            ):
                 return event
         return ask.done
 
-    async def _load(self, ask: Load) -> None:
-        await self.fitting.load(ask.reference)
+    async def _load(self, ask: Load) -> str | None:
+        try:
+            await self.fitting.load(ask.reference)
+        except BodyLost as lost:
+            return str(lost)
+        return None
 
     async def _nested(self, ask: RunLoop) -> Any:
         from noetl.worker.nested import run_nested

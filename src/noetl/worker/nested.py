@@ -3,8 +3,9 @@
 import asyncio
 from typing import TYPE_CHECKING, Any
 
+from noetl.control.folding import number_of
 from noetl.control.reducers import fold, owned
-from noetl.errors import NeedsBody, TemplateFailed
+from noetl.errors import BodyLost, NeedsBody, TemplateFailed
 from noetl.messages import events as e
 from noetl.messages.outcome import Outcome, failed
 from noetl.messages.reference import Reference
@@ -28,6 +29,8 @@ async def run_nested(leg: "LegWork", ask: RunLoop) -> Outcome:
         except TemplateFailed as fault:
             error = template_error(fault, f"`in` of task '{ask.task.label}'")
             return Outcome(status="error", error=error)
+        except BodyLost as lost:
+            return failed("result", str(lost))
         if not isinstance(items, list | tuple):
             return failed("loop", f"`in` must come to a list, got {type(items).__name__}")
         nested = begin(leg, ask, inner, list(items))
@@ -68,7 +71,10 @@ class NestedWork:
         self.ask = ask
         self.inner = inner
         self.nested = nested
+        self.attempt = ask.frame.attempt
         parallel = inner.loop.mode == "parallel"
+        self.ctx = ask.scope["ctx"] if parallel else None
+        """What parallel iterations see: ctx as it was when the loop began (SCOPE-4)."""
         self.around = leg.surroundings(
             settles=parallel or leg.settles, reduced=leg.reduced | frozenset(inner.loop.reduce)
         )
@@ -97,7 +103,7 @@ class NestedWork:
 
     async def run_one(self, index: int) -> None:
         nested, leg, scope = self.nested, self.leg, self.ask.scope
-        iteration_id = f"{self.ask.task_run_id}.{index + 1}"
+        iteration_id = f"{self.ask.task_run_id}.{number_of(index, self.attempt)}"
         ids: dict[str, Any] = {
             "step": leg.command.step,
             "step_run_id": leg.command.step_run_id,
@@ -111,7 +117,7 @@ class NestedWork:
             leg.events.append(e.IterationStarted(**ids))
         own = {
             **scope,
-            "ctx": {**scope["ctx"], **begun.ctx},
+            "ctx": {**(scope["ctx"] if self.ctx is None else self.ctx), **begun.ctx},
             "iter": {
                 self.inner.loop.iterator: nested.items[index],
                 "index": index,

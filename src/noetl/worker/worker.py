@@ -7,7 +7,9 @@ from functools import partial
 from typing import Any
 
 from noetl.control.dispatch import RunLeg
+from noetl.control.execution import Execution, Run
 from noetl.errors import NoetlError
+from noetl.messages.events import Event
 from noetl.messages.reference import Reference
 from noetl.playbook.plan import Plan
 from noetl.ports.bodies import Bodies
@@ -16,6 +18,7 @@ from noetl.ports.result_store import ResultStore
 from noetl.tools.table import Toolbox
 from noetl.worker.iterations import LoopWork
 from noetl.worker.leg import LegLost, LegWork, PlainWork
+from noetl.worker.through import run_through
 from noetl.worker.workplace import LegWorkplace, Surround
 
 WITHOUT_SLOT = frozenset({"playbook", "wait"})
@@ -68,6 +71,10 @@ class Worker:
         except Exception as fault:  # promise 7: one bad leg does not stop the others
             self._surround.broken(command, fault)
 
+    def run_through(self, plan: Plan, execution: Execution, run: Run) -> list[Event] | None:
+        """What a fresh run without effect comes to, if it waits for nothing."""
+        return run_through(plan, execution, run, self.name)
+
     def spawn(
         self, leg: LegWork, work: Coroutine[Any, Any, None], unbegun: Callable[[], None]
     ) -> None:
@@ -86,6 +93,8 @@ class Worker:
                     unbegun()
             return
         fault = task.exception()
+        while isinstance(fault, BaseExceptionGroup):  # of iterations that ran at once
+            fault = fault.exceptions[0]
         if fault is not None and not isinstance(fault, LegLost):
             self._surround.broken(leg.command, fault)
 
