@@ -43,7 +43,11 @@ STOPPED: dict[str, Any] = {"kind": "cancelled", "message": "it was stopped", "re
 class Hands(Protocol):
     """Whoever runs legs: the worker in this process, or the queue to others."""
 
+    name: str
+
     def begin(self, command: RunLeg, plan: Plan, folder: str | None) -> None: ...
+
+    def run_through(self, plan: Plan, execution: Execution, run: Run) -> list[e.Event] | None: ...
 
     async def cancel(self, execution_id: str) -> None: ...
 
@@ -325,7 +329,27 @@ class Server:
         if is_stopped(live.execution, live.plan, run.step):  # NEXT-8: nothing new starts
             self._fail_leg(live, run, leg.leg, epoch, STOPPED)
             return
+        if self._run_through(live, run, leg, epoch):
+            return
         self.hands.begin(command(live.execution, run, leg, epoch), live.plan, live.folder)
+
+    def _run_through(self, live: Live, run: Run, leg: Leg, epoch: int) -> bool:
+        """The fast lane for a run that waits for nothing; False if it must go the ordinary way."""
+        step = live.plan.steps[run.step]
+        if step.loop is not None or step.pipeline.effect or run.started:
+            return False
+        events = self.hands.run_through(live.plan, live.execution, run)
+        if events is None:
+            return False
+        report = r.Report(
+            step_run_id=run.step_run_id,
+            leg=leg.leg,
+            epoch=epoch,
+            worker=self.hands.name,
+            events=events,
+        )
+        self.receive(live, report)
+        return True
 
     def _is_live(self, live: Live) -> bool:
         return self._live.get(live.execution.execution_id) is live

@@ -108,7 +108,8 @@ def input_of(
             return r.ResumeExecution(reason=resumed.reason)
         case e.LeaseExpired() as lost:
             return r.LeaseLost(step_run_id=lost.step_run_id, leg=lost.leg, epoch=lost.epoch)
-        case e.StepEvent() as first:
+        case e.StepEvent() | e.CtxPatched(step_run_id=str()) as first:
+            # A patch comes first where a worker reported nothing but the end of a loop (LOOP-5).
             return report_of(state, plan, first, recorded)
         case strange:
             raise Differs(
@@ -143,9 +144,9 @@ def request_of(
 
 
 def report_of(
-    state: Execution, plan: Plan, first: e.StepEvent, recorded: list[e.Event]
+    state: Execution, plan: Plan, first: e.StepEvent | e.CtxPatched, recorded: list[e.Event]
 ) -> r.Report:
-    run = state.runs.get(first.step_run_id)
+    run = state.runs.get(first.step_run_id or "")
     if run is None:
         raise Differs(
             f"event {state.seq + 1}: a report on a run that is not in flight\n"
@@ -161,7 +162,7 @@ def report_of(
     )
 
 
-def hold_of(run: Run, first: e.StepEvent) -> tuple[int, int, str]:
+def hold_of(run: Run, first: e.Event) -> tuple[int, int, str]:
     """Who reported: whom the row names as claiming, or one who had claimed before."""
     if isinstance(first, e.TokenClaimed):
         return first.leg, first.epoch, first.worker

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import apsw
-from msgspec.structs import astuple
+from msgspec.structs import astuple, fields
 
 from noetl.adapters.sqlite.statements import SQL, in_bulk
 from noetl.errors import NoetlError, VersionConflict
@@ -18,6 +18,9 @@ from noetl.ports.event_log import Decision, ExecutionRow, PrintedLine
 
 COLUMNS = ExecutionRow.__struct_fields__
 ADVANCE_ONE, APPEND_ONE = SQL["advance_one"], SQL["append_one"]
+
+
+UPDATED_AT = [field.name for field in fields(ExecutionRow)].index("updated_at")
 
 
 class Overtaken(Exception):
@@ -125,6 +128,15 @@ def _drop_overtaken(
             answers[number] = overtaken(execution_id, decision.expected, stands_at)
 
 
+def _columns(chain: Chain) -> tuple[Any, ...]:
+    """The row without its `seq`; later decisions of the batch have moved `updated_at` on."""
+    assert chain.row is not None, "only a chain with a row has columns"
+    columns = astuple(chain.row)
+    if chain.row is chain.decisions[-1].row:
+        return columns[:-1]
+    return (*columns[:UPDATED_AT], chain.at, *columns[UPDATED_AT + 1 : -1])
+
+
 def _advance(connection: apsw.Connection, chains: dict[str, Chain]) -> None:
     begun: list[tuple[Any, ...]] = []
     changed: list[tuple[Any, ...]] = []
@@ -133,9 +145,9 @@ def _advance(connection: apsw.Connection, chains: dict[str, Chain]) -> None:
         if chain.row is None:
             moved.append((execution_id, chain.expected, chain.last, chain.at))
         elif chain.expected == 0:
-            begun.append((*astuple(chain.row)[:-1], chain.last))
+            begun.append((*_columns(chain), chain.last))
         else:
-            changed.append((*astuple(chain.row)[:-1], chain.last, chain.expected))
+            changed.append((*_columns(chain), chain.last, chain.expected))
     for name, rows in (
         ("start_executions", begun),
         ("change_executions", changed),

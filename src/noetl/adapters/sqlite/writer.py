@@ -1,8 +1,9 @@
 """
 Who writes into the home, and when: one at a time, many decisions in one commit.
 
-Whatever waits when a commit returns goes into the next one; no timer. A thread writes, so that
-the event loop goes on while the disk is busy. When a caller says that nothing else waits, and
+Whatever waits when a commit returns goes into the next one; no timer. What one turn of the event
+loop asks for is handed over at its end, in one piece. A thread writes, so that the loop goes on
+while the disk is busy. When a caller says that nothing else waits, and
 that is so, the commit is made at once on the loop's own thread, which saves two changes of thread.
 
 `_unsettled` belongs to the loop's thread: it counts what was queued and not yet answered. While it
@@ -51,7 +52,8 @@ class Writer:
         self._cursor = connection.cursor()
         self._first: Job | None = first
         self._loop = asyncio.get_running_loop()
-        self._queue: SimpleQueue[Entry] = SimpleQueue()
+        self._queue: SimpleQueue[list[Entry]] = SimpleQueue()
+        self._gathered: list[Entry] = []
         self._lines: deque[PrintedLine] = deque()
         self._refused: dict[str, type[NoetlError]] = {}
         self._unsettled = 0
@@ -98,11 +100,12 @@ class Writer:
         # Lines that a full disk has no room for are no reason to keep the file open.
         with suppress(LogUnavailable):
             await self.flush()
-        if self._thread is not None:
+        if self._thread is not None or self._gathered:
             future: asyncio.Future[None] = self._loop.create_future()
             self._put(None, future)
             self._closed = True
             await future
+            assert self._thread is not None, "what was handed over has its thread"
             self._thread.join()
         self._closed = True
         self.connection.close()
@@ -155,7 +158,16 @@ class Writer:
                 future.set_exception(closed)
             return
         self._unsettled += 1
-        self._queue.put((what, future))
+        if not self._gathered:
+            self._loop.call_soon(self._hand_over)
+        self._gathered.append((what, future))
+
+    def _hand_over(self) -> None:
+        """Give the thread all that this turn of the event loop has asked for, in one piece."""
+        gathered, self._gathered = self._gathered, []
+        if not gathered:
+            return
+        self._queue.put(gathered)
         if self._thread is None:
             self._thread = threading.Thread(target=self._work, name="noetl-log", daemon=True)
             self._thread.start()
@@ -169,9 +181,9 @@ class Writer:
     def _work(self) -> None:
         stopping = False
         while not stopping:
-            batch = [self._queue.get()]
+            batch = self._queue.get()
             while len(batch) < MOST_PER_COMMIT and not self._queue.empty():
-                batch.append(self._queue.get_nowait())
+                batch += self._queue.get_nowait()
             stopping = batch[-1][0] is None
             lines = self._take_lines()
             answers = patiently(lambda: self._write(batch, lines))  # noqa: B023

@@ -1,0 +1,71 @@
+"""The fast lane: a pipeline that waits for nothing, run in one go and without a leg's furniture."""
+
+import random
+import time
+from typing import Any
+
+from noetl.control.execution import Execution, Run
+from noetl.messages import events as e
+from noetl.messages.size import rough_size
+from noetl.pipeline.drive import End, Surroundings, run_pipeline
+from noetl.pipeline.frame import Frame
+from noetl.playbook.plan import Plan
+
+
+class TooLarge(Exception):
+    """A value belongs outside the log: a leg with all its furniture must run this one."""
+
+
+def run_through(plan: Plan, execution: Execution, run: Run, worker: str) -> list[e.Event] | None:
+    """
+    All that a fresh run of a pipeline without effect comes to, its end included.
+
+    None when it would have to wait for something: nothing has happened then, and the run can
+    begin anew in the ordinary way.
+    """
+    step, run_id, execution_id = run.step, run.step_run_id, execution.execution_id
+    events: list[e.Event] = [e.StepStarted(step=step, step_run_id=run_id)]
+    around = Surroundings(
+        plan=plan,
+        step=step,
+        step_run_id=run_id,
+        worker=worker,
+        trace_id=execution.trace_id or execution_id,
+        now=time.time,
+        chance=random.random,
+        fit=_small,
+    )
+    scope: dict[str, Any] = {
+        "workload": execution.workload,
+        "ctx": run.ctx,
+        "args": run.args,
+        "iter": {},
+        "execution_id": execution_id,
+        "$bodies": {},
+    }
+    prefix = run_id.partition(".")[0]
+    driven = run_pipeline(plan.steps[step].pipeline, Frame(), scope, prefix, around, events)
+    try:
+        driven.send(None)
+    except StopIteration as stop:
+        end: End = stop.value
+    except TooLarge:
+        return None
+    else:
+        driven.close()
+        return None
+    if end.error is not None:
+        events.append(e.StepFailed(step=step, step_run_id=run_id, error=end.error))
+    else:
+        events.append(e.StepDone(step=step, step_run_id=run_id, result=end.result))
+    return events
+
+
+SMALL = 100_000
+"""Bytes; far below what any log would refuse to hold."""
+
+
+def _small(values: dict[str, Any]) -> dict[str, Any]:
+    if rough_size(values) > SMALL:
+        raise TooLarge
+    return values
