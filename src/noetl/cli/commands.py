@@ -12,6 +12,7 @@ class Entry(NamedTuple):
 
 COMMANDS: dict[str, Entry] = {
     "run": Entry("noetl.cli.run:run", "Run a playbook in this process."),
+    "test": Entry("noetl.cli.testing.command:test", "Run playbook tests with canned outcomes."),
     "status": Entry("noetl.cli.status:status", "Show how an execution stands."),
     "list": Entry("noetl.cli.listing:listing", "List executions, the newest first."),
     "explain": Entry("noetl.cli.explain:explain", "Say why an execution waits or failed."),

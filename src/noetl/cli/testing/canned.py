@@ -1,0 +1,121 @@
+"""Tools that touch nothing: they answer from the outcomes that a test has canned."""
+
+from collections import Counter
+from collections.abc import Mapping
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from noetl.cli.running.words import value_words
+from noetl.cli.testing.document import Canned
+from noetl.messages.codec import encode
+from noetl.messages.outcome import Outcome, failed
+from noetl.playbook.plan import Pipeline, Plan
+from noetl.tools.noop import NoopTool
+from noetl.tools.table import Toolbox
+from noetl.tools.tool import Call, Tool, Workplace
+
+RETRYABLE = frozenset({408, 425, 429})
+"""OUT-3, with every status from 500."""
+
+
+class CannedBox(Toolbox):
+    """Every kind but `noop` answers from the test's outcomes; the calls are counted."""
+
+    def __init__(self, outcomes: Mapping[str, list[Canned] | Canned]) -> None:
+        super().__init__(Path())
+        self._outcomes = outcomes
+        self._calls: Counter[str] = Counter()
+        self.missing: list[str] = []
+        """Calls for which nothing was canned, each as a sentence."""
+
+    def __getitem__(self, kind: str) -> Tool:
+        return NoopTool() if kind == "noop" else CannedTool(kind, self)
+
+    def answer(self, kind: str, call: Call[Any]) -> Outcome:
+        place = f"{call.step}.{call.label}"
+        name = place if place in self._outcomes else call.label
+        canned = self._outcomes.get(name)
+        number = self._calls[name]
+        self._calls[name] += 1
+        if isinstance(canned, dict):
+            return outcome_of(kind, canned)
+        if canned is not None and number < len(canned):
+            return outcome_of(kind, canned[number])
+        inputs = value_words(msgspec.json.decode(encode(call.inputs)))
+        sentence = f"no canned outcome for call {number + 1} of {place}; its inputs were {inputs}"
+        self.missing.append(sentence)
+        return failed("not_found", sentence)
+
+
+class CannedTool:
+    """Tool; see its contract."""
+
+    def __init__(self, kind: str, box: CannedBox) -> None:
+        self._kind = kind
+        self._box = box
+
+    async def call(self, call: Call[Any], workplace: Workplace) -> Outcome:
+        del workplace
+        return self._box.answer(self._kind, call)
+
+    async def forget(self, scratch: str) -> None:
+        """Keeps nothing."""
+
+    async def close(self) -> None:
+        """Keeps nothing."""
+
+
+def outcome_of(kind: str, canned: Canned) -> Outcome:
+    """The outcome as the real tool would have given it (OUT-1, OUT-2)."""
+    blocks = {key: value for key, value in canned.items() if key not in ("ok", "error")}
+    name, block = next(iter(blocks.items()), (None, None))
+    if "error" not in canned:
+        result = canned["ok"]
+        if kind == "http" and block is None and isinstance(result, dict):
+            block = {key: result[key] for key in ("status", "headers") if key in result}
+        return Outcome(status="ok", result=result, block=block or None, block_name=name)
+    error = {"kind": kind, "message": "canned", "retryable": retryable(block), **canned["error"]}
+    return Outcome(status="error", error=error, block=block, block_name=name)
+
+
+def retryable(block: Any) -> bool:
+    status = block.get("status") if isinstance(block, dict) else None
+    return isinstance(status, int) and (status >= 500 or status in RETRYABLE)
+
+
+def faults_in(outcomes: Mapping[str, list[Canned] | Canned], plan: Plan) -> list[str]:
+    """What is wrong with the canned outcomes themselves: names of no task, unclear outcomes."""
+    places = places_of(plan)
+    known = places | {place.rpartition(".")[2] for place in places} | set(plan.workbook)
+    faults = []
+    for name, canned in outcomes.items():
+        if name not in known:
+            close = get_close_matches(name, known, n=1)
+            hint = f"; did you mean '{close[0]}'?" if close else ""
+            faults.append(f"outcomes name '{name}', which is no task of the playbook{hint}")
+        for one in canned if isinstance(canned, list) else [canned]:
+            if ("ok" in one) == ("error" in one) or len(one) > 2:
+                faults.append(
+                    f"outcomes of '{name}': expected `ok` or `error`, and at most one block "
+                    f"beside it, got {', '.join(one) or 'nothing'}"
+                )
+            elif not isinstance(one.get("error", {}), dict):
+                faults.append(f"outcomes of '{name}': `error` must be a mapping {{kind, message}}")
+    return faults
+
+
+def places_of(plan: Plan) -> set[str]:
+    return {
+        f"{name}.{label}" for name, step in plan.steps.items() for label in labels_of(step.pipeline)
+    }
+
+
+def labels_of(pipeline: Pipeline) -> set[str]:
+    labels = set(pipeline.labels)
+    for task in pipeline.tasks:
+        if task.inner is not None:
+            labels |= labels_of(task.inner.pipeline)
+    return labels

@@ -1,0 +1,80 @@
+"""A file of playbook tests: its shape, and what is said where it has another one."""
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from noetl.cli.source import Source
+from noetl.errors import UnreadableFile
+from noetl.playbook.yaml_checks import Refused
+from noetl.playbook.yaml_text import read_yaml
+
+Canned = dict[str, Any]
+"""`{ok: value}` or `{error: {kind, message, …}}`, and the kind's block (`http: {status: 503}`)."""
+
+
+class Expected(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What must hold at the end; what is not named is not compared."""
+
+    status: str | None = None
+    steps: dict[str, int] = {}
+    """Step → how often it ran; 0: never."""
+    ctx: dict[str, Any] = {}
+    """A part of ctx: mappings may hold more, anything else must be equal."""
+    result: Any = msgspec.UNSET
+    events: list[str] = []
+    """Names of events in their order; others may stand between them."""
+    error: dict[str, Any] | None = None
+    """A part of the execution's error."""
+
+    @property
+    def ends_as(self) -> str:
+        """A test that expects no failure expects a success."""
+        return self.status or ("completed" if self.error is None else "failed")
+
+
+class Case(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One test."""
+
+    name: str
+    workload: dict[str, Any] = {}
+    outcomes: dict[str, list[Canned] | Canned] = {}
+    """`step.task` or `task` → one outcome per call, in order; a mapping serves every call."""
+    expect: Expected = Expected()
+
+
+class Suite(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The whole document."""
+
+    playbook: str
+    tests: list[Case]
+
+
+def suite_in(source: Source) -> Suite:
+    """The tests of a file; refuses with the place and what was expected there."""
+    try:
+        tree = read_yaml(source.content)
+    except Refused as refused:
+        raise UnreadableFile(f"{source.name}:{refused.line}: {refused.message}") from None
+    value = tree.value(tree.root)
+    for fault in tree.faults:
+        line = fault.node.start_mark.line + 1
+        raise UnreadableFile(f"{source.name}:{line}: {fault.message}")
+    try:
+        suite = msgspec.convert(value, Suite)
+    except msgspec.ValidationError as wrong:
+        message = str(wrong).replace(" - at `$", " at `").replace("`.", "`")
+        raise UnreadableFile(
+            f"{source.name} is no file of playbook tests: {message}; "
+            "see docs/learn/05-testing-playbooks.md"
+        ) from None
+    if not suite.tests:
+        raise UnreadableFile(f"{source.name} has no tests; add one below `tests`")
+    return suite
+
+
+def playbook_file(suite: Suite, file: str) -> Path:
+    """The playbook's path is relative to the file of its tests."""
+    root = Path.cwd() if file == "-" else Path(file).absolute().parent
+    return root / suite.playbook
