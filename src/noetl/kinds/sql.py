@@ -20,7 +20,8 @@ class SqlInputs(Inputs, frozen=True, kw_only=True):
     command: Statement = None
     query: Annotated[str | None, Meta(description="Another name for `command`.")] = None
     params: Annotated[
-        list[Any] | dict[str, Any], Meta(description="Bind parameters, by position or by name.")
+        list[Any] | dict[str, Any],
+        Meta(description="Bind parameters: a list for `%s`, a mapping for `%(name)s`."),
     ] = field(default_factory=list)
     auth: Auth = None
 
@@ -28,6 +29,10 @@ class SqlInputs(Inputs, frozen=True, kw_only=True):
 class DuckdbInputs(SqlInputs, frozen=True, kw_only=True):
     """`database` is a file; without it the tables live as long as the step run."""
 
+    params: Annotated[
+        list[Any] | dict[str, Any],
+        Meta(description="Bind parameters: a list for `?`, a mapping for `$name`."),
+    ] = field(default_factory=list)
     database: Annotated[
         str | None, Meta(description="File of the database; in memory if left out.")
     ] = None

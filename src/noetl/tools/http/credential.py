@@ -43,7 +43,9 @@ def _basic(url: URL, headers: CIMultiDict[str], credential: Mapping[str, Any]) -
 
 
 def _bearer(url: URL, headers: CIMultiDict[str], credential: Mapping[str, Any]) -> Signed:
-    headers["Authorization"] = f"Bearer {credential['token']}"
+    # A secret that is plain text, not JSON, arrives as `value` (KEY-1).
+    field = "value" if "token" not in credential and "value" in credential else "token"
+    headers["Authorization"] = f"Bearer {credential[field]}"
     return url, frozenset({"authorization"})
 
 

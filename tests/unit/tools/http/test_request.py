@@ -208,6 +208,8 @@ def test_inputs_that_make_no_request_are_refused(inputs: dict[str, Any], says: s
         ({"kind": "bearer", "token": "t0k"}, "authorization", "Bearer t0k"),
         ({"kind": "bearer_credential", "token": "t0k"}, "authorization", "Bearer t0k"),
         ({"token": "t0k"}, "authorization", "Bearer t0k"),
+        ({"kind": "bearer", "value": "t0k"}, "authorization", "Bearer t0k"),
+        ({"kind": "api_key", "value": "k3y"}, "x-api-key", "k3y"),
         ({"kind": "api_key", "key": "k3y"}, "x-api-key", "k3y"),
         ({"key": "k3y", "header": "X-Token"}, "x-token", "k3y"),
     ],
