@@ -17,8 +17,12 @@ def pause(
 ) -> float:
     """
     Seconds to wait after run number `attempt`. `chance` is drawn outside, from 0 to 1: the pause
-    moves by up to `jitter` of itself, half of the range below and half above.
+    moves by up to `jitter` of itself, half of the range below and half above, and never beyond
+    `max_delay`.
     """
     factor = {"none": 1.0, "linear": float(attempt), "exponential": 2.0 ** min(attempt - 1, 60)}
-    wait = min(delay * factor[backoff], LONGEST if max_delay is None else max_delay)
-    return max(0.0, wait * (1.0 + jitter * (2.0 * chance - 1.0))) if jitter else wait
+    longest = LONGEST if max_delay is None else max_delay
+    wait = min(delay * factor[backoff], longest)
+    if not jitter:
+        return wait
+    return min(longest, max(0.0, wait * (1.0 + jitter * (2.0 * chance - 1.0))))
