@@ -1,5 +1,8 @@
 """The last words of `run` and `resume`, and the exit code that goes with them."""
 
+import os
+import sys
+
 import click
 
 from noetl.cli import exits
@@ -30,6 +33,11 @@ def see_through(begin: Begin, *, as_json: bool) -> int:
 
 def make_show(*, err: bool) -> Show:
     """A tree on a terminal, plain lines elsewhere; nothing of the other is imported."""
+    stream = sys.stderr if err else sys.stdout
+    if stream is not None and stream.isatty() and os.environ.get("TERM", "dumb") != "dumb":
+        from noetl.cli.running.tree import TreeShow
+
+        return TreeShow(err=err)
     from noetl.cli.running.plain import PlainShow
 
     return PlainShow(err=err)

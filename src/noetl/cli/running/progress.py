@@ -1,0 +1,210 @@
+"""What is going on, as counts: enough to draw it, however many iterations there are."""
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from noetl.cli.running.words import error_words
+from noetl.messages import events as e
+
+SHOWN_TASKS = 4
+"""Task runs of one step that are drawn; the others are counted."""
+SHOWN_CHILDREN = 3
+
+
+class TaskProgress:
+    """A task that runs or pauses."""
+
+    __slots__ = ("attempt", "kind", "label", "note")
+
+    def __init__(self, label: str, kind: str, attempt: int) -> None:
+        self.label = label
+        self.kind = kind
+        self.attempt = attempt
+        self.note = ""
+
+
+class StepProgress:
+    """All runs of one step so far."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.state = "waits"
+        self.runs = 0
+        self.open = 0
+        self.failed = 0
+        self.began = 0.0
+        self.took: float | None = None
+        self.note = ""
+        self.total: int | None = None
+        """Iterations of its loop; None without one."""
+        self.done = 0
+        self.failed_iterations = 0
+        self.retries = 0
+        self.tasks: dict[str, TaskProgress] = {}
+        self.children: dict[str, ExecutionProgress] = {}
+
+
+class ExecutionProgress:
+    """One execution: its steps in the order in which they were reached."""
+
+    def __init__(self, execution_id: str, path: str, now: float) -> None:
+        self.execution_id = execution_id
+        self.path = path
+        self.began = now
+        self.state = "running"
+        self.steps: dict[str, StepProgress] = {}
+        self.runs: dict[str, str] = {}
+        """The number of a run that has not ended → its step; ids of its tasks begin with it."""
+
+    def step(self, name: str) -> StepProgress:
+        found = self.steps.get(name)
+        if found is None:
+            found = self.steps[name] = StepProgress(name)
+        return found
+
+
+class Progress:
+    """Follows every execution that this process runs; the first one is the root."""
+
+    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
+        self.now = now
+        self.root: ExecutionProgress | None = None
+        self._known: dict[str, ExecutionProgress] = {}
+
+    def adopt(self, execution_id: str, path: str) -> ExecutionProgress:
+        """An execution whose beginning this process has not seen (`resume`), or has."""
+        known = self._known.get(execution_id)
+        if known is None:
+            known = self._known[execution_id] = ExecutionProgress(execution_id, path, self.now())
+            self.root = self.root or known
+        return known
+
+    def take(self, execution_id: str, path: str, events: Sequence[e.Event]) -> None:
+        execution = self.adopt(execution_id, path)
+        for event in events:
+            follow = FOLLOW.get(type(event))
+            if follow is not None:
+                follow(self, execution, event)
+
+    def requested(self, execution: ExecutionProgress, event: e.ExecutionRequested) -> None:
+        parent = self._known.get(event.parent_execution_id or "")
+        if parent is None or event.parent_id is None:
+            return
+        step = parent.runs.get(event.parent_id.partition(".")[0])
+        if step is not None and len(parent.step(step).children) < SHOWN_CHILDREN:
+            parent.step(step).children[execution.execution_id] = execution
+
+    def parked(self, execution: ExecutionProgress, event: e.TokenParked) -> None:
+        execution.step(event.step).note = f"token waits ({event.reason})"
+
+    def dropped(self, execution: ExecutionProgress, event: e.TokenDropped) -> None:
+        step = execution.step(event.step)
+        step.note = f"token dropped ({event.reason})"
+        if step.state == "waits":
+            step.state = "dropped"
+
+    def scheduled(self, execution: ExecutionProgress, event: e.StepScheduled) -> None:
+        step = execution.step(event.step)
+        execution.runs[event.step_run_id.partition(".")[0]] = event.step
+        if not step.open:
+            step.began, step.took = self.now(), None
+        step.runs += 1
+        step.open += 1
+        step.state, step.note = "running", ""
+
+    def loop_started(self, execution: ExecutionProgress, event: e.LoopStarted) -> None:
+        if event.parent_id is None:
+            step = execution.step(event.step)
+            step.total, step.done, step.failed_iterations = event.total, 0, 0
+
+    def iteration_done(self, execution: ExecutionProgress, event: e.IterationDone) -> None:
+        if event.parent_id is None:
+            execution.steps[event.step].done += 1
+
+    def iteration_failed(self, execution: ExecutionProgress, event: e.IterationFailed) -> None:
+        if event.parent_id is None:
+            execution.steps[event.step].failed_iterations += 1
+
+    def task_started(self, execution: ExecutionProgress, event: e.TaskStarted) -> None:
+        step = execution.step(event.step)
+        if step.total is None and len(step.tasks) < SHOWN_TASKS:
+            step.tasks[event.task_run_id] = TaskProgress(event.task, event.kind, event.attempt)
+
+    def task_done(self, execution: ExecutionProgress, event: e.TaskDone) -> None:
+        step = execution.step(event.step)
+        if event.do == "retry":
+            step.retries += 1
+            task = step.tasks.get(event.task_run_id)
+            if task is not None:
+                why = error_words(event.outcome.get("error"))
+                task.note = f"again in {event.delay:g} s: {why}"
+        else:
+            step.tasks.pop(event.task_run_id, None)
+
+    def suspended(self, execution: ExecutionProgress, event: e.TaskSuspended) -> None:
+        task = execution.step(event.step).tasks.get(event.task_run_id)
+        if task is not None and not task.note:
+            task.note = f"waits ({event.reason})"
+
+    def ended(self, execution: ExecutionProgress, event: e.StepDone | e.LoopDone) -> None:
+        if getattr(event, "parent_id", None) is None:
+            self._end(execution, event, "done")
+
+    def failed(self, execution: ExecutionProgress, event: e.StepFailed) -> None:
+        step = self._end(execution, event, "failed")
+        step.failed += 1
+        step.note = error_words(event.error)
+
+    def _end(self, execution: ExecutionProgress, event: e.StepEvent, state: str) -> StepProgress:
+        number = event.step_run_id.partition(".")[0]
+        execution.runs.pop(number, None)
+        step = execution.step(event.step)
+        step.open = max(0, step.open - 1)
+        step.tasks = {
+            key: task
+            for key, task in step.tasks.items()
+            if step.open and key.partition(".")[0] != number
+        }
+        if not step.open:
+            step.took = self.now() - step.began
+            step.state = state
+            step.children.clear()
+        return step
+
+    def paused(self, execution: ExecutionProgress, event: e.ExecutionPaused) -> None:
+        del event
+        execution.state = "paused"
+
+    def resumed(self, execution: ExecutionProgress, event: e.ExecutionResumed) -> None:
+        del event
+        execution.state = "running"
+
+    def cancelled(self, execution: ExecutionProgress, event: e.ExecutionCancelled) -> None:
+        execution.state = f"stopping ({event.by})"
+
+    def finished(self, execution: ExecutionProgress, event: e.WorkflowFinished) -> None:
+        execution.state = event.status
+        if execution is not self.root:
+            self._known.pop(execution.execution_id, None)
+
+
+FOLLOW: dict[type[e.Event], Callable[[Progress, ExecutionProgress, Any], None]] = {
+    e.ExecutionRequested: Progress.requested,
+    e.TokenParked: Progress.parked,
+    e.TokenDropped: Progress.dropped,
+    e.StepScheduled: Progress.scheduled,
+    e.LoopStarted: Progress.loop_started,
+    e.IterationDone: Progress.iteration_done,
+    e.IterationFailed: Progress.iteration_failed,
+    e.TaskStarted: Progress.task_started,
+    e.TaskDone: Progress.task_done,
+    e.TaskSuspended: Progress.suspended,
+    e.StepDone: Progress.ended,
+    e.LoopDone: Progress.ended,
+    e.StepFailed: Progress.failed,
+    e.ExecutionPaused: Progress.paused,
+    e.ExecutionResumed: Progress.resumed,
+    e.ExecutionCancelled: Progress.cancelled,
+    e.WorkflowFinished: Progress.finished,
+}
