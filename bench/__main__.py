@@ -16,6 +16,8 @@ BENCHES = {
     "guards": "bench.guards",
     "log": "bench.log",
     "engine": "bench.engine",
+    "memory": "bench.memory",
+    "long": "bench.long",
     "http_tool": "bench.http_tool",
     "postgres_tool": "bench.postgres_tool",
     "python_child": "bench.python_child",

@@ -1,10 +1,11 @@
-"""How soon the program answers: `noetl --help` and `noetl validate`, beside bare Python."""
+"""How soon the program answers: `noetl --help`, `validate` and `run`, beside bare Python."""
 
 import compileall
 import os
 import subprocess
 import sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from time import perf_counter
 
 from bench.figure import Figure
@@ -14,10 +15,12 @@ ROOT = Path(__file__).parent.parent
 NOETL = str(Path(sys.executable).with_name("noetl"))
 HELLO = str(ROOT / "examples" / "01-hello" / "playbook.yaml")
 IMPORTS = "import yaml, msgspec, jinja2, click"
+RUN_IMPORTS = f"{IMPORTS}, apsw, asyncio"
 
 COMPARED = (
     ("noetl --help / python -c pass", [NOETL, "--help"], "pass", 8.0),
     ("noetl validate / imports only", [NOETL, "validate", HELLO], IMPORTS, 1.5),
+    ("noetl run / imports only", [NOETL, "run", HELLO], RUN_IMPORTS, 2.0),
 )
 
 
@@ -27,7 +30,9 @@ def figures() -> list[Figure]:
     # every start compile everything again.
     environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
     compileall.compile_dir(str(ROOT / "src"), quiet=1)
-    return [compared(*row, environment=environment) for row in COMPARED]
+    with TemporaryDirectory() as home:
+        environment["NOETL_HOME"] = home
+        return [compared(*row, environment=environment) for row in COMPARED]
 
 
 def compared(
@@ -46,5 +51,5 @@ def compared(
 
 def seconds(command: list[str], environment: dict[str, str]) -> float:
     start = perf_counter()
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=environment)
+    subprocess.run(command, check=True, capture_output=True, env=environment)
     return perf_counter() - start
