@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 from tests.house.tree import ROOT
+from tests.system.program import noetl
 
 EXAMPLES = ROOT / "examples"
 FOLDERS = sorted(path for path in EXAMPLES.iterdir() if (path / "playbook.yaml").exists())
@@ -54,6 +55,21 @@ def test_an_example_comes_to_what_is_expected(case: Path, tmp_path: Path) -> Non
     code, report = run_example(case.parent, tmp_path, expected.get("payload", {}))
     assert compared(expected, report) == expected
     assert code == EXIT[expected["status"]]
+    verified = noetl(
+        "replay", report["execution_id"], "--verify", NOETL_HOME=str(tmp_path / "home")
+    )
+    assert (verified.code, verified.err) == (0, ""), verified.out
+
+
+@pytest.mark.rule("RES-1", "EVT-4")
+def test_what_is_too_large_leaves_the_log(tmp_path: Path) -> None:
+    folder = EXAMPLES / "14-large-results"
+    _, report = run_example(folder, tmp_path, {})
+    home = str(tmp_path / "home")
+    events = noetl("events", report["execution_id"], "--json", NOETL_HOME=home).out.splitlines()
+    assert max(map(len, events)) < 65_536
+    whole = [event for event in events if '"measure"' in event and '"$ref"' in event]
+    assert [json.loads(event)["name"] for event in whole] == ["task.done"]
 
 
 def test_every_example_says_what_is_expected() -> None:

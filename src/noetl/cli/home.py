@@ -9,7 +9,7 @@ from noetl.adapters.sqlite.database import FILE
 from noetl.assembly import Local
 from noetl.cli.running.attend import runner
 from noetl.errors import ExecutionNotFound
-from noetl.messages.codec import encode
+from noetl.messages.codec import encode_shown
 from noetl.ports.event_log import ExecutionRow
 from noetl.settings import Settings, read_settings
 
@@ -48,4 +48,4 @@ async def is_interrupted(local: Local, row: ExecutionRow) -> bool:
 
 def print_json(value: object) -> None:
     """One JSON value on one line."""
-    click.echo(encode(value))
+    click.echo(encode_shown(value))

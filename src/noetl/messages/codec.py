@@ -44,6 +44,11 @@ def encode(value: Any) -> bytes:
     return _encoder.encode({REFS: [list(path) for path in true], VALUE: plain})
 
 
+def encode_shown(value: Any) -> bytes:
+    """The JSON for readers, who never turn it back: no marks, whatever looks like a reference."""
+    return _encoder.encode(value)
+
+
 def decode(text: bytes, type: type[T] | Any = Any) -> Any:
     """The value of a JSON text; references come back as references."""
     if _REF_BYTES not in text:

@@ -11,7 +11,7 @@ from noetl.cli.running.report import Report
 from noetl.cli.running.show import Show
 from noetl.cli.running.words import error_words, seconds, value_words
 from noetl.cli.terminal import Paint, columns, plain, wants_colour
-from noetl.messages.codec import encode
+from noetl.messages.codec import encode_shown
 from noetl.settings import read_settings
 
 EXITS = {"completed": exits.OK, "failed": exits.FAILED, "cancelled": exits.FAILED}
@@ -26,7 +26,7 @@ def see_through(begin: Begin, *, as_json: bool) -> int:
         click.echo(f"interrupted; go on with: noetl resume {came_to.execution_id}", err=as_json)
         return exits.INTERRUPTED
     if as_json:
-        click.echo(encode(came_to.report))
+        click.echo(encode_shown(came_to.report))
     tell(came_to.report, err=as_json)
     return EXITS[came_to.report.status]
 
