@@ -6,7 +6,7 @@ from typing import Any
 
 from noetl.control.evolve import EVOLVE
 from noetl.control.execution import Execution, Run, Token
-from noetl.errors import NeedsBody
+from noetl.errors import BodyLost, NeedsBody, TemplateFailed
 from noetl.messages import events as e
 from noetl.messages.codec import encode, reference_to
 from noetl.messages.names import canonical
@@ -82,7 +82,14 @@ class Deciding:
             except NeedsBody as need:
                 if self._load is None:
                     raise
-                self._bodies[need.reference.key] = self._load(need.reference)
+                self._bodies[need.reference.key] = self._loaded(need.reference)
+
+    def _loaded(self, reference: Reference) -> Any:
+        assert self._load is not None, "somebody can load it"
+        try:
+            return self._load(reference)
+        except BodyLost as lost:  # RES-4: the template cannot be evaluated, and that is why
+            raise TemplateFailed(str(lost)) from lost
 
     def scope(self, args: dict[str, Any], event: dict[str, Any] | None = None) -> Scope:
         """What a server template sees (ADM-2, NEXT-2)."""

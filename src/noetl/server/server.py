@@ -14,10 +14,11 @@ from typing import Any, Protocol
 from noetl.control.decide import decide
 from noetl.control.dispatch import RunLeg, command, open_legs
 from noetl.control.execution import Execution, Leg, Run, is_stopped
-from noetl.errors import NeedsBody, NoetlError
+from noetl.errors import NoetlError
 from noetl.messages import events as e
 from noetl.messages import requests as r
 from noetl.messages.codec import encode_events
+from noetl.messages.reference import Reference
 from noetl.playbook.plan import Plan
 from noetl.ports.bodies import Bodies
 from noetl.ports.commit import Commit, committed
@@ -171,17 +172,15 @@ class Server:
         expected = execution.seq
         try:
             events = decide(
-                live.plan, execution, given, bodies=live.loaded, load=live.bodies.load_now
+                live.plan, execution, given, bodies=live.loaded, load=partial(self._load, live)
             )
-        except (NeedsBody, NoetlError) as fault:
+            if execution.bodies:
+                self._store(execution)
+        except Exception as fault:  # promise 7: whatever it is, the others go on
             self._drop(live, fault)
             return REFUSED
         if not events:
             return REFUSED
-        if execution.bodies:
-            for body in execution.bodies.values():
-                self._results.put_now(execution.execution_id, body)
-            execution.bodies.clear()
         legs, shown = gist(events)
         commit = self._append(live, expected, events, legs=legs, shown=shown or not expected)
         if shown:
@@ -193,6 +192,17 @@ class Server:
         for watcher in self._watchers:
             watcher(live, events)
         return Taken(events, commit)
+
+    def _load(self, live: Live, reference: Reference) -> Any:
+        """A body that a template touched; the decision in the making may have made it itself."""
+        self._store(live.execution)
+        return live.bodies.load_now(reference)
+
+    def _store(self, execution: Execution) -> None:
+        """Bodies are durable before the events that refer to them (EVT-4)."""
+        for body in execution.bodies.values():
+            self._results.put_now(execution.execution_id, body)
+        execution.bodies.clear()
 
     def _tidy(self, live: Live, events: list[e.Event]) -> None:
         """Tools drop what lived as long as a run, and at the end what lived for the execution."""
@@ -263,6 +273,11 @@ class Server:
         """The state in memory is not what the log says: forget it, and whoever waits is told."""
         if self._live.pop(live.execution.execution_id, None) is not None:
             self._chore(self.hands.cancel(live.execution.execution_id))
+        if not isinstance(fault, NoetlError):
+            said = f"a fault of NoETL itself: {type(fault).__name__}: {fault}"
+            wrapped = NoetlError(f"{said}; the log is sound, and `noetl resume` goes on from it")
+            wrapped.__cause__ = fault
+            fault = wrapped
         live.end(fault)
 
     def _row(self, live: Live, at: int) -> ExecutionRow:

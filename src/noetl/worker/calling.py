@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from noetl.errors import BodyLost
+from noetl.messages.codec import encode
 from noetl.messages.outcome import Outcome, failed
 from noetl.messages.reference import Reference
 from noetl.pipeline.drive import CallTool
@@ -52,7 +53,7 @@ async def call_tool(leg: "LegWork", ask: CallTool) -> Outcome:
     total = call.timeout.total
     try:
         async with leg.worker.slot(ask.task.kind), asyncio.timeout(total):
-            return await tool.call(call, leg.worker.workplace(leg))
+            return writable(await tool.call(call, leg.worker.workplace(leg)))
     except TimeoutError as fault:
         if total is None:  # the tool's own, which it should have told as an outcome
             return failed("internal", f"TimeoutError: {fault}")
@@ -61,6 +62,15 @@ async def call_tool(leg: "LegWork", ask: CallTool) -> Outcome:
         raise
     except Exception as fault:  # a tool may not raise (its contract); one that does is not our end
         return failed("internal", f"{type(fault).__name__}: {fault}")
+
+
+def writable(outcome: Outcome) -> Outcome:
+    """OUT-4 `result`: what no JSON can hold would never get into the log."""
+    try:
+        encode([outcome.result, outcome.error, outcome.block])
+    except (TypeError, ValueError, OverflowError) as fault:
+        return failed("result", f"the tool gave what no JSON can hold: {fault}")
+    return outcome
 
 
 def holds_reference(value: Any) -> bool:
