@@ -37,9 +37,9 @@ def encode(value: Any) -> bytes:
     text = _encoder.encode(value)
     if _REF_BYTES not in text:
         return text
-    plain = msgspec.to_builtins(value, builtin_types=(Reference,), enc_hook=_kept)
+    plain = _plain(value)
     true, lookalikes = _references(plain)
-    if not lookalikes:
+    if not lookalikes and not _is_marked(plain):
         return text
     return _encoder.encode({REFS: [list(path) for path in true], VALUE: plain})
 
@@ -54,11 +54,8 @@ def decode(text: bytes, type: type[T] | Any = Any) -> Any:
     if _REF_BYTES not in text:
         return msgspec.json.decode(text, type=type)
     value = msgspec.json.decode(text)
-    if isinstance(value, dict) and value.keys() == {REFS, VALUE}:
-        value = _revive_at(value[VALUE], value[REFS])
-    else:
-        value = _revive(value)
-    return value if type is Any else msgspec.convert(value, type)
+    value = _revive_at(value[VALUE], value[REFS]) if _is_marked(value) else _revive(value)
+    return value if type is Any else msgspec.convert(value, type, str_keys=True)
 
 
 def encode_events(events: Sequence[Event]) -> bytes:
@@ -88,8 +85,17 @@ def _kept(value: object) -> Any:
     return value
 
 
+def _plain(value: Any) -> Any:
+    """The value as JSON has it, keys being text, but for its references."""
+    return msgspec.to_builtins(value, builtin_types=(Reference,), enc_hook=_kept, str_keys=True)
+
+
+def _is_marked(value: Any) -> bool:
+    return isinstance(value, dict) and value.keys() == {REFS, VALUE}
+
+
 def _marked(event: Event) -> Any:
-    plain = msgspec.to_builtins(event, builtin_types=(Reference,), enc_hook=_kept)
+    plain = _plain(event)
     true, lookalikes = _references(plain)
     if lookalikes:
         plain[REFS] = [list(path) for path in true]

@@ -200,9 +200,9 @@ class LegWork:
         """TASK-9: recorded outcomes are committed before the next task with an effect starts."""
         if any(type(event) is e.TaskDone for event in self.events):
             self.report()
-        committed, self.committed = self.committed, None
-        if committed is not None:
-            await committed
+        # Not taken away: other iterations of the leg wait for the same commit.
+        if self.committed is not None:
+            await self.committed
 
     def spawn(self, work: Coroutine[Any, Any, None], unbegun: Callable[[], None]) -> None:
         self.worker.spawn(self, work, unbegun)
