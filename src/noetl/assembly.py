@@ -25,6 +25,7 @@ from noetl.ports.event_log import ExecutionRow, Note, Printed, PrintedLine
 from noetl.ports.result_store import ResultStore
 from noetl.server.live import Live
 from noetl.server.replay import first_event, replay
+from noetl.server.retention import forget_old, sweep
 from noetl.server.server import Server
 from noetl.settings import Settings
 from noetl.tools.table import Toolbox
@@ -113,6 +114,15 @@ class Local:
         """The same system on a home that is gone with the process: tests and simulations."""
         return cls(settings, MemoryHome(), results=MemoryResultStore(), tools=tools)
 
+    async def clean_up(self, live: Live) -> None:
+        """RES-4: after an end, remove what nothing refers to and what is too old to keep."""
+        if live.resumed:  # a crash may have left bodies without a place in the log
+            await sweep(self.home.log, self.results, live.execution.execution_id)
+        days = self.settings.retention_days
+        if days is not None:
+            before = int((time.time() - days * 86_400) * 1000)
+            await forget_old(self.home.prune, self.results, before)
+
     async def close(self) -> None:
         if self._inbox is not None:
             self._inbox.cancel()
@@ -152,6 +162,7 @@ class Local:
             execution_id=execution_id or new_execution_id(),
             path=plan.path,
             digest=plan.digest,
+            folder=folder,
             version=plan.version,
             payload=payload,
             parent_execution_id=parent_execution_id,
@@ -166,6 +177,7 @@ class Local:
             await self.home.owners.claim(execution_id)
         execution, plan, folder = await self.load(execution_id)
         live = self._watched(self.server.go_on(execution, plan, row, folder))
+        live.resumed = True
         if execution.status == "paused":
             self.server.receive(live, r.ResumeExecution())
         return live
@@ -208,7 +220,8 @@ class Local:
         found = await self.home.playbooks.text(requested.digest)
         if found is None:
             raise NoetlError(f"the playbook of '{execution_id}' is not in this home any more")
-        text, folder = found
+        text, _ = found
+        folder = requested.folder
         plan = await self.plan_of(text, folder)
         execution, _ = await replay(self.home.log, execution_id, plan)
         return execution, plan, folder

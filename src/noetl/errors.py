@@ -11,6 +11,7 @@ NoetlError
 ├── NeedsBody             nobody's: a template touched a reference whose body is not loaded yet
 ├── BodyLost              the world's: a stored body is missing or does not match its checksum
 ├── CredentialMissing     the caller's: no credential of that name in keychain or store
+├── SettingRefused        the caller's: a setting has a value that it cannot have
 ├── ExecutionNotFound     the caller's: no such execution in this home
 ├── VersionConflict       nobody's: another writer was first; load again and decide again
 ├── LogUnavailable        the world's: the log cannot be written (disk full, read-only home)
@@ -80,6 +81,10 @@ class BodyLost(NoetlError):
 
 class CredentialMissing(NoetlError):
     """No credential of that name; the message says how to add one."""
+
+
+class SettingRefused(NoetlError):
+    """A setting has a value that it cannot have; the message names it and what is expected."""
 
 
 class ExecutionNotFound(NoetlError):

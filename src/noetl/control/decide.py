@@ -59,6 +59,7 @@ def _start(deciding: Deciding, request: r.StartExecution) -> None:
             path=request.path,
             version=request.version,
             digest=request.digest,
+            folder=request.folder,
             store=request.store,
             payload=deciding.fit_all(request.payload),
             ctx=deciding.fit_all(request.ctx),

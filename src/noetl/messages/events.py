@@ -40,6 +40,8 @@ class ExecutionRequested(Event, frozen=True, kw_only=True, tag="playbook.executi
     path: str
     version: str | None = None
     digest: str
+    folder: str | None = None
+    """The folder of the playbook's file: where its relative paths begin."""
     store: str = "files"
     """Where large bodies of this execution are kept (RES-1)."""
     payload: dict[str, Any] = {}

@@ -13,6 +13,7 @@ class StartExecution(msgspec.Struct, frozen=True, kw_only=True):
     execution_id: str
     path: str
     digest: str
+    folder: str | None = None
     version: str | None = None
     payload: dict[str, Any] = {}
     ctx: dict[str, Any] = {}

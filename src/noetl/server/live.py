@@ -34,6 +34,7 @@ class Live:
         """Both in ms since 1970."""
         self.version: str | None = None
         self.uncommitted = 0
+        self.resumed = False
         self.settle: Callable[[Commit], None] = _nothing
         """Called with the answer to each append."""
         self.finished: asyncio.Future[None] = asyncio.get_running_loop().create_future()

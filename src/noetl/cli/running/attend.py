@@ -54,6 +54,8 @@ async def _attend(settings: Settings, begin: Begin, show: Show) -> Attended:
         live = await begin(local)
         show.begin(live)
         await first_of(live.finished, interrupted)
+        if live.finished.done() and live.finished.exception() is None:
+            await local.clean_up(live)
         return attended(local, live)
     finally:
         show.end()
