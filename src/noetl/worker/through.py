@@ -12,6 +12,10 @@ from noetl.pipeline.frame import Frame
 from noetl.playbook.plan import Plan
 
 
+SMALL = 100_000
+"""Bytes, roughly: larger values are looked at more closely than this lane does."""
+
+
 class TooLarge(Exception):
     """A value belongs outside the log: a leg with all its furniture must run this one."""
 
@@ -23,6 +27,9 @@ def run_through(plan: Plan, execution: Execution, run: Run, worker: str) -> list
     None when it would have to wait for something: nothing has happened then, and the run can
     begin anew in the ordinary way.
     """
+    executor = plan.executor
+    if executor.reference_first or executor.limits.max_payload_bytes < 2 * SMALL:
+        return None
     step, run_id, execution_id = run.step, run.step_run_id, execution.execution_id
     events: list[e.Event] = [e.StepStarted(step=step, step_run_id=run_id)]
     around = Surroundings(
@@ -59,10 +66,6 @@ def run_through(plan: Plan, execution: Execution, run: Run, worker: str) -> list
     else:
         events.append(e.StepDone(step=step, step_run_id=run_id, result=end.result))
     return events
-
-
-SMALL = 100_000
-"""Bytes; far below what any log would refuse to hold."""
 
 
 def _small(values: dict[str, Any]) -> dict[str, Any]:
