@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from noetl.errors import BodyLost
-from noetl.messages.codec import encode
+from noetl.messages.codec import decode, encode
 from noetl.messages.outcome import Outcome, failed
 from noetl.messages.reference import Reference
 from noetl.pipeline.drive import CallTool
@@ -65,12 +65,17 @@ async def call_tool(leg: "LegWork", ask: CallTool) -> Outcome:
 
 
 def writable(outcome: Outcome) -> Outcome:
-    """OUT-4 `result`: what no JSON can hold would never get into the log."""
+    """
+    The outcome as the log will hold it, so that what follows is the same after a replay (EVT-5).
+
+    What no JSON can hold would never get there (OUT-4 `result`).
+    """
     try:
-        encode([outcome.result, outcome.error, outcome.block])
+        plain = decode(encode([outcome.result, outcome.error, outcome.block]))
     except (TypeError, ValueError, OverflowError) as fault:
         return failed("result", f"the tool gave what no JSON can hold: {fault}")
-    return outcome
+    result, error, block = plain
+    return msgspec.structs.replace(outcome, result=result, error=error, block=block)
 
 
 def holds_reference(value: Any) -> bool:

@@ -47,6 +47,8 @@ class LegWork:
 
     settles = False
     """Whether writes to ctx must be settled by the server (LOOP-5)."""
+    asks = False
+    """Whether a pipeline of this leg, or of a loop inside it, waits for verdicts on writes."""
     reduced: frozenset[str] = frozenset()
 
     def __init__(self, worker: "Worker", command: RunLeg, plan: Plan, folder: str | None) -> None:
@@ -58,6 +60,8 @@ class LegWork:
         self.events: list[e.Event] = []
         """What happened and is not reported yet."""
         self.committed: Commit | None = None
+        self.refused: dict[str, e.TaskDone] = {}
+        """Writes that the server refused and whose pipeline was not told yet, by task run."""
         self.bodies: dict[str, Any] = {}
         """Reference key → value, as templates read it."""
         self.stopped = False
@@ -91,6 +95,7 @@ class LegWork:
         }
 
     def surroundings(self, *, settles: bool, reduced: frozenset[str]) -> Surroundings:
+        self.asks = self.asks or settles
         return Surroundings(
             plan=self.plan,
             step=self.command.step,
@@ -148,15 +153,9 @@ class LegWork:
 
     async def _settle(self, ask: Settle) -> e.TaskDone:
         """LOOP-5: the server says whether the write stands."""
-        recorded = self.report()
-        for event in recorded:
-            if (
-                isinstance(event, e.TaskDone)
-                and event.task_run_id == ask.done.task_run_id
-                and event.attempt == ask.done.attempt
-            ):
-                return event
-        return ask.done
+        # Another iteration of this leg may have reported it already.
+        self.report()
+        return self.refused.pop(ask.done.task_run_id, ask.done)
 
     async def _load(self, ask: Load) -> str | None:
         try:
@@ -194,6 +193,12 @@ class LegWork:
         if not taken.events:
             raise LegLost(command.step_run_id)
         self.committed = taken.committed
+        if self.asks:
+            self.refused.update(
+                (event.task_run_id, event)
+                for event in taken.events
+                if type(event) is e.TaskDone and event.do == "fail" and event.error is not None
+            )
         return taken.events
 
     async def barrier(self) -> None:

@@ -11,7 +11,6 @@ from noetl.pipeline.drive import End, Surroundings, run_pipeline
 from noetl.pipeline.frame import Frame
 from noetl.playbook.plan import Plan
 
-
 SMALL = 100_000
 """Bytes, roughly: larger values are looked at more closely than this lane does."""
 
