@@ -84,8 +84,12 @@ def _matches(deciding: Deciding, arc: ArcPlan, scope: Scope) -> bool:
 
 def _inscribed(deciding: Deciding, arc: ArcPlan, scope: Scope) -> dict[str, Any]:
     """NEXT-4: the new token's `args`."""
+    if not arc.args:
+        return {}
+    # Guards know older names of events too (EVT-2); what a token carries is plain text.
+    told = {**scope["event"], "name": str(scope["event"]["name"])}
     try:
-        return deciding.fit_all(deciding.evaluate(arc.args, scope)) if arc.args else {}
+        return deciding.fit_all(deciding.evaluate(arc.args, {**scope, "event": told}))
     except TemplateFailed as fault:
         raise ArcFailed(fault, "args", arc) from fault
 
