@@ -19,9 +19,8 @@ setup: .venv/ready ## create .venv and install everything into it, pinned and ha
 	$(BIN)/uv pip install --quiet --python $(BIN)/python --no-build-isolation --no-deps -e .
 	touch $@
 
-run: setup ## check and draw the first example
-	$(BIN)/noetl validate examples/01-hello/playbook.yaml
-	$(BIN)/noetl graph examples/01-hello/playbook.yaml
+run: setup ## run the first example
+	$(BIN)/noetl run examples/01-hello/playbook.yaml
 
 test: check unit ## everything that CI runs
 
