@@ -7,6 +7,7 @@ from typing import Any, NoReturn
 import msgspec
 
 from noetl.errors import BodyLost
+from noetl.messages.codec import decode_body
 from noetl.messages.reference import Reference
 
 EXECUTION_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.\-]{0,199}")
@@ -54,6 +55,6 @@ def opened(reference: Reference, body: bytes) -> Any:
     if hashlib.sha256(body).hexdigest() != reference.checksum:
         lost(reference, "does not match its checksum")
     try:
-        return msgspec.json.decode(body)
+        return decode_body(body, reference)
     except msgspec.DecodeError as broken:
         lost(reference, f"is no JSON: {broken}")

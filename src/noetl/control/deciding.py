@@ -108,7 +108,7 @@ class Deciding:
     def fit(self, value: Any) -> Any:
         """The value, or a reference to it if it is too large for the log (EVT-4)."""
         execution = self.execution
-        if rough_size(value) * 2 < execution.largest:
+        if rough_size(value) * 2 < execution.largest or isinstance(value, Reference):
             return value
         body = encode(value)
         if len(body) <= execution.largest:
@@ -126,6 +126,8 @@ class Deciding:
         for key in sorted(bodies, key=lambda key: len(bodies[key]), reverse=True):
             if size <= largest:
                 break
+            if isinstance(values[key], Reference):
+                continue
             fitted[key] = self.outside(bodies[key], hint_of(values[key]))
             size -= len(bodies[key])
         return fitted

@@ -43,6 +43,8 @@ class Leg(msgspec.Struct, kw_only=True):
     """Iterations of it that have not ended."""
     epoch: int = 0
     worker: str | None = None
+    taken: int = 0
+    """Events that were reported on it in this epoch: the number of the next report (EVT-3)."""
     lost: int = 0
     """How many leases on it ran out (T11: the third fails the run)."""
 

@@ -39,7 +39,7 @@ def length_of(items: Any) -> int | None:
     if isinstance(items, Reference):
         hint = items.schema_hint or ""
         known = hint.startswith(("list[", "chunks["))
-        return int(hint[hint.index("[") + 1 : -1]) if known else None
+        return int(hint[hint.index("[") + 1 : hint.index("]")]) if known else None
     return len(items) if isinstance(items, list | tuple) else None
 
 

@@ -18,9 +18,12 @@ def take_report(deciding: Deciding, report: Report) -> None:
     leg = run.legs.get(report.leg) if run is not None else None
     if run is None or leg is None or report.epoch < leg.epoch:
         return
-    if leg.worker is None and report.epoch == leg.epoch:  # its lease has ended (EVT-3)
+    fresh = report.epoch > leg.epoch
+    if leg.worker is None and not fresh:  # its lease has ended (EVT-3)
         return
-    if leg.worker is None or report.epoch > leg.epoch:
+    if report.after is not None and report.after != (0 if fresh else leg.taken):
+        return  # it came before, or one before it did not
+    if fresh:
         deciding.emit(
             e.TokenClaimed(
                 step=run.step,

@@ -17,6 +17,7 @@ from noetl.messages.reference import Reference
 REF = "$ref"
 REFS = "$refs"
 VALUE = "$value"
+WITH_REFERENCES = " with references"
 _REF_BYTES = b'"$ref"'
 T = TypeVar("T")
 Path = tuple[str | int, ...]
@@ -76,9 +77,22 @@ def decode_events(text: bytes) -> list[Event]:
 
 
 def reference_to(store: str, execution_id: str, body: bytes, hint: str | None = None) -> Reference:
-    """The reference to a body: a function of the body, so that replay makes the same one."""
+    """
+    The reference to a body that `encode` wrote: a function of the body, so that replay makes the
+    same one. Its hint says whether `$ref` in the body means something: in a body that came from
+    the world it never does (RES-1).
+    """
     checksum = hashlib.sha256(body).hexdigest()
+    if _REF_BYTES in body:
+        hint = f"{hint or 'value'}{WITH_REFERENCES}"
     return Reference(store, f"{execution_id}/{checksum}", len(body), checksum, schema_hint=hint)
+
+
+def decode_body(body: bytes, reference: Reference) -> Any:
+    """The value of a stored body."""
+    if (reference.schema_hint or "").endswith(WITH_REFERENCES):
+        return decode(body)
+    return msgspec.json.decode(body)
 
 
 def _kept(value: object) -> Any:

@@ -30,6 +30,7 @@ class TaskEvent(StepEvent, frozen=True, kw_only=True, omit_defaults=True, gc=Fal
 
     task_run_id: str
     task: str
+    leg: int = 0
     parent_id: str | None = None
 
 
@@ -194,6 +195,7 @@ class LoopStarted(StepEvent, frozen=True, kw_only=True, tag="loop.started"):
     """The collection, or a reference to it (LOOP-1)."""
     mode: Literal["sequential", "parallel"]
     exec: Literal["local", "distributed"] = "local"
+    leg: int = 0
     parent_id: str | None = None
 
 
@@ -228,6 +230,7 @@ class LoopDone(StepEvent, frozen=True, kw_only=True, tag="loop.done"):
     failed: int = 0
     results: Any = []
     errors: Any = []
+    leg: int = 0
     parent_id: str | None = None
 
 

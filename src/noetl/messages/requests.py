@@ -58,6 +58,11 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     epoch: int
     worker: str
     events: list[Event]
+    after: int | None = 0
+    """
+    How many events of this leg and epoch were reported before: the report's number (EVT-3).
+    None where the server speaks in the place of a worker.
+    """
 
 
 Input = (

@@ -87,6 +87,7 @@ class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
     chance: Callable[[], float]
     fit: Callable[[dict[str, Any]], dict[str, Any]]
     """The mapping, its largest values moved out of the log until the rest fits (EVT-4)."""
+    leg: int = 0
     reduced: frozenset[str] = frozenset()
     """ctx keys that a loop around folds: what is written there is seen when it ends (LOOP-5)."""
     settles: bool = False
@@ -130,6 +131,7 @@ def run_pipeline(
                 task=task.label,
                 kind=task.kind,
                 attempt=attempt,
+                leg=around.leg,
             )
         )
         began = around.now()
@@ -236,6 +238,7 @@ def settled(
             task_run_id=task_run_id,
             task=task.label,
             attempt=attempt,
+            leg=around.leg,
             outcome=outcome,
         )
     writes = {**(given or {}), **verdict.set_ctx}
@@ -245,6 +248,7 @@ def settled(
         task_run_id=task_run_id,
         task=task.label,
         attempt=attempt,
+        leg=around.leg,
         outcome=outcome,
         rule=verdict.rule,
         do=verdict.do,

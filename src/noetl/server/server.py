@@ -139,7 +139,12 @@ class Server:
         self.receive(
             live,
             r.Report(
-                step_run_id=of.step_run_id, leg=leg, epoch=epoch, worker="server", events=[failed]
+                step_run_id=of.step_run_id,
+                leg=leg,
+                epoch=epoch,
+                worker="server",
+                events=[failed],
+                after=None,
             ),
         )
 
@@ -189,9 +194,17 @@ class Server:
             self._follow(live, legs, commit)
         if live.touches_world:
             self._tidy(live, events)
-        for watcher in self._watchers:
-            watcher(live, events)
+        if self._watchers:
+            self._show(live, events)
         return Taken(events, commit)
+
+    def _show(self, live: Live, events: list[e.Event]) -> None:
+        """Whoever watches and fails (its pipe is closed) is not shown anything any more."""
+        for watcher in tuple(self._watchers):
+            try:
+                watcher(live, events)
+            except Exception:  # promise 7: a run does not end because its picture cannot be drawn
+                self._watchers.remove(watcher)
 
     def _load(self, live: Live, reference: Reference) -> Any:
         """A body that a template touched; the decision in the making may have made it itself."""

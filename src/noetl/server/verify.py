@@ -160,6 +160,7 @@ def report_of(
         epoch=epoch,
         worker=worker,
         events=list(reported(run, plan, recorded)),
+        after=None,
     )
 
 

@@ -67,7 +67,7 @@ class Fitting:
     async def resolved(self, value: Any) -> Any:
         """The value with every reference in it replaced by what it refers to (RES-2)."""
         if isinstance(value, Reference):
-            return await self.load(value)
+            return await self.resolved(await self.load(value))
         if isinstance(value, dict):
             return {key: await self.resolved(below) for key, below in value.items()}
         if isinstance(value, list):

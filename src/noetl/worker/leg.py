@@ -57,6 +57,7 @@ class LegWork:
         self.plan = plan
         self.step = plan.steps[command.step]
         self.folder = folder
+        self.reported = 0
         self.events: list[e.Event] = []
         """What happened and is not reported yet."""
         self.committed: Commit | None = None
@@ -107,6 +108,7 @@ class LegWork:
             fit=self.fit,
             settles=settles,
             reduced=reduced,
+            leg=self.command.leg,
             due=self.command.due,
         )
 
@@ -144,6 +146,7 @@ class LegWork:
                     step_run_id=self.command.step_run_id,
                     task_run_id=ask.task_run_id,
                     task=ask.task,
+                    leg=self.command.leg,
                     reason=ask.reason,
                     due=int((time.time() + seconds) * 1000),
                 )
@@ -188,8 +191,10 @@ class LegWork:
                 epoch=command.epoch,
                 worker=self.worker.name,
                 events=events,
+                after=self.reported,
             ),
         )
+        self.reported += len(events)
         if not taken.events:
             raise LegLost(command.step_run_id)
         self.committed = taken.committed

@@ -57,6 +57,7 @@ def begin(leg: "LegWork", ask: RunLoop, inner: InnerPlan, items: list[Any]) -> N
             total=len(items),
             items=fitted,
             mode=inner.loop.mode,
+            leg=command.leg,
             parent_id=ask.task_run_id,
         )
     )
@@ -109,6 +110,7 @@ class NestedWork:
             "step_run_id": leg.command.step_run_id,
             "index": index,
             "iteration_id": iteration_id,
+            "leg": leg.command.leg,
             "parent_id": self.ask.task_run_id,
         }
         begun = nested.active.get(index)
@@ -160,6 +162,7 @@ class NestedWork:
                 total=nested.total,
                 done=len(nested.results),
                 failed=len(nested.errors),
+                leg=command.leg,
                 parent_id=self.ask.task_run_id,
             )
         )
