@@ -19,6 +19,7 @@ from noetl.messages.reference import Reference
 from noetl.pipeline.advance import FAILED, advance, failure_of
 from noetl.pipeline.frame import Frame
 from noetl.pipeline.policy import GO_ON, Verdict, judge, template_error
+from noetl.playbook.model import TaskSpec
 from noetl.playbook.plan import Pipeline, Plan, Scope, TaskPlan
 
 
@@ -309,10 +310,21 @@ def borrow(
         known = ", ".join(sorted(around.plan.workbook)) or "none"
         return failed("not_found", f"the workbook has no task {name!r}; it has: {known}")
     bound = {**scope, "args": inputs.get("args") or {}}
+    found = msgspec.structs.replace(found, spec=knobs(task.spec, found.spec))
     outcome = yield from invoke(task, found, bound, frame, task_run_id, attempt, around)
     if outcome.block is None or outcome.block_name is not None:
         return outcome
     return msgspec.structs.replace(outcome, block_name=found.block or found.kind)
+
+
+def knobs(caller: TaskSpec, lent: TaskSpec) -> TaskSpec:
+    """The knobs of a workbook's task; those that its caller sets win."""
+    return TaskSpec(
+        timeout=caller.timeout or lent.timeout,
+        pool=caller.pool or lent.pool,
+        client_retries=caller.client_retries or lent.client_retries,
+        resources={**lent.resources, **caller.resources},
+    )
 
 
 def recorded(

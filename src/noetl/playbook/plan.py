@@ -171,9 +171,14 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """Join step → its sources."""
 
 
+Workbook = Mapping[str, TaskPlan]
+NO_WORKBOOK: Workbook = {}
+
+
 def make_plan(playbook: Playbook, text: str, kinds: Mapping[str, Kind] = KINDS) -> Plan:
     """The plan of a valid playbook; `text` is what its digest is taken of."""
-    steps = {step.name: plan_step(step, kinds) for step in playbook.steps}
+    borrowed = {name: plan_task(0, task, kinds) for name, task in playbook.workbook.items()}
+    steps = {step.name: plan_step(step, kinds, borrowed) for step in playbook.steps}
     version = playbook.metadata.get("version")
     return Plan(
         name=playbook.name,
@@ -186,7 +191,7 @@ def make_plan(playbook: Playbook, text: str, kinds: Mapping[str, Kind] = KINDS) 
         executor=playbook.executor,
         limits=playbook.executor.limits,
         workload=compile_tree(playbook.workload),
-        workbook={name: plan_task(0, task, kinds) for name, task in playbook.workbook.items()},
+        workbook=borrowed,
         keychain=playbook.keychain,
     )
 
@@ -210,10 +215,10 @@ def compile_tree(tree: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def plan_step(step: Step, kinds: Mapping[str, Kind]) -> StepPlan:
+def plan_step(step: Step, kinds: Mapping[str, Kind], workbook: Workbook) -> StepPlan:
     return StepPlan(
         name=step.name,
-        pipeline=plan_pipeline(step.tasks, kinds),
+        pipeline=plan_pipeline(step.tasks, kinds, workbook),
         admission=plan_admission(step.admission) if step.admission else None,
         join=step.join,
         loop=plan_loop(step.loop) if step.loop else None,
@@ -223,17 +228,21 @@ def plan_step(step: Step, kinds: Mapping[str, Kind]) -> StepPlan:
     )
 
 
-def plan_pipeline(tasks: tuple[Task, ...], kinds: Mapping[str, Kind]) -> Pipeline:
+def plan_pipeline(
+    tasks: tuple[Task, ...], kinds: Mapping[str, Kind], workbook: Workbook
+) -> Pipeline:
     labels = {task.label: number for number, task in enumerate(tasks)}
-    planned = tuple(plan_task(n, task, kinds) for n, task in enumerate(tasks))
+    planned = tuple(plan_task(n, task, kinds, workbook) for n, task in enumerate(tasks))
     return Pipeline(planned, labels, any(task.effect for task in planned))
 
 
-def plan_task(index: int, task: Task, kinds: Mapping[str, Kind]) -> TaskPlan:
+def plan_task(
+    index: int, task: Task, kinds: Mapping[str, Kind], workbook: Workbook = NO_WORKBOOK
+) -> TaskPlan:
     kind = kinds[task.kind]
     rules = task.spec.rules
-    inner = plan_inner(task.inner, kinds) if task.inner else None
-    return TaskPlan(
+    inner = plan_inner(task.inner, kinds, workbook) if task.inner else None
+    planned = TaskPlan(
         index=index,
         label=task.label,
         kind=task.kind,
@@ -246,6 +255,19 @@ def plan_task(index: int, task: Task, kinds: Mapping[str, Kind]) -> TaskPlan:
         thens=tuple(plan_then(rule.then) for rule in rules or ()),
         inner=inner,
     )
+    lent = workbook.get(str(task.inputs.get("name"))) if task.kind == "workbook" else None
+    return planned if lent is None else ruled_by(planned, lent)
+
+
+def ruled_by(caller: TaskPlan, lent: TaskPlan) -> TaskPlan:
+    """TOOL-2: without a policy of its own, the caller is ruled by that of the workbook's task."""
+    if caller.choose is not None or lent.choose is None:
+        return caller
+    thens = tuple(
+        msgspec.structs.replace(then, to=caller.label) if then.to is not None else then
+        for then in lent.thens
+    )
+    return msgspec.structs.replace(caller, choose=lent.choose, thens=thens)
 
 
 def plan_then(then: Then) -> ThenPlan:
@@ -264,8 +286,8 @@ def plan_then(then: Then) -> ThenPlan:
     )
 
 
-def plan_inner(inner: Inner, kinds: Mapping[str, Kind]) -> InnerPlan:
-    return InnerPlan(plan_loop(inner.loop), plan_pipeline(inner.tasks, kinds))
+def plan_inner(inner: Inner, kinds: Mapping[str, Kind], workbook: Workbook) -> InnerPlan:
+    return InnerPlan(plan_loop(inner.loop), plan_pipeline(inner.tasks, kinds, workbook))
 
 
 def plan_loop(loop: Loop) -> LoopPlan:

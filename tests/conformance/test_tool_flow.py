@@ -1,0 +1,49 @@
+"""TOOL-1 and TOOL-2: what a playbook borrows from its workbook and from other playbooks."""
+
+from typing import Any
+
+import pytest
+from tests.support.scenario import Scenario, error, ok, scenario
+from tests.support.steps import step, task
+
+RETRIED = {
+    "rules": [{"when": "{{ outcome.status == 'error' }}", "then": {"do": "retry", "attempts": 3}}]
+}
+
+
+def lending(spec: dict[str, Any], caller: dict[str, Any]) -> Scenario:
+    """A step whose one task borrows `fetch` from the workbook."""
+    lent = {"kind": "http", "url": "http://localhost/", "body": "{{ args.body }}", "spec": spec}
+    borrower = task("borrowed", "workbook", name="fetch", args={"body": "{{ 1 + 1 }}"}, spec=caller)
+    return scenario(step("start", borrower), workbook={"tasks": {"fetch": lent}})
+
+
+@pytest.mark.rule("TOOL-2")
+def test_the_lent_task_runs_with_its_args_bound() -> None:
+    ran = lending({}, {}).answers("fetch", ok({"n": 1}, http={"status": 200})).run()
+    assert ran.result == {"n": 1}
+    assert ran.inputs("fetch") == [2]
+
+
+@pytest.mark.rule("TOOL-2")
+def test_a_caller_without_a_policy_is_ruled_by_the_lent_one() -> None:
+    made = lending({"policy": RETRIED}, {}).answers("fetch", error("http"), error("http"), ok(7))
+    ran = made.run()
+    assert (ran.status, ran.result, ran.labels()) == ("completed", 7, ["fetch"] * 3)
+
+
+@pytest.mark.rule("TOOL-2")
+def test_a_caller_with_a_policy_rules_itself() -> None:
+    own = {"rules": [{"else": {"then": {"do": "continue"}}}]}
+    made = lending({"policy": RETRIED}, {"policy": own}).answers("fetch", error("http"))
+    ran = made.run()
+    assert (ran.status, ran.result, ran.labels()) == ("completed", None, ["fetch"])
+
+
+@pytest.mark.rule("TOOL-2", "TASK-7", "TASK-11")
+def test_knobs_of_the_caller_win() -> None:
+    lent = {"timeout": 9, "client_retries": 2, "resources": {"cpu": 1, "memory": "1Gi"}}
+    caller = {"timeout": {"total": 4}, "resources": {"cpu": 2}}
+    (call,) = lending(lent, caller).answers("fetch", ok()).run().calls
+    assert (call.timeout.total, call.client_retries) == (4, 2)
+    assert call.resources == {"cpu": 2, "memory": "1Gi"}
