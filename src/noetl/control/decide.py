@@ -54,6 +54,7 @@ def _start(deciding: Deciding, request: r.StartExecution) -> None:
     if deciding.execution.seq:
         return
     plan = deciding.plan
+    deciding.execution.store = request.store  # the request's own large values go there already
     deciding.emit(
         e.ExecutionRequested(
             path=request.path,

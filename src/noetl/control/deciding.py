@@ -11,7 +11,7 @@ from noetl.messages import events as e
 from noetl.messages.codec import encode, reference_to
 from noetl.messages.names import canonical
 from noetl.messages.reference import Reference
-from noetl.messages.size import rough_size
+from noetl.messages.size import surely_fits
 from noetl.playbook.plan import Evaluate, Plan, Scope
 
 
@@ -107,18 +107,18 @@ class Deciding:
 
     def fit(self, value: Any) -> Any:
         """The value, or a reference to it if it is too large for the log (EVT-4)."""
-        execution = self.execution
-        if rough_size(value) * 2 < execution.largest or isinstance(value, Reference):
+        largest = self.plan.limits.max_payload_bytes
+        if surely_fits(value, largest) or isinstance(value, Reference):
             return value
         body = encode(value)
-        if len(body) <= execution.largest:
+        if len(body) <= largest:
             return value
         return self.outside(body, hint_of(value))
 
     def fit_all(self, values: dict[str, Any]) -> dict[str, Any]:
         """The mapping, its largest values moved out until the rest fits (EVT-4)."""
-        largest = self.execution.largest
-        if rough_size(values) * 2 < largest:
+        largest = self.plan.limits.max_payload_bytes
+        if surely_fits(values, largest):
             return values
         bodies = {key: encode(value) for key, value in values.items()}
         size = sum(map(len, bodies.values()))

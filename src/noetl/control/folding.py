@@ -13,7 +13,7 @@ from noetl.control.execution import Ended, Execution, Leg, LoopRun, Pile, Run
 from noetl.control.reducers import fold, owned
 from noetl.messages import events as e
 from noetl.messages.codec import encode, reference_to
-from noetl.messages.size import rough_size
+from noetl.messages.size import rough_size, surely_fits
 from noetl.pipeline.advance import advance
 from noetl.pipeline.frame import Frame, Iteration, Nested
 from noetl.playbook.plan import LoopPlan, Pipeline, StepPlan
@@ -238,7 +238,9 @@ def fold_away(execution: Execution, pile: Pile) -> None:
 
 def whole(execution: Execution, pile: Pile) -> Any:
     """LOOP-6: all values in index order; by one reference to their chunks when large."""
-    if not pile.chunks:
+    if not pile.chunks and (
+        surely_fits(pile.values, execution.largest) or len(encode(pile.values)) <= execution.largest
+    ):
         return pile.values
     if pile.values:
         fold_away(execution, pile)

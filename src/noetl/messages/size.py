@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from noetl.messages.reference import Reference
+
 PATIENCE = 5_000
 """Values looked at before the rest is estimated from them."""
 
@@ -31,3 +33,39 @@ def rough_size(value: Any) -> int:
     if pending:  # as large as what was seen, on the average
         size += len(pending) * max(8, size // looked)
     return size
+
+
+FEW = 500
+"""Values looked at before writing the value down is the quicker way to know."""
+
+
+def surely_fits(value: Any, limit: int) -> bool:
+    """
+    Whether the value's JSON has at most `limit` bytes, as far as a short look can tell.
+
+    Every part counts as long as it can become when it is written (a character takes up to six
+    bytes), so that nothing too large is ever taken for small. False means: write it and see.
+    """
+    size, looked, pending = 0, 0, [value]
+    while pending:
+        part = pending.pop()
+        looked += 1
+        kind = type(part)
+        if kind is str:
+            size += 6 * len(part) + 3
+        elif kind is dict:
+            size += 2 + sum(6 * len(key) + 4 for key in part)
+            pending.extend(part.values())
+        elif kind is list:
+            size += 2
+            pending.extend(part)
+        elif kind is int:
+            size += part.bit_length() // 3 + 3
+        else:
+            size += SIZES.get(kind, limit)
+        if size > limit or looked > FEW:
+            return False
+    return True
+
+
+SIZES: dict[type, int] = {float: 26, bool: 6, type(None): 5, Reference: 400}

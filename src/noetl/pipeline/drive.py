@@ -257,9 +257,15 @@ def settled(
         delay=verdict.delay,
         set_iter=around.fit(verdict.set_iter) if verdict.set_iter else verdict.set_iter,
         set_ctx=around.fit(writes) if writes else writes,
-        set_prev=verdict.set_prev,
+        set_prev=fitted_prev(verdict, around),
         error=None if verdict.error is outcome["error"] else verdict.error,
     )
+
+
+def fitted_prev(verdict: Verdict, around: Surroundings) -> Any:
+    """What a rule makes of `_prev`, by reference when it is too large for the log."""
+    value = verdict.set_prev
+    return value if value is msgspec.UNSET else around.fit({"_prev": value})["_prev"]
 
 
 def invoke(

@@ -47,7 +47,16 @@ async def verify(
 ) -> Verified:
     """Make every decision of an execution again and compare; then compare the folds."""
     plan = await plan_of(log, playbooks, execution_id)
-    load = Bodies(results).load_now
+    bodies = Bodies(results)
+    losses: list[BodyLost] = []
+
+    def load(reference: Reference) -> Any:
+        try:
+            return bodies.load_now(reference)
+        except BodyLost as lost:
+            losses.append(lost)
+            raise
+
     state = Execution(execution_id=execution_id)
     rows = 0
     try:
@@ -59,9 +68,9 @@ async def verify(
             compare(decided, recorded, row.first)
             rows += 1
         await compare_folds(log, execution_id, plan, state)
-    except BodyLost as lost:
-        return Verified(False, rows, f"unverifiable after event {state.seq}: {lost}")
-    except Differs as difference:
+    except (BodyLost, Differs) as difference:
+        if losses:  # the decision may have been another one while the body was there
+            return Verified(False, rows, f"unverifiable: {losses[0]}")
         return Verified(False, rows, str(difference))
     return Verified(True, rows, f"{rows} decisions, {state.seq} events: every one follows")
 
@@ -95,6 +104,11 @@ def input_of(
     state: Execution, plan: Plan, recorded: list[e.Event], load: Callable[[Reference], Any]
 ) -> r.Input:
     """What the server was asked when it wrote this row."""
+    if not recorded:
+        raise Differs(
+            f"event {state.seq + 1}: a decision without events\n"
+            "  expected: at least one event\n  found:    none"
+        )
     match recorded[0]:
         case e.ExecutionRequested() as requested:
             return request_of(state, requested, load)

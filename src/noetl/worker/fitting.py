@@ -6,10 +6,13 @@ from noetl.control.deciding import hint_of
 from noetl.control.dispatch import RunLeg
 from noetl.messages.codec import encode, reference_to
 from noetl.messages.reference import Reference
-from noetl.messages.size import rough_size
+from noetl.messages.size import surely_fits
 from noetl.playbook.plan import Plan
 from noetl.ports.bodies import Bodies
 from noetl.ports.result_store import ResultStore
+
+READABLE = 1000
+"""Characters of an error's message that stay in the log when the error is too large for it."""
 
 
 class Fitting:
@@ -30,7 +33,7 @@ class Fitting:
         """The mapping, its largest values by reference until the rest fits the log."""
         if self._always and values.get("result") is not None and "status" in values:
             return self._moved(values, encode(values["result"]), "result")
-        if rough_size(values) * 2 < self._largest:
+        if surely_fits(values, self._largest):
             return values
         bodies = {key: encode(value) for key, value in values.items()}
         size = sum(map(len, bodies.values()))
@@ -45,11 +48,25 @@ class Fitting:
         value = values[key]
         if isinstance(value, Reference):
             return values
+        if key == "error" and "status" in values and isinstance(value, dict):
+            return {**values, key: self._shortened(value)}
         command = self._command
         reference = reference_to(command.store, command.execution_id, body, hint_of(value))
         self._waiting.append(body)
         self.bodies[reference.key] = value
         return {**values, key: reference}
+
+    def _shortened(self, error: dict[str, Any]) -> dict[str, Any]:
+        """An error keeps its kind and a message that can be read; what else is long moves out."""
+        kept = dict(error)
+        for key, value in error.items():
+            if key == "message" and len(value) > READABLE:
+                kept[key] = f"{value[:READABLE]}… ({len(value)} characters)"
+            elif key not in ("kind", "message", "retryable"):
+                body = encode(value)
+                if len(body) > READABLE:
+                    kept = self._moved(kept, body, key)
+        return kept
 
     def store_now(self) -> None:
         """Make durable what a report is about to refer to."""

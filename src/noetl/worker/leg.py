@@ -11,7 +11,7 @@ from noetl.control.dispatch import RunLeg
 from noetl.errors import BodyLost
 from noetl.messages import events as e
 from noetl.messages.requests import Report
-from noetl.messages.size import rough_size
+from noetl.messages.size import surely_fits
 from noetl.pipeline.drive import (
     Ask,
     CallTool,
@@ -76,10 +76,7 @@ class LegWork:
     def fit(self, values: dict[str, Any]) -> dict[str, Any]:
         """EVT-4. A cheap look first."""
         executor = self.plan.executor
-        if (
-            not executor.reference_first
-            and rough_size(values) * 2 < executor.limits.max_payload_bytes
-        ):
+        if not executor.reference_first and surely_fits(values, executor.limits.max_payload_bytes):
             return values
         return self.fitting.fit(values)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from noetl.control.execution import Execution, Run
 from noetl.messages import events as e
-from noetl.messages.size import rough_size
+from noetl.messages.size import surely_fits
 from noetl.pipeline.drive import End, Surroundings, run_pipeline
 from noetl.pipeline.frame import Frame
 from noetl.playbook.plan import Plan
@@ -68,6 +68,6 @@ def run_through(plan: Plan, execution: Execution, run: Run, worker: str) -> list
 
 
 def _small(values: dict[str, Any]) -> dict[str, Any]:
-    if rough_size(values) > SMALL:
+    if not surely_fits(values, SMALL):
         raise TooLarge
     return values
