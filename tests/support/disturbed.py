@@ -328,3 +328,20 @@ PLAYBOOKS = {
         borrowed,
     )
 }
+
+ENDS: dict[str, tuple[str, Any]] = {
+    "chain": ("completed", 6),
+    "counted": ("completed", 9),
+    "at_once": ("completed", [56, [1, 2, 3, 4, 5, 6, 7]]),
+    "here_at_once": ("completed", [1, 9]),
+    "pages": ("completed", 3),
+    "matrix": ("completed", [18, 6]),
+    "meeting": ("completed", 6),
+    "failing": ("failed", 2),
+    "round_trip": ("completed", 4),
+    "family": ("completed", 36),
+    "large": ("completed", [10, 90, 180]),
+    "patient": ("completed", 1),
+    "borrowed": ("completed", 2),
+}
+"""What each comes to: its status, and the value that its last effect was given."""

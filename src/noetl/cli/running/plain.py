@@ -41,7 +41,17 @@ class PlainShow:
         self._names: dict[str, str] = {}
 
     def begin(self, live: Live) -> None:
-        """The first decision has named it already."""
+        """The first decision has named it already; of a resumed one, take up its loops."""
+        execution = live.execution
+        if self._root is None:
+            self._root = execution.execution_id
+            head = f"{execution.path}: execution {execution.execution_id}"
+            click.echo(f"{head} goes on after event {execution.seq}", err=self._err)
+        for run in live.execution.runs.values():
+            if run.loop is not None:
+                line = LoopLine(run.loop.total, self._now())
+                line.done, line.failed = run.loop.done, run.loop.failed
+                self._loops[live.execution.execution_id, run.step_run_id] = line
 
     def take(self, live: Live, events: Sequence[e.Event]) -> None:
         execution_id = live.execution.execution_id
@@ -112,16 +122,16 @@ class PlainShow:
             self.line(execution_id, event.step, text)
 
     def iteration_done(self, execution_id: str, event: e.IterationDone) -> None:
-        if event.parent_id is None:
-            loop = self._loops[execution_id, event.step_run_id]
+        loop = self._loops.get((execution_id, event.step_run_id))
+        if event.parent_id is None and loop is not None:
             loop.done += 1
             if not loop.done & 63:  # the clock is read now and then: a loop may be long and quick
                 self.progress(execution_id, event.step, loop)
 
     def iteration_failed(self, execution_id: str, event: e.IterationFailed) -> None:
-        if event.parent_id is not None:
+        loop = self._loops.get((execution_id, event.step_run_id))
+        if event.parent_id is not None or loop is None:  # None: of a child that was taken up
             return
-        loop = self._loops[execution_id, event.step_run_id]
         loop.failed += 1
         if loop.failed <= FAILED_ITERATIONS:
             self.line(

@@ -1,0 +1,146 @@
+"""
+`kill -9` at more than 200 points, each time followed by `noetl resume` (T3).
+
+The point is a fact (the n-th effect comes, or is answered; the n-th row of the log is there) or
+a moment. `NOETL_TEST_SEED=n` runs one seed again.
+"""
+
+import os
+import random
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.support.disturbed import ENDS, PLAYBOOKS, child
+from tests.support.ledger import Ledger, keeping
+from tests.support.processes import Home, Running
+from tests.support.simulation import told
+
+from noetl.messages import events as e
+
+NAMES = [name for name in PLAYBOOKS if name != "patient"]
+"""Long pauses are the simulation's: it has time."""
+KILLS = 18
+"""Per playbook; twelve playbooks."""
+KILLS_PER_RUN = 4
+COMPARED = ("status", "ctx", "result", "steps")
+
+
+class Story:
+    """One execution with its deaths."""
+
+    def __init__(self, name: str, folder: Path, ledger: Ledger, seed: int) -> None:
+        self.chance = random.Random(f"{name} {seed}")
+        self.file = folder / "playbook.yaml"
+        self.file.write_text(PLAYBOOKS[name]())
+        (folder / "child.yaml").write_text(child())
+        self.home = Home(folder / "home")
+        self.ledger = ledger
+        self.kills = 0
+        self.recorded: set[tuple[str, int]] = set()
+        self.wrong: list[str] = []
+
+    def run(self, kills: int) -> dict[str, Any]:
+        for _ in range(kills):
+            if self._die():
+                break
+        answer = self._start().answer()
+        return {key: sorted_steps(answer[key]) for key in COMPARED}
+
+    def _start(self) -> Running:
+        """The next process: the first runs, all others resume."""
+        roots = self.home.roots()
+        if roots:
+            return Running(self.home.folder, "resume", roots[0], "--json")
+        words = ("run", self.file, "--set", f"url={self.ledger.url}", "--json")
+        return Running(self.home.folder, *words)
+
+    def _die(self) -> bool:
+        """One process that is killed somewhere; True if it had ended before."""
+        first = len(self.ledger.effects)
+        running = self._start()
+        self._arm(running, first)
+        running.waits(60)
+        self.ledger.came = self.ledger.went = lambda _: None
+        ended = running.process.exitcode != -9
+        self.kills += not ended
+        again = set(self.ledger.effects[first:]) & self.recorded
+        self.wrong += [f"run again though it was recorded: {effect}" for effect in again]
+        self.recorded = set(self.home.recorded())
+        return ended
+
+    def _arm(self, running: Running, first: int) -> None:
+        """Choose the moment of death."""
+        last = first + self.chance.randint(1, 6)
+
+        def at(number: int) -> None:
+            if number >= last:
+                running.kill()
+
+        way = self.chance.choice(["comes", "went", "row", "moment"])
+        if way == "comes":
+            self.ledger.came = at
+        elif way == "went":
+            self.ledger.went = at
+        elif way == "row":
+            rows = self.home.decisions() + self.chance.randint(1, 8)
+            while running.waits(0.002) and self.home.decisions() < rows:
+                pass
+            running.kill()
+        else:
+            running.waits(self.chance.uniform(0, 0.2))
+            running.kill()
+
+    def check(self) -> None:
+        """The oracle: one end, no outcome twice, every outcome's effect happened, all follows."""
+        assert self.wrong == []
+        recorded = self.home.recorded()
+        assert len(recorded) == len(set(recorded))
+        assert set(self.ledger.effects) <= set(recorded)
+        for name in self.home.names():
+            ends = [type(event) for event in self.home.events(name)][-2:]
+            assert ends == [e.WorkflowFinished, e.PlaybookProcessed]
+            proof = Running(self.home.folder, "replay", name, "--verify")
+            assert proof.ended() == 0, proof.err
+
+
+def sorted_steps(value: Any) -> Any:
+    """Steps are listed as they first ran; branches that run at once have no order."""
+    if isinstance(value, list) and value and isinstance(value[0], dict) and "step" in value[0]:
+        return sorted(value, key=lambda row: str(row["step"]))
+    return value
+
+
+@cache
+def undisturbed(name: str, folder: Path) -> dict[str, Any]:
+    with keeping() as ledger:
+        story = Story(name, folder, ledger, 0)
+        came = story.run(0)
+        story.check()
+        assert (came["status"], came["result"]["data"]) == ENDS[name]
+        return came
+
+
+def seeds() -> range:
+    one = os.environ.get("NOETL_TEST_SEED")
+    return range(int(one), int(one) + 1) if one else range(1000)
+
+
+@pytest.mark.rule("TASK-9", "EVT-5")
+@pytest.mark.parametrize("name", NAMES)
+def test_kill_and_resume_end_as_if_nothing_had_happened(name: str, tmp_path: Path) -> None:
+    folder = tmp_path / "undisturbed"
+    folder.mkdir()
+    expected = undisturbed(name, folder)
+    kills = 0
+    for seed in seeds():
+        folder = tmp_path / str(seed)
+        folder.mkdir()
+        with told(seed), keeping() as ledger:
+            story = Story(name, folder, ledger, seed)
+            assert story.run(KILLS_PER_RUN) == expected
+            story.check()
+        kills += story.kills
+        if kills >= KILLS:
+            break
