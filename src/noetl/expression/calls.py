@@ -1,5 +1,6 @@
 """What a template may call: a few functions and harmless methods, their growth foreseen (TPL-5)."""
 
+import sys
 from collections.abc import Callable, Mapping
 from types import BuiltinMethodType, MethodType
 from typing import Any, Final
@@ -10,7 +11,7 @@ from jinja2.utils import Joiner
 
 from noetl.expression.evaluation import Evaluation
 from noetl.expression.formatting import format_map, formatted
-from noetl.expression.limits import CHARACTERS_PER_TURN, fits
+from noetl.expression.limits import LimitExceeded, fits
 from noetl.expression.lookup import GLOBALS, METHODS
 
 
@@ -35,6 +36,20 @@ def join_fits(value: str, parts: Any = ()) -> None:
         fits(length + len(value) * len(parts), "joined text")
 
 
+def charge_pieces(evaluation: Evaluation, value: str, sep: Any = None, maxsplit: Any = -1) -> None:
+    """Charge the pieces of a text before they are made: each is an object of its own."""
+    ends = (sep,) if isinstance(sep, str) else SPACES
+    pieces = sum(value.count(end) for end in ends if end)
+    bound = isinstance(maxsplit, int) and maxsplit >= 0
+    evaluation.charge(min(pieces, maxsplit) if bound else pieces)
+
+
+def charge_lines(evaluation: Evaluation, value: str, *_: Any, **__: Any) -> None:
+    evaluation.charge(sum(value.count(end) for end in LINE_ENDS))
+
+
+SPACES: Final = "".join(sign for sign in map(chr, range(0x3001)) if sign.isspace())
+LINE_ENDS: Final = "\n\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"
 GROWING: Final[Mapping[str, Callable[..., None]]] = {
     "center": width_fits,
     "ljust": width_fits,
@@ -49,6 +64,11 @@ FORMATS: Final[Mapping[str, Callable[..., str]]] = {
         evaluation, template, args, kwargs
     ),
     "format_map": format_map,
+}
+CUTTING: Final[Mapping[str, Callable[..., None]]] = {
+    "split": charge_pieces,
+    "rsplit": charge_pieces,
+    "splitlines": charge_lines,
 }
 CALLABLE: Final = (Macro, Joiner, BlockReference)
 
@@ -65,9 +85,13 @@ def call(evaluation: Evaluation, function: Any, /, *args: Any, **kwargs: Any) ->
     if isinstance(function, CALLABLE):
         return function(*args, **kwargs)
     if isinstance(function, MethodType):
+        if isinstance(function.__self__, str):  # text that is marked as safe for HTML
+            return call_method(evaluation, function, args, kwargs)
         if function.__name__ in METHODS.get(type(function.__self__), ()):
             return function(*args, **kwargs)
     elif any(function is known for known in GLOBALS.values()):
+        if function is dict:
+            return evaluation.built(mapping(evaluation, *args, **kwargs))
         return evaluation.built(function(*args, **kwargs))
     elif not callable(function):
         return function()  # Python's own error: not callable
@@ -82,19 +106,49 @@ def call_method(
         raise SecurityError(f"{name!r} is not safely callable")
     args = tuple(evaluation.whole(argument) for argument in args)
     if isinstance(owner, str):
-        evaluation.charge(len(owner) // CHARACTERS_PER_TURN)
+        evaluation.charge_text(owner)
         if name == "join" and args:
             args = (turned(evaluation, args[0]), *args[1:])
         if name in FORMATS:
             return FORMATS[name](evaluation, owner, *args, **kwargs)
         if name in GROWING:
             GROWING[name](owner, *args, **kwargs)
-    elif isinstance(owner, list | tuple | range):
-        evaluation.charge(len(owner))
+        if name in CUTTING:
+            CUTTING[name](evaluation, owner, *args, **kwargs)
+    elif isinstance(owner, list | tuple | range) and args:
+        evaluation.search(args[0], owner)
     result = method(*args, **kwargs)
-    if isinstance(result, list | tuple):
+    if isinstance(result, str):
+        fits(len(result), "text")
+    elif isinstance(result, list | tuple):
         evaluation.charge(len(result))
     return result
+
+
+def mapping(evaluation: Evaluation, *args: Any, **kwargs: Any) -> dict[Any, Any]:
+    """`dict(…)`; keys that are large numbers are few, since Python finds those slowly."""
+    if args and not isinstance(args[0], dict):
+        pairs = [tuple(turned(evaluation, pair)) for pair in turned(evaluation, args[0])]
+        if sum(spread(pair[0]) is not pair[0] for pair in pairs if pair) > MOST_LARGE_KEYS:
+            raise LimitExceeded(f"dict() takes at most {MOST_LARGE_KEYS:,} large numbers as keys")
+        args = (pairs, *args[1:])
+    return dict(*args, **kwargs)
+
+
+MOST_LARGE_KEYS: Final = 1_000
+SAME_HASH: Final = sys.hash_info.modulus
+
+
+def spread(value: Any) -> Any:
+    """
+    What stands for `value` in a set. The hash of a number is its remainder, so that numbers can be
+    chosen which all collide; the large ones are kept as text, whose hash nobody can foresee.
+    """
+    if isinstance(value, int | float) and not -SAME_HASH < value < SAME_HASH:
+        return ("number", str(int(value))) if value - value == 0 else value
+    if isinstance(value, tuple):
+        return ("tuple", *map(spread, value))
+    return value
 
 
 def turned(evaluation: Evaluation, values: Any) -> Any:

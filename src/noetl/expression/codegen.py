@@ -6,6 +6,7 @@ from jinja2 import nodes
 
 from noetl.errors import TemplateFault
 from noetl.expression import filters, lookup, operators
+from noetl.expression.limits import DEEPEST_TEMPLATE
 from noetl.expression.paths import path_of
 from noetl.expression.writer import Visitor, Writer
 
@@ -22,6 +23,7 @@ COMPARED: Final = {
 MEMBERSHIP: Final = {"in": "contains", "notin": "absent"}
 SIMPLE: Final = (nodes.Const, nodes.TemplateData)
 LONGEST_CHAIN: Final = 20  # subscripts in one line of code; longer paths are walked
+LONGEST_PATH: Final = 200
 LITERAL: Final = (str, int, bool, type(None))
 
 
@@ -39,6 +41,8 @@ def write_path(writer: Writer, node: nodes.Node) -> str:
     if path is None:
         return write_member(writer, node)
     root, keys = path
+    if len(keys) > LONGEST_PATH:
+        raise TemplateFault(f"a path has more than {LONGEST_PATH} steps")
     known = (root, *((type(key), key) for key in keys))
     if known in writer.loaded:
         return writer.loaded[known]
@@ -121,6 +125,8 @@ def write_condition(writer: Writer, node: nodes.CondExpr) -> str:
 
 
 def write_compare(writer: Writer, node: nodes.Compare) -> str:
+    if len(node.ops) > DEEPEST_TEMPLATE:
+        raise TemplateFault(f"more than {DEEPEST_TEMPLATE} comparisons in one chain")
     left_node: nodes.Node = node.expr
     left = writer.touched(left_node)
     if len(node.ops) == 1:

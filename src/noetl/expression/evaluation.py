@@ -15,12 +15,39 @@ from noetl.expression.limits import (
     LimitExceeded,
     fits,
     measure,
+    weight,
 )
 from noetl.expression.lookup import attribute, body_of, member
 from noetl.expression.missing import Missing
 from noetl.messages.reference import Reference
 
 CONTAINERS: Final = frozenset({dict, list, tuple})
+DEEPEST_LAZY: Final = 30
+
+
+class Counted:
+    """A lazy sequence whose turns are charged as they are taken."""
+
+    __slots__ = ("depth", "evaluation", "size", "values")
+
+    def __init__(self, evaluation: "Evaluation", values: Iterable[Any], depth: int) -> None:
+        self.evaluation = evaluation
+        self.values = iter(values)
+        self.depth = depth  # how many lazies stand on one another: Python's stack is finite
+        self.size = 0
+
+    def __iter__(self) -> Iterator[Any]:
+        return self
+
+    def __next__(self) -> Any:
+        value = next(self.values)
+        self.evaluation.charge(1)
+        if isinstance(value, str):
+            self.size += len(value)
+        elif type(value) in CONTAINERS:
+            self.size += WEIGHT_OF_A_NODE * len(value)
+        fits(self.size, "a sequence")
+        return value
 
 
 class Evaluation:
@@ -61,6 +88,10 @@ class Evaluation:
         if self.turns > MOST_TURNS:
             raise LimitExceeded(f"the template would take more than {MOST_TURNS:,} turns")
 
+    def charge_text(self, text: str) -> None:
+        """Working through a text, or making it."""
+        self.charge(1 + weight(text) // CHARACTERS_PER_TURN)
+
     def getitem(self, value: Any, key: Any) -> Any:
         return member(value, key, self.scope, self.undefined)
 
@@ -78,7 +109,8 @@ class Evaluation:
         if type(value) in SCALARS:
             return value
         if isinstance(value, str):
-            self.charge(1 + fits(len(value), "text") // CHARACTERS_PER_TURN)
+            fits(len(value), "text")
+            self.charge_text(value)
             return value
         value = self.body(value)
         size, references = measure(value)
@@ -92,6 +124,15 @@ class Evaluation:
             self.charge(1 + size // (WEIGHT_OF_A_NODE * NODES_PER_TURN))
         return value
 
+    def search(self, element: Any, container: Any) -> None:
+        """Comparing `element` with everything in a list: a turn each, more if it is large."""
+        times = 1
+        if isinstance(element, str):
+            times += weight(element) // CHARACTERS_PER_TURN
+        elif type(element) in CONTAINERS:
+            times += measure(element)[0] // (WEIGHT_OF_A_NODE * NODES_PER_TURN)
+        self.charge(times * len(container))
+
     def filled(self, value: Any) -> Any:
         """A copy with each reference replaced by its body."""
         value = self.body(value)
@@ -101,20 +142,19 @@ class Evaluation:
             return type(value)(self.filled(child) for child in value)
         return value
 
-    def counted(self, values: Iterable[Any]) -> Iterator[Any]:
-        """The values one by one, each a turn, and together no larger than a value may be."""
-        size = 0
-        for value in values:
-            self.charge(1)
-            if isinstance(value, str):
-                size += len(value)
-            elif type(value) in CONTAINERS:
-                size += WEIGHT_OF_A_NODE * len(value)
-            fits(size, "a sequence")
-            yield value
+    def counted(self, values: Iterable[Any], below: Any = None) -> "Counted":
+        """
+        The values one by one, each a turn, and together no larger than a value may be. They draw on
+        `below`, if that is lazy too; a tall pile of lazies is taken down by listing it.
+        """
+        source = values if below is None else below
+        depth = source.depth + 1 if type(source) is Counted else 0
+        if depth > DEEPEST_LAZY:
+            values, depth = self.listed(values), 0
+        return Counted(self, values, depth)
 
     def listed(self, values: Iterable[Any]) -> list[Any]:
-        return list(self.counted(values))
+        return list(Counted(self, values, 0))
 
     def call_filter(self, name: str, value: Any, args: Any, kwargs: Any, context: Any) -> Any:
         return self.applied("filter", self.eval_ctx.environment.filters, name)(

@@ -9,11 +9,10 @@ from jinja2.runtime import Undefined
 from jinja2.tests import TESTS as STOCK_TESTS
 from jinja2.utils import pass_context
 
-from noetl.expression.calls import join_fits, replacement_fits, turned, width_fits
+from noetl.expression.calls import join_fits, replacement_fits, spread, turned, width_fits
 from noetl.expression.evaluation import Evaluation
 from noetl.expression.formatting import printf
 from noetl.expression.limits import (
-    CHARACTERS_PER_TURN,
     DEEPEST_VALUE,
     MOST_BITS,
     MOST_DIGITS,
@@ -22,12 +21,14 @@ from noetl.expression.limits import (
     LimitExceeded,
     bounded_integer,
     fits,
+    weight,
 )
 from noetl.expression.operators import add, contains
 from noetl.expression.output import LAZY, text
 from noetl.messages.reference import Reference
 
 Filter = Callable[..., Any]
+CHARACTERS_PER_QUOTE: Final = 50  # quoting goes letter by letter
 REMOVED: Final = frozenset({"random"})  # chance: a decision must be the same when replayed
 
 
@@ -89,6 +90,25 @@ def formatted(context: Any, value: Any, *args: Any, **kwargs: Any) -> str:
     return printf(context.evaluation, string(context, value), kwargs or args)
 
 
+def unique(
+    context: Any, value: Any, case_sensitive: bool = False, attribute: str | int | None = None
+) -> Any:
+    """Each value once, in the order of the first ones."""
+    evaluation: Evaluation = context.evaluation
+    path = [] if attribute is None else str(attribute).split(".")
+    seen: set[Any] = set()
+    kept = []
+    for element in turned(evaluation, value):
+        mark = evaluation.whole(follow(evaluation, evaluation.body(element), path))
+        if isinstance(mark, str) and not case_sensitive:
+            mark = mark.lower()
+        mark = spread(mark)
+        if mark not in seen:
+            seen.add(mark)
+            kept.append(element)
+    return evaluation.counted(kept)
+
+
 OWN: Final[Mapping[str, Filter]] = {
     "default": default,
     "d": default,
@@ -97,6 +117,7 @@ OWN: Final[Mapping[str, Filter]] = {
     "string": string,
     "join": join,
     "sum": total,
+    "unique": unique,
     "attr": attr,
     "format": formatted,
 }
@@ -148,8 +169,14 @@ def json_indented(given: Given) -> None:
 
 
 def rounded(given: Given) -> None:
-    if given.count(0, "precision") > MOST_DIGITS:
+    precision = given.argument(0, "precision", 0)
+    if isinstance(precision, int) and abs(precision) > MOST_DIGITS:
         raise LimitExceeded(f"round takes a precision of at most {MOST_DIGITS:,}")
+
+
+def quoted(given: Given) -> None:
+    if isinstance(given.value, str):
+        given.evaluation.charge(fits(weight(given.value), "quoted text") // CHARACTERS_PER_QUOTE)
 
 
 def batched(given: Given) -> None:
@@ -186,6 +213,7 @@ BEFORE: Final[Mapping[str, Callable[..., None]]] = {
     "indent": indented,
     "tojson": json_indented,
     "round": rounded,
+    "urlencode": quoted,
     "batch": batched,
     "slice": sliced,
     "center": centred,
@@ -196,7 +224,7 @@ BEFORE: Final[Mapping[str, Callable[..., None]]] = {
 ITERATING: Final = frozenset(
     {
         *("batch", "dictsort", "first", "groupby", "items", "last", "list", "map", "max", "min"),
-        *("reject", "rejectattr", "reverse", "select", "selectattr", "slice", "sort", "unique"),
+        *("reject", "rejectattr", "reverse", "select", "selectattr", "slice", "sort"),
     }
 )
 # They hand elements on untouched, so references inside stay references.
@@ -222,7 +250,7 @@ def bounded(name: str, stock: Filter) -> Filter:
             result = stock(evaluation, value, *args, **kwargs)
         else:
             result = stock(value, *args, **kwargs)
-        return handed_on(evaluation, result)
+        return handed_on(evaluation, value, result)
 
     return apply
 
@@ -236,18 +264,19 @@ def taken(evaluation: Evaluation, value: Any, *, passing: bool, iterating: bool)
     return value if passing else evaluation.whole(value)
 
 
-def handed_on(evaluation: Evaluation, result: Any) -> Any:
+def handed_on(evaluation: Evaluation, value: Any, result: Any) -> Any:
     kind = type(result)
     if kind is int:
         return bounded_integer(result)
     if kind in SCALARS or kind is Reference:
         return result
     if isinstance(result, str):
-        evaluation.charge(fits(len(result), "text") // CHARACTERS_PER_TURN)
+        fits(len(result), "text")
+        evaluation.charge_text(result)
     elif kind is list or kind is tuple:
         evaluation.charge(len(result))
     elif isinstance(result, LAZY):
-        return evaluation.counted(cast("Iterable[Any]", result))
+        return evaluation.counted(cast("Iterable[Any]", result), below=value)
     return result
 
 

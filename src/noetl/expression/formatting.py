@@ -1,27 +1,58 @@
 """Text made to a pattern (`%`, `format`), its widths foreseen (TPL-5)."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from string import Formatter
-from typing import Any
+from typing import Any, Final
 
 from jinja2.sandbox import SandboxedFormatter
 
 from noetl.expression.evaluation import Evaluation
-from noetl.expression.limits import CHARACTERS_PER_TURN, LARGEST_VALUE, fits, printf_fits
+from noetl.expression.limits import LARGEST_VALUE, fits
 from noetl.expression.output import encodable, plain, text
+
+WIDTHS: Final = re.compile(r"[-#0 +]*(\d+|\*)?(?:\.(\d+|\*))?")
 
 
 def printf(evaluation: Evaluation, template: str, arguments: Any) -> str:
+    """`template % arguments`."""
+    if not isinstance(arguments, str):  # lazies become lists: no text shows an address in memory
+        arguments = plain(evaluation, evaluation.whole(arguments), tuples=True)
     given: Any = arguments
     if isinstance(arguments, Mapping):
         given = tuple(arguments.values())
     elif not isinstance(arguments, tuple):
         given = (arguments,)
     largest = max((len(text(evaluation, argument)) for argument in given), default=0)
-    numbers = [argument for argument in given if isinstance(argument, int)]
-    printf_fits(template, largest, numbers)
-    evaluation.charge(1 + len(template) // CHARACTERS_PER_TURN)
-    return encodable(str(template % evaluation.filled(arguments)))
+    numbers = [abs(argument) for argument in given if isinstance(argument, int)]
+    total = len(template)
+    for figure in widths(template):
+        total += largest
+        if figure == "*":
+            total += max(numbers, default=0)
+        elif figure:
+            total += int(figure) if len(figure) < 9 else LARGEST_VALUE + 1
+        fits(total, "formatted text")
+    evaluation.charge_text(template)
+    return encodable(str(template % arguments))
+
+
+def widths(template: str) -> Iterator[str]:
+    """The width and the precision of each `%…`; a name in brackets may hold brackets itself."""
+    at = template.find("%")
+    while at >= 0:
+        at += 1
+        if template.startswith("(", at):
+            depth = 1
+            while depth and at + 1 < len(template):
+                at += 1
+                depth += {"(": 1, ")": -1}.get(template[at], 0)
+            at += 1
+        found = WIDTHS.match(template, at)
+        if found is None:  # never: the pattern may be empty
+            return
+        yield from (found[1] or "", found[2] or "")
+        at = template.find("%", max(found.end(), at))
 
 
 class BoundedFormatter(SandboxedFormatter):

@@ -315,6 +315,8 @@ class Reader:
             else:
                 args.append(self.condition())
         self.at += 1
+        if len({given.key for given in named}) != len(named):
+            raise Unusual
         return args, named, None, None
 
 

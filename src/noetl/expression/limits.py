@@ -1,6 +1,5 @@
 """How much a template may do: counted, never timed, so that every machine decides alike (TPL-5)."""
 
-import re
 from typing import Any, Final
 
 from jinja2.exceptions import TemplateRuntimeError
@@ -13,8 +12,10 @@ MOST_DIGITS: Final = 4_300
 MOST_TURNS: Final = 1_000_000
 DEEPEST_VALUE: Final = 100  # levels of lists and mappings, as in a document (DOC)
 DEEPEST_TEMPLATE: Final = 60  # levels of brackets and conditions inside one template
-CHARACTERS_PER_TURN: Final = 1_000  # working through text costs turns too
+CHARACTERS_PER_TURN: Final = 250  # working through text costs turns too; it is memory as well
 NODES_PER_TURN: Final = 8  # so does measuring a container
+NODES_PER_RUN: Final = 16  # and a run through a long block
+LONGEST_STATEMENTS: Final = 65_536  # characters of a template with statements: compiling is slow
 SLOWEST_TEXT: Final = 100_000  # characters for filters whose cost grows faster than their input
 
 LARGEST_INTEGER: Final = 10**MOST_DIGITS
@@ -22,6 +23,7 @@ MOST_BITS: Final = LARGEST_INTEGER.bit_length()
 
 WEIGHT_OF_A_NODE: Final = 8
 SCALARS: Final = frozenset({int, float, bool, type(None)})
+LISTS: Final = (list, tuple)
 
 
 class LimitExceeded(TemplateRuntimeError):
@@ -30,6 +32,11 @@ class LimitExceeded(TemplateRuntimeError):
 
 def too_large(what: str) -> LimitExceeded:
     return LimitExceeded(f"{what} would exceed {LARGEST_VALUE:,} characters")
+
+
+def weight(text: str) -> int:
+    """The bytes that `text` may take: what is not ASCII can be four times as heavy."""
+    return len(text) if text.isascii() else 4 * len(text)
 
 
 def fits(length: int, what: str) -> int:
@@ -48,7 +55,7 @@ def bounded_integer(value: int) -> int:
 def bounded_range(*bounds: int) -> range:
     """`range` as a template sees it."""
     turns = range(*bounds)
-    if len(turns) > LONGEST_RANGE:
+    if turns[LONGEST_RANGE:]:  # `len` of a range cannot tell what no machine could hold
         raise LimitExceeded(f"range() would exceed {LONGEST_RANGE:,} elements")
     return turns
 
@@ -68,7 +75,7 @@ def measure(value: Any) -> tuple[int, bool]:
             elif kind is dict:
                 size += WEIGHT_OF_A_NODE * len(node)
                 size += sum(len(key) for key in node if type(key) is str)
-            elif kind is list or kind is tuple:
+            elif isinstance(node, LISTS):  # with what groupby yields
                 size += WEIGHT_OF_A_NODE * len(node)
             elif kind is Reference:
                 references = True
@@ -76,25 +83,9 @@ def measure(value: Any) -> tuple[int, bool]:
                 raise too_large("a value")
             if kind is dict:
                 below += node.values()
-            elif kind is list or kind is tuple:
+            elif isinstance(node, LISTS):
                 below += node
         if not below:
             return size, references
         level = below
     raise LimitExceeded(f"a value is nested deeper than {DEEPEST_VALUE} levels")
-
-
-PRINTF: Final = re.compile(r"%(?:\([^)]*\))?[-#0 +]*(\d+|\*)?(?:\.(\d+|\*))?")
-
-
-def printf_fits(template: str, largest_argument: int, numbers: list[int]) -> None:
-    """Refuse `template % …` if its widths, or its arguments taken together, are too large."""
-    total = len(template)
-    for width, precision in PRINTF.findall(template):
-        for figure in (width, precision):
-            if figure == "*":
-                total += max((abs(number) for number in numbers), default=0)
-            elif figure:
-                total += int(figure) if len(figure) < 9 else LARGEST_VALUE + 1
-        total += largest_argument
-        fits(total, "formatted text")

@@ -166,7 +166,8 @@ def attribute(path: str, value: Any, name: str, missing: type[Missing]) -> Any:
     names = METHODS.get(type(value))
     if names is not None and name in names:
         return getattr(value, name)
-    if isinstance(value, Namespace | TemplateReference | BlockReference) and name[0] != "_":
+    open_to_all = isinstance(value, Namespace | TemplateReference | BlockReference)
+    if open_to_all and not name.startswith("_"):
         try:
             return value[name] if isinstance(value, TemplateReference) else getattr(value, name)
         except (AttributeError, LookupError):

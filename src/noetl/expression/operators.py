@@ -8,7 +8,13 @@ from markupsafe import Markup
 
 from noetl.expression.evaluation import Evaluation
 from noetl.expression.formatting import printf
-from noetl.expression.limits import CHARACTERS_PER_TURN, MOST_BITS, bounded_integer, fits
+from noetl.expression.limits import (
+    CHARACTERS_PER_TURN,
+    MOST_BITS,
+    bounded_integer,
+    fits,
+    weight,
+)
 from noetl.expression.output import text
 from noetl.messages.reference import Reference
 
@@ -19,7 +25,8 @@ Binary = Callable[[Evaluation, Any, Any], Any]
 def add(evaluation: Evaluation, left: Any, right: Any) -> Any:
     if type(left) in SEQUENCES and type(right) in SEQUENCES:
         length = fits(len(left) + len(right), "a sum of sequences")
-        evaluation.charge(1 + length // CHARACTERS_PER_TURN)
+        wide = 1 if type(left) is str and left.isascii() and right.isascii() else 4
+        evaluation.charge(1 + wide * length // CHARACTERS_PER_TURN)
         return left + right
     return checked(left + right)
 
@@ -36,8 +43,9 @@ def multiply(evaluation: Evaluation, left: Any, right: Any) -> Any:
     for sequence, times in ((left, right), (right, left)):
         if isinstance(sequence, SEQUENCES) and isinstance(times, int):
             length = fits(len(sequence) * max(times, 0), "a repeated sequence")
-            per_turn = CHARACTERS_PER_TURN if isinstance(sequence, str) else 1
-            evaluation.charge(1 + length // per_turn)
+            if isinstance(sequence, str):
+                length = max(times, 0) * weight(sequence) // CHARACTERS_PER_TURN
+            evaluation.charge(1 + length)
     return left * right
 
 
@@ -87,11 +95,11 @@ def contains(evaluation: Evaluation, element: Any, container: Any) -> bool:
     element = evaluation.body(element)
     kind = type(container)
     if kind is list or kind is tuple:
-        evaluation.charge(len(container))
+        evaluation.search(element, container)
         if any(type(child) is Reference for child in container):
             container = [evaluation.body(child) for child in container]
     elif isinstance(container, str):
-        evaluation.charge(1 + len(container) // CHARACTERS_PER_TURN)
+        evaluation.charge_text(container)
     if isinstance(element, Undefined):
         return bool(element == container)  # false in a guard, an error elsewhere (TPL-3)
     return bool(element in container)
@@ -113,13 +121,13 @@ def concatenate(evaluation: Evaluation, values: tuple[Any, ...], escaping: bool 
         value if isinstance(value, Markup) else text(evaluation, evaluation.body(value))
         for value in values
     ]
-    length = fits(sum(map(len, texts)), "joined text")
-    evaluation.charge(1 + length // CHARACTERS_PER_TURN)
+    fits(sum(map(len, texts)), "joined text")
+    evaluation.charge(1 + sum(map(weight, texts)) // CHARACTERS_PER_TURN)
     return markup_join(texts) if escaping else str_join(texts)
 
 
 def cut(evaluation: Evaluation, value: Any, start: Any, stop: Any, stride: Any) -> Any:
     """`value[start:stop:stride]`."""
     part = evaluation.body(value)[start:stop:stride]
-    evaluation.charge(1 + len(part) // CHARACTERS_PER_TURN)
+    evaluation.charge(1 + 4 * len(part) // CHARACTERS_PER_TURN)
     return part

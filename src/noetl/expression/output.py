@@ -6,7 +6,7 @@ from typing import Any, Final
 from jinja2.runtime import Undefined
 from markupsafe import Markup
 
-from noetl.expression.evaluation import Evaluation
+from noetl.expression.evaluation import Counted, Evaluation
 from noetl.expression.limits import SCALARS, fits
 from noetl.messages.reference import Reference
 
@@ -29,7 +29,7 @@ def text(evaluation: Evaluation, value: Any) -> str:
 
 def handed_out(evaluation: Evaluation, value: Any) -> Any:
     """What a native expression gives: plain data, no larger than any value may be."""
-    return evaluation.built(plain(evaluation, value))
+    return plain(evaluation, evaluation.built(value))
 
 
 def plain(evaluation: Evaluation, value: Any, *, tuples: bool = False) -> Any:
@@ -52,13 +52,15 @@ def plain(evaluation: Evaluation, value: Any, *, tuples: bool = False) -> Any:
     if isinstance(value, Undefined):
         return str(value)  # raises: an undefined value reached the output (TPL-3)
     if kind is range or isinstance(value, LAZY):
-        return [plain(evaluation, child, tuples=tuples) for child in evaluation.listed(value)]
+        children = evaluation.built(evaluation.listed(value))
+        return [plain(evaluation, child, tuples=tuples) for child in children]
     if isinstance(value, tuple | list):  # what groupby yields
         return [plain(evaluation, child, tuples=tuples) for child in value]
     raise TypeError(f"a template gave {article(kind.__name__)}, which is not plain data")
 
 
 LAZY: Final[tuple[type, ...]] = (
+    Counted,
     type(iter(())),
     type(iter([])),
     type(reversed([])),

@@ -12,7 +12,7 @@ from noetl.errors import NeedsBody
 from noetl.expression import calls, operators, output
 from noetl.expression.evaluation import Evaluation
 from noetl.expression.filters import FILTERS, TESTS, Filter
-from noetl.expression.limits import CHARACTERS_PER_TURN, fits
+from noetl.expression.limits import fits
 from noetl.expression.lookup import GLOBALS, member, named
 from noetl.expression.missing import Missing
 from noetl.messages.reference import Reference
@@ -45,11 +45,16 @@ def written(context: ScopeView, value: Any) -> Any:
     return output.text(context.evaluation, value) if not isinstance(value, str) else value
 
 
-def counted(context: ScopeView, values: Any) -> Any:
+def counted(context: ScopeView, values: Any, weight: int) -> Any:
     turns = calls.turned(context.evaluation, values)
+    context.evaluation.charge((weight - 1) * len(turns))
     for value in turns:
         touched(value)
     return turns
+
+
+def charged(context: ScopeView, turns: int) -> None:
+    context.evaluation.charge(turns)
 
 
 def built(context: ScopeView, value: Any) -> Any:
@@ -57,9 +62,10 @@ def built(context: ScopeView, value: Any) -> Any:
 
 
 def weighed(context: ScopeView, value: Any) -> Any:
-    if isinstance(value, str | list | tuple | dict):
-        context.evaluation.charge(1 + len(value) // CHARACTERS_PER_TURN)
-    return value
+    return context.evaluation.whole(value) if isinstance(value, COMPARED) else value
+
+
+COMPARED: Final = (str, list, tuple, dict)
 
 
 def sliced(context: ScopeView, value: Any, start: Any, stop: Any, stride: Any) -> Any:
@@ -82,6 +88,7 @@ INNER: Final[Mapping[str, Filter]] = {
     "$built": built,
     "$concat": concatenated,
     "$weighed": weighed,
+    "$charged": charged,
     "$cut": sliced,
 }
 

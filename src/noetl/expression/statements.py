@@ -1,19 +1,20 @@
 """Templates with statements (`{% … %}`), run by Jinja2 itself inside our sandbox."""
 
+import re
 import warnings
 from collections.abc import Callable
 from functools import reduce
-from typing import Any, cast
+from typing import Any, Final, cast
 
 from jinja2 import nodes
 from jinja2.environment import Template
-from jinja2.exceptions import UndefinedError
+from jinja2.exceptions import TemplateSyntaxError, UndefinedError
 from jinja2.visitor import NodeTransformer
 
-from noetl.errors import NeedsBody
+from noetl.errors import NeedsBody, TemplateFault
 from noetl.expression.evaluation import Evaluation
 from noetl.expression.failure import NAMED
-from noetl.expression.limits import fits
+from noetl.expression.limits import NODES_PER_RUN, fits
 from noetl.expression.lookup import BODIES
 from noetl.expression.missing import Missing, joined
 from noetl.expression.paths import path_of
@@ -27,13 +28,36 @@ def inner(name: str, node: nodes.Node, *args: nodes.Expr) -> nodes.Filter:
     )
 
 
+def weight_of(node: nodes.Node) -> int:
+    """How many turns one run through a block costs: a long block does more than a short one."""
+    return 1 + sum(1 for _ in node.find_all(nodes.Node)) // NODES_PER_RUN
+
+
 class Counting(NodeTransformer):
     """Puts a count on what Jinja2 would run uncounted: loops, `~`, literals, slices, `==`."""
 
     def visit_For(self, node: nodes.For) -> nodes.For:
+        weight = nodes.Const(weight_of(node))
         self.generic_visit(node)
-        node.iter = inner("$counted", node.iter)
+        node.iter = inner("$counted", node.iter, weight)
         return node
+
+    def visit_block(self, node: Any) -> Any:
+        """What can be called again and again pays for its length each time."""
+        charge = inner("$charged", nodes.Const(weight_of(node)))
+        self.generic_visit(node)
+        node.body.insert(0, nodes.ExprStmt(charge, lineno=node.lineno))
+        return node
+
+    visit_Macro = visit_CallBlock = visit_Block = visit_block
+
+    def visit_call(self, node: Any) -> Any:
+        self.generic_visit(node)
+        if node.dyn_args is not None:
+            node.dyn_args = inner("$counted", node.dyn_args, nodes.Const(1))
+        return node
+
+    visit_Call = visit_Filter = visit_Test = visit_call
 
     def visit_Concat(self, node: nodes.Concat) -> nodes.Expr:
         self.generic_visit(node)
@@ -69,13 +93,7 @@ class Counting(NodeTransformer):
 
 def compile_statements(text: str) -> Callable[[dict[str, Any]], str]:
     """One callable that renders the template, at Jinja2's own speed."""
-    # Parsed anew: the counting changes the tree, and the checked one is shared.
-    counting: nodes.Template = Counting().visit(SANDBOX.parse(text))
-    counting.set_environment(SANDBOX)
-    with warnings.catch_warnings():  # Python's compiler warns of what Jinja2 writes for `1()`
-        warnings.simplefilter("ignore", SyntaxWarning)
-        template = Template.from_code(SANDBOX, SANDBOX.compile(counting), {})
-
+    template = counting_template(text)
     paths = paths_by_ending(SANDBOX.parse(text))
 
     def render(scope: dict[str, Any]) -> str:
@@ -85,6 +103,28 @@ def compile_statements(text: str) -> Callable[[dict[str, Any]], str]:
             raise named_in_full(error, paths) from error
 
     return render
+
+
+def counting_template(text: str) -> Template:
+    """The template compiled by Jinja2; what only Python's compiler refuses is a fault too."""
+    try:
+        # Parsed anew: the counting changes the tree, and the checked one is shared.
+        counting: nodes.Template = Counting().visit(SANDBOX.parse(text))
+        counting.set_environment(SANDBOX)
+        with warnings.catch_warnings():  # Python's compiler warns of what Jinja2 writes for `1()`
+            warnings.simplefilter("ignore", SyntaxWarning)
+            return Template.from_code(SANDBOX, SANDBOX.compile(counting), {})
+    except TemplateSyntaxError as error:  # such as a block that is defined twice
+        raise TemplateFault(str(error.message), text=text, line=error.lineno - 1) from error
+    except (RecursionError, MemoryError, IndentationError) as error:
+        raise TemplateFault("the template is nested too deeply", text=text) from error
+    except SyntaxError as error:
+        deep = "nested blocks" in error.msg
+        said = "the template is nested too deeply" if deep else PRIVATE.sub("", error.msg)
+        raise TemplateFault(said, text=text) from error
+
+
+PRIVATE: Final = re.compile(r"\bl_\d+_| in function definition")  # how Jinja2 names variables
 
 
 def paths_by_ending(tree: nodes.Template) -> dict[str, set[str]]:

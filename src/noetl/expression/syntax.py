@@ -1,6 +1,7 @@
 """What a template's text says: its syntax tree, and what can be refused before it runs (VAL-2)."""
 
 import re
+from collections import Counter
 from functools import lru_cache
 from typing import Any, Final
 
@@ -11,6 +12,7 @@ from noetl.errors import TemplateFault
 from noetl.expression.failure import excerpt
 from noetl.expression.filters import FILTERS, TESTS, unavailable
 from noetl.expression.grammar import quick_tree
+from noetl.expression.limits import LONGEST_STATEMENTS
 from noetl.expression.sandbox import SANDBOX
 from noetl.expression.tokens import Unusual
 
@@ -33,6 +35,9 @@ def parse(text: str) -> nodes.Template:
 
 def stock_tree(text: str) -> nodes.Template:
     """The tree as Jinja2's own parser reads it; its faults are told in Jinja2's words."""
+    if "{%" in text and len(text) > LONGEST_STATEMENTS:
+        said = f"a template with statements is longer than {LONGEST_STATEMENTS:,} characters"
+        raise TemplateFault(said, text=text)
     try:
         tree = SANDBOX.parse(text)
         check_names(tree)
@@ -64,13 +69,22 @@ def refusal(node: nodes.Node) -> str | None:
         return f"access to attribute {node.attr!r} is not allowed"
     if isinstance(node, nodes.Const) and SURROGATE.search(str(node.value)):
         return "a text holds half a character (a surrogate), which JSON cannot carry"
+    if isinstance(node, CALLS) and node.kwargs:
+        [(name, times)] = Counter(given.key for given in node.kwargs).most_common(1)
+        return f"the argument {name!r} is given twice" if times > 1 else None
     if isinstance(node, FOREIGN):
         return f"`{type(node).__name__.lower()}` is not available: a template stands alone"
     return None
 
 
 SURROGATE: Final = re.compile("[\ud800-\udfff]")
+CALLS: Final = (nodes.Call, nodes.Filter, nodes.Test)
 FOREIGN: Final = (nodes.Include, nodes.Import, nodes.FromImport, nodes.Extends)
+
+
+def is_everyday(text: str) -> bool:
+    """Was `text` read by the short cut? All else costs ten times as much to check."""
+    return parse(text).environment is None
 
 
 def outputs_of(tree: nodes.Template) -> list[nodes.Node] | None:

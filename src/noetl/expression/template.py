@@ -2,14 +2,22 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Final
 
 from jinja2 import nodes
 
 from noetl.errors import TemplateFault
 from noetl.expression.codegen import VISITORS
+from noetl.expression.limits import DEEPEST_TEMPLATE
 from noetl.expression.statements import compile_statements
-from noetl.expression.syntax import check_guard, is_template, outputs_of, parse, whole_expression
+from noetl.expression.syntax import (
+    check_guard,
+    check_template,
+    is_template,
+    outputs_of,
+    parse,
+    whole_expression,
+)
 from noetl.expression.writer import PATHS, Writer
 
 Scope = dict[str, Any]
@@ -19,6 +27,20 @@ Evaluate = Callable[[Scope], Any]
 def compile_text(text: str) -> Evaluate:
     """Strict. One whole `{{ … }}` gives its native value, anything else a string (TPL-1)."""
     return compile_value(text)
+
+
+def check_text(text: str) -> TemplateFault | None:
+    """What keeps a template from being compiled, without evaluating it (VAL-2)."""
+    if len(text) < SURELY_SHALLOW and "{%" not in text:
+        return check_template(text)
+    try:
+        write_value(Writer(VISITORS, lenient=False), text)
+    except TemplateFault as fault:
+        return fault
+    return None
+
+
+SURELY_SHALLOW: Final = DEEPEST_TEMPLATE  # as each level takes a character at least
 
 
 def compile_value(value: Any) -> Evaluate:
@@ -133,6 +155,6 @@ def write_native(writer: Writer, expression: nodes.Node) -> str:
         # A path into the scope: plain already, unless it is undefined or a method.
         writer.write(f"if {value}.__class__ not in PLAIN: {value} = settled(s, {value})")
         return value
-    if isinstance(expression, nodes.Const):
-        return value
+    if isinstance(expression, nodes.Const) and not isinstance(expression.value, float):
+        return value  # a float may be infinite
     return writer.keep(f"handed_out({writer.evaluation()}, {value})")

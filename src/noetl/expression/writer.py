@@ -45,6 +45,7 @@ RUNTIME: Final[dict[str, Any]] = {
     "named": lookup.named,
     "handed_out": output.handed_out,
     "settled": settled,
+    "turned": calls.turned,
     "walk": lookup.walk,
     "missing": Missing,
 }
@@ -145,7 +146,7 @@ class Writer:
         """The arguments of a call, a filter or a test, each with a comma before it."""
         parts = [self.value(argument) for argument in node.args]
         if node.dyn_args is not None:
-            parts.append(f"*{self.touched(node.dyn_args)}")
+            parts.append(f"*turned({self.evaluation()}, {self.value(node.dyn_args)})")
         parts += [f"**{{{kw.key!r}: {self.value(kw.value)}}}" for kw in node.kwargs]
         if node.dyn_kwargs is not None:
             parts.append(f"**{self.touched(node.dyn_kwargs)}")

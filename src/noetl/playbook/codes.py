@@ -42,6 +42,7 @@ CODES: dict[str, Code] = {
         duplicate_key="A key stands twice in one mapping.",
         merge_key="The merge key `<<` is not part of YAML 1.2.",
         key_not_text="A key is not text.",
+        too_many_templates="The templates are too many, or too many of them broken, to check all.",
         number_range="A number cannot be held: infinite, not a number, or too long.",
     ),
     **_errors(

@@ -28,7 +28,7 @@ from noetl.playbook.shape import (
     article,
 )
 from noetl.playbook.suggest import did_you_mean
-from noetl.playbook.templates import TemplateProblem, guard_fault, template_fault
+from noetl.playbook.templates import TemplateProblem, Templates
 from noetl.playbook.yaml_checks import size_of
 from noetl.playbook.yaml_text import PLAIN, Tree
 
@@ -79,7 +79,7 @@ class Reader:
         self.older: set[int] = set()
         """Nodes that hold a word of an older dialect: what else they lack is not worth telling."""
         self._seen: set[tuple[str, int, int, str]] = set()
-        self._checked: dict[str, Any] = {}
+        self._templates = Templates()
         self._suggested = 0
         self._merged = 0
 
@@ -289,19 +289,15 @@ class Reader:
 
     def guard(self, at: At) -> bool:
         """Whether a guard has the right shape and parses."""
-        value = self.tree.value(at.node)
-        key = f"when {value!r}"
-        if key not in self._checked:
-            self._checked[key] = guard_fault(value)
-        wrong = self._checked[key]
+        wrong = self._templates.guard(self.tree.value(at.node))
         if wrong is None:
             self.places[at.path] = at
             return True
         if id(at.node) not in self.tree.broken:
-            if wrong.code == "template-syntax":
-                self._template_fault(at, wrong)
-            else:
+            if wrong.code == "guard-shape":
                 self.report(wrong.code, at, wrong.message, wrong.hint)
+            else:
+                self._template_fault(at, wrong)
         return False
 
     def templates(self, at: At) -> None:
@@ -310,7 +306,9 @@ class Reader:
         if type(node) is ScalarNode:
             text = node.value
             if "{{" in text or "{%" in text:
-                self._check_template(at, text)
+                fault = self._templates.text(text)
+                if fault is not None:
+                    self._template_fault(at, fault)
         elif type(node) is SequenceNode:
             for element in self.elements(at):
                 self.templates(element)
@@ -318,13 +316,6 @@ class Reader:
             for key_node, child in node.value:
                 if type(child) is not ScalarNode or "{" in child.value:
                     self.templates(At(key_node, child, below(at.path, str(key_node.value))))
-
-    def _check_template(self, at: At, text: str) -> None:
-        if text not in self._checked:
-            self._checked[text] = template_fault(text)
-        fault = self._checked[text]
-        if fault is not None:
-            self._template_fault(at, fault)
 
     def _template_fault(self, at: At, fault: TemplateProblem) -> None:
         """At the line of the text where the fault is, not where the text begins."""
@@ -335,14 +326,7 @@ class Reader:
             row += 1
             source = self.tree.lines[row] if row < len(self.tree.lines) else ""
             column = len(source) - len(source.lstrip())
-        self.report_spot(
-            "template-syntax",
-            row + 1,
-            column + 1,
-            at.path,
-            fault.message,
-            fault.hint,
-        )
+        self.report_spot(fault.code, row + 1, column + 1, at.path, fault.message, fault.hint)
 
 
 def _last_name(key: str) -> str:

@@ -1,11 +1,17 @@
 """Does a template of the document parse? The door from the playbook to the expressions (VAL-2)."""
 
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
-from noetl.expression.syntax import check_guard, check_template, is_template
+from noetl.expression.limits import LONGEST_STATEMENTS
+from noetl.expression.syntax import check_guard, is_everyday, is_template
+from noetl.expression.template import check_text
 
 GUARD_HINT = 'write true, false or one whole expression: when: "{{ … }}"'
 TEMPLATE_HINT = "mend the expression between '{{' and '}}'"
+# A document of legal size must not take long to judge, whatever stands in it (DOC-7).
+MOST_FAULTS: Final = 1_000
+LONGEST_RARE: Final = 131_072
+SHORTEST_STATEMENTS: Final = 100  # what compiling costs at least, in characters
 
 
 class TemplateProblem(NamedTuple):
@@ -17,19 +23,60 @@ class TemplateProblem(NamedTuple):
     line: int = 0
 
 
-def template_fault(text: str) -> TemplateProblem | None:
-    """What is wrong with a template, if anything."""
-    fault = check_template(text)
-    if fault is None:
+class Templates:
+    """The templates of one document: each text is checked once, and not without end."""
+
+    def __init__(self) -> None:
+        self._texts: dict[str, TemplateProblem | None] = {}
+        self._guards: dict[str, TemplateProblem | None] = {}
+        self._faults = 0
+        self._statements = 0
+        self._rare = 0
+        self._spent = False
+
+    def text(self, text: str) -> TemplateProblem | None:
+        """What is wrong with a template, if anything."""
+        if text not in self._texts:
+            self._texts[text] = None if self._spent else self._judge(text)
+        return self._texts[text]
+
+    def guard(self, value: Any) -> TemplateProblem | None:
+        """What is wrong with a guard, if anything."""
+        fault = self.text(value) if is_template(value) else None
+        if fault is not None or (self._spent and is_template(value)):
+            return fault
+        key = repr(value)
+        if key not in self._guards:
+            reason = check_guard(value)
+            self._guards[key] = (
+                None if reason is None else TemplateProblem("guard-shape", reason, GUARD_HINT)
+            )
+        return self._guards[key]
+
+    def _judge(self, text: str) -> TemplateProblem | None:
+        fault = check_text(text)
+        if fault is not None:
+            self._faults += 1
+            if self._faults > MOST_FAULTS:
+                return self._end(f"more than {MOST_FAULTS:,} templates do not parse", MEND_FIRST)
+            said = f"the template does not parse: {fault.message}"
+            return TemplateProblem("template-syntax", said, TEMPLATE_HINT, fault.line)
+        if "{%" in text:
+            self._statements += max(len(text), SHORTEST_STATEMENTS)
+        elif not is_everyday(text):
+            self._rare += len(text)
+        if self._statements > LONGEST_STATEMENTS:
+            limit = f"{LONGEST_STATEMENTS:,}"
+            return self._end(f"templates with statements take more than {limit} characters", MOVE)
+        if self._rare > LONGEST_RARE:
+            limit = f"{LONGEST_RARE:,}"
+            return self._end(f"templates of rare syntax take more than {limit} characters", MOVE)
         return None
-    said = f"the template does not parse: {fault.message}"
-    return TemplateProblem("template-syntax", said, TEMPLATE_HINT, fault.line)
+
+    def _end(self, said: str, hint: str) -> TemplateProblem:
+        self._spent = True
+        return TemplateProblem("too-many-templates", f"{said}; the rest is not checked", hint)
 
 
-def guard_fault(value: Any) -> TemplateProblem | None:
-    """What is wrong with a guard, if anything."""
-    fault = template_fault(value) if is_template(value) else None
-    if fault is not None:
-        return fault
-    reason = check_guard(value)
-    return TemplateProblem("guard-shape", reason, GUARD_HINT) if reason is not None else None
+MEND_FIRST: Final = "mend those that are told, then validate again"
+MOVE: Final = "move the work into a task of kind python, and data out of the playbook"

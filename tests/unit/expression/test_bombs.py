@@ -32,7 +32,19 @@ REFUSED_AT_LOAD = [
     "{{ " + "1 if 1 else " * 10_000 + "1 }}",
     "{{ 1" + " + 1" * 10_000 + " }}",
     "{{ x" + " | abs" * 10_000 + " }}",
+    "{{ 1" + " < 1" * 10_000 + " }}",
+    "{{ x" + ".y" * 20_000 + "[0:1] }}",
+    "{{ ctx" + ".y" * 20_000 + " }}",
+    "{{ dict(a=1, a=2) }}",
+    "{{ x | center(width=1, width=2) }}",
     "{% if 1 %}" * 2_000 + "{% endif %}" * 2_000,
+    "{% if 1 %}" * 150 + "{% endif %}" * 150,
+    "{% for a in x %}" * 25 + "{% endfor %}" * 25,
+    "{% if 0 %}" + "{% elif 0 %}" * 4_000 + "{% endif %}",
+    "{% set a = 1 %}" * 5_000,
+    "{% block a %}{% endblock %}{% block a %}{% endblock %}",
+    "{% macro m(a, a) %}{% endmacro %}",
+    "{% macro m(a) %}{% endmacro %}{{ m(a=1, a=2) }}",
     "{{ " + "9" * 5_000 + " }}",
     "{{ a",
     "{{ a }",
@@ -42,9 +54,37 @@ REFUSED_AT_LOAD = [
     "{{ a..b }}",
 ]
 
+LARGE = 2**61 - 1  # multiples of it have the same hash
 STOPPED = [
-    "{{ x" + ".y" * 20_000 + "[0:1] }}",
-    "{{ ctx" + ".y" * 20_000 + " }}",
+    "{{ [[[0] * 1000] * 1000] * 1000 }}",
+    "{{ ([[[0] * 1000] * 1000] * 1000) | map('list') }}",
+    "{{ (range(999) | list + [1]) in [range(999) | list + [2]] * 99999 }}",
+    "{{ ('a' * 99999 ~ 1) in ['a' * 99999 ~ 2] * 99999 }}",
+    "{{ ([range(999) | list + [1]] * 99999).count(range(999) | list + [2]) }}",
+    "{{ ([range(999) | list + [1]] * 99999).index(range(999) | list + [2]) }}",
+    "{% set b = range(999) | list %}{% if [b + [1]] * 99999 == [b + [1]] * 99999 %}{% endif %}",
+    "{% set b = range(999) | list %}{% if b + [1] in [b + [2]] * 99999 %}{% endif %}",
+    f"{{{{ dict(range(0, {LARGE} * 99999, {LARGE}) | batch(2)) | length }}}}",
+    "{{ range(10**30) }}",
+    "{{ '%((a))999999999d' % {'(a)': 1} }}",
+    "{{ '%(a' % {'a': 1} }}",
+    "{{ ('a' | e).center(10**9) }}",
+    "{{ ('a' | safe).ljust(10**9) }}",
+    "{{ (('a' * 9999) | safe).replace('a', 'b' * 9999) }}",
+    "{{ (('a ' * 2999999) | safe).split() | length }}",
+    "{{ ('\U0001d54f ' * 2999999).split() | length }}",
+    "{{ ('a\n' * 2999999).splitlines() | length }}",
+    "{{ ('\u0390' * 9999999).upper() | length }}",
+    "{{ ('\U0001d54f' * 9999999) | urlencode | length }}",
+    "{{ 15 | round(-10**9) }}",
+    "{{ cycler(*('a' * 9999999)) }}",
+    "{% set c = cycler(*('a' * 9999999)) %}",
+    "{{ 1e999 }}",
+    "{% set ns = namespace() %}{{ ns[''] }}",
+    "{{ [" + ", ".join(f"'a' * {9_000_000 + n}" for n in range(40)) + "] | length }}",
+    "{% for i in range(99999) %}" + "{% if workload.d %}{% endif %}" * 500 + "{% endfor %}",
+    "{% macro m() %}" + "{% if workload.d %}{% endif %}" * 500 + "{% endmacro %}"
+    "{% for i in range(99999) %}{{ m() }}{% endfor %}",
     "{{ '' | attr('__class__') }}",
     "{{ '' | attr('_x') }}",
     "{{ ''['__class__'] }}",
@@ -223,6 +263,37 @@ def test_within_the_limits_nothing_is_refused() -> None:
     assert compile_text("{{ 10**4299 }}")(SCOPE) == 10**4299
     loops = "{% for a in range(900) %}{% for b in range(1000) %}{% endfor %}{% endfor %}done"
     assert compile_text(loops)(SCOPE) == "done"
+
+
+def test_a_tall_pile_of_lazies_is_taken_down() -> None:
+    pile = (
+        "{% set ns = namespace(x=[1]) %}{% for i in range(9000) %}"
+        "{% set ns.x = ns.x | map('string') %}{% endfor %}{{ ns.x | list }}"
+    )
+    assert compile_text(pile)(SCOPE) == "['1']"
+
+
+def test_numbers_of_the_same_hash_are_told_apart_quickly() -> None:
+    numbers = f"range(0, {LARGE} * 99999, {LARGE})"
+    assert compile_text(f"{{{{ {numbers} | unique | list | length }}}}")(SCOPE) == 99_999
+    assert (
+        compile_text("{{ [2**70, 2.0**70, 'a', 'A', (2**70,)] | unique | list | length }}")(SCOPE)
+        == 3
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["{{ '%s' % (range(2) | map('string')) }}", "{{ '%r' | format(range(2) | map('string')) }}"],
+)
+def test_no_address_in_memory_reaches_a_text(text: str) -> None:
+    assert compile_text(text)(SCOPE) == "['0', '1']"
+
+
+def test_a_text_in_brackets_is_no_width() -> None:
+    assert compile_text("{{ '(tel) 0123456789 %(a(b))s' % {'a(b)': 1} }}")(SCOPE) == (
+        "(tel) 0123456789 1"
+    )
 
 
 def test_the_scope_is_never_changed() -> None:

@@ -39,6 +39,45 @@ def test_a_valid_text_gives_the_playbook_and_keeps_its_warnings() -> None:
     assert load_valid(text) == loaded.playbook == load(text.encode()).playbook
 
 
+@pytest.mark.parametrize(
+    ("count", "template", "told"),
+    [
+        (1_500, "{{ a%d + }}", "more than 1,000 templates do not parse; the rest is not checked"),
+        (
+            700,
+            "{%% set a = %d %%}",
+            "templates with statements take more than 65,536 characters; the rest is not checked",
+        ),
+        (
+            9_000,
+            "{{ a }}{# %d #}",
+            "templates of rare syntax take more than 131,072 characters; the rest is not checked",
+        ),
+    ],
+)
+def test_checking_templates_comes_to_an_end(count: int, template: str, told: str) -> None:
+    values = ", ".join(f"'{template % n}'" for n in range(count))
+    findings = load(f"{HEAD}{WORKFLOW}workload: {{ all: [ {values} ] }}\n").findings
+    last = findings[-1]
+    assert (last.code, last.line, last.message) == ("too-many-templates", 7, told)
+    assert [one.code for one in findings[:-1]] == ["template-syntax"] * min(len(findings) - 1, 1000)
+    assert load(f"{HEAD}{WORKFLOW}workload: {{ all: [ '{template % 1}' ] }}\n").findings[1:] == ()
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        "{{ 1" + " + 1" * 100 + " }}",
+        "{{ 1" + " < 1" * 100 + " }}",
+        "{% for a in b %}" * 25 + "{% endfor %}" * 25,
+        "{% block a %}{% endblock %}{% block a %}{% endblock %}",
+    ],
+)
+def test_what_cannot_be_compiled_is_found(template: str) -> None:
+    [finding] = load(f'{HEAD}{WORKFLOW}workload: {{ a: "{template}" }}\n').findings
+    assert (finding.code, finding.line, finding.column) == ("template-syntax", 7, 16)
+
+
 def test_an_invalid_text_is_refused_with_all_findings() -> None:
     with pytest.raises(PlaybookRejected, match=r"1 error$") as refused:
         load_valid("")
