@@ -5,8 +5,8 @@ from collections import OrderedDict, deque
 from collections.abc import Coroutine
 from typing import Any
 
+from noetl.tools.process.folders import Folders
 from noetl.tools.python.child import Child
-from noetl.tools.python.folders import Folders
 
 Key = tuple[str, str, int]
 """What a child is bound to by its first call: execution, folder of libs, memory (TOOL-3)."""
@@ -23,7 +23,7 @@ class Children:
 
     def __init__(self, python: str, most: int) -> None:
         self._python = python
-        self._folders = Folders()
+        self._folders = Folders("python")
         self._most = most
         self._busy: set[Child] = set()
         self._spares: list[Child] = []

@@ -13,7 +13,7 @@ import msgspec
 from noetl.kinds.sql import DuckdbInputs
 from noetl.messages.outcome import Outcome, failed, ok
 from noetl.tools.paths import inside
-from noetl.tools.python.memory import NoAmount, bytes_of
+from noetl.tools.process.memory import NoAmount, bytes_of
 from noetl.tools.refusal import Refusal, unforeseen
 from noetl.tools.sql.duck_work import DuckWork
 from noetl.tools.sql.rows import Rows

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 from tests.unit.tools.python.bench import Bench
 
-from noetl.tools.python.folders import Folders
+from noetl.tools.process.folders import Folders
 
 KILLED = """
 import os
-from noetl.tools.python.folders import Folders
-print(Folders().new(), flush=True)
+from noetl.tools.process.folders import Folders
+print(Folders("python").new(), flush=True)
 os.kill(os.getpid(), 9)
 """
 
@@ -26,7 +26,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_each_child_has_its_own_and_none_is_left(place: Path) -> None:
-    folders = Folders()
+    folders = Folders("python")
     first, second = folders.new(), folders.new()
     assert first != second
     assert [*Path(first).iterdir()] == []
@@ -39,7 +39,7 @@ def test_what_a_killed_worker_left_is_removed_by_the_next(place: Path) -> None:
     killed = subprocess.run([sys.executable, "-c", KILLED], stdout=subprocess.PIPE, check=False)
     left = Path(killed.stdout.decode().strip())
     assert left.is_dir()
-    live, later = Folders(), Folders()
+    live, later = Folders("python"), Folders("python")
     kept = live.new()
     assert not left.exists()
     later.new()
@@ -51,7 +51,7 @@ def test_what_a_killed_worker_left_is_removed_by_the_next(place: Path) -> None:
 
 def test_folders_without_a_lock_are_not_ours(place: Path) -> None:
     (place / "noetl-python-other").mkdir()
-    folders = Folders()
+    folders = Folders("python")
     folders.new()
     folders.close()
     assert [entry.name for entry in place.iterdir()] == ["noetl-python-other"]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from noetl.tools.python.memory import DEFAULT, NoAmount, bytes_of
+from noetl.tools.process.memory import DEFAULT, NoAmount, bytes_of
 
 
 @pytest.mark.parametrize(

@@ -8,22 +8,22 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
-PREFIX = "noetl-python-"
 LOCK = "lock"
 
 
 class Folders:
     """A folder in the system's place for such; it is locked as long as the process lives."""
 
-    def __init__(self) -> None:
+    def __init__(self, kind: str) -> None:
+        self._prefix = f"noetl-{kind}-"
         self._own: Path | None = None
         self._lock: IO[bytes] | None = None
 
     def new(self) -> str:
         """An empty folder for one child; raises OSError."""
         if self._own is None:
-            remove_abandoned(Path(tempfile.gettempdir()))
-            self._own = Path(tempfile.mkdtemp(prefix=PREFIX))
+            remove_abandoned(Path(tempfile.gettempdir()), self._prefix)
+            self._own = Path(tempfile.mkdtemp(prefix=self._prefix))
             # Locked before it has its name, lest it be taken for one that nobody holds.
             self._lock = open(self._own / "new", "wb")  # noqa: SIM115
             fcntl.flock(self._lock, fcntl.LOCK_EX)
@@ -38,9 +38,9 @@ class Folders:
             self._own = self._lock = None
 
 
-def remove_abandoned(place: Path) -> None:
+def remove_abandoned(place: Path, prefix: str) -> None:
     """What killed workers left behind: their locks are free."""
-    for folder in place.glob(f"{PREFIX}*"):
+    for folder in place.glob(f"{prefix}*"):
         with suppress(OSError), open(folder / LOCK, "rb") as lock:
             if os.fstat(lock.fileno()).st_uid == os.getuid():
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
