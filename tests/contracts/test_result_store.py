@@ -44,6 +44,13 @@ async def test_pieces_make_the_same_body(store: ResultStore) -> None:
     assert await store.fetch(reference) == list(range(1000))
 
 
+async def test_a_body_can_be_read_in_pieces(store: ResultStore) -> None:
+    body = b"[" + b",".join(b"%d" % n for n in range(200_000)) + b"]"
+    pieces = list(store.pieces(await store.put("e1", body)))
+    assert b"".join(pieces) == body
+    assert max(map(len, pieces)) <= 262_144
+
+
 @pytest.mark.parametrize(
     ("pieces", "hint"),
     [([b" [1", b"]"], "list"), ([b'{"a":', b"1}"], "object"), ([b"7"], "number")],
@@ -105,6 +112,8 @@ async def test_a_body_that_is_not_the_one_is_lost(
     assert f"{wrong.store}:{wrong.key}" in str(lost.value)
     with pytest.raises(BodyLost, match=why):
         store.fetch_now(wrong)
+    with pytest.raises(BodyLost, match=why):
+        list(store.pieces(wrong))
 
 
 @pytest.mark.parametrize(

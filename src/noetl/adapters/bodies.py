@@ -2,6 +2,7 @@
 
 import hashlib
 import re
+from collections.abc import Iterable, Iterator
 from typing import Any, NoReturn
 
 import msgspec
@@ -58,3 +59,16 @@ def opened(reference: Reference, body: bytes) -> Any:
         return decode_body(body, reference)
     except msgspec.DecodeError as broken:
         lost(reference, f"is no JSON: {broken}")
+
+
+def verified(reference: Reference, pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """The pieces as they come; after the last it is known whether they were the body stored."""
+    size, checksum = 0, hashlib.sha256()
+    for piece in pieces:
+        size += len(piece)
+        checksum.update(piece)
+        yield piece
+    if size != reference.size:
+        lost(reference, f"has {size} bytes now")
+    if checksum.hexdigest() != reference.checksum:
+        lost(reference, "does not match its checksum")

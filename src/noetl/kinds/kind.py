@@ -1,5 +1,7 @@
 """What a tool kind declares about itself before anything runs."""
 
+from typing import ClassVar
+
 import msgspec
 
 
@@ -9,6 +11,9 @@ class Inputs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     A field without a default is required. In a document any value may be a template instead.
     """
+
+    streams: ClassVar[tuple[str, ...]] = ()
+    """Inputs that the tool reads piece by piece: of a stored value it gets the reference."""
 
 
 class Kind(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,5 +1,6 @@
 """Where bodies too large for the log are kept (RES)."""
 
+from collections.abc import Iterator
 from typing import Any, Protocol
 
 from noetl.messages.reference import Reference
@@ -23,6 +24,8 @@ class ResultStore(Protocol):
     - `fetch` compares the checksum, and raises BodyLost with the reference in its message when
       the body is missing or differs;
     - `put_now` and `fetch_now` are the same without awaiting;
+    - `pieces` gives the JSON text in parts that need little memory, and raises BodyLost at the
+      latest after the last: who reads it takes no effect for sure before the end;
     - `remove` forgets every body of an execution but those kept.
     """
 
@@ -35,5 +38,7 @@ class ResultStore(Protocol):
     async def fetch(self, reference: Reference) -> Any: ...
 
     def fetch_now(self, reference: Reference) -> Any: ...
+
+    def pieces(self, reference: Reference) -> Iterator[bytes]: ...
 
     async def remove(self, execution_id: str, keep: frozenset[str] = frozenset()) -> int: ...

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from noetl.errors import BodyLost
-from noetl.messages.codec import decode, encode
+from noetl.messages.codec import WITH_REFERENCES, decode, encode
 from noetl.messages.outcome import Outcome, failed
 from noetl.messages.reference import Reference
 from noetl.pipeline.drive import CallTool
@@ -25,9 +25,7 @@ async def call_tool(leg: "LegWork", ask: CallTool) -> Outcome:
     if tool is None:
         return failed("not_found", f"this worker has no tool of kind '{ask.task.kind}'")
     try:
-        values = (
-            await leg.fitting.resolved(ask.inputs) if holds_reference(ask.inputs) else ask.inputs
-        )
+        values = await loaded(leg, ask) if holds_reference(ask.inputs) else ask.inputs
         inputs = msgspec.convert(values, ask.task.inputs, strict=False)
     except msgspec.ValidationError as fault:
         return failed("input", f"task '{ask.task.label}': {fault}")
@@ -62,6 +60,20 @@ async def call_tool(leg: "LegWork", ask: CallTool) -> Outcome:
         raise
     except Exception as fault:  # a tool may not raise (its contract); one that does is not our end
         return failed("internal", f"{type(fault).__name__}: {fault}")
+
+
+async def loaded(leg: "LegWork", ask: CallTool) -> dict[str, Any]:
+    """The inputs with their values (RES-2), but for stored ones that the tool itself streams."""
+    streamed = {
+        name: value
+        for name in ask.task.inputs.streams
+        # What this leg holds in memory may not be in the store yet.
+        if isinstance(value := ask.inputs.get(name), Reference)
+        and value.key not in leg.fitting.bodies
+        and not (value.schema_hint or "").endswith(WITH_REFERENCES)
+    }
+    rest = {name: value for name, value in ask.inputs.items() if name not in streamed}
+    return {**await leg.fitting.resolved(rest), **streamed}
 
 
 def writable(outcome: Outcome) -> Outcome:

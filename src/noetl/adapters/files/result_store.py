@@ -4,17 +4,18 @@ import asyncio
 import hashlib
 import os
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
-from noetl.adapters.bodies import KEY, checked_id, describe, lost, opened, shape_of
+from noetl.adapters.bodies import KEY, checked_id, describe, lost, opened, shape_of, verified
 from noetl.errors import LogUnavailable
 from noetl.messages.reference import Reference
 
 STORE = "files"
 PART = ".part"
+PIECE = 262_144
 T = TypeVar("T")
 
 
@@ -99,14 +100,30 @@ class FileResultStore:
         return await asyncio.to_thread(self.fetch_now, reference)
 
     def fetch_now(self, reference: Reference) -> Any:
-        key = KEY.fullmatch(reference.key)
-        if reference.store != STORE or key is None:
-            lost(reference, "is not one of this store")
+        path = self._path(reference)
         try:
-            body = (self._folder / key[1] / f"{key[2]}.json").read_bytes()
+            body = path.read_bytes()
         except OSError as refused:
             lost(reference, f"cannot be read: {refused.strerror}")
         return opened(reference, body)
+
+    def pieces(self, reference: Reference) -> Iterator[bytes]:
+        return verified(reference, self._read(reference))
+
+    def _read(self, reference: Reference) -> Iterator[bytes]:
+        path = self._path(reference)
+        try:
+            with path.open("rb") as file:
+                while piece := file.read(PIECE):
+                    yield piece
+        except OSError as refused:
+            lost(reference, f"cannot be read: {refused.strerror}")
+
+    def _path(self, reference: Reference) -> Path:
+        key = KEY.fullmatch(reference.key)
+        if reference.store != STORE or key is None:
+            lost(reference, "is not one of this store")
+        return self._folder / key[1] / f"{key[2]}.json"
 
     async def remove(self, execution_id: str, keep: frozenset[str] = frozenset()) -> int:
         return await asyncio.to_thread(self._remove_now, checked_id(execution_id), keep)

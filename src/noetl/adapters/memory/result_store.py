@@ -1,12 +1,14 @@
 """Bodies in memory, for simulations and tests."""
 
 import hashlib
+from collections.abc import Iterator
 from typing import Any
 
-from noetl.adapters.bodies import checked_id, describe, lost, opened, shape_of
+from noetl.adapters.bodies import checked_id, describe, lost, opened, shape_of, verified
 from noetl.messages.reference import Reference
 
 STORE = "memory"
+PIECE = 65_536
 
 
 class MemoryBodyWriter:
@@ -60,6 +62,12 @@ class MemoryResultStore:
         if reference.store != STORE or reference.key not in self.bodies:
             lost(reference, "is not one of this store")
         return opened(reference, self.bodies[reference.key])
+
+    def pieces(self, reference: Reference) -> Iterator[bytes]:
+        body = self.bodies.get(reference.key)
+        if reference.store != STORE or body is None:
+            lost(reference, "is not one of this store")
+        return verified(reference, (body[at : at + PIECE] for at in range(0, len(body), PIECE)))
 
     async def remove(self, execution_id: str, keep: frozenset[str] = frozenset()) -> int:
         start = f"{checked_id(execution_id)}/"
