@@ -11,7 +11,7 @@ from typing import Any
 from noetl.control.deciding import Deciding
 from noetl.control.ending import settle
 from noetl.control.execution import Execution, is_stopped
-from noetl.control.loops import end, offer
+from noetl.control.loops import end, end_early, offer
 from noetl.control.reporting import take_report
 from noetl.errors import TemplateFailed
 from noetl.messages import events as e
@@ -98,6 +98,15 @@ def _time_is_up(deciding: Deciding, request: r.TimeIsUp) -> None:
         stop_loops(deciding)
 
 
+def _step_time_is_up(deciding: Deciding, request: r.StepTimeIsUp) -> None:
+    run = deciding.execution.runs.get(request.step_run_id)
+    plan = deciding.plan.steps[run.step].loop if run is not None else None
+    if run is None or plan is None:
+        return
+    message = f"step '{run.step}' took longer than its timeout of {request.seconds:g} s"
+    end_early(deciding, run, plan, {"kind": "timeout", "message": message, "retryable": True})
+
+
 def stop_loops(deciding: Deciding) -> None:
     """A loop with nothing in flight has nobody who would report its end."""
     for run in list(deciding.execution.runs.values()):
@@ -144,6 +153,7 @@ TAKE: dict[type[Any], Callable[[Deciding, Any], None]] = {
     r.StartExecution: _start,
     r.CancelExecution: _cancel,
     r.TimeIsUp: _time_is_up,
+    r.StepTimeIsUp: _step_time_is_up,
     r.PauseExecution: _pause,
     r.ResumeExecution: _resume,
     r.LeaseLost: _lease_lost,

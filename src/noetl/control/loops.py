@@ -88,16 +88,7 @@ def end_loop(deciding: Deciding, run: Run, plan: LoopPlan) -> None:
     loop = run.loop
     assert loop is not None, "the loop has started"
     ids = run.ids
-    if loop.reduced and plan.reduce:
-        deciding.emit(e.CtxPatched(**ids, patch=deciding.fit_all(loop.reduced)))
-    done = e.LoopDone(
-        **ids,
-        total=loop.total,
-        done=loop.done,
-        failed=loop.failed,
-        results=whole(deciding.execution, loop.results),
-        errors=whole(deciding.execution, loop.errors),
-    )
+    done = close(deciding, run, loop, plan)
     cut_short = loop.done + loop.failed < loop.total
     if cut_short and is_stopped(deciding.execution, deciding.plan, run.step):
         end(deciding, run, e.StepFailed(**ids, error=stopped(deciding), loop=summary(done)))
@@ -105,6 +96,30 @@ def end_loop(deciding: Deciding, run: Run, plan: LoopPlan) -> None:
         end(deciding, run, e.StepFailed(**ids, error=failure(loop), loop=summary(done)))
     else:
         end(deciding, run, done)
+
+
+def end_early(deciding: Deciding, run: Run, plan: LoopPlan, error: dict[str, Any]) -> None:
+    """The loop's time is up, or it was cancelled: what it came to so far is kept (LOOP-4)."""
+    loop = run.loop
+    if loop is None:  # it had not begun
+        end(deciding, run, e.StepFailed(**run.ids, error=error))
+        return
+    done = close(deciding, run, loop, plan)
+    end(deciding, run, e.StepFailed(**run.ids, error=error, loop=summary(done)))
+
+
+def close(deciding: Deciding, run: Run, loop: LoopRun, plan: LoopPlan) -> e.LoopDone:
+    """The reducers' one patch (LOOP-5), and what the loop came to."""
+    if loop.reduced and plan.reduce:
+        deciding.emit(e.CtxPatched(**run.ids, patch=deciding.fit_all(loop.reduced)))
+    return e.LoopDone(
+        **run.ids,
+        total=loop.total,
+        done=loop.done,
+        failed=loop.failed,
+        results=whole(deciding.execution, loop.results),
+        errors=whole(deciding.execution, loop.errors),
+    )
 
 
 def summary(done: e.LoopDone) -> dict[str, Any]:

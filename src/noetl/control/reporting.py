@@ -7,7 +7,7 @@ import msgspec
 from noetl.control.deciding import Deciding
 from noetl.control.execution import Run
 from noetl.control.folding import conflict, locate, plain_writes
-from noetl.control.loops import end, end_loop, offer
+from noetl.control.loops import end, end_early, end_loop, offer
 from noetl.messages import events as e
 from noetl.messages.requests import Report
 
@@ -90,7 +90,11 @@ def refused(event: e.TaskDone, key: str, index: int, first: int) -> e.TaskDone:
 
 
 def _boundary(deciding: Deciding, run: Run, event: e.StepDone | e.StepFailed) -> None:
-    end(deciding, run, event)
+    plan = deciding.plan.steps[run.step].loop
+    if plan is not None and isinstance(event, e.StepFailed):
+        end_early(deciding, run, plan, event.error)
+    else:
+        end(deciding, run, event)
 
 
 def _loop_done(deciding: Deciding, run: Run, event: e.LoopDone) -> None:

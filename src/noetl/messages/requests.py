@@ -42,6 +42,13 @@ class TimeIsUp(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float
 
 
+class StepTimeIsUp(msgspec.Struct, frozen=True, kw_only=True):
+    """The `timeout` of a step whose iterations many may run has passed (TASK-10)."""
+
+    step_run_id: str
+    seconds: float
+
+
 class LeaseLost(msgspec.Struct, frozen=True, kw_only=True):
     """The lease on a leg ran out: its worker is gone or cut off (WRK-1)."""
 
@@ -71,6 +78,7 @@ Input = (
     | PauseExecution
     | ResumeExecution
     | TimeIsUp
+    | StepTimeIsUp
     | LeaseLost
     | Report
 )

@@ -40,6 +40,8 @@ class Live:
         self.finished: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         """Resolved when the end is committed; failed when the log could not be written."""
         self.timer: asyncio.TimerHandle | None = None
+        self.timed: set[str] = set()
+        """Step runs whose timeout is counted here."""
 
     @property
     def due_for_snapshot(self) -> bool:

@@ -50,7 +50,7 @@ class Hands(Protocol):
 
     def run_through(self, plan: Plan, execution: Execution, run: Run) -> list[e.Event] | None: ...
 
-    async def cancel(self, execution_id: str) -> None: ...
+    async def cancel(self, execution_id: str, step_run_id: str | None = None) -> None: ...
 
     async def forget(self, scratch: str) -> None: ...
 
@@ -359,6 +359,7 @@ class Server:
             return
         if self._run_through(live, run, leg, epoch):
             return
+        self._arm_step(live, run)
         self.hands.begin(command(live.execution, run, leg, epoch), live.plan, live.folder)
 
     def _run_through(self, live: Live, run: Run, leg: Leg, epoch: int) -> bool:
@@ -393,6 +394,28 @@ class Server:
                 left,
                 lambda: self._is_live(live) and self.receive(live, r.TimeIsUp(seconds=seconds)),
             )
+
+    def _arm_step(self, live: Live, run: Run) -> None:
+        """
+        TASK-10 where no single worker can tell: a loop whose iterations are handed out.
+
+        The clock starts anew when the execution is taken up again after a crash.
+        """
+        step = live.plan.steps[run.step]
+        seconds = step.timeout
+        if seconds is None or step.loop is None or step.loop.exec == "local":
+            return
+        if run.step_run_id not in live.timed:
+            live.timed.add(run.step_run_id)
+            asyncio.get_running_loop().call_later(
+                seconds, self._end_step, live, run.step_run_id, seconds
+            )
+
+    def _end_step(self, live: Live, run_id: str, seconds: float) -> None:
+        live.timed.discard(run_id)
+        if self._is_live(live) and run_id in live.execution.runs:
+            self.receive(live, r.StepTimeIsUp(step_run_id=run_id, seconds=seconds))
+            self._chore(self.hands.cancel(live.execution.execution_id, run_id))
 
     def _chore(self, work: Any) -> None:
         task = asyncio.get_running_loop().create_task(work)

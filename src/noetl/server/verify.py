@@ -122,6 +122,10 @@ def input_of(
             return r.ResumeExecution(reason=resumed.reason)
         case e.LeaseExpired() as lost:
             return r.LeaseLost(step_run_id=lost.step_run_id, leg=lost.leg, epoch=lost.epoch)
+        case e.StepEvent() | e.CtxPatched(step_run_id=str()) as first if late := out_of_time(
+            state, plan, first, recorded
+        ):
+            return late
         case e.StepEvent() | e.CtxPatched(step_run_id=str()) as first:
             # A patch comes first where a worker reported nothing but the end of a loop (LOOP-5).
             return report_of(state, plan, first, recorded)
@@ -130,6 +134,20 @@ def input_of(
                 f"event {state.seq + 1}: no input begins with {shown(strange)}\n"
                 "  expected: a request, an order, or what a worker reports"
             )
+
+
+def out_of_time(
+    state: Execution, plan: Plan, first: e.StepEvent | e.CtxPatched, recorded: list[e.Event]
+) -> r.StepTimeIsUp | None:
+    """TASK-10: the row of a distributed loop that the server ended."""
+    run = state.runs.get(first.step_run_id or "")
+    step = plan.steps[run.step] if run is not None else None
+    if run is None or step is None or step.loop is None or step.loop.exec == "local":
+        return None
+    ends = first if isinstance(first, e.StepFailed) else recorded[1:2] and recorded[1]
+    if not isinstance(ends, e.StepFailed) or ends.error.get("kind") != "timeout":
+        return None
+    return r.StepTimeIsUp(step_run_id=run.step_run_id, seconds=step.timeout or 0.0)
 
 
 def request_of(
@@ -200,6 +218,8 @@ def reported(run: Run, plan: Plan, recorded: list[e.Event]) -> Iterator[e.Event]
         decided = isinstance(event, e.LoopDone) or getattr(event, "loop", None) is not None
         if not decided:
             yield event
+        elif isinstance(event, e.StepFailed) and event.error.get("kind") in CUT_SHORT:
+            yield msgspec.structs.replace(event, loop=None)
         elif loop is not None and loop.exec == "local":
             # LOOP-10: the worker only says that it is over; the server knows what it came to.
             yield e.LoopDone(
@@ -216,6 +236,9 @@ def of_task(event: e.Event) -> bool:
 def run_total(run: Run) -> int:
     return 0 if run.loop is None else run.loop.total
 
+
+CUT_SHORT = ("timeout", "cancelled")
+"""Ends that the worker of a local loop reports; what the loop came to is the server's to say."""
 
 REPORTED = (
     e.StepStarted,

@@ -144,10 +144,13 @@ class Worker:
 
     # ── stopping ─────────────────────────────────────────────────────────────────────────────
 
-    async def cancel(self, execution_id: str) -> None:
-        """NEXT-8: running tools are told; their runs end as cancelled."""
+    async def cancel(self, execution_id: str, step_run_id: str | None = None) -> None:
+        """NEXT-8: running tools are told; their runs end as cancelled. All runs, or one."""
         tasks = [
-            task for task, leg in self._work.items() if leg.command.execution_id == execution_id
+            task
+            for task, leg in self._work.items()
+            if leg.command.execution_id == execution_id
+            and step_run_id in (None, leg.command.step_run_id)
         ]
         await self._end(tasks)
 
