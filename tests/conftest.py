@@ -2,7 +2,7 @@
 
 from hypothesis import HealthCheck, settings
 
-pytest_plugins = ["tests.support.fixtures"]
+pytest_plugins = ["tests.support.fixtures", "tests.support.verification"]
 
 # Time decides nothing: a busy machine must not fail a test, so there is no deadline per case.
 settings.register_profile(

@@ -1,0 +1,105 @@
+"""
+Every execution that a test makes must prove itself: each decision follows from what was recorded.
+
+A plugin of pytest. When a test is over, the homes in its `tmp_path` are looked through; homes in
+memory when they are closed. Tests that write logs by hand, or damage them, say so with the marker
+`unproven`. How many were verified stands at the end of the report.
+"""
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+BY_HAND = ("tests/contracts/", "tests/unit/adapters/")
+"""Folders whose tests write decisions that nobody decided."""
+COUNT = "verified_executions"
+
+
+class Verification:
+    """Counts what was verified, and keeps what did not verify for the test that made it."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.wrong: list[str] = []
+        self.others = 0
+        """What the other processes of the suite have verified."""
+
+    def take(self, found: dict[str, Any]) -> None:
+        self.count += len(found)
+        self.wrong += [f"{name}: {one.message}" for name, one in found.items() if not one.ok]
+
+    async def home_on_disk(self, folder: Path) -> None:
+        from noetl.adapters.files.result_store import FileResultStore
+        from noetl.adapters.sqlite.home import open_home
+        from noetl.errors import LogUnavailable
+        from noetl.server.verify import verify_all
+
+        try:
+            home = await open_home(folder)
+        except LogUnavailable:  # made by a newer program, or no home at all: the test knows
+            return
+        try:
+            results = FileResultStore(folder)
+            self.take(await verify_all(home.log, home.playbooks, results, home.executions))
+        finally:
+            await home.close()
+
+    def watch_memory(self) -> None:
+        """Let homes in memory be verified when their process closes them."""
+        from noetl.adapters.memory.home import MemoryHome
+        from noetl.assembly import Local
+        from noetl.server.verify import verify_all
+
+        close = Local.close
+
+        async def close_and_verify(local: Local) -> None:
+            await close(local)
+            home = local.home
+            if isinstance(home, MemoryHome):
+                found = await verify_all(home.log, home.playbooks, local.results, home.executions)
+                self.take(found)
+
+        setattr(Local, "close", close_and_verify)  # noqa: B010
+
+
+KEPT = pytest.StashKey[Verification]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "unproven: makes logs that do not follow, on purpose")
+    config.stash[KEPT] = Verification()
+    config.stash[KEPT].watch_memory()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item) -> Iterator[None]:
+    yield
+    verification = item.config.stash[KEPT]
+    path = getattr(item, "funcargs", {}).get("tmp_path")
+    unproven = item.get_closest_marker("unproven") is not None
+    if not unproven and path is not None and not item.nodeid.startswith(BY_HAND):
+        for file in sorted(path.rglob("noetl.db")):
+            asyncio.run(verification.home_on_disk(file.parent))
+    wrong, verification.wrong = verification.wrong, []
+    assert unproven or not wrong, "executions that do not verify:\n" + "\n".join(wrong)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    output = getattr(session.config, "workeroutput", None)
+    if output is not None:
+        output[COUNT] = session.config.stash[KEPT].count
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """A process of the suite has ended: its count joins ours."""
+    node.config.stash[KEPT].others += getattr(node, "workeroutput", {}).get(COUNT, 0)
+
+
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    verification = config.stash[KEPT]
+    count = verification.count + verification.others
+    terminalreporter.write_line(f"{count} executions verified: every decision follows from its log")
