@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from tests.support.disturbed import ENDS, PLAYBOOKS, child
-from tests.support.simulation import Came, Simulation, told
+from tests.support.deaths import Came, Simulation, told
 
 SEEDS = 50
 """Per playbook; thirteen playbooks."""

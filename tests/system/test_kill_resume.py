@@ -15,7 +15,7 @@ import pytest
 from tests.support.disturbed import ENDS, PLAYBOOKS, child
 from tests.support.ledger import Ledger, keeping
 from tests.support.processes import Home, Running
-from tests.support.simulation import told
+from tests.support.deaths import told
 
 from noetl.messages import events as e
 
