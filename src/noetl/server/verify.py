@@ -21,7 +21,7 @@ from noetl.messages.reference import Reference
 from noetl.playbook.load import load_valid
 from noetl.playbook.plan import Plan, make_plan
 from noetl.ports.bodies import Bodies
-from noetl.ports.event_log import EventLog, Executions, Playbooks
+from noetl.ports.event_log import EventLog, Executions, LogRow, Playbooks
 from noetl.ports.result_store import ResultStore
 from noetl.server.replay import first_event, replay, rows_of
 
@@ -62,6 +62,7 @@ async def verify(
     try:
         async for row in rows_of(log, execution_id):
             recorded = decode_events(row.events)
+            check_numbers(row, state.seq, len(recorded))
             given = input_of(state, plan, recorded, load)
             decided = decide(plan, state, given, bodies={}, load=load)
             state.bodies.clear()
@@ -257,6 +258,16 @@ REPORTED = (
 
 
 # ── comparing ────────────────────────────────────────────────────────────────────────────────
+
+
+def check_numbers(row: LogRow, seq: int, events: int) -> None:
+    """EVT-3: per execution a gapless `seq`."""
+    if (row.first, row.last) != (seq + 1, seq + events):
+        raise Differs(
+            f"event {seq + 1}: the numbers of the log have a gap\n"
+            f"  expected: {events} events from {seq + 1} to {seq + events}\n"
+            f"  found:    a decision that says {row.first} to {row.last}"
+        )
 
 
 def compare(decided: list[e.Event], recorded: list[e.Event], first: int) -> None:

@@ -47,6 +47,8 @@ def value_of(text: str) -> Any:
 
 def mapping_in(source: Source) -> dict[str, Any]:
     """The mapping in a file of JSON or YAML; anything else is refused with what was found."""
+    if not source.content.strip():
+        raise click.UsageError(f"--payload expects a mapping in '{source.name}', got nothing")
     try:
         value = msgspec.json.decode(source.content)
     except (msgspec.DecodeError, RecursionError):

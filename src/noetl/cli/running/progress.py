@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from noetl.cli.running.words import error_words
+from noetl.control.execution import Execution
 from noetl.messages import events as e
 
 SHOWN_TASKS = 4
@@ -80,6 +81,21 @@ class Progress:
             self.root = self.root or known
         return known
 
+    def take_up(self, execution: Execution) -> None:
+        """Whatever runs in an execution that was begun elsewhere."""
+        known = self.adopt(execution.execution_id, execution.path)
+        for run in execution.runs.values():
+            number = run.step_run_id.partition(".")[0]
+            if number in known.runs:
+                continue
+            step = known.step(run.step)
+            known.runs[number] = run.step
+            step.runs, step.open, step.began = step.runs + 1, step.open + 1, self.now()
+            step.state = "running"
+            if run.loop is not None:
+                loop = run.loop
+                step.total, step.done, step.failed_iterations = loop.total, loop.done, loop.failed
+
     def take(self, execution_id: str, path: str, events: Sequence[e.Event]) -> None:
         execution = self.adopt(execution_id, path)
         for event in events:
@@ -120,11 +136,11 @@ class Progress:
 
     def iteration_done(self, execution: ExecutionProgress, event: e.IterationDone) -> None:
         if event.parent_id is None:
-            execution.steps[event.step].done += 1
+            execution.step(event.step).done += 1
 
     def iteration_failed(self, execution: ExecutionProgress, event: e.IterationFailed) -> None:
         if event.parent_id is None:
-            execution.steps[event.step].failed_iterations += 1
+            execution.step(event.step).failed_iterations += 1
 
     def task_started(self, execution: ExecutionProgress, event: e.TaskStarted) -> None:
         step = execution.step(event.step)

@@ -1,6 +1,5 @@
 """What `run` and `resume` say at the end: the object of `--json`, and its values in short."""
 
-from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -15,6 +14,8 @@ from noetl.ports.result_store import ResultStore
 
 LARGEST = 1024 * 1024
 """Bytes of a stored value that is still printed; a larger one is shown as its reference."""
+IN_ALL = 16 * LARGEST
+"""Bytes of stored values that are printed together."""
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,31 +54,43 @@ def steps_of(execution: Execution) -> list[dict[str, Any]]:
 
 def with_values(value: Any, results: ResultStore) -> Any:
     """The value with every reference in it replaced: by what it refers to, or by its fields."""
-    return replaced(value, lambda reference: value_behind(reference, results))
+    return Shown(results).replaced(value)
 
 
-def replaced(value: Any, change: Callable[[Reference], Any]) -> Any:
-    if isinstance(value, Reference):
-        return change(value)
-    if isinstance(value, dict):
-        return {key: replaced(below, change) for key, below in value.items()}
-    if isinstance(value, list | tuple):
-        return [replaced(below, change) for below in value]
-    return value
+class Shown:
+    """References on their way to be printed: values while there is room, fields after that."""
 
+    def __init__(self, results: ResultStore) -> None:
+        self._results = results
+        self._room = IN_ALL
 
-def value_behind(reference: Reference, results: ResultStore) -> Any:
-    """The stored value where it is small enough to print; a lost one stays a reference."""
-    as_reference = {REF: reference.fields()}
-    if reference.size > LARGEST:
-        return as_reference
-    try:
-        value = results.fetch_now(reference)
-        if not in_chunks(reference):
-            return with_values(value, results)
-        chunks = chunks_of(value)
-        if sum(chunk.size for chunk in chunks) > LARGEST:
-            return as_reference
-        return joined([results.fetch_now(chunk) for chunk in chunks])
-    except BodyLost:
-        return as_reference
+    def replaced(self, value: Any) -> Any:
+        if isinstance(value, Reference):
+            found = self._behind(value)
+            return {REF: value.fields()} if found is value else self.replaced(found)
+        if isinstance(value, dict):
+            return {key: self.replaced(below) for key, below in value.items()}
+        if isinstance(value, list | tuple):
+            return [self.replaced(below) for below in value]
+        return value
+
+    def _behind(self, reference: Reference) -> Any:
+        """The stored value where it is small enough; the reference where it is not, or lost."""
+        try:
+            if not self._fits(reference.size):
+                return reference
+            value = self._results.fetch_now(reference)
+            if not in_chunks(reference):
+                return value
+            chunks = chunks_of(value)
+            if not self._fits(sum(chunk.size for chunk in chunks)):
+                return reference
+            return joined([self._results.fetch_now(chunk) for chunk in chunks])
+        except BodyLost:
+            return reference
+
+    def _fits(self, size: int) -> bool:
+        if size > min(LARGEST, self._room):
+            return False
+        self._room -= size
+        return True

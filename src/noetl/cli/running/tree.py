@@ -39,7 +39,7 @@ class TreeShow:
         self._timer: asyncio.TimerHandle | None = None
 
     def begin(self, live: Live) -> None:
-        self._progress.adopt(live.execution.execution_id, live.execution.path)
+        self._progress.take_up(live.execution)
         self._screen.start()
         self._tick()
 

@@ -1,0 +1,62 @@
+"""Durations, errors and values as people read them."""
+
+from typing import Any
+
+import pytest
+
+from noetl.cli.running.words import count, error_words, seconds, short, value_words
+
+
+@pytest.mark.parametrize(
+    ("ms", "words"),
+    [
+        (0, "0 ms"),
+        (999, "999 ms"),
+        (1500, "1.5 s"),
+        (59_900, "59.9 s"),
+        (61_000, "1 min 1 s"),
+        (3_600_000, "1 h 0 min"),
+        (90_061_000, "25 h 1 min"),
+    ],
+)
+def test_durations(ms: float, words: str) -> None:
+    assert seconds(ms) == words
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (None, "no error was recorded"),
+        ({}, "no error was recorded"),
+        ({"kind": "http", "message": "503"}, "http: 503"),
+        ({"message": "two\nlines"}, "error: two lines"),
+        ({"kind": "python", "message": "\x1b[2J"}, "python: \\x1b[2J"),
+    ],
+)
+def test_errors(error: dict[str, Any] | None, words: str) -> None:
+    assert error_words(error) == words
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        ("text", "text"),
+        (None, "null"),
+        ([1, {"a": True}], '[1,{"a":true}]'),
+        ("x" * 500, "x" * 199 + "…"),
+        ([0] * 1000, ("[" + "0," * 1000)[:199] + "…"),
+        ({1, 2}.__class__, "<class 'set'>"),
+        ("ü" * 10, "ü" * 10),
+    ],
+)
+def test_values(value: Any, words: str) -> None:
+    assert value_words(value) == words
+
+
+def test_short_keeps_what_fits() -> None:
+    assert short("a b", 3) == "a b"
+    assert short("a b c", 3) == "a …"
+
+
+def test_counts() -> None:
+    assert [count(n, "run") for n in (0, 1, 2, 1000)] == ["0 runs", "1 run", "2 runs", "1,000 runs"]

@@ -1,0 +1,180 @@
+"""A log proves itself; one that was changed, or that lost a body, does not."""
+
+from typing import Any
+
+import pytest
+from tests.support.scenario import Gate, Scenario, ok, planned, scenario
+from tests.support.steps import arc, call, loop, nested, noop, otherwise, sets, step, when
+
+from noetl.control.execution import Execution
+from noetl.messages import events as e
+from noetl.messages import requests as r
+from noetl.messages.codec import decode_events, encode_events
+from noetl.ports.event_log import LogRow
+from noetl.server.verify import Differs, Verified, input_of, verify, verify_all
+
+RETRY = when("outcome.status == 'error'", "retry", attempts=3)
+STORY = (
+    step("start", sets("a", x=1), arcs=[arc("each"), arc("gone")], mode="inclusive"),
+    step(
+        "each",
+        sets("add", total="{{ iter.n }}"),
+        loop=loop([1, 2, 3], mode="parallel", reduce={"total": "sum"}),
+        arcs=[arc("inner")],
+    ),
+    step("inner", nested("all", loop([1, 2]), noop("x")), arcs=[arc("done", n="{{ ctx.total }}")]),
+    step("done", noop("rest")),
+    step("gone", sets("y", y=2)),
+)
+
+
+async def proof(of: Scenario) -> Verified:
+    return await verify(of.home.log, of.home.playbooks, of.results, "x1")
+
+
+def change(of: Scenario, row: int, to: Any) -> None:
+    """Put other events into a row of the log."""
+    rows = of.home.shelves.decisions["x1"]
+    old = rows[row]
+    events = to(decode_events(old.events))
+    rows[row] = LogRow(old.first, old.last, old.at, encode_events(events))
+
+
+def finished(*steps: Any, **roots: Any) -> Scenario:
+    told = scenario(*steps, **roots)
+    told.run()
+    return told
+
+
+@pytest.mark.rule("EVT-5")
+def test_a_whole_story_proves_itself() -> None:
+    told = finished(*STORY)
+    [row] = told.home.shelves.rows.values()
+    assert row.status == "completed"
+
+
+@pytest.mark.rule("EVT-5")
+@pytest.mark.parametrize("number", range(8))
+async def test_an_event_that_does_not_follow_is_found(number: int) -> None:
+    told = scenario(*STORY)
+    async with told.running() as (_, live):
+        await live.finished
+    assert (await proof(told)).ok
+    rows = told.home.shelves.decisions["x1"]
+    row = number % len(rows)
+    change(told, row, lambda events: events[:-1])
+    found = await proof(told)
+    assert not found.ok
+    assert found.rows <= row
+    assert found.message.startswith("event ")
+    assert "expected: " in found.message
+    assert "found:" in found.message
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"to": "gone"}, "does not follow"),
+        ({"arc": 1}, "does not follow"),
+        ({"step": "done"}, "does not follow"),
+    ],
+)
+async def test_a_changed_field_is_shown(changes: dict[str, Any], said: str) -> None:
+    import msgspec
+
+    told = scenario(step("start", noop("a"), arcs=[arc("done")]), step("done", noop("b")))
+    async with told.running() as (_, live):
+        await live.finished
+
+    def forged(events: list[e.Event]) -> list[e.Event]:
+        return [
+            msgspec.structs.replace(event, **changes) if isinstance(event, e.NextFired) else event
+            for event in events
+        ]
+
+    rows = told.home.shelves.decisions["x1"]
+    [row] = [n for n, one in enumerate(rows) if b"next.fired" in one.events]
+    change(told, row, forged)
+    found = await proof(told)
+    assert not found.ok
+    assert said in found.message
+    assert "next.fired" in found.message
+
+
+@pytest.mark.rule("RES-4")
+async def test_a_lost_body_makes_it_unverifiable() -> None:
+    limits = {"kind": "local", "spec": {"policy": {"limits": {"max_payload_bytes": 1000}}}}
+    told = scenario(
+        step("start", call("get"), arcs=[arc("done", "event.result | length > 3")]),
+        step("done", noop("rest")),
+        executor=limits,
+    ).answers("get", ok("x" * 5000))
+    async with told.running() as (_, live):
+        await live.finished
+    assert (await proof(told)).ok
+    told.results.bodies.clear()
+    found = await proof(told)
+    assert not found.ok
+    assert found.message.startswith("unverifiable: the body memory:x1/")
+
+
+async def test_a_large_payload_is_moved_out_again() -> None:
+    limits = {"kind": "local", "spec": {"policy": {"limits": {"max_payload_bytes": 1000}}}}
+    told = scenario(step("start", noop("a")), executor=limits, workload={"text": ""})
+    async with told.running({"text": "x" * 5000}) as (_, live):
+        await live.finished
+    assert (await proof(told)).ok
+
+
+async def test_an_execution_in_flight_proves_itself() -> None:
+    gate = Gate()
+    told = scenario(step("start", call("get", RETRY))).answers("get", gate)
+    async with told.running() as (_, live):
+        [held] = await gate.held(1)
+        found = await proof(told)
+        assert found.ok
+        assert found.rows == len(told.home.shelves.decisions["x1"])
+        await gate.let_go(held)
+        await live.finished
+
+
+async def test_every_execution_of_a_home() -> None:
+    told = scenario(step("start", noop("a")))
+    async with told.running() as (_, live):
+        await live.finished
+    home = told.home
+    found = await verify_all(home.log, home.playbooks, told.results, home.executions)
+    assert {name: one.ok for name, one in found.items()} == {"x1": True}
+
+
+@pytest.mark.parametrize(
+    ("event", "given"),
+    [
+        (e.ExecutionCancelled(reason="why"), r.CancelExecution(reason="why")),
+        (e.ExecutionCancelled(by="timeout"), r.TimeIsUp(seconds=7.0)),
+        (e.ExecutionPaused(reason="tea"), r.PauseExecution(reason="tea")),
+        (e.ExecutionResumed(), r.ResumeExecution()),
+        (
+            e.LeaseExpired(step="a", step_run_id="4.0", epoch=2, leg=1),
+            r.LeaseLost(step_run_id="4.0", epoch=2, leg=1),
+        ),
+    ],
+)
+def test_orders_are_read_back(event: e.Event, given: r.Input) -> None:
+    limits = {"kind": "local", "spec": {"policy": {"limits": {"timeout": 7}}}}
+    plan = planned(step("a", noop("x", otherwise())), executor=limits)
+    assert input_of(Execution(execution_id="x1"), plan, [event], lambda _: None) == given
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        e.TokenCreated(token_id="1.0", step="a"),
+        e.StepDone(step="a", step_run_id="99.0"),
+        e.WorkflowFinished(status="completed"),
+    ],
+)
+def test_what_no_input_begins_with_is_refused(event: e.Event) -> None:
+    plan = planned(step("a", noop("x")))
+    with pytest.raises(Differs, match="event 1: "):
+        input_of(Execution(execution_id="x1"), plan, [event], lambda _: None)
