@@ -1,345 +1,396 @@
 """
-The whole system in one thread, with its own time, its own disk and its own deaths.
+The control plane and its workers without a clock, a disk or an event loop.
 
-Everything that is left to chance comes from one seed: when the disk answers, how long a tool
-takes, where the process dies, how the clock jumps. A seed that fails fails again.
+Workers are the real pipelines, driven with answers made by chance; reports are cut anywhere,
+repeated, and sent by workers that were given up; processes die and are rebuilt from the log.
+After every decision the state is compared with what the log comes to.
 """
 
-import asyncio
-import random
-import selectors
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
+from collections import Counter
+from collections.abc import Generator, Iterator
+from random import Random
 from typing import Any
-from unittest import mock
 
-import msgspec
-from tests.support.canned import CannedTools
+from tests.support.petri import audit_joins
 
-from noetl.adapters.files.result_store import FileResultStore
-from noetl.adapters.memory.home import MemoryHome
-from noetl.assembly import Local
-from noetl.control.ending import result_of
-from noetl.errors import ExecutionNotFound
+from noetl.control.decide import decide
+from noetl.control.dispatch import RunLeg, command, open_legs
+from noetl.control.evolve import evolve
+from noetl.control.execution import Execution, Leg, Run
 from noetl.messages import events as e
-from noetl.messages.codec import decode_events, encode
+from noetl.messages import requests as r
+from noetl.messages.codec import decode_events, encode_events
 from noetl.messages.outcome import Outcome, failed, ok
-from noetl.messages.reference import Reference
-from noetl.ports.commit import Commit
-from noetl.ports.event_log import Decision
-from noetl.server.verify import verify_all
-from noetl.settings import Settings
-from noetl.tools.playbook import PlaybookTool
-from noetl.tools.tool import Call, Tool, Workplace
+from noetl.pipeline.drive import CallTool, End, Pause, Settle, Surroundings, run_pipeline
+from noetl.pipeline.frame import Frame, Iteration
+from noetl.playbook.plan import Plan
+from noetl.server.replay import frozen, thawed
 
-NAME = "x1"
-LIVES = 12
-"""Deaths before the last life, which is not disturbed."""
-
-Done = tuple[str, str, int]
-"""Execution, task run, attempt."""
+Key = tuple[str, int]
 
 
-class _Selector(selectors.DefaultSelector):
-    """Waits by moving the clock; with nothing to wait for, it says that the system hangs."""
-
-    now = 0.0
-
-    def select(self, timeout: float | None = None) -> Any:
-        ready = super().select(0)
-        if not ready:
-            assert timeout is not None, "the system hangs: nothing is left that could happen"
-            self.now += timeout
-        return ready
-
-
-class SimulatedLoop(asyncio.SelectorEventLoop):
-    """An event loop whose time passes only when nothing else is to be done."""
-
-    def __init__(self) -> None:
-        self.selector = _Selector()
-        super().__init__(self.selector)
-
-    def time(self) -> float:
-        return self.selector.now
-
-
-class Files(FileResultStore):
-    """The store of files, without threads: they would have a time of their own."""
-
-    async def put(self, execution_id: str, body: bytes) -> Reference:
-        return self.put_now(execution_id, body)
-
-    async def fetch(self, reference: Reference) -> Any:
-        return self.fetch_now(reference)
+class Refused(Exception):
+    """The server took nothing: this worker has lost its leg."""
 
 
 class World:
-    """What outlives a process: the disk, the clock, the ledger of effects."""
+    """One execution, its log, and whoever works on it."""
 
-    def __init__(self, seed: int, folder: Path, *, jumps: bool = False) -> None:
-        self.chance = random.Random(seed)
-        self.shelves = MemoryHome().shelves
-        self.results = Files(folder / "bodies")
-        self.ledger: list[Done] = []
-        self.recorded: set[Done] = set()
-        """Outcomes that are committed."""
-        self.effects: set[Done] = set()
-        """Those of them whose task has an effect."""
-        self.kinds: dict[tuple[str, str], str] = {}
-        self.ordered: set[str] = set()
-        """Runs whose order is committed, as tools name them."""
-        self.wrong: list[str] = []
-        self.jumps = jumps
-        self.clock = 1_700_000_000.0
+    def __init__(self, plan: Plan, random: Random, *, faults: bool) -> None:
+        self.plan = plan
+        self.random = random
+        self.faults = faults
+        self.state = Execution(execution_id="x1")
+        self.shadow = Execution(execution_id="x1")
+        self.log: list[e.Event] = []
+        self.hands: dict[Key, Hand] = {}
+        self.zombies: list[Hand] = []
+        self.sent: list[r.Report] = []
+        self.term = 1
+        self.stops = True
+        """Whether it may be cancelled, or run out of time."""
 
-    def now(self) -> float:
-        """The clock on the wall: it may be set to another time at any moment (T9)."""
-        if self.jumps and self.chance.random() < 0.05:
-            self.clock += self.chance.uniform(-3600, 3600)
-        return self.clock + asyncio.get_event_loop().time()
+    # ── deciding, with every invariant that can be seen at once ──────────────────────────────
 
-    def keep(self, decision: Decision) -> None:
-        for event in decode_events(decision.events):
-            if isinstance(event, e.TaskDone):
-                done = (decision.execution_id, event.task_run_id, event.attempt)
-                if done in self.recorded:
-                    self.wrong.append(f"recorded twice: {done}")
-                self.recorded.add(done)
-                if self.kinds.get(done[:2]) == "http":
-                    self.effects.add(done)
-            elif isinstance(event, e.TaskStarted):
-                self.kinds[decision.execution_id, event.task_run_id] = event.kind
-            elif isinstance(event, e.TokenEnqueued):
-                self.ordered.add(f"{decision.execution_id}/{event.step_run_id}")
-
-    def act(self, call: Call[Any]) -> None:
-        """An effect happens. What must be durable before it is asked for here (promise 8)."""
-        done = (call.execution_id, call.task_run_id, call.attempt)
-        if done in self.recorded:
-            self.wrong.append(f"run again though it is recorded: {done}")
-        if call.scratch not in self.ordered:
-            self.wrong.append(f"run before its order was committed: {done}")
-        if call.attempt > 1 and (*done[:2], call.attempt - 1) not in self.recorded:
-            self.wrong.append(f"run before the attempt before it was committed: {done}")
-        prefix, _, ordinal = call.task_run_id.rpartition(".")
-        before = f"{prefix}.{int(ordinal) - 1}"
-        known = {run for name, run, _ in self.recorded if name == call.execution_id}
-        if int(ordinal) > 1 and before not in known:
-            self.wrong.append(f"run before the task before it was committed: {done}")
-        self.ledger.append(done)
-
-
-class Life:
-    """One process, from its start to its death: it dies at the `last` point that it passes."""
-
-    def __init__(self, world: World, last: int | None) -> None:
-        self.world = world
-        self.left = last
-        self.dead = asyncio.get_running_loop().create_future()
-
-    def passes(self) -> bool:
-        """A point where a process may die; False from there on: nothing it does has effects."""
-        if self.left is not None and not self.dead.done():
-            self.left -= 1
-            if self.left <= 0:
-                self.dead.set_result(None)
-        return not self.dead.done()
-
-
-class SlowLog:
-    """The log of a memory home, on a disk that takes its time and commits in groups."""
-
-    def __init__(self, life: Life, home: MemoryHome) -> None:
-        self._life = life
-        self._log = home.log
-        self._queue: list[tuple[Decision, Commit]] = []
-        self.read, self.snapshot, self.forget = home.log.read, home.log.snapshot, home.log.forget
-
-    def append(self, decision: Decision, *, alone: bool = False) -> Commit:
-        commit = Commit()
-        if not self._life.passes():
-            return commit
-        self._queue.append((decision, commit))
-        chance = self._life.world.chance
-        if alone and len(self._queue) == 1 and chance.random() < 0.5:
-            self._flush()
-        elif len(self._queue) == 1:
-            asyncio.get_running_loop().call_later(chance.uniform(0, 0.003), self._flush)
-        return commit
-
-    def _flush(self) -> None:
-        batch, self._queue = self._queue, []
-        if not self._life.passes():
-            return
-        answers = []
-        for decision, commit in batch:
-            answer = self._log.append(decision)
-            answers.append((commit, answer.exception()))
-            if answer.exception() is None:
-                self._life.world.keep(decision)
-        if self._life.passes():
-            for commit, fault in answers:
-                commit.settle(fault)
-
-
-class EffectTools(CannedTools):
-    """`http` is an effect in the ledger; `playbook` is what it is."""
-
-    def __init__(self, life: Life) -> None:
-        super().__init__()
-        self._life = life
-
-    def __getitem__(self, kind: str) -> Tool:
-        return PlaybookTool() if kind == "playbook" else self
-
-    async def call(self, call: Call[Any], workplace: Workplace) -> Outcome:
-        del workplace
-        life, chance = self._life, self._life.world.chance
-        if life.passes():
-            life.world.act(call)
-        if not life.passes():
-            await asyncio.get_running_loop().create_future()
-        await asyncio.sleep(chance.choice([0, 0.001, chance.uniform(0, 0.01)]))
-        if not life.passes():
-            await asyncio.get_running_loop().create_future()
-        return answer_of(call)
-
-
-def answer_of(call: Call[Any]) -> Outcome:
-    """What the server of effects answers."""
-    body = call.inputs.body
-    if call.attempt <= body["fail"]:
-        block = {"status": 503, "headers": {}}
-        return failed("http", "503 busy", retryable=True, block=block)
-    return ok({"status": 200, "headers": {}, "data": body["value"]})
-
-
-class Came(msgspec.Struct, frozen=True):
-    """What an execution came to; equal for equal ends."""
-
-    path: str
-    status: str
-    ctx: dict[str, Any]
-    result: Any
-    steps: dict[str, Any]
-    error: Any
-
-
-class Simulation:
-    """A playbook, lived through with as many deaths as the seed brings."""
-
-    def __init__(self, text: str, folder: Path, seed: int, *, jumps: bool = False) -> None:
-        self.text = text
-        self.folder = folder
-        self.world = World(seed, folder, jumps=jumps)
-        self.deaths = 0
-        self.snapshots = self.world.chance.choice([2, 10, 1000])
-        """Decisions between two snapshots."""
-
-    def run(self, *, lives: int = LIVES) -> list[Came]:
-        """Die up to `lives` times, then live to the end; the answer is what all came to."""
-        for number in range(lives + 1):
-            last = self.world.chance.randint(1, 60) if number < lives else None
-            if self._live(f"p{number}", last):
-                break
-            self.deaths += 1
-        with asyncio.Runner(loop_factory=SimulatedLoop) as runner:
-            return runner.run(self._look())
-
-    def _live(self, me: str, last: int | None) -> bool:
-        with (
-            asyncio.Runner(loop_factory=SimulatedLoop) as runner,
-            mock.patch("time.time", self.world.now),
-            mock.patch("time.monotonic", return_value=0.0),
-            mock.patch("noetl.server.live.SNAPSHOT_AFTER", self.snapshots),
-            mock.patch("noetl.assembly.WATCH", 60.0),
-            mock.patch("noetl.worker.worker.NEWS", 5.0),
-        ):
-            return runner.run(self._process(me, last))
-
-    async def _process(self, me: str, last: int | None) -> bool:
-        """One process; False if it died."""
-        life = Life(self.world, last)
-        home = MemoryHome(self.world.shelves, me)
-        setattr(home, "log", SlowLog(life, home))  # noqa: B010
-        settings = Settings(home=self.folder, run_ahead=self.world.chance.random() < 0.7)
-        tools = EffectTools(life)
-        local = Local(settings, home, results=self.world.results, tools=tools)
-        ending = asyncio.ensure_future(self._begun(local))
-        await asyncio.wait([ending, life.dead], return_when=asyncio.FIRST_COMPLETED)
-        home.die()
-        if life.dead.done():
-            return False
-        await ending
-        await local.close()
-        return True
-
-    async def _begun(self, local: Local) -> None:
-        try:
-            live = await local.resume(NAME)
-        except ExecutionNotFound:
-            live = await local.start(
-                self.text, folder=str(self.folder), payload={"url": "x"}, execution_id=NAME
-            )
-        await live.finished
-
-    # ── afterwards ───────────────────────────────────────────────────────────────────────────
-
-    async def _look(self) -> list[Came]:
-        home = MemoryHome(self.world.shelves, "reader")
-        local = Local(
-            Settings(home=self.folder), home, results=self.world.results, tools=CannedTools()
-        )
-        found = await verify_all(home.log, home.playbooks, self.world.results, home.executions)
-        self.world.wrong += [verified.message for verified in found.values() if not verified.ok]
-        came = [await self._came(local, name) for name in self.world.shelves.rows]
-        return sorted(came, key=encode)
-
-    async def _came(self, local: Local, name: str) -> Came:
-        execution, plan, _ = await local.load(name)
-        self._check_log(name)
-        return Came(
-            plan.path,
-            execution.status,
-            execution.ctx,
-            result_of(execution.leaves),
-            msgspec.to_builtins(execution.tallies),
-            execution.error,
-        )
-
-    def _check_log(self, name: str) -> None:
-        wrong, seq = self.world.wrong, 0
-        for row in self.world.shelves.decisions[name]:
-            if row.first != seq + 1:
-                wrong.append(f"{name}: a gap before {row.first}")
-            seq = row.last
-        events = [
-            event
-            for row in self.world.shelves.decisions[name]
-            for event in decode_events(row.events)
-        ]
-        ends = [n for n, event in enumerate(events) if isinstance(event, e.WorkflowFinished)]
-        if ends != [len(events) - 2]:
-            wrong.append(f"{name}: ends at {ends} of {len(events)} events")
-        if len(events) != seq:
-            wrong.append(f"{name}: {len(events)} events, seq {seq}")
+    def decide(self, given: r.Input) -> list[e.Event]:
+        events = decide(self.plan, self.state, given)
+        if not events:
+            return []
+        self.log += events
+        written = decode_events(encode_events(events))
+        assert written == events, "an event is what it was after it was written"
+        for event in written:
+            evolve(self.shadow, event, self.plan)
+        if self.random.random() < 0.2:
+            self.shadow = thawed(frozen(self.shadow))
+        self.check()
+        self.hand_out()
+        return events
 
     def check(self) -> None:
-        """The oracle (T18): nothing went wrong, and every effect has one accepted outcome."""
-        world = self.world
-        effects = set(world.ledger)
-        world.wrong += [f"has no outcome: {done}" for done in effects - world.recorded]
-        world.wrong += [f"was never run: {done}" for done in world.effects - effects]
-        assert not world.wrong, "; ".join(world.wrong)
+        self.state.bodies.clear()
+        self.shadow.bodies.clear()
+        assert self.shadow == self.state, "the fold of the log is the live state"
+        assert self.state.seq == len(self.log)
+        held = self.state.status == "paused"
+        assert self.state.finished == (self.state.quiet and not held), "finished means quiet"
+        patched: dict[str, Any] = {}
+        for event in self.log:
+            if type(event) is e.CtxPatched:
+                patched.update(event.patch)
+        assert self.state.ctx == patched, "ctx is the fold of its patches"
+
+    def hand_out(self) -> None:
+        """Whoever has no worker gets one; a leg that is gone leaves a zombie."""
+        legs = {(run.step_run_id, leg.leg): (run, leg) for run, leg in open_legs(self.state)}
+        for key in list(self.hands):
+            if key not in legs:
+                self.zombies.append(self.hands.pop(key))
+        for key, (run, leg) in legs.items():
+            if key not in self.hands:
+                self.hands[key] = self.hand(run, leg)
+
+    def hand(self, run: Run, leg: Leg) -> "Hand":
+        epoch = max(self.term, leg.epoch + 1)
+        return Hand(self, command(self.state, run, leg, epoch))
+
+    # ── time passes ──────────────────────────────────────────────────────────────────────────
+
+    def run(self) -> None:
+        digest = self.plan.digest
+        self.decide(r.StartExecution(execution_id="x1", path="p", digest=digest))
+        for _ in range(3000):
+            if self.state.finished:
+                break
+            self.turn()
+        assert self.state.finished, "every execution comes to an end"
+        self.end()
+
+    def turn(self) -> None:
+        if self.state.status == "paused" and (not self.hands or self.random.random() < 0.2):
+            self.decide(r.ResumeExecution())
+            return
+        if self.faults and self.random.random() < 0.2:
+            self.fault()
+            return
+        if self.hands:
+            self.pick(list(self.hands.values())).turn()
+
+    def pick(self, choices: list[Any]) -> Any:
+        return choices[self.random.randrange(len(choices))]
+
+    def fault(self) -> None:
+        self.pick(
+            [self.lose, self.lose, self.crash, self.repeat, self.wake, self.pause, self.stop]
+        )()
+
+    def lose(self) -> None:
+        """A lease runs out; the worker does not know yet."""
+        for key, hand in list(self.hands.items()):
+            run = self.state.runs[key[0]]
+            leg = run.legs[key[1]]
+            if leg.worker is None or self.random.random() < 0.5:
+                continue
+            self.zombies.append(self.hands.pop(key))
+            epoch = hand.command.epoch
+            self.decide(r.LeaseLost(step_run_id=key[0], leg=key[1], epoch=epoch))
+            return
+
+    def crash(self) -> None:
+        """The server dies: what is known is what the log says."""
+        self.state = thawed(frozen(self.shadow))
+        self.term += 1 + max((leg.epoch for _, leg in open_legs(self.state)), default=0)
+        self.zombies += self.hands.values()
+        self.hands.clear()
+        self.hand_out()
+
+    def repeat(self) -> None:
+        """A report comes again, whatever became of it."""
+        if self.sent:
+            before = self.state.seq
+            again = self.pick(self.sent)
+            assert decide(self.plan, self.state, again) == [], "a report is taken once"
+            assert self.state.seq == before
+
+    def wake(self) -> None:
+        """A worker that was given up works on, and reports to deaf ears."""
+        if self.zombies:
+            before = self.state.seq
+            self.pick(self.zombies).turn()
+            assert self.state.seq == before, "what a lost owner reports is refused"
+
+    def pause(self) -> None:
+        self.decide(r.PauseExecution())
+
+    def stop(self) -> None:
+        """Rarely: a cancel, or the end of the time; whoever runs is told by a lost lease."""
+        if not self.stops or self.random.random() < 0.9:
+            return
+        self.decide(self.pick([r.CancelExecution(), r.TimeIsUp(seconds=1)]))
+
+    # ── the end ──────────────────────────────────────────────────────────────────────────────
+
+    def end(self) -> None:
+        last = self.state.seq
+        for report in self.sent:
+            assert decide(self.plan, self.state, report) == []
+        for order in (r.CancelExecution(), r.PauseExecution(), r.TimeIsUp(seconds=1)):
+            assert decide(self.plan, self.state, order) == []
+        assert self.state.seq == last, "a terminal state never changes"
+        audit(self.log)
+        audit_joins(self.log, self.plan)
 
 
-@contextmanager
-def told(seed: int) -> Iterator[None]:
-    """Name the seed of whatever fails inside."""
-    try:
-        yield
-    except BaseException as fault:
-        fault.add_note(f"seed {seed}: run it again with NOETL_TEST_SEED={seed}")
-        raise
+class Hand:
+    """A worker at one leg: it runs pipelines and keeps what it has not reported."""
+
+    def __init__(self, world: World, command: RunLeg) -> None:
+        self.world = world
+        self.command = command
+        self.plan = world.plan.steps[command.step]
+        self.news: list[e.Event] = []
+        self.reported = 0
+        self.lost = False
+        self.ids: dict[str, Any] = {"step": command.step, "step_run_id": command.step_run_id}
+        self.prefix = command.step_run_id.partition(".")[0]
+        self.ctx = command.ctx
+        self.failed = command.iterations is not None and command.iterations.failed
+        if not command.resumed:
+            self.news.append(e.StepStarted(**self.ids))
+        self.todo: Iterator[int | None] = iter([None] if self.plan.loop is None else self.pending())
+        self.open: dict[int | None, tuple[Generator[Any, Any, End], Any, dict[str, Any]]] = {}
+        self.over = False
+
+    def pending(self) -> list[int]:
+        share, loop = self.command.iterations, self.plan.loop
+        assert share is not None
+        assert loop is not None
+        if share.failed and loop.exec == "local" and loop.on_failure == "stop":
+            return sorted(share.active)
+        return [index for index in range(share.first, share.last) if index not in share.ended]
+
+    # ── one turn ─────────────────────────────────────────────────────────────────────────────
+
+    def turn(self) -> None:
+        try:
+            self.work()
+            if self.news and self.world.random.random() < 0.6:
+                self.report(self.world.random.randint(1, len(self.news)))
+        except Refused:
+            self.lost = True
+
+    def work(self) -> None:
+        """Begin another pipeline, or let one go on; at the end report all."""
+        if self.lost:
+            raise Refused
+        if self.room():
+            index = next(self.todo, "none")
+            if index != "none":
+                self.begin(index)  # type: ignore[arg-type]
+                return
+        if self.open:
+            self.go_on(self.world.pick(list(self.open)))
+        elif not self.over and self.local:
+            self.over = True
+            total = self.command.iterations.total if self.command.iterations else 0
+            self.news.append(e.LoopDone(**self.ids, total=total, done=0))
+        elif self.news:
+            self.report(len(self.news))
+
+    @property
+    def local(self) -> bool:
+        return self.plan.loop is not None and self.plan.loop.exec == "local"
+
+    def room(self) -> bool:
+        loop = self.plan.loop
+        if loop is None:
+            return True
+        if self.failed and loop.on_failure == "stop" and loop.exec == "local":
+            return False
+        return loop.exec == "distributed" or len(self.open) < loop.in_flight
+
+    def begin(self, index: int | None) -> None:
+        frame, scope, prefix = self.command.frame or Frame(), self.scope(), self.prefix
+        settles, reduced = False, frozenset[str]()
+        if index is not None:
+            share, loop = self.command.iterations, self.plan.loop
+            assert share is not None
+            assert loop is not None
+            prefix = f"{self.prefix}.{index + 1}"
+            begun = share.active.get(index)
+            if begun is None:
+                begun = Iteration(frame=Frame())
+                self.news.append(
+                    e.IterationStarted(
+                        **self.ids, index=index, iteration_id=prefix, leg=self.command.leg
+                    )
+                )
+            frame = begun.frame
+            scope["iter"] = {loop.iterator: share.items[index], "index": index, **frame.iter}
+            scope["ctx"] = {**self.ctx, **begun.ctx}
+            settles, reduced = loop.mode == "parallel", frozenset(loop.reduce)
+        else:
+            scope["iter"] = frame.iter
+        around = Surroundings(
+            plan=self.world.plan,
+            step=self.command.step,
+            step_run_id=self.command.step_run_id,
+            worker=f"w{self.command.epoch}",
+            trace_id="x1",
+            now=lambda: 1.0,
+            chance=lambda: 0.5,
+            fit=lambda values: values,
+            settles=settles,
+            reduced=reduced,
+            leg=self.command.leg,
+        )
+        driven = run_pipeline(self.plan.pipeline, frame, scope, prefix, around, self.news)
+        self.open[index] = (driven, None, scope)
+        self.go_on(index)
+
+    def scope(self) -> dict[str, Any]:
+        command = self.command
+        return {
+            "workload": command.workload,
+            "ctx": self.ctx,
+            "args": command.args,
+            "iter": {},
+            "execution_id": "x1",
+        }
+
+    def go_on(self, index: int | None) -> None:
+        driven, answer, scope = self.open[index]
+        try:
+            ask = driven.send(answer)
+        except StopIteration as stop:
+            del self.open[index]
+            self.finish(index, stop.value, scope)
+        else:
+            self.open[index] = (driven, self.answered(ask), scope)
+
+    def answered(self, ask: Any) -> Any:
+        match ask:
+            case CallTool():
+                return outcome_by(self.world.random)
+            case Pause():
+                return None
+            case Settle(done=done):
+                for event in self.report(len(self.news)):
+                    if (
+                        isinstance(event, e.TaskDone)
+                        and event.task_run_id == done.task_run_id
+                        and event.attempt == done.attempt
+                    ):
+                        return event
+        raise AssertionError(f"nobody answers {ask}")
+
+    def finish(self, index: int | None, end: End, scope: dict[str, Any]) -> None:
+        if index is None:
+            if end.error is not None:
+                self.news.append(e.StepFailed(**self.ids, error=end.error))
+            else:
+                self.news.append(e.StepDone(**self.ids, result=end.result))
+            return
+        if self.plan.loop is not None and self.plan.loop.mode == "sequential":
+            self.ctx = scope["ctx"]
+        ids = {**self.ids, "index": index, "iteration_id": f"{self.prefix}.{index + 1}"}
+        ids["leg"] = self.command.leg
+        if end.error is not None:
+            self.failed = True
+            self.news.append(e.IterationFailed(**ids, error=end.error))
+        else:
+            self.news.append(e.IterationDone(**ids, result=end.result))
+
+    def report(self, count: int) -> list[e.Event]:
+        """Send the first `count` events; sometimes the same report comes twice at once."""
+        events, self.news[:count] = self.news[:count], []
+        report = r.Report(
+            step_run_id=self.command.step_run_id,
+            leg=self.command.leg,
+            epoch=self.command.epoch,
+            worker=f"w{self.command.epoch}",
+            events=events,
+            after=self.reported,
+        )
+        self.reported += count
+        # Epochs before the present owner's are refused at its door (`Server.take`).
+        taken = self.world.decide(report) if report.epoch >= self.world.term else []
+        if not taken:
+            raise Refused
+        self.world.sent.append(report)
+        if self.world.random.random() < 0.1:
+            self.world.repeat()
+        return taken
+
+
+def outcome_by(random: Random) -> Outcome:
+    if random.random() < 0.25:
+        return failed("http", "no luck", retryable=True)
+    return ok(random.choice([0, 1, 2, 2]))
+
+
+def audit(log: list[e.Event]) -> None:
+    """What must be true of every whole log (the oracle of fault tests)."""
+    names = [type(event) for event in log]
+    assert names[-2:] == [e.WorkflowFinished, e.PlaybookProcessed]
+    assert names.count(e.WorkflowFinished) == 1
+    made, gone = [], []
+    runs, ends = [], []
+    outcomes = []
+    for event in log:
+        match event:
+            case e.TokenCreated():
+                made.append(event.token_id)
+            case e.TokenDropped() | e.TokenAbsorbed():
+                gone.append(event.token_id)
+            case e.StepScheduled():
+                gone += event.tokens
+                runs.append(event.step_run_id)
+            case e.TaskDone():
+                outcomes.append((event.task_run_id, event.attempt))
+            case e.StepDone() | e.StepFailed() | e.LoopDone(parent_id=None):
+                ends.append(event.step_run_id)
+    assert Counter(made) == Counter(gone), "a token is consumed, dropped or absorbed exactly once"
+    assert len(set(made)) == len(made)
+    assert Counter(runs) == Counter(ends), "a step run ends in exactly one terminal event"
+    assert len(set(outcomes)) == len(outcomes), "one accepted outcome per task run and attempt"

@@ -167,7 +167,7 @@ class Server:
     def take(self, execution_id: str, report: r.Report) -> Taken:
         """A worker's report (see `worker.desk.Desk`)."""
         live = self._live.get(execution_id)
-        if live is None:
+        if live is None or report.epoch < live.term:  # a worker of an owner before this one
             return REFUSED
         return self.receive(live, report)
 
