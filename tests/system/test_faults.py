@@ -10,8 +10,8 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from tests.support.disturbed import ENDS, PLAYBOOKS, child
 from tests.support.deaths import Came, Simulation, told
+from tests.support.disturbed import ENDS, PLAYBOOKS, child
 
 SEEDS = 50
 """Per playbook; thirteen playbooks."""

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support.deaths import told
 from tests.support.disturbed import ENDS, PLAYBOOKS, child
 from tests.support.ledger import Ledger, keeping
 from tests.support.processes import Home, Running
-from tests.support.deaths import told
 
 from noetl.messages import events as e
 
