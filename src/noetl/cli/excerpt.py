@@ -8,7 +8,7 @@ CUT = "…"
 # What one YAML scalar or key covers, by its first character; the rest of the line is not meant.
 QUOTED = re.compile(r"""'(?:[^']|'')*'?|"(?:[^"\\]|\\.)*"?""")
 SPLICE = re.compile(r"\{\{.*?\}\}|\{%.*?%\}")
-PLAIN = re.compile(r"[^\s:#,\[\]{}]+(?:(?::(?=\S)|#|[ ]+(?![#\s]))[^\s:#,\[\]{}]*)*")
+PLAIN = re.compile(r"[^\s:#,\[\]{}]+(?:(?::(?=\S)|#|[ ]+(?![#\s,\[\]{}]))[^\s:#,\[\]{}]*)*")
 
 
 def reach(line: str, start: int) -> int:

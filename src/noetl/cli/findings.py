@@ -7,12 +7,16 @@ from noetl.cli.source import Source
 from noetl.cli.terminal import Paint, plain
 from noetl.playbook.finding import Finding
 
+MOST_SHOWN = 1_000  # nobody reads more, and printing them costs seconds
+
 
 def render(source: Source, findings: Sequence[Finding], paint: Paint, room: int) -> Iterable[str]:
     """One block of text per finding."""
     lines = source.lines() if findings else []
-    for finding in findings:
+    for finding in findings[:MOST_SHOWN]:
         yield "\n".join(block(source.name, lines, finding, paint, room))
+    if len(findings) > MOST_SHOWN:
+        yield f"… and {len(findings) - MOST_SHOWN:,} more findings; --json prints them all\n"
 
 
 def block(

@@ -1,10 +1,13 @@
 """Does a template of the document parse? The door from the playbook to the expressions (VAL-2)."""
 
+import re
 from typing import Any, Final, NamedTuple
 
+from noetl.expression.filters import FILTERS, TESTS
 from noetl.expression.limits import LONGEST_STATEMENTS
 from noetl.expression.syntax import check_guard, is_everyday, is_template
 from noetl.expression.template import check_text
+from noetl.playbook.suggest import did_you_mean
 
 GUARD_HINT = 'write true, false or one whole expression: when: "{{ … }}"'
 TEMPLATE_HINT = "mend the expression between '{{' and '}}'"
@@ -12,6 +15,42 @@ TEMPLATE_HINT = "mend the expression between '{{' and '}}'"
 MOST_FAULTS: Final = 1_000
 LONGEST_RARE: Final = 131_072
 SHORTEST_STATEMENTS: Final = 100  # what compiling costs at least, in characters
+
+
+# What Jinja2's parser calls things, and what the author wrote.
+WORDS: Final = (
+    (re.compile(r"'?end of print statement'?"), "'}}'"),
+    (re.compile(r"'?end of statement block'?"), "'%}'"),
+    (re.compile(r"'?end of template'?"), "end of the text"),
+    (re.compile(r"unexpected char (.+) at \d+"), r"unexpected character \1"),
+)
+# The remedy, by what the parser complains of.
+REMEDIES: Final = (
+    (re.compile(r"got '='"), "compare with '==', not '='"),
+    (re.compile(r"char '[&!]'|got '\|'"), "write 'and', 'or' and 'not', not '&&', '||' and '!'"),
+    (re.compile(r"""char ("'"|'"')"""), "close the quote"),
+    (
+        re.compile(r"end of template"),
+        "close what is open: '{{' by '}}', '{% if %}' by '{% endif %}'",
+    ),
+)
+UNKNOWN: Final = re.compile(r"there is no (filter|test) named '(\w+)'")
+KNOWN: Final = {"filter": FILTERS, "test": TESTS}
+
+
+def worded(message: str) -> str:
+    """What the parser said, in the words of the document."""
+    for pattern, said in WORDS:
+        message = pattern.sub(said, message)
+    return message.rstrip(".")
+
+
+def remedy(message: str) -> str:
+    """How to mend what the parser complains of."""
+    unknown = UNKNOWN.match(message)
+    if unknown is not None:
+        return did_you_mean(unknown[2], KNOWN[unknown[1]], TEMPLATE_HINT)
+    return next((hint for pattern, hint in REMEDIES if pattern.search(message)), TEMPLATE_HINT)
 
 
 class TemplateProblem(NamedTuple):
@@ -59,8 +98,8 @@ class Templates:
             self._faults += 1
             if self._faults > MOST_FAULTS:
                 return self._end(f"more than {MOST_FAULTS:,} templates do not parse", MEND_FIRST)
-            said = f"the template does not parse: {fault.message}"
-            return TemplateProblem("template-syntax", said, TEMPLATE_HINT, fault.line)
+            said = f"the template does not parse: {worded(fault.message)}"
+            return TemplateProblem("template-syntax", said, remedy(fault.message), fault.line)
         if "{%" in text:
             self._statements += max(len(text), SHORTEST_STATEMENTS)
         elif not is_everyday(text):

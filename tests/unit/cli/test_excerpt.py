@@ -23,6 +23,8 @@ def meant(line: str, column: int) -> str:
         ("desc: a#b and c:d", 7, "a#b and c:d"),
         ("url: https://example.org/x", 6, "https://example.org/x"),
         ("in: [one, two]", 6, "one"),
+        ("next: { mode: parallel }", 15, "parallel"),
+        ("in: [ one two , three ]", 7, "one two"),
         ("in: {a: b}", 5, "{"),
         ("when: {{ ctx.a, b }} tail", 7, "{{ ctx.a, b }}"),
         ("code: |", 7, "|"),

@@ -1,6 +1,6 @@
 """Findings as people read them."""
 
-from noetl.cli.findings import render, summary
+from noetl.cli.findings import MOST_SHOWN, render, summary
 from noetl.cli.source import Source
 from noetl.cli.terminal import Paint
 from noetl.playbook.finding import Finding
@@ -90,3 +90,11 @@ def test_the_summary_counts() -> None:
     assert summary("a.yaml", (error, error), PLAIN) == "a.yaml: invalid, 2 errors"
     both = (error, warning, warning)
     assert summary("a.yaml", both, PLAIN) == "a.yaml: invalid, 1 error and 2 warnings"
+
+
+def test_a_flood_of_findings_is_cut_short_for_people() -> None:
+    flood = [finding(line=1 + n) for n in range(MOST_SHOWN + 1_500)]
+    blocks = list(render(Source("playbook.yaml", b"a: 1\n"), flood, PLAIN, 80))
+    assert len(blocks) == MOST_SHOWN + 1
+    assert blocks[-1] == "… and 1,500 more findings; --json prints them all\n"
+    assert len(list(render(Source("playbook.yaml", b""), flood[:MOST_SHOWN], PLAIN, 80))) == 1_000
