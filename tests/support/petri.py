@@ -22,6 +22,8 @@ class Net:
         self.joins: dict[str, Join] = {
             name: step.join for name, step in plan.steps.items() if step.join is not None
         }
+        self.gated = {name for name, step in plan.steps.items() if step.admission is not None}
+        """Joins that can be complete and still be refused."""
         self.arrived: dict[tuple[str, int, str], int] = defaultdict(int)
         self.standing: dict[Round, dict[str, str]] = defaultdict(dict)
         self.place: dict[str, tuple[Round, str]] = {}
@@ -66,7 +68,7 @@ class Net:
     def drop(self, event: e.TokenDropped) -> None:
         round_, source = self.place.pop(event.token_id)
         standing = self.standing.get(round_, {})
-        if "(join)" in event.reason:
+        if "(join)" in event.reason and event.step not in self.gated:
             needed = self.needed(self.joins[event.step])
             assert len(standing) < needed, "who waits for nobody need not wait"
         standing.pop(source, None)

@@ -1,0 +1,123 @@
+"""Every event moves the state somewhere, and every directive meets every status: none unseen."""
+
+import itertools
+from collections.abc import Callable, Iterator
+from random import Random
+from typing import Any, get_args
+
+import pytest
+from tests.support.scenario import Scenario, error, ok, scenario
+from tests.support.simulation import World
+from tests.support.steps import (
+    Tree,
+    allow,
+    arc,
+    call,
+    loop,
+    nested,
+    noop,
+    otherwise,
+    refuse,
+    sets,
+    step,
+    when,
+)
+
+from noetl.control.evolve import EVOLVE
+from noetl.messages import events as e
+from noetl.pipeline import drive, policy
+from noetl.playbook.model import Do
+
+Seen = set[Any]
+
+TO_SEQ_ALONE = {e.WorkflowStarted, e.NextFired, e.PlaybookProcessed}
+"""Events that change nothing but the `seq`."""
+
+JUDGED: dict[str, Tree] = {"retry": {"attempts": 2}, "jump": {"to": "end"}}
+
+
+@pytest.fixture
+def evolved(monkeypatch: pytest.MonkeyPatch) -> Seen:
+    """The classes of events that `evolve` was given."""
+    seen: Seen = set()
+
+    def noting(kind: type[e.Event], change: Callable[..., None]) -> Callable[..., None]:
+        def note(*given: Any) -> None:
+            seen.add(kind)
+            change(*given)
+
+        return note
+
+    for kind, change in list(EVOLVE.items()):
+        monkeypatch.setitem(EVOLVE, kind, noting(kind, change))
+    return seen
+
+
+@pytest.fixture
+def judged(monkeypatch: pytest.MonkeyPatch) -> Seen:
+    """Pairs of directive and status that `judge` came to."""
+    seen: Seen = set()
+    judge = policy.judge
+
+    def note(task: Any, scope: Any, **more: Any) -> Any:
+        verdict = judge(task, scope, **more)
+        seen.add((verdict.do, scope["outcome"]["status"]))
+        return verdict
+
+    monkeypatch.setattr(drive, "judge", note)
+    return seen
+
+
+def busy() -> Scenario:
+    """A playbook with something of everything."""
+    inner = nested("in", loop([1, 2], iterator="m"), noop("deep"))
+    return scenario(
+        step("start", sets("seed", x=1), arcs=[arc("a"), arc("b"), arc("gate")], mode="inclusive"),
+        step(
+            "a", call("ask", when("_attempt == 1", "retry", attempts=2, delay=9)), arcs=[arc("m")]
+        ),
+        step("b", inner, arcs=[arc("m")]),
+        step("m", call("met"), join={"from": ["a", "b"], "mode": "any"}, arcs=[arc("run")]),
+        step(
+            "run",
+            call("work", when("iter.n == 1", "fail")),
+            loop=loop([1, 2], mode="parallel", on_failure="continue"),
+            arcs=[arc("bad")],
+        ),
+        step("bad", call("break_")),
+        step("gate", noop("g"), admit=[allow("ctx.never"), refuse()]),
+    ).answers("break_", error("http"))
+
+
+def lives() -> Iterator[World]:
+    """A small playbook under faults, with many seeds."""
+    simple = scenario(
+        step("start", call("s"), arcs=[arc("a"), arc("b")], mode="inclusive"),
+        step("a", call("ask"), arcs=[arc("m", True)]),
+        step("b", call("ask_b"), arcs=[arc("m", True)]),
+        step("m", call("met"), join={"from": ["a", "b"], "mode": "any"}),
+    )
+    for seed in itertools.count():
+        yield World(simple.plan, Random(seed), faults=True)
+
+
+@pytest.mark.rule("EVT-2", "EVT-5")
+def test_no_event_is_unseen(evolved: Seen) -> None:
+    assert {type(event) for event in busy().run().events} >= TO_SEQ_ALONE
+    missing: Seen = set(EVOLVE) - evolved
+    for world in itertools.islice(lives(), 300):
+        if not missing:
+            break
+        world.run()
+        missing = set(EVOLVE) - evolved
+    assert missing == set(), "no scenario and no simulation has shown these to the fold"
+    assert set(get_args(e.AnyEvent)) == set(EVOLVE) | TO_SEQ_ALONE
+
+
+@pytest.mark.rule("TASK-2")
+def test_no_directive_is_unseen(judged: Seen) -> None:
+    for do, outcome in itertools.product(get_args(Do), [ok(1), error("http")]):
+        rule = when("_attempt == 1", do, **JUDGED.get(do, {}))
+        made = scenario(step("start", call("judged", rule, otherwise()), noop("end")))
+        made.answers("judged", outcome).run()
+    assert judged == set(itertools.product(get_args(Do), ["ok", "error"]))
