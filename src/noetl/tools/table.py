@@ -12,6 +12,8 @@ TOOLS: dict[str, str] = {
     "http": "noetl.tools.http.tool:HttpTool",
     "postgres": "noetl.tools.sql.postgres:PostgresTool",
     "duckdb": "noetl.tools.sql.duck:DuckDbTool",
+    "script": "noetl.tools.process.tool:ScriptTool",
+    "shell": "noetl.tools.process.tool:ShellTool",
     "playbook": "noetl.tools.playbook:PlaybookTool",
 }
 

@@ -11,12 +11,12 @@ import msgspec
 from noetl.kinds.code import PythonInputs
 from noetl.messages.outcome import Outcome
 from noetl.tools.process.memory import NoAmount, bytes_of
+from noetl.tools.process.output import Output
 from noetl.tools.python.child import Answer, Child
 from noetl.tools.python.children import Children, Key
 from noetl.tools.python.inside.frames import AGAIN, FAILED_WITH_STRAYS, LAST
 from noetl.tools.python.libs import Libs, NotInstalled
 from noetl.tools.python.outcomes import outcome_of, refused, too_slow
-from noetl.tools.python.output import Output
 from noetl.tools.tool import Call, Workplace
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from tests.unit.tools.python.bench import Bench
 
-from noetl.tools.python.output import Output
+from noetl.tools.process.output import Output
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,91 @@
+"""What the end of a command means: the outcome of the call, with its block (OUT-2, OUT-3)."""
+
+import os
+import signal
+from typing import Any
+
+import msgspec
+
+from noetl.messages.outcome import Outcome, failed, ok
+from noetl.tools.process.capture import Captured
+from noetl.tools.process.running import Ended
+
+TRY_AGAIN = 75
+"""EX_TEMPFAIL of sysexits.h: the program itself says that another try may succeed."""
+FROM_OUTSIDE = (signal.SIGKILL, signal.SIGTERM)
+"""Signals that others send; a program that falls to any other falls again."""
+SIGNALLED = 128
+"""What a shell adds to the number of the signal that ended a command."""
+NOT_RUN: dict[str, Any] = {"exit_code": None, "signal": None}
+"""The block of a call that came to no command."""
+
+
+class Printed(msgspec.Struct, frozen=True):
+    """Both streams, and the last line of what was complained."""
+
+    stdout: Captured
+    stderr: Captured
+    complaint: str = ""
+
+
+def outcome_of(ended: Ended, printed: Printed, program: str) -> Outcome:
+    """A command that ended by itself."""
+    if ended.fault is not None:
+        says = f"'{program}' cannot be run: {os.strerror(ended.fault)}"
+        return failed("not_found", says, block=NOT_RUN)
+    if ended.unconfined:
+        says = "spec.resources.network is none, but the kernel of this worker allows no such thing"
+        return failed("input", f"{says}; allow user namespaces, or leave it out", block=NOT_RUN)
+    block, result = block_of(ended, printed), result_of(ended, printed)
+    if ended.exit_code == 0:
+        return ok(result, block=block)
+    because = f": {printed.complaint}" if printed.complaint else ""
+    if ended.signal is None:
+        says = f"the command ended with exit code {ended.exit_code}{because}"
+        retryable = ended.exit_code == TRY_AGAIN
+    else:
+        says = f"the command was killed by signal {ended.signal} ({name_of(ended.signal)}){because}"
+        retryable = ended.signal in FROM_OUTSIDE
+    return failed("exit", says, retryable=retryable, block=block, result=result)
+
+
+def too_slow(total: float | None, ended: Ended, printed: Printed) -> Outcome:
+    """TASK-7; what it printed until then may tell why."""
+    return failed(
+        "timeout",
+        f"the command did not end within {total:g} s, and was ended",
+        retryable=True,
+        block=block_of(ended, printed),
+        result=result_of(ended, printed),
+    )
+
+
+def result_of(ended: Ended, printed: Printed) -> dict[str, Any]:
+    return {
+        "exit_code": code_of(ended),
+        "stdout": printed.stdout.value,
+        "stderr": printed.stderr.value,
+        "data": printed.stdout.parsed,
+    }
+
+
+def block_of(ended: Ended, printed: Printed) -> dict[str, Any]:
+    block: dict[str, Any] = {
+        "exit_code": code_of(ended),
+        "signal": None if ended.signal is None else name_of(ended.signal),
+    }
+    streams = {"stdout": printed.stdout, "stderr": printed.stderr}
+    notes = {name: one.encoding for name, one in streams.items() if one.encoding}
+    return {**block, "encoding": notes} if notes else block
+
+
+def code_of(ended: Ended) -> int | None:
+    """As a shell tells it, so that a rule needs one question only."""
+    return ended.exit_code if ended.signal is None else SIGNALLED + ended.signal
+
+
+def name_of(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:  # real-time signals have no names
+        return f"signal {number}"

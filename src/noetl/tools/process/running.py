@@ -1,0 +1,152 @@
+"""A command while it runs, seen from the worker: its streams, its end, and how to end it."""
+
+import asyncio
+import os
+import signal
+from collections.abc import Callable
+from contextlib import suppress
+
+import msgspec
+
+from noetl.tools.process.ending import end_all, end_group
+from noetl.tools.process.start import Order, start
+
+PIPE = 65_536
+FULL = 32
+"""Reads that empty any pipe."""
+STDOUT, STDERR = 1, 2
+
+
+class Ended(msgspec.Struct, frozen=True):
+    """How a command ended; one of the four is there, or none if the warden itself was killed."""
+
+    exit_code: int | None = None
+    signal: int | None = None
+    fault: int | None = None
+    """The number of the error for which the program could not be run."""
+    unconfined: bool = False
+    """Whether it was not run, since the kernel gave no network namespace."""
+
+
+class Running:
+    """
+    One command. `take` gets its output piece by piece; if it raises, the command is killed and
+    the exception stands in `refused`.
+    """
+
+    def __init__(self, order: Order, folder: str, take: Callable[[int, bytes], None]) -> None:
+        self._loop = asyncio.get_running_loop()
+        started = start(order, folder)
+        self._process = started.process
+        self._exit = started.exit
+        self._status = started.status
+        self._said = b""
+        self._streams = {started.out: STDOUT, started.err: STDERR}
+        self._take = take
+        self._stdin = started.stdin
+        self._unsent = memoryview(order.stdin or b"")
+        self.refused: Exception | None = None
+        self.ended: asyncio.Future[Ended] = self._loop.create_future()
+        self._watch()
+
+    def _watch(self) -> None:
+        for pipe in self._streams:
+            self._loop.add_reader(pipe, self._read, pipe)
+        self._loop.add_reader(self._status, self._read_status)
+        self._loop.add_reader(self._exit, self._see_exit)
+        if self._stdin is not None:
+            self._loop.add_writer(self._stdin, self._send)
+
+    def terminate(self) -> None:
+        """Ask the command and its group to end."""
+        with suppress(ProcessLookupError, PermissionError):
+            if not self.ended.done():
+                os.killpg(self._process.pid, signal.SIGTERM)
+
+    def kill(self) -> None:
+        """End the command and all that it started, at once."""
+        if not self.ended.done():
+            end_all(self._process.pid)
+
+    def _send(self) -> None:
+        assert self._stdin is not None, "there is a stream to write to"
+        try:
+            self._unsent = self._unsent[os.write(self._stdin, self._unsent[:PIPE]) :]
+        except BlockingIOError:
+            return
+        except OSError:  # it does not want to read; that is its own affair
+            self._unsent = memoryview(b"")
+        if not self._unsent:
+            self._close_stdin()
+
+    def _close_stdin(self) -> None:
+        if self._stdin is not None:
+            self._loop.remove_writer(self._stdin)
+            os.close(self._stdin)
+            self._stdin = None
+
+    def _read(self, pipe: int) -> bool:
+        """Whether something came."""
+        try:
+            piece = os.read(pipe, PIPE)
+        except BlockingIOError:
+            return False
+        if not piece:
+            self._drop(pipe)
+        elif self.refused is None:
+            try:
+                self._take(self._streams[pipe], piece)
+            except Exception as refusal:
+                self.refused = refusal
+                self.kill()
+        return bool(piece)
+
+    def _drop(self, pipe: int) -> None:
+        del self._streams[pipe]
+        self._loop.remove_reader(pipe)
+        os.close(pipe)
+
+    def _read_status(self) -> None:
+        with suppress(BlockingIOError):
+            piece = os.read(self._status, PIPE)
+            self._said += piece
+            if not piece:
+                self._loop.remove_reader(self._status)
+            elif self._said.endswith(b" 1\n"):
+                # What a command leaves behind ends with it: nobody would ever hear of it again.
+                end_all(self._process.pid)
+
+    def _see_exit(self) -> None:
+        self._loop.remove_reader(self._exit)
+        self._read_status()
+        end_group(self._process.pid)  # its number is still its own
+        self._process.wait()
+        for pipe in list(self._streams):
+            # What the pipe holds still counts; a stray that holds it open is not waited for.
+            for _ in range(FULL):
+                if pipe not in self._streams or not self._read(pipe):
+                    break
+            if pipe in self._streams:
+                self._drop(pipe)
+        self._close_stdin()
+        self._loop.remove_reader(self._status)
+        os.close(self._status)
+        os.close(self._exit)
+        self.ended.set_result(ended_of(self._said, self._process.returncode))
+
+
+def ended_of(said: bytes, returncode: int) -> Ended:
+    """What the warden told in its first line, or what became of it."""
+    word, _, rest = said.decode().partition("\n")[0].partition(" ")
+    if not word:
+        return Ended(signal=-returncode) if returncode < 0 else Ended()
+    number = int(rest.partition(" ")[0])
+    match word:
+        case "exit":
+            return Ended(exit_code=number)
+        case "signal":
+            return Ended(signal=number)
+        case "exec":
+            return Ended(fault=number)
+        case _:
+            return Ended(unconfined=True)

@@ -1,0 +1,171 @@
+"""Runs programs for tasks of the kinds `script` and `shell` (TOOL-0)."""
+
+import asyncio
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from noetl.messages.outcome import Outcome, failed
+from noetl.tools.process.capture import LONGEST, Capture
+from noetl.tools.process.folders import Folders
+from noetl.tools.process.orders import script_order, shell_order
+from noetl.tools.process.outcomes import NOT_RUN, Printed, outcome_of, too_slow
+from noetl.tools.process.output import Output
+from noetl.tools.process.running import STDOUT, Running
+from noetl.tools.process.start import Order
+from noetl.tools.refusal import Refusal, unforeseen
+from noetl.tools.tool import Call, Workplace
+
+GRACE = 2.0
+"""Seconds between SIGTERM and SIGKILL."""
+
+OrderOf = Callable[[Call[Any], str], Order]
+
+
+class ProcessTool:
+    """
+    Each call has a process and an empty folder of its own; both are gone when it ends.
+
+    The work is a task that nobody cancels: cancelling the call tells it to stop, and then waits
+    until the processes are gone, so that no command outlives the call that started it.
+    """
+
+    def __init__(
+        self,
+        kind: str,
+        order_of: OrderOf,
+        *,
+        grace: float = GRACE,
+        longest: int = LONGEST,
+        namespaces: bool = True,
+    ) -> None:
+        self._folders = Folders(kind)
+        self._order_of = order_of
+        self._grace = grace
+        self._longest = longest
+        self._namespaces = namespaces
+        self._work: dict[asyncio.Task[Outcome], asyncio.Future[None]] = {}
+
+    async def call(self, call: Call[Any], workplace: Workplace) -> Outcome:
+        loop = asyncio.get_running_loop()
+        stop: asyncio.Future[None] = loop.create_future()
+        work = loop.create_task(self._run(call, workplace, stop))
+        self._work[work] = stop
+        work.add_done_callback(self._forget_work)
+        try:
+            return await asyncio.shield(work)
+        except asyncio.CancelledError:
+            tell(stop)
+            await asyncio.shield(work)
+            raise
+
+    async def forget(self, scratch: str) -> None:
+        """Nothing outlives a call."""
+
+    async def close(self) -> None:
+        """End what still runs."""
+        for stop in self._work.values():
+            tell(stop)
+        while self._work:
+            await asyncio.gather(*self._work, return_exceptions=True)
+        self._folders.close()
+
+    def _forget_work(self, work: "asyncio.Task[Outcome]") -> None:
+        self._work.pop(work, None)
+
+    async def _run(
+        self, call: Call[Any], workplace: Workplace, stop: "asyncio.Future[None]"
+    ) -> Outcome:
+        folder = None
+        try:
+            folder = self._folders.new()
+            order = self._order_of(call, folder)
+            if not self._namespaces:
+                order = msgspec.structs.replace(order, namespaces=False)
+            outcome = await self._watch(order, folder, call, workplace, stop)
+        except Refusal as refusal:
+            outcome = refusal.outcome
+        except OSError as fault:
+            outcome = failed("exit", f"the command cannot be started: {fault}", retryable=True)
+        except Exception as fault:
+            outcome = unforeseen(fault)
+        finally:
+            if folder is not None:
+                await asyncio.to_thread(remove, Path(folder))
+        return outcome if outcome.block else msgspec.structs.replace(outcome, block=NOT_RUN)
+
+    async def _watch(
+        self,
+        order: Order,
+        folder: str,
+        call: Call[Any],
+        workplace: Workplace,
+        stop: "asyncio.Future[None]",
+    ) -> Outcome:
+        """Run it to its end; what a stopped call comes to nobody reads."""
+        lines = Output(lambda stream, text: workplace.log(call, stream, text))
+        out = Capture("stdout", call, workplace.results, longest=self._longest)
+        err = Capture("stderr", call, workplace.results, longest=self._longest)
+
+        def take(stream: int, piece: bytes) -> None:
+            lines.written(stream, piece)
+            (out if stream == STDOUT else err).feed(piece)
+
+        try:
+            running = Running(order, folder, take)
+            total = call.timeout.total
+            either: set[asyncio.Future[Any]] = {running.ended, stop}
+            await asyncio.wait(either, timeout=total, return_when=asyncio.FIRST_COMPLETED)
+            late = not running.ended.done()
+            if late:
+                await self._end(running)
+            lines.end()
+            if running.refused is not None:
+                raise running.refused
+            printed = Printed(
+                await out.finish(parse=True), await err.finish(parse=False), err.last_line()
+            )
+            ended = running.ended.result()
+            return (
+                too_slow(total or 0.0, ended, printed)
+                if late
+                else outcome_of(ended, printed, order.words[0])
+            )
+        finally:
+            await out.discard()
+            await err.discard()
+
+    async def _end(self, running: Running) -> None:
+        running.terminate()
+        await asyncio.wait({running.ended}, timeout=self._grace)
+        running.kill()
+        await running.ended
+
+
+class ScriptTool(ProcessTool):
+    """The kind `script`."""
+
+    def __init__(self, **more: Any) -> None:
+        super().__init__("script", script_order, **more)
+
+
+class ShellTool(ProcessTool):
+    """The kind `shell`."""
+
+    def __init__(self, **more: Any) -> None:
+        super().__init__("shell", shell_order, **more)
+
+
+def tell(stop: "asyncio.Future[None]") -> None:
+    if not stop.done():
+        stop.set_result(None)
+
+
+def remove(folder: Path) -> None:
+    """The working folder, and what was written beside it for this call."""
+    shutil.rmtree(folder, ignore_errors=True)
+    for file in folder.parent.glob(f"{folder.name}.*"):
+        file.unlink(missing_ok=True)
