@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from tests.support.plans import executors, steps_of
+from tests.support.plans import executors, planned, steps_of
 from tests.support.simulation import World
 from tests.support.steps import (
     Tree,
@@ -15,7 +15,6 @@ from tests.support.steps import (
     loop,
     noop,
     otherwise,
-    playbook,
     sets,
     step,
     when,
@@ -23,15 +22,13 @@ from tests.support.steps import (
 
 from noetl.errors import PlaybookRejected
 from noetl.messages import events as e
-from noetl.playbook.load import load_valid
-from noetl.playbook.plan import Plan, make_plan
+from noetl.playbook.plan import Plan
 
 
 def plan_of(steps: list[Tree], executor: Tree) -> Plan:
     extra = [step("last", call("tidy"))] if "final_step" in executor["spec"] else []
-    text = playbook(*steps, *extra, executor=executor)
     try:
-        return make_plan(load_valid(text), text)
+        return planned(*steps, *extra, executor=executor)
     except PlaybookRejected:
         assume(False)
         raise

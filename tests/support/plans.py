@@ -3,7 +3,22 @@
 from typing import Any
 
 from hypothesis import strategies as st
-from tests.support.steps import Tree, allow, arc, call, loop, noop, otherwise, refuse, step, when
+from tests.support.steps import (
+    Tree,
+    allow,
+    arc,
+    call,
+    loop,
+    noop,
+    otherwise,
+    playbook,
+    refuse,
+    step,
+    when,
+)
+
+from noetl.playbook.load import load_valid
+from noetl.playbook.plan import Plan, make_plan
 
 KEYS = ["k0", "k1"]
 GUARDS: list[str | bool | None] = [
@@ -123,3 +138,9 @@ def executors(draw: st.DrawFn) -> Tree:
     if draw(st.integers(0, 3)) == 0:
         spec["final_step"] = "last"
     return {"spec": spec}
+
+
+def planned(*steps: Tree, **roots: Any) -> Plan:
+    """The plan of a playbook with these steps; raises PlaybookRejected."""
+    text = playbook(*steps, **roots)
+    return make_plan(load_valid(text), text)

@@ -26,7 +26,7 @@ from noetl.messages.codec import decode_events
 from noetl.messages.outcome import Outcome, failed
 from noetl.messages.outcome import ok as ok_outcome
 from noetl.playbook.load import load_valid
-from noetl.playbook.plan import Plan, make_plan
+from noetl.playbook.plan import make_plan
 from noetl.server.live import Live
 from noetl.server.verify import verify
 from noetl.settings import Settings
@@ -48,12 +48,6 @@ def error(kind: str, message: str = "no luck", *, retryable: bool = False, **blo
 
 def _only(blocks: dict[str, Any]) -> dict[str, Any] | None:
     return next(iter(blocks.values()), None)
-
-
-def planned(*steps: Tree, **roots: Any) -> Plan:
-    """The plan of a playbook with these steps."""
-    text = playbook(*steps, **roots)
-    return make_plan(load_valid(text), text)
 
 
 class Ran:
