@@ -177,6 +177,16 @@ def test_events_are_followed_to_the_end(gate: Gate, standing: Running) -> None:
     assert standing.end() == 0
 
 
+def test_following_can_be_interrupted(gate: Gate, standing: Running) -> None:
+    with running("events", standing.execution_id, "--follow", home=gate.home) as reader:
+        reader.wait_for("step.done")
+        reader.send(signal.SIGINT)
+        assert reader.end() == 130
+        assert reader.lines[-1] == "interrupted"
+    gate.open()
+    assert standing.end() == 0
+
+
 def test_a_running_execution_says_what_it_does(gate: Gate, standing: Running) -> None:
     name = standing.execution_id
     with running("events", name, "--follow", "--name", "task.started", home=gate.home) as reader:

@@ -15,12 +15,14 @@ from noetl.errors import NoetlError
 
 EPILOG = """\b
 Examples:
+  noetl run playbook.yaml --set name=Ada
   noetl validate playbook.yaml
   noetl graph playbook.yaml --format svg -o playbook.svg
   eval "$(noetl completion bash)"
 
 \b
-Exit codes: 0 done, 2 invalid playbook, 3 usage or environment, 130 interrupted.
+Exit codes: 0 done, 1 failed or cancelled, 2 invalid playbook, 3 usage or environment,
+130 interrupted.
 """
 COMPLETING = "_NOETL_COMPLETE"
 
