@@ -3,6 +3,7 @@
 from typing import Any
 
 from noetl.adapters.memory.result_store import MemoryResultStore
+from noetl.messages.reference import Reference
 from noetl.ports.result_store import ResultStore
 from noetl.tools.tool import Call
 
@@ -22,6 +23,9 @@ class Place:
     async def unlock(self, name: str) -> dict[str, Any]:
         assert name
         return self._credential
+
+    async def secret(self, provider: str, name: str, auth: str | None) -> Reference:
+        raise AssertionError(f"asked for a secret: {provider} {name} {auth}")
 
     async def child(
         self,

@@ -15,7 +15,9 @@ from noetl.adapters.sqlite.home import Home, open_home
 from noetl.control.dispatch import RunLeg
 from noetl.control.ending import result_of
 from noetl.errors import ExecutionNotFound, NoetlError, UnreadableFile
-from noetl.keychain import unlock
+from noetl.keychain.keychain import Keychain
+from noetl.keychain.keys import KeySource
+from noetl.keychain.store import Store
 from noetl.messages import requests as r
 from noetl.messages.events import ExecutionRequested
 from noetl.playbook.load import load_valid
@@ -82,6 +84,7 @@ class Local:
             run_ahead=settings.run_ahead,
         )
         self.overheard = Overheard(home.printed)
+        self.keychain = Keychain(Store(home.credentials, KeySource(home.folder, given=home.key)))
         self.worker = Worker(
             name=f"local-{os.getpid()}",
             desk=self,
@@ -89,7 +92,7 @@ class Local:
             results=self.results,
             surround=Surround(
                 printed=self.overheard,
-                unlock=unlock,
+                keychain=self.keychain,
                 broken=self._broken,
                 far_ahead=lambda: self.server.far_ahead,
             ),
@@ -127,6 +130,7 @@ class Local:
         if self._inbox is not None:
             self._inbox.cancel()
         await self.worker.close()
+        await self.keychain.close()
         for live in list(self.server.lives):
             await self.home.owners.release(live.execution.execution_id)
         await self.home.close()

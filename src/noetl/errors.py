@@ -11,6 +11,8 @@ NoetlError
 ├── NeedsBody             nobody's: a template touched a reference whose body is not loaded yet
 ├── BodyLost              the world's: a stored body is missing or does not match its checksum
 ├── CredentialMissing     the caller's: no credential of that name in keychain or store
+├── CredentialUnreadable  the caller's: it is there, but not with this key, or it was changed
+├── CredentialUnavailable the world's: who keeps it cannot be asked now; later it may work
 ├── SettingRefused        the caller's: a setting has a value that it cannot have
 ├── ExecutionNotFound     the caller's: no such execution in this home
 ├── VersionConflict       nobody's: another writer was first; load again and decide again
@@ -81,6 +83,14 @@ class BodyLost(NoetlError):
 
 class CredentialMissing(NoetlError):
     """No credential of that name; the message says how to add one."""
+
+
+class CredentialUnreadable(NoetlError):
+    """What is encrypted cannot be opened; the message says which key it needs."""
+
+
+class CredentialUnavailable(NoetlError):
+    """Whoever keeps the secret cannot be reached or has trouble; trying again may help."""
 
 
 class SettingRefused(NoetlError):

@@ -4,7 +4,7 @@ from typing import Any
 
 from noetl.adapters.memory.result_store import MemoryBodyWriter, MemoryResultStore
 from noetl.errors import CredentialMissing, LogUnavailable
-from noetl.messages.reference import Reference
+from noetl.messages.reference import Reference, secret
 from noetl.tools.tool import Call
 
 
@@ -58,6 +58,12 @@ class BenchPlace:
         if name not in self._credentials:
             raise CredentialMissing(f"no credential '{name}'; add it to the keychain")
         return self._credentials[name]
+
+    async def secret(self, provider: str, name: str, auth: str | None) -> Reference:
+        del auth
+        if provider != "store" or name not in self._credentials:
+            raise CredentialMissing(f"{provider} has no secret '{name}'")
+        return secret(name, "sealed")
 
     async def child(
         self,

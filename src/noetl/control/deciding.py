@@ -14,6 +14,12 @@ from noetl.messages.reference import Reference
 from noetl.messages.size import surely_fits
 from noetl.playbook.plan import Evaluate, Plan, Scope
 
+OPAQUE = (
+    "the value is a secret, which the server cannot read: here it can only be passed on whole "
+    "(`{{ ctx.token }}`); let a task of the step use it"
+)
+"""KEY-3."""
+
 
 class EventName(str):
     """An event's name that equals each of its older names too (EVT-2)."""
@@ -80,6 +86,8 @@ class Deciding:
             try:
                 return template(scope)
             except NeedsBody as need:
+                if need.reference.sealed is not None:
+                    raise TemplateFailed(OPAQUE) from None
                 if self._load is None:
                     raise
                 self._bodies[need.reference.key] = self._loaded(need.reference)

@@ -1,8 +1,9 @@
 """
 Messages ⇄ JSON. Every value that leaves the process goes through here.
 
-A reference is written `{"$ref": {…}}`. Data of a user may look the same and stays data (RES-1):
-then, and only then, the paths of the true references stand beside it under `$refs`.
+A reference is written `{"$ref": {…}}`, a secret `{"$secret": {…}}`. Data of a user may look the
+same and stays data (RES-1): then, and only then, the paths of the true ones stand beside it under
+`$refs`.
 """
 
 import hashlib
@@ -12,20 +13,22 @@ from typing import Any, TypeVar
 import msgspec
 
 from noetl.messages.events import AnyEvent, Event
-from noetl.messages.reference import Reference
+from noetl.messages.reference import Reference, secret
 
 REF = "$ref"
+SECRET = "$secret"
 REFS = "$refs"
 VALUE = "$value"
 WITH_REFERENCES = " with references"
 _REF_BYTES = b'"$ref"'
+_SECRET_BYTES = b'"$secret"'
 T = TypeVar("T")
 Path = tuple[str | int, ...]
 
 
 def _written(value: object) -> dict[str, Any]:
     if isinstance(value, Reference):
-        return {REF: value.fields()}
+        return {REF if value.sealed is None else SECRET: value.fields()}
     raise TypeError(f"a value of type {type(value).__name__} has no JSON form")
 
 
@@ -36,7 +39,7 @@ _events = msgspec.json.Decoder(list[AnyEvent])
 def encode(value: Any) -> bytes:
     """The JSON of a value."""
     text = _encoder.encode(value)
-    if _REF_BYTES not in text:
+    if _REF_BYTES not in text and _SECRET_BYTES not in text:
         return text
     plain = _plain(value)
     true, lookalikes = _references(plain)
@@ -52,7 +55,7 @@ def encode_shown(value: Any) -> bytes:
 
 def decode(text: bytes, type: type[T] | Any = Any) -> Any:
     """The value of a JSON text; references come back as references."""
-    if _REF_BYTES not in text:
+    if _REF_BYTES not in text and _SECRET_BYTES not in text:
         return msgspec.json.decode(text, type=type)
     value = msgspec.json.decode(text)
     value = _revive_at(value[VALUE], value[REFS]) if _is_marked(value) else _revive(value)
@@ -62,14 +65,14 @@ def decode(text: bytes, type: type[T] | Any = Any) -> Any:
 def encode_events(events: Sequence[Event]) -> bytes:
     """The events of one decision, as one JSON array."""
     text = _encoder.encode(events)
-    if _REF_BYTES not in text:
+    if _REF_BYTES not in text and _SECRET_BYTES not in text:
         return text
     return _encoder.encode([_marked(event) for event in events])
 
 
 def decode_events(text: bytes) -> list[Event]:
     """The events of one decision."""
-    if _REF_BYTES not in text:
+    if _REF_BYTES not in text and _SECRET_BYTES not in text:
         return _events.decode(text)  # type: ignore[return-value]
     raw = [_unmarked(event) for event in msgspec.json.decode(text)]
     events: list[Event] = msgspec.convert(raw, list[AnyEvent])
@@ -83,7 +86,7 @@ def reference_to(store: str, execution_id: str, body: bytes, hint: str | None = 
     the world it never does (RES-1).
     """
     checksum = hashlib.sha256(body).hexdigest()
-    if _REF_BYTES in body:
+    if _REF_BYTES in body or _SECRET_BYTES in body:
         hint = f"{hint or 'value'}{WITH_REFERENCES}"
     return Reference(store, f"{execution_id}/{checksum}", len(body), checksum, schema_hint=hint)
 
@@ -129,7 +132,7 @@ def _references(value: Any) -> tuple[list[Path], bool]:
     for path, found in _walk(value, ()):
         if isinstance(found, Reference):
             true.append(path)
-        elif isinstance(found, dict) and REF in found:
+        elif isinstance(found, dict) and (REF in found or SECRET in found):
             lookalikes = True
     return true, lookalikes
 
@@ -146,8 +149,8 @@ def _walk(value: Any, path: Path) -> Iterator[tuple[Path, Any]]:
 
 def _revive(value: Any) -> Any:
     if isinstance(value, dict):
-        if len(value) == 1 and isinstance(value.get(REF), dict):
-            return Reference(**value[REF])
+        if len(value) == 1 and (REF in value or SECRET in value):
+            return _reference(value)
         return {key: _revive(below) for key, below in value.items()}
     if isinstance(value, list):
         return [_revive(below) for below in value]
@@ -160,7 +163,17 @@ def _revive_at(value: Any, paths: Sequence[Sequence[str | int]]) -> Any:
         for key in path[:-1]:
             holder = holder[key]
         if path:
-            holder[path[-1]] = Reference(**holder[path[-1]][REF])
+            holder[path[-1]] = _reference(holder[path[-1]])
         else:
-            value = Reference(**value[REF])
+            value = _reference(value)
+    return value
+
+
+def _reference(value: dict[str, Any]) -> Any:
+    """What a marked value stands for; one that is not of the right form is data."""
+    if isinstance(value.get(REF), dict):
+        return Reference(**value[REF])
+    fields = value.get(SECRET)
+    if isinstance(fields, dict) and fields.keys() == {"id", "sealed"}:
+        return secret(**fields)
     return value

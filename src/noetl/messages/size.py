@@ -63,6 +63,8 @@ def surely_fits(value: Any, limit: int) -> bool:
             size += part.bit_length() // 3 + 3
         else:
             size += SIZES.get(kind, limit)
+            if kind is Reference and part.sealed is not None:
+                size += part.size
         if size > limit or looked > FEW:
             return False
     return True

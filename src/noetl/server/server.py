@@ -15,6 +15,7 @@ from noetl.control.decide import decide
 from noetl.control.dispatch import RunLeg, command, open_legs
 from noetl.control.execution import Execution, Leg, Run, is_stopped
 from noetl.errors import NoetlError
+from noetl.masking import KNOWN
 from noetl.messages import events as e
 from noetl.messages import requests as r
 from noetl.messages.codec import encode_events
@@ -129,7 +130,8 @@ class Server:
 
     def give_up(self, live: Live, command: RunLeg, fault: BaseException) -> None:
         """A leg that a fault of ours ended: the log says so, and the run fails."""
-        error = {"kind": "internal", "message": f"{type(fault).__name__}: {fault}"}
+        said = KNOWN.masked(f"{type(fault).__name__}: {fault}")
+        error = {"kind": "internal", "message": said}
         self._fail_leg(live, command, command.leg, command.epoch, error)
 
     def _fail_leg(
@@ -287,7 +289,7 @@ class Server:
         if self._live.pop(live.execution.execution_id, None) is not None:
             self._chore(self.hands.cancel(live.execution.execution_id))
         if not isinstance(fault, NoetlError):
-            said = f"a fault of NoETL itself: {type(fault).__name__}: {fault}"
+            said = KNOWN.masked(f"a fault of NoETL itself: {type(fault).__name__}: {fault}")
             wrapped = NoetlError(f"{said}; the log is sound, and `noetl resume` goes on from it")
             wrapped.__cause__ = fault
             fault = wrapped

@@ -158,7 +158,7 @@ def request_of(
 
     def whole(values: dict[str, Any]) -> dict[str, Any]:
         return {
-            key: load(value) if isinstance(value, Reference) else value
+            key: load(value) if isinstance(value, Reference) and value.sealed is None else value
             for key, value in values.items()
         }
 

@@ -15,6 +15,7 @@ TOOLS: dict[str, str] = {
     "script": "noetl.tools.process.tool:ScriptTool",
     "shell": "noetl.tools.process.tool:ShellTool",
     "playbook": "noetl.tools.playbook:PlaybookTool",
+    "secrets": "noetl.tools.secrets:SecretsTool",
 }
 
 WITH_HOME = frozenset({"python"})

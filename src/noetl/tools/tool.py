@@ -7,6 +7,7 @@ import msgspec
 
 from noetl.kinds.kind import Inputs
 from noetl.messages.outcome import Outcome
+from noetl.messages.reference import Reference
 from noetl.playbook.model import Timeout
 from noetl.ports.result_store import ResultStore
 
@@ -52,6 +53,9 @@ class Workplace(Protocol):
 
     async def unlock(self, name: str) -> dict[str, Any]:
         """The fields of a credential (KEY-1); raises CredentialMissing."""
+
+    async def secret(self, provider: str, name: str, auth: str | None) -> Reference:
+        """The value of a secret, sealed for the log (KEY-3); raises CredentialMissing."""
 
     async def child(
         self,

@@ -10,6 +10,7 @@ from noetl.messages.size import surely_fits
 from noetl.playbook.plan import Plan
 from noetl.ports.bodies import Bodies
 from noetl.ports.result_store import ResultStore
+from noetl.worker.secrecy import Sealing
 
 READABLE = 1000
 """Characters of an error's message that stay in the log when the error is too large for it."""
@@ -19,12 +20,18 @@ class Fitting:
     """The large values of one leg: moved out before a report, loaded when a template asks."""
 
     def __init__(
-        self, command: RunLeg, plan: Plan, results: ResultStore, bodies: dict[str, Any]
+        self,
+        command: RunLeg,
+        plan: Plan,
+        results: ResultStore,
+        bodies: dict[str, Any],
+        sealing: Sealing,
     ) -> None:
         self._command = command
         self._largest = plan.limits.max_payload_bytes
         self._always = plan.executor.reference_first
         self._results = results
+        self._sealing = sealing
         self._loader: Bodies | None = None
         self._waiting: list[bytes] = []
         self.bodies = bodies
@@ -46,7 +53,7 @@ class Fitting:
 
     def _moved(self, values: dict[str, Any], body: bytes, key: str) -> dict[str, Any]:
         value = values[key]
-        if isinstance(value, Reference):
+        if isinstance(value, Reference) and value.sealed is None:
             return values
         if key == "error" and "status" in values and isinstance(value, dict):
             return {**values, key: self._shortened(value)}
@@ -76,7 +83,11 @@ class Fitting:
 
     async def load(self, reference: Reference) -> Any:
         """The value behind a reference, for templates and tools."""
-        if reference.key not in self.bodies:
+        if reference.key in self.bodies:
+            return self.bodies[reference.key]
+        if reference.sealed is not None:
+            self.bodies[reference.key] = self._sealing.open(reference)
+        else:
             self._loader = self._loader or Bodies(self._results)
             self.bodies[reference.key] = await self._loader.load(reference)
         return self.bodies[reference.key]

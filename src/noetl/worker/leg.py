@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from noetl.control.dispatch import RunLeg
 from noetl.errors import BodyLost
+from noetl.masking import KNOWN
 from noetl.messages import events as e
 from noetl.messages.requests import Report
 from noetl.messages.size import surely_fits
@@ -28,6 +29,7 @@ from noetl.playbook.plan import Pipeline, Plan, Scope
 from noetl.ports.commit import Commit
 from noetl.worker.calling import call_tool
 from noetl.worker.fitting import Fitting
+from noetl.worker.secrecy import Secrecy
 
 if TYPE_CHECKING:
     from noetl.worker.worker import Worker
@@ -71,10 +73,19 @@ class LegWork:
     @cached_property
     def fitting(self) -> Fitting:
         """Most legs have nothing large: this is made when one has."""
-        return Fitting(self.command, self.plan, self.worker.results, self.bodies)
+        return Fitting(
+            self.command, self.plan, self.worker.results, self.bodies, self.worker.sealing
+        )
+
+    @cached_property
+    def secrecy(self) -> Secrecy:
+        """Made when the process knows a secret."""
+        return Secrecy(self.worker.sealing, self.bodies)
 
     def fit(self, values: dict[str, Any]) -> dict[str, Any]:
-        """EVT-4. A cheap look first."""
+        """EVT-4, KEY-3. A cheap look first."""
+        if KNOWN:
+            values = self.secrecy.fit(values)
         executor = self.plan.executor
         if not executor.reference_first and surely_fits(values, executor.limits.max_payload_bytes):
             return values
@@ -177,6 +188,8 @@ class LegWork:
         if not events:
             return []
         self.events.clear()
+        if KNOWN:
+            events = self.secrecy.report(events)
         if "fitting" in self.__dict__:
             self.fitting.store_now()
         command = self.command

@@ -18,6 +18,7 @@ from noetl.ports.result_store import ResultStore
 from noetl.tools.table import Toolbox
 from noetl.worker.iterations import LoopWork
 from noetl.worker.leg import LegLost, LegWork, PlainWork
+from noetl.worker.secrecy import Sealing
 from noetl.worker.through import run_through
 from noetl.worker.workplace import LegWorkplace, Surround
 
@@ -138,6 +139,10 @@ class Worker:
     async def collection(self, reference: Reference) -> Any:
         """The collection of a loop: kept while it is worked on, so that legs share it."""
         return await self._bodies.load(reference)
+
+    @property
+    def sealing(self) -> Sealing:
+        return self._surround.keychain.seals
 
     def workplace(self, leg: LegWork) -> LegWorkplace:
         return LegWorkplace(self._surround, self.results, self.desk, leg.plan)

@@ -2,25 +2,40 @@
 
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 
 from noetl.control.dispatch import RunLeg
-from noetl.errors import CredentialMissing
+from noetl.errors import CredentialUnavailable, CredentialUnreadable, SettingRefused
+from noetl.masking import KNOWN
+from noetl.messages.reference import Reference
 from noetl.playbook.plan import Plan
 from noetl.ports.desk import Desk
 from noetl.ports.event_log import Printed, PrintedLine
 from noetl.ports.result_store import ResultStore
+from noetl.tools.refusal import Refusal
 from noetl.tools.tool import Call
+from noetl.worker.masked_results import masked_results
+from noetl.worker.secrecy import Sealing, Secrecy
+
+
+class Unlocking(Protocol):
+    """The keychain as a worker sees it; both raise CredentialMissing and its neighbours."""
+
+    async def unlock(self, plan: Plan, name: str) -> dict[str, Any]: ...
+
+    async def secret(self, plan: Plan, provider: str, name: str, auth: str | None) -> Any: ...
+
+    @property
+    def seals(self) -> Sealing: ...
 
 
 class Surround(msgspec.Struct, frozen=True, kw_only=True):
     """What the process around a worker gives it."""
 
     printed: Printed
-    unlock: Callable[[Plan, str], Any]
-    """Credential by name, for a plan's keychain; raises CredentialMissing."""
+    keychain: Unlocking
     broken: Callable[[RunLeg, BaseException], None]
     """A leg ended by an exception that is our own fault: say so, keep serving the others."""
     far_ahead: Callable[[], bool]
@@ -38,7 +53,8 @@ class LegWorkplace:
 
     @property
     def results(self) -> ResultStore:
-        return self._results
+        results: ResultStore = masked_results(self._results)
+        return results
 
     def log(self, call: Call[Any], stream: str, text: str) -> None:
         self._surround.printed.keep(
@@ -49,16 +65,22 @@ class LegWorkplace:
                 attempt=call.attempt,
                 at=int(time.time() * 1000),
                 stream=stream,
-                text=text,
+                text=KNOWN.masked(text),
             )
         )
 
     async def unlock(self, name: str) -> dict[str, Any]:
-        found = self._surround.unlock(self._plan, name)
-        if found is None:
-            raise CredentialMissing(f"no credential '{name}' in the keychain")
-        fields: dict[str, Any] = found
-        return fields
+        try:
+            return await self._surround.keychain.unlock(self._plan, name)
+        except (CredentialUnreadable, CredentialUnavailable, SettingRefused) as wrong:
+            raise refusal(wrong) from None
+
+    async def secret(self, provider: str, name: str, auth: str | None) -> Reference:
+        keychain = self._surround.keychain
+        try:
+            return keychain.seals.seal(await keychain.secret(self._plan, provider, name, auth))
+        except (CredentialUnreadable, CredentialUnavailable, SettingRefused) as wrong:
+            raise refusal(wrong) from None
 
     async def child(
         self,
@@ -69,6 +91,8 @@ class LegWorkplace:
         payload: dict[str, Any],
         wait: bool,
     ) -> dict[str, Any]:
+        if KNOWN:  # the child's log has it, too (KEY-3)
+            payload = Secrecy(self._surround.keychain.seals, {}).fit(payload)
         return await self.desk.child(
             parent_execution_id=call.execution_id,
             parent_id=call.task_run_id,
@@ -79,3 +103,10 @@ class LegWorkplace:
             payload=payload,
             wait=wait,
         )
+
+
+def refusal(wrong: Exception) -> Refusal:
+    """How a call ends whose credential is there and cannot be used now, or not with this key."""
+    if isinstance(wrong, CredentialUnavailable):
+        return Refusal("connection", str(wrong), retryable=True)
+    return Refusal("auth", str(wrong))

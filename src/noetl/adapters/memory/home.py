@@ -1,13 +1,16 @@
 """A home that forgets: the log and its neighbours in memory, for simulations and tests."""
 
+import secrets
 from bisect import bisect_right
 from collections.abc import Sequence
 from itertools import count
+from pathlib import Path
 from typing import Any, Self
 
 import msgspec
 
 from noetl.adapters.lines import shortened
+from noetl.adapters.memory.credentials import MemoryCredentials
 from noetl.errors import ExecutionNotFound, HomeInUse, NoetlError, VersionConflict
 from noetl.ports.commit import Commit
 from noetl.ports.event_log import (
@@ -32,6 +35,8 @@ class Shelves:
         self.numbers = count(1)
         self.alive: set[str] = set()
         self.printed: list[PrintedLine] = []
+        self.credentials = MemoryCredentials()
+        self.key = secrets.token_bytes(32)
 
 
 def find(shelves: Shelves, execution_id: str) -> ExecutionRow:
@@ -232,6 +237,9 @@ class MemoryHome:
         self.inbox = MemoryInbox(self.shelves, me)
         self.owners = MemoryOwners(self.shelves, me)
         self.printed = MemoryPrinted(self.shelves)
+        self.credentials = self.shelves.credentials
+        self.key: bytes | None = self.shelves.key
+        self.folder: Path | None = None
 
     def beside(self, me: str) -> Self:
         """The same home in another process."""

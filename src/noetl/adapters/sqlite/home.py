@@ -6,6 +6,7 @@ from pathlib import Path
 
 import apsw
 
+from noetl.adapters.sqlite.credentials import SqliteCredentials
 from noetl.adapters.sqlite.database import open_database, write
 from noetl.adapters.sqlite.event_log import SqliteEventLog
 from noetl.adapters.sqlite.executions import SqliteExecutions
@@ -31,6 +32,8 @@ class Home:
 
     def __init__(self, folder: Path, writer: Writer, me: str) -> None:
         self.folder = folder
+        self.key: bytes | None = None
+        """Not here: a home keeps it in a file of its own, or its owner elsewhere."""
         self.writer = writer
         self._reader = Reader(folder)
         self.log = SqliteEventLog(writer, self._reader)
@@ -39,6 +42,7 @@ class Home:
         self.inbox = SqliteInbox(writer, self._reader, me)
         self.owners = SqliteOwners(writer, self._reader, me)
         self.printed = SqlitePrinted(writer, self._reader)
+        self.credentials = SqliteCredentials(folder)
 
     async def prune(self, before: int, *, limit: int = 1000) -> list[str]:
         """
@@ -56,6 +60,7 @@ class Home:
     async def close(self) -> None:
         """Write what waits, then let go of the files."""
         await self.writer.close()
+        self.credentials.close()
         self._reader.close()
 
 

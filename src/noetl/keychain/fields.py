@@ -1,0 +1,81 @@
+"""What a credential consists of: its kind, its fields, and which of them are secret (KEY-1)."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from noetl.errors import CredentialMissing
+from noetl.masking import KNOWN, Masking, add_all
+
+Fields = dict[str, Any]
+
+NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.\-/]{0,199}")
+KIND = re.compile(r"[a-z][a-z0-9_]{0,63}")
+
+REQUIRED: dict[str, tuple[tuple[str, ...], ...]] = {
+    "postgres": (("host", "dsn"),),
+    "snowflake": (("account",), ("user", "username")),
+    "gcs": (("value", "private_key", "token"),),
+    "s3": (("access_key_id",), ("secret_access_key",)),
+    "basic": (("user", "username"), ("password",)),
+    "bearer": (("token", "value"),),
+    "api_key": (("key", "value"),),
+    "oauth2": (("token_url",), ("client_id",), ("client_secret",)),
+    "vault": (("address",), ("token", "role_id")),
+    "aws": (("access_key_id",), ("secret_access_key",)),
+    "gcp": (("private_key", "refresh_token", "token", "value"),),
+    "generic": (),
+}
+"""Kind → its needs, each met by any one of the fields named; other kinds are for plugins."""
+
+WHERE = """
+    kind type host hostname port address endpoint endpoint_url region bucket project project_id
+    database dbname schema warehouse namespace mount version sslmode sslrootcert options
+    token_url token_uri auth_uri universe_domain addressing_style url_style header query
+"""
+WHO = """
+    user username role account client_id client_email client_auth scope scopes audience resource
+    role_id access_key_id private_key_id client_x509_cert_url auth_provider_x509_cert_url
+"""
+PUBLIC = frozenset((WHERE + WHO).split())
+"""Fields that say where and who, not how to get in. Every other field is secret."""
+
+
+def kind_of(kind: str) -> str:
+    """KEY-1: a suffix `_credential` is allowed."""
+    return kind.removesuffix("_credential")
+
+
+def parsed(text: str) -> Fields:
+    """A secret with several fields is JSON; any other text is the value itself."""
+    try:
+        fields = msgspec.json.decode(text)
+    except (msgspec.DecodeError, RecursionError, UnicodeError):
+        return {"value": text}
+    return fields if isinstance(fields, dict) else {"value": text}
+
+
+def missing_in(kind: str, fields: Mapping[str, Any]) -> list[str]:
+    """What a credential of this kind still needs, in words."""
+    return [
+        " or ".join(names)
+        for names in REQUIRED.get(kind, ())
+        if not any(fields.get(name) not in (None, "") for name in names)
+    ]
+
+
+def check(name: str, kind: str, fields: Mapping[str, Any]) -> None:
+    """Refuse what no tool could use."""
+    lacks = missing_in(kind, fields)
+    if lacks:
+        raise CredentialMissing(
+            f"credential '{name}' of kind {kind} lacks {', '.join(lacks)}; "
+            f"it has: {', '.join(sorted(fields)) or 'no fields'}"
+        )
+
+
+def register(fields: Mapping[str, Any], masking: Masking = KNOWN) -> None:
+    """From now on these secrets are masked (KEY-2); where and who stays readable."""
+    add_all(masking, (value for name, value in fields.items() if name not in PUBLIC))

@@ -1,0 +1,131 @@
+"""Credentials by name, resolved just before use: the playbook's, else registered ones (KEY-1)."""
+
+import hashlib
+import os
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from noetl.errors import CredentialMissing
+from noetl.keychain.asking import Asking
+from noetl.keychain.fields import Fields, kind_of, parsed, register
+from noetl.keychain.oauth2 import Tokens
+from noetl.keychain.once import Fetched, Once
+from noetl.keychain.providers.aws import AwsProvider
+from noetl.keychain.providers.gcp import GcpProvider
+from noetl.keychain.providers.nearby import EnvironmentProvider, FileProvider
+from noetl.keychain.providers.provider import Provider
+from noetl.keychain.providers.vault import VaultProvider
+from noetl.keychain.seals import Seals
+from noetl.keychain.store import Store
+from noetl.playbook.model import KeychainEntry
+from noetl.playbook.plan import Plan
+
+FAR = frozenset({"vault", "gcp", "aws"})
+"""Providers that are asked over the network; `key#field` names one field of their secrets."""
+FRESH = 300.0
+"""Seconds for which an answer of theirs is used again."""
+DEEPEST = 5
+"""Credentials that may open one another in a row."""
+
+
+class Keychain:
+    """What a worker unlocks credentials with."""
+
+    def __init__(self, store: Store, environment: Mapping[str, str] = os.environ) -> None:
+        self.store = store
+        self.seals = Seals(store)
+        self._asking = Asking()
+        self._once = Once()
+        self._tokens = Tokens(self._asking, self._once)
+        self._providers: dict[str, Provider] = {
+            "environment": EnvironmentProvider(environment),
+            "file": FileProvider(),
+            "vault": VaultProvider(self._asking, self._once, environment),
+            "gcp": GcpProvider(self._asking, self._once, environment),
+            "aws": AwsProvider(self._asking, environment),
+        }
+
+    async def unlock(self, plan: Plan, name: str) -> Fields:
+        """The fields of the credential `name`, its `kind` among them; all of it is masked."""
+        kind, fields = await self._found(plan, name, DEEPEST)
+        register(fields)
+        if kind == "oauth2":
+            return {"kind": "bearer", "token": await self._tokens.token(name, fields)}
+        return {**fields, "kind": kind}
+
+    async def secret(self, plan: Plan, provider: str, name: str, auth: str | None) -> Any:
+        """KEY-3: the value of a secret, a mapping if it has several fields."""
+        if provider == "store":
+            fields = self._registered(name)[1]
+        else:
+            login = None if auth is None else (await self._found(plan, auth, DEEPEST))[1]
+            fields = await self._fetched(provider, name, login)
+        value = fields["value"] if fields.keys() == {"value"} else fields
+        register(fields)
+        return value
+
+    async def close(self) -> None:
+        await self._once.close()
+        await self._asking.close()
+
+    async def _found(self, plan: Plan, name: str, depth: int) -> tuple[str, Fields]:
+        for entry in plan.keychain:
+            if entry.name == name:
+                return kind_of(entry.kind), await self._entry(plan, entry, depth)
+        return self._registered(name)
+
+    def _registered(self, name: str) -> tuple[str, Fields]:
+        found = self.store.fields(name)
+        if found is None:
+            raise CredentialMissing(
+                f"no credential '{name}': add it to the playbook's `keychain`, or register it with "
+                f"`noetl credential add {name}`"
+            )
+        return found
+
+    async def _entry(self, plan: Plan, entry: KeychainEntry, depth: int) -> Fields:
+        """What the entry's provider knows under its key; fields in the playbook come on top."""
+        key = entry.key or entry.name
+        own = {name: value for name, value in entry.fields.items() if name != "auth"}
+        try:
+            if entry.provider == "store":
+                found = self.store.fields(key)
+                if found is None and (not own or entry.key):
+                    self._registered(key)
+                return {**(found[1] if found else {}), **own}
+            login = None
+            if "auth" in entry.fields:
+                if depth == 0:
+                    raise CredentialMissing("its `auth` leads in a circle")
+                login = (await self._found(plan, str(entry.fields["auth"]), depth - 1))[1]
+            return {**await self._fetched(entry.provider, key, login), **own}
+        except CredentialMissing as missing:
+            raise CredentialMissing(f"credential '{entry.name}': {missing}") from None
+
+    async def _fetched(self, provider: str, key: str, login: Fields | None) -> Fields:
+        asked = self._providers.get(provider)
+        if asked is None:
+            known = ", ".join([*self._providers, "store"])
+            raise CredentialMissing(f"no provider '{provider}'; expected one of: {known}")
+        if provider not in FAR:
+            return parsed(await asked.fetch(key, login))
+        name, _, field = key.partition("#")
+
+        async def fetch() -> Fetched:
+            return Fetched(await asked.fetch(name, login), FRESH)
+
+        fields = parsed(await self._once.value((provider, name, digest(login)), fetch))
+        if not field:
+            return fields
+        if field not in fields:
+            raise CredentialMissing(
+                f"{provider}: '{name}' has no field '{field}'; it has: {', '.join(sorted(fields))}"
+            )
+        return {"value": fields[field]}
+
+
+def digest(login: Fields | None) -> str:
+    """Tells logins apart without keeping them."""
+    return hashlib.sha256(msgspec.json.encode(login)).hexdigest()

@@ -1,0 +1,167 @@
+"""Where the key comes from: NOETL_KEY, else the file NOETL_KEY_FILE, else `key` in the home."""
+
+import base64
+import binascii
+import os
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from noetl.errors import CredentialUnreadable, SettingRefused
+from noetl.keychain.box import LENGTH, Key, new_key
+
+VARIABLE = "NOETL_KEY"
+FILE_VARIABLE = "NOETL_KEY_FILE"
+FILE = "key"
+EXPECTED = f"{LENGTH} bytes in base64, the newest key first, older ones after a comma or a newline"
+
+
+class Keyring:
+    """The keys of a home: the first one seals, all of them open."""
+
+    def __init__(self, keys: Sequence[Key]) -> None:
+        self.newest = keys[0]
+        self.all = tuple(keys)
+        self._by_id = {key.id: key for key in keys}
+
+    def __contains__(self, key_id: str) -> bool:
+        return key_id in self._by_id
+
+    def find(self, key_id: str, what: str) -> Key:
+        """The key of that id, needed to open `what`."""
+        if key_id not in self._by_id:
+            raise CredentialUnreadable(
+                f"{what} was sealed with key {key_id}, which is not at hand (there is "
+                f"{', '.join(self._by_id)}); set {VARIABLE} or {FILE_VARIABLE} to the right one"
+            )
+        return self._by_id[key_id]
+
+
+class KeySource:
+    """Reads the keys of a home when they are first needed, and makes the first one."""
+
+    def __init__(
+        self,
+        home: Path | None,
+        environment: Mapping[str, str] = os.environ,
+        *,
+        given: bytes | None = None,
+    ) -> None:
+        self._text = environment.get(VARIABLE, "")
+        named = environment.get(FILE_VARIABLE, "")
+        self._named = bool(named)
+        self._path = Path(named) if named else None if home is None else home / FILE
+        self._ring: Keyring | None = None if given is None else Keyring([Key(given)])
+
+    @property
+    def ring(self) -> Keyring:
+        if self._ring is None:
+            self._ring = Keyring([Key(key) for key in self._read()])
+        return self._ring
+
+    def reread(self) -> Keyring:
+        """The keys as they are now: another process may have rotated them."""
+        self._ring = None if self._path is not None else self._ring
+        return self.ring
+
+    def find(self, key_id: str, what: str) -> Key:
+        """The key of that id, even if it is newer than what this process knew."""
+        if key_id not in self.ring:
+            self.reread()
+        return self.ring.find(key_id, what)
+
+    def _read(self) -> list[bytes]:
+        if self._text:
+            return parsed(self._text, VARIABLE)
+        if self._path is None:  # a home in memory: its key goes with it
+            return [new_key()]
+        try:
+            return parsed(read_private(self._path), str(self._path))
+        except FileNotFoundError:
+            if self._named:
+                raise SettingRefused(
+                    f"{FILE_VARIABLE}: there is no file {self._path}; "
+                    f"make one that holds {EXPECTED}"
+                ) from None
+        return self._first(self._path)
+
+    def _first(self, path: Path) -> list[bytes]:
+        """Make the home's key; of two processes that try at once both get the same."""
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        draft = written(path, [new_key()])
+        with suppress(FileExistsError):
+            os.link(draft, path)
+        draft.unlink()
+        return parsed(read_private(path), str(path))
+
+    def grow(self) -> Keyring:
+        """Put a new key first and keep the others: everything is still readable."""
+        if self._text:
+            raise SettingRefused(
+                f"the key comes from {VARIABLE}, which this program cannot change: set it to the "
+                f"new key, a comma and the old one, run this again, then drop the old one"
+            )
+        if self._path is None:
+            self._ring = Keyring([Key(new_key()), *self.ring.all])
+            return self._ring
+        os.replace(written(self._path, [new_key(), *self._read()]), self._path)
+        return self.reread()
+
+    @property
+    def fixed(self) -> bool:
+        """Whether the keys come from a variable, where somebody else puts them."""
+        return bool(self._text)
+
+    def shrink(self) -> None:
+        """Drop every key but the newest: nothing needs them any more."""
+        if self._path is None or self._text:
+            return
+        os.replace(written(self._path, self._read()[:1]), self._path)
+        self.reread()
+
+
+def parsed(text: str, where: str) -> list[bytes]:
+    """The keys in a text; the message about a wrong one does not repeat it."""
+    keys = []
+    for number, word in enumerate(text.replace(",", " ").split(), 1):
+        try:
+            key = base64.b64decode(word.replace("-", "+").replace("_", "/"), validate=True)
+        except (binascii.Error, ValueError):
+            key = b""
+        if len(key) != LENGTH:
+            raise SettingRefused(f"{where}: key {number} is not {EXPECTED}")
+        keys.append(key)
+    if not keys:
+        raise SettingRefused(f"{where} is empty; expected {EXPECTED}")
+    return keys
+
+
+def read_private(path: Path) -> str:
+    """The text of a file that only its owner may read."""
+    try:
+        with path.open() as file:
+            mode = os.fstat(file.fileno()).st_mode & 0o077
+            text = file.read()
+    except FileNotFoundError:
+        raise
+    except OSError as wrong:
+        raise SettingRefused(
+            f"the key file {path} cannot be read: {wrong.strerror or wrong}"
+        ) from None
+    if mode:
+        raise SettingRefused(
+            f"the key file {path} can be read by others; run `chmod 600 {path}`, and rotate the "
+            "key if somebody may have read it"
+        )
+    return text
+
+
+def written(path: Path, keys: Sequence[bytes]) -> Path:
+    """A private file beside `path` with these keys, on the disk before it takes its place."""
+    draft = path.with_name(f"{path.name}.{os.getpid()}")
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "w") as file:
+        file.write("".join(base64.b64encode(key).decode() + "\n" for key in keys))
+        file.flush()
+        os.fsync(file.fileno())
+    return draft

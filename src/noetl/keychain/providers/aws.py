@@ -1,0 +1,94 @@
+"""Secrets in AWS Secrets Manager, asked over HTTPS with signed requests."""
+
+import base64
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+
+import msgspec
+
+from noetl.errors import CredentialMissing, CredentialUnavailable
+from noetl.keychain.asking import Answer, Asking
+from noetl.keychain.fields import Fields, register
+from noetl.keychain.providers.sigv4 import Signer
+
+FROM = {
+    "access_key_id": ("AWS_ACCESS_KEY_ID",),
+    "secret_access_key": ("AWS_SECRET_ACCESS_KEY",),
+    "session_token": ("AWS_SESSION_TOKEN",),
+    "region": ("AWS_REGION", "AWS_DEFAULT_REGION"),
+    "endpoint_url": ("AWS_ENDPOINT_URL_SECRETS_MANAGER", "AWS_ENDPOINT_URL"),
+}
+"""Field of a credential of kind aws or s3 → the variables that stand for it."""
+BUSY = ("ThrottlingException", "InternalServiceError", "ServiceUnavailable")
+
+
+class AwsProvider:
+    """Provider; the key is the secret's name or ARN."""
+
+    def __init__(
+        self,
+        asking: Asking,
+        environment: Mapping[str, str],
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        self._asking = asking
+        self._environment = environment
+        self._now = now
+
+    async def fetch(self, key: str, login: Fields | None) -> str:
+        door = self._door(login, key)
+        url = door["endpoint_url"] or f"https://secretsmanager.{door['region']}.amazonaws.com/"
+        signer = Signer(
+            access_key_id=str(door["access_key_id"]),
+            secret_access_key=str(door["secret_access_key"]),
+            session_token=door["session_token"],
+            region=str(door["region"]),
+            service="secretsmanager",
+        )
+        body = msgspec.json.encode({"SecretId": key})
+        given = {
+            "Content-Type": "application/x-amz-json-1.1",
+            "X-Amz-Target": "secretsmanager.GetSecretValue",
+        }
+        headers = signer.headers("POST", url, body, given, self._now())
+        answer = await self._asking.ask(
+            "AWS Secrets Manager", "POST", url, headers=headers, body=body
+        )
+        return text_in(answer, key)
+
+    def _door(self, login: Fields | None, key: str) -> Fields:
+        given = login or {}
+        door = {
+            field: given.get(field) or next(filter(None, map(self._environment.get, names)), None)
+            for field, names in FROM.items()
+        }
+        if key.startswith("arn:"):  # it says the region itself
+            door["region"] = key.split(":")[3]
+        missing = [
+            field for field in ("access_key_id", "secret_access_key", "region") if not door[field]
+        ]
+        if missing:
+            raise CredentialMissing(
+                f"AWS Secrets Manager needs {', '.join(missing)}: set AWS_ACCESS_KEY_ID, "
+                "AWS_SECRET_ACCESS_KEY and AWS_REGION, or name a credential of kind aws in `auth`"
+            )
+        register(door)
+        return door
+
+
+def text_in(answer: Answer, key: str) -> str:
+    """The secret in the answer: text, or bytes in base64 that may be text."""
+    text = answer.fields.get("SecretString")
+    if answer.status == 200 and isinstance(text, str):
+        return text
+    if answer.status == 200 and isinstance(answer.fields.get("SecretBinary"), str):
+        encoded: str = answer.fields["SecretBinary"]
+        try:
+            return base64.b64decode(encoded).decode()
+        except ValueError:
+            return encoded
+    kind = str(answer.fields.get("__type", "")).rpartition("#")[2]
+    said = f"AWS Secrets Manager: '{key}' cannot be read ({kind or 'error'}, {answer.words()})"
+    if kind in BUSY:
+        raise CredentialUnavailable(said)
+    raise CredentialMissing(f"{said}; check the name, the region and the policy of the key")

@@ -1,0 +1,171 @@
+"""The registered credentials: encrypted before they are kept, opened when they are asked for."""
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from noetl.errors import CredentialMissing, CredentialUnreadable
+from noetl.keychain.box import Key, new_key
+from noetl.keychain.fields import KIND, NAME, Fields, check, kind_of
+from noetl.keychain.keys import Keyring, KeySource
+from noetl.ports.credentials import Credentials, SealedCredential
+
+RESERVED = "$"
+"""Names of the house's own keys begin with it."""
+LOG_KEY = "$key"
+
+
+class Registered(msgspec.Struct, frozen=True, kw_only=True):
+    """What may be shown of a credential."""
+
+    name: str
+    kind: str
+    key_id: str
+    updated_at: int
+
+
+class Rotated(msgspec.Struct, frozen=True, kw_only=True):
+    """What a rotation came to."""
+
+    key_id: str
+    credentials: int
+
+
+class Store:
+    """The credentials of a home."""
+
+    def __init__(
+        self,
+        credentials: Credentials,
+        keys: KeySource,
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        self._credentials = credentials
+        self._keys = keys
+        self._now = now
+        self._log_keys: dict[str, Key] = {}
+
+    # ── credentials ──────────────────────────────────────────────────────────────────────────
+
+    def add(self, name: str, kind: str, fields: Fields) -> None:
+        """Register a credential, or replace the one of that name."""
+        kind = kind_of(kind)
+        if NAME.fullmatch(name) is None:
+            raise CredentialMissing(
+                f"{name!r} is no name for a credential: "
+                "expected letters, digits, '_', '-', '.', '/'"
+            )
+        if KIND.fullmatch(kind) is None:
+            raise CredentialMissing(f"{kind!r} is no kind: expected a word such as postgres")
+        check(name, kind, fields)
+        self._keep(name, kind, msgspec.json.encode(fields))
+
+    def fields(self, name: str) -> tuple[str, Fields] | None:
+        """Kind and fields of a registered credential; None without one."""
+        row = None if name.startswith(RESERVED) else self._credentials.find(name)
+        if row is None:
+            return None
+        fields: Fields = msgspec.json.decode(self._open(row))
+        return row.kind, fields
+
+    def all(self) -> list[Registered]:
+        """What is registered, by name."""
+        return [
+            Registered(name=row.name, kind=row.kind, key_id=row.key_id, updated_at=row.updated_at)
+            for row in self._credentials.all()
+            if not row.name.startswith(RESERVED)
+        ]
+
+    def remove(self, name: str) -> bool:
+        return not name.startswith(RESERVED) and self._credentials.remove(name)
+
+    def rotate(self) -> Rotated:
+        """
+        A new key, and everything encrypted anew in one transaction.
+
+        The old key is dropped after that: whatever interrupts this, all can be read.
+        """
+        ring = self._keys.reread() if self._keys.fixed else self._keys.grow()
+        self._credentials.rewrite(lambda row: self._resealed(row, ring))
+        self._new_log_key()
+        self._keys.shrink()
+        return Rotated(key_id=ring.newest.id, credentials=len(self.all()))
+
+    # ── the key of recorded secrets (KEY-3) ──────────────────────────────────────────────────
+
+    def log_key(self) -> Key:
+        """
+        The key for values in the log. The log is never written again, so this key is not the
+        home's own but kept among the credentials: a rotation encrypts it anew like them.
+        """
+        rows = [row for row in self._credentials.all() if row.kind == LOG_KEY]
+        if not rows:
+            return self._new_log_key()
+        newest = max(rows, key=lambda row: (row.updated_at, row.name))
+        return self._log_key_in(newest)
+
+    def log_key_of(self, key_id: str) -> Key:
+        """The key of a value that is in the log already."""
+        name = f"{RESERVED}{key_id}"
+        if key_id in self._log_keys:
+            return self._log_keys[key_id]
+        row = self._credentials.find(name)
+        if row is None:
+            raise CredentialUnreadable(
+                f"a recorded secret needs the key {key_id}, which is not in this home"
+            )
+        return self._log_key_in(row)
+
+    def _log_key_in(self, row: SealedCredential) -> Key:
+        key_id = row.name.removeprefix(RESERVED)
+        if key_id not in self._log_keys:
+            self._log_keys[key_id] = Key(self._open(row))
+        return self._log_keys[key_id]
+
+    def _new_log_key(self) -> Key:
+        made = new_key()
+        key = self._log_keys[Key(made).id] = Key(made)
+        self._keep(f"{RESERVED}{key.id}", LOG_KEY, made)
+        return key
+
+    # ── sealing ──────────────────────────────────────────────────────────────────────────────
+
+    def _keep(self, name: str, kind: str, plain: bytes) -> None:
+        while True:
+            key = self._keys.reread().newest
+            self._credentials.keep(self._sealed(key, name, kind, plain))
+            # A rotation in between has put its key first before it read what is kept.
+            if self._keys.reread().newest.id == key.id:
+                return
+
+    def _sealed(self, key: Key, name: str, kind: str, plain: bytes) -> SealedCredential:
+        return SealedCredential(
+            name=name,
+            kind=kind,
+            key_id=key.id,
+            sealed=key.seal(plain, about(name, kind)),
+            updated_at=int(self._now() * 1000),
+        )
+
+    def _open(self, row: SealedCredential) -> bytes:
+        what = f"credential '{row.name}'"
+        return self._keys.find(row.key_id, what).open(row.sealed, about(row.name, row.kind))
+
+    def _resealed(self, row: SealedCredential, ring: Keyring) -> SealedCredential:
+        plain = ring.find(row.key_id, f"credential '{row.name}'").open(
+            row.sealed, about(row.name, row.kind)
+        )
+        sealed = ring.newest.seal(plain, about(row.name, row.kind))
+        return msgspec.structs.replace(row, key_id=ring.newest.id, sealed=sealed)
+
+
+def about(name: str, kind: str) -> bytes:
+    """What is bound to a sealed credential: moved to another name or kind it does not open."""
+    return msgspec.json.encode(["credential", name, kind])
+
+
+def shown(fields: dict[str, Any]) -> list[str]:
+    """What may be shown of the fields: their names."""
+    return sorted(fields)

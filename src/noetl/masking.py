@@ -1,0 +1,171 @@
+"""
+Which secret values this process knows, and how they are kept out of whatever leaves it (KEY-2).
+
+There is one register per process, because a secret that was unlocked for one execution may come
+out through another door: an error of the driver, a line that a child printed. While nothing is
+registered every question costs one `if`.
+"""
+
+import base64
+import json
+from collections.abc import Iterable, Iterator
+from typing import Any
+from urllib.parse import quote, quote_plus
+
+MASK = "***"
+SHORTEST = 6
+"""KEY-3: shorter values are no secret inside a text, only where they stand alone."""
+SHORTEST_LINE = 16
+"""Of a secret with several lines (a private key) each is masked too, if it is as long as this."""
+
+
+class Masking:
+    """A register of secret values and of the forms in which they show up."""
+
+    def __init__(self) -> None:
+        self._values: dict[str, tuple[str, ...]] = {}
+        self._whole: frozenset[str] = frozenset()
+        self._forms: tuple[str, ...] = ()
+        self._encoded: tuple[bytes, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self._values)
+
+    def add(self, value: str) -> None:
+        """From now on the value is masked; a text of nothing but blanks hides nothing."""
+        if value not in self._values and value.strip():
+            self._values[value] = tuple(forms_of(value))
+            self._rebuild()
+
+    def forget(self, value: str) -> None:
+        """The value opens nothing any more (a token that has run out)."""
+        if self._values.pop(value, None) is not None:
+            self._rebuild()
+
+    def _rebuild(self) -> None:
+        forms = {form for forms in self._values.values() for form in forms}
+        self._whole = frozenset(value for value in self._values if len(value) < SHORTEST)
+        # Longest first, so that no part of a longer one is left standing.
+        self._forms = tuple(sorted(forms, key=lambda form: (-len(form), form)))
+        alone = [_json(short).encode() for short in self._whole]
+        inside = [_json(form)[1:-1].encode() for form in self._forms]
+        self._encoded = (*dict.fromkeys([*inside, *alone]),)
+
+    def found_in(self, encoded: bytes) -> bool:
+        """Whether a JSON text may hold a secret; the quick look before any walk."""
+        return any(form in encoded for form in self._encoded)
+
+    def all_in(self, encoded: bytes) -> list[str]:
+        """The secrets that a JSON text holds, in whatever form."""
+        return [
+            value
+            for value, forms in self._values.items()
+            if any(_json(form)[1:-1].encode() in encoded for form in forms or (value,))
+        ]
+
+    def holds(self, text: str) -> bool:
+        """Whether there is a secret in the text, or the text is one."""
+        return text in self._whole or any(form in text for form in self._forms)
+
+    def masked(self, text: str) -> str:
+        """The text with every secret in it replaced."""
+        if not self._values:
+            return text
+        if text in self._whole:
+            return MASK
+        for form in self._forms:
+            if form in text:
+                text = text.replace(form, MASK)
+        return text
+
+    def masked_json(self, encoded: bytes) -> bytes:
+        """The same for a text of JSON; a mask needs no escape."""
+        for form in self._encoded:
+            if form in encoded:
+                mask = b'"***"' if form[:1] == b'"' and form[-1:] == b'"' else b"***"
+                encoded = encoded.replace(form, mask)
+        return encoded
+
+    def cleaned(self, value: Any) -> Any:
+        """Plain data with every secret in it replaced, keys included."""
+        if not self._values:
+            return value
+        if isinstance(value, str):
+            return self.masked(value)
+        if isinstance(value, dict):
+            return {self.cleaned(key): self.cleaned(below) for key, below in value.items()}
+        if isinstance(value, list | tuple):
+            return [self.cleaned(below) for below in value]
+        if type(value) is int and self.holds(str(value)):
+            return MASK
+        return value
+
+    def cleaned_keys(self, value: dict[str, Any]) -> dict[str, Any]:
+        """A mapping whose keys hold no secret."""
+        return {self.masked(str(key)): below for key, below in value.items()}
+
+    @property
+    def longest(self) -> int:
+        """Bytes of the longest form: how much of a stream must be seen at once."""
+        return max(map(len, self._encoded), default=0)
+
+
+def forms_of(value: str) -> Iterator[str]:
+    """The value and how it looks when it was encoded; none for a short one."""
+    if len(value) < SHORTEST:
+        return
+    plain = [value, *_lines(value)]
+    yield from plain
+    for text in plain:
+        for written in (_json(text), json.dumps(text)):
+            yield written[1:-1]
+        yield quote(text, safe="", errors="replace")
+        yield quote(text, errors="replace")
+        yield quote_plus(text, errors="replace")
+        yield from _in_base64(text.encode("utf-8", "replace"))
+
+
+def _lines(value: str) -> list[str]:
+    lines = [line.strip() for line in value.splitlines()]
+    if len(lines) < 2:
+        return []
+    return [line for line in lines if len(line) >= SHORTEST_LINE and not line.startswith("-----")]
+
+
+def _in_base64(value: bytes) -> Iterator[str]:
+    """
+    What of the value is sure to stand in any base64 text that has the value somewhere in it.
+
+    Three bytes make four characters, so there are three ways to be aligned; the characters that
+    share bits with a neighbour are left out.
+    """
+    for before in range(3):
+        text = base64.b64encode(b"\0" * before + value).decode()
+        first = -(-before * 8 // 6)
+        last = (before + len(value)) * 8 // 6
+        sure = text[first:last]
+        if len(sure) >= SHORTEST:
+            yield sure
+            yield sure.replace("+", "-").replace("/", "_")
+            yield quote(sure, safe="")
+
+
+def _json(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
+
+
+def add_all(masking: Masking, values: Iterable[Any]) -> None:
+    """Register every text and number in the values, whatever they are nested in."""
+    for value in values:
+        if isinstance(value, str):
+            masking.add(value)
+        elif isinstance(value, dict):
+            add_all(masking, value.values())
+        elif isinstance(value, list | tuple):
+            add_all(masking, value)
+        elif type(value) is int and len(str(value)) >= SHORTEST:
+            masking.add(str(value))
+
+
+KNOWN = Masking()
+"""The register of this process."""

@@ -1,0 +1,110 @@
+"""What a leg records of values that hold a secret: sealed if it is data, masked if it is words."""
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import msgspec
+
+from noetl.masking import KNOWN
+from noetl.messages.codec import encode, encode_events
+from noetl.messages.events import Event
+from noetl.messages.reference import Reference
+
+
+class Sealing(Protocol):
+    """Encrypts recorded values, and opens them again (KEY-3)."""
+
+    def seal(self, value: Any) -> Reference: ...
+
+    def open(self, reference: Reference) -> Any:
+        """The value; raises BodyLost."""
+
+
+VALUES = frozenset({"result", "results", "set_prev", "items"})
+MAPPINGS = frozenset({"set_ctx", "set_iter", "patch"})
+"""Fields of events that hold data: pipelines go on with it, so it must stay what it is."""
+WORDS = frozenset({"error", "errors"})
+"""Fields that are for people."""
+RECORDED = {"status", "result", "error"}
+
+
+class Secrecy:
+    """Keeps the secrets of one leg out of its reports."""
+
+    def __init__(self, sealing: Sealing, bodies: dict[str, Any]) -> None:
+        self._sealing = sealing
+        self._bodies = bodies
+
+    def fit(self, values: dict[str, Any]) -> dict[str, Any]:
+        """The values of an outcome, or the writes to ctx or iter, as they may be recorded."""
+        if not KNOWN.found_in(encode(values)):
+            return values
+        if values.keys() == RECORDED:
+            return {
+                "status": values["status"],
+                "result": self.sealed(values["result"]),
+                "error": masked_error(values["error"]),
+            }
+        return self._mapping(values)
+
+    def report(self, events: Sequence[Event]) -> list[Event]:
+        """The events as they may leave the worker."""
+        if not KNOWN.found_in(encode_events(events)):
+            return list(events)
+        return [self._event(event) for event in events]
+
+    def sealed(self, value: Any) -> Any:
+        """The value, every part of it that holds a secret encrypted."""
+        if isinstance(value, str):
+            return self._seal(value) if KNOWN.holds(value) else value
+        if type(value) is int:
+            return self._seal(value) if KNOWN.holds(str(value)) else value
+        if isinstance(value, dict):
+            if any(KNOWN.holds(key) for key in value if isinstance(key, str)):
+                return self._seal(value)  # a key cannot be encrypted alone
+            return self._mapping(value)
+        if isinstance(value, list | tuple):
+            return [self.sealed(below) for below in value]
+        return value
+
+    def _mapping(self, values: dict[str, Any]) -> dict[str, Any]:
+        return {key: self.sealed(below) for key, below in values.items()}
+
+    def _seal(self, value: Any) -> Reference:
+        reference = self._sealing.seal(value)
+        self._bodies[reference.key] = value
+        return reference
+
+    def _event(self, event: Event) -> Event:
+        changes: dict[str, Any] = {}
+        for field in event.__struct_fields__:
+            value = getattr(event, field)
+            if not value or value is msgspec.UNSET:
+                continue
+            if field == "outcome":
+                changes[field] = self._outcome(value)
+            elif field in VALUES:
+                changes[field] = self.sealed(value)
+            elif field in MAPPINGS:
+                changes[field] = self._mapping(value)
+            elif field in WORDS:
+                changes[field] = masked_error(value)
+        return msgspec.structs.replace(event, **changes) if changes else event
+
+    def _outcome(self, outcome: dict[str, Any]) -> dict[str, Any]:
+        """OUT-1: the result is data; the error and the kind's own block are for people."""
+        kept: dict[str, Any] = {key: outcome[key] for key in ("status", "meta") if key in outcome}
+        rest = {key: masked_error(value) for key, value in outcome.items() if key not in kept}
+        return {**rest, **kept, "result": self.sealed(outcome.get("result"))}
+
+
+def masked_error(value: Any) -> Any:
+    """An error without secrets. Its kind is a word of the language and stays."""
+    if isinstance(value, dict):
+        return {
+            key: below if key in ("kind", "retryable", "index") else masked_error(below)
+            for key, below in KNOWN.cleaned_keys(value).items()
+        }
+    if isinstance(value, list | tuple):
+        return [masked_error(below) for below in value]
+    return KNOWN.cleaned(value)
