@@ -1,6 +1,6 @@
 """The kinds that belong to the language itself: they call, wait, repeat, or do nothing."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from msgspec import Meta, field
 
@@ -47,10 +47,14 @@ class IteratorInputs(Inputs, frozen=True, kw_only=True):
 class TransformInputs(Inputs, frozen=True, kw_only=True):
     """A value made from others, without code."""
 
+    streams: ClassVar[tuple[str, ...]] = ("input",)
     value: Annotated[
         Any, Meta(description="The result: any structure of templates, seeing `_prev`.")
     ] = None
-    jq: Annotated[str | None, Meta(description="A jq program, run on `input`.")] = None
+    jq: Annotated[
+        str | None,
+        Meta(description="A jq program, run on `input`; needs the extra `noetl[transform]`."),
+    ] = None
     input: Annotated[Any, Meta(description="What the jq program reads; `_prev` if left out.")] = (
         None
     )
@@ -87,6 +91,7 @@ TRANSFORM = Kind(
     block="transform",
     effect=False,
     one_of=(("value", "jq"),),
+    left_out={"input": "{{ _prev }}"},
 )
 WAIT = Kind(
     name="wait",

@@ -1,5 +1,6 @@
 """What a tool kind declares about itself before anything runs."""
 
+from collections.abc import Mapping
 from typing import ClassVar
 
 import msgspec
@@ -30,5 +31,7 @@ class Kind(msgspec.Struct, frozen=True, kw_only=True):
     """The optional dependency group that the kind needs, such as `snowflake`."""
     one_of: tuple[tuple[str, ...], ...] = ()
     """Groups of inputs of which a task gives exactly one, such as `command` or `query`."""
+    left_out: Mapping[str, str] = {}
+    """Templates that stand for inputs which a task leaves out."""
     statements: tuple[str, ...] = ()
     """Inputs that hold SQL, whose values belong into bind parameters (VAL-3)."""

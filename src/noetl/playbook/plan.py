@@ -249,7 +249,7 @@ def plan_task(
         effect=inner.pipeline.effect if inner else kind.effect,
         block=kind.block,
         inputs=kind.inputs,
-        render=compile_value(task.inputs),
+        render=compile_value({**kind.left_out, **task.inputs}),
         spec=task.spec,
         choose=None if rules is None else compile_rules([rule.when for rule in rules]),
         thens=tuple(plan_then(rule.then) for rule in rules or ()),

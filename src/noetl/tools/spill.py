@@ -2,7 +2,7 @@
 
 from noetl.errors import LogUnavailable
 from noetl.messages.reference import Reference
-from noetl.ports.result_store import BodyWriter
+from noetl.ports.result_store import BodyWriter, ResultStore
 from noetl.tools.refusal import Refusal
 
 
@@ -20,6 +20,17 @@ async def finish(writer: BodyWriter, schema_hint: str | None = None) -> Referenc
         return await writer.finish(schema_hint)
     except LogUnavailable as fault:
         raise _unkept(fault) from None
+
+
+async def keep(results: ResultStore, execution_id: str, body: bytes) -> Reference:
+    """A body that is whole already."""
+    writer = results.open(execution_id)
+    try:
+        spill(writer, body)
+        return await finish(writer)
+    except BaseException:
+        await writer.discard()
+        raise
 
 
 def _unkept(fault: LogUnavailable) -> Refusal:

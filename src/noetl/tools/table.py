@@ -14,6 +14,7 @@ TOOLS: dict[str, str] = {
     "duckdb": "noetl.tools.sql.duck:DuckDbTool",
     "script": "noetl.tools.process.tool:ScriptTool",
     "shell": "noetl.tools.process.tool:ShellTool",
+    "transform": "noetl.tools.transform.tool:TransformTool",
     "playbook": "noetl.tools.playbook:PlaybookTool",
     "secrets": "noetl.tools.secrets:SecretsTool",
 }

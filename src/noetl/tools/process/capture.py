@@ -9,7 +9,7 @@ import msgspec
 from noetl.ports.result_store import BodyWriter, ResultStore
 from noetl.tools.http.forms import BinarySpelling, Spelling, TextSpelling
 from noetl.tools.refusal import Refusal
-from noetl.tools.spill import finish, spill
+from noetl.tools.spill import finish, keep, spill
 from noetl.tools.tool import Call
 
 PARSED = 16 * 1024 * 1024
@@ -118,13 +118,7 @@ class Capture:
             msgspec.json.decode(whole, type=msgspec.Raw)
         except (msgspec.DecodeError, RecursionError):
             return None
-        writer = self._results.open(self._call.execution_id)
-        try:
-            spill(writer, bytes(whole))
-            return await finish(writer)
-        except BaseException:
-            await writer.discard()
-            raise
+        return await keep(self._results, self._call.execution_id, bytes(whole))
 
 
 def read(whole: bytes, *, parse: bool) -> Captured:

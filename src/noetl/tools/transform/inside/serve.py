@@ -1,0 +1,92 @@
+"""
+What a jq child does: one program after the other, each on its own input.
+
+jq runs to its end whatever happens around it, so it has a process of its own, which can be
+killed. It holds no environment, and after its start it can open no file: a program sees its
+input and nothing else. The worker's side is `tools/transform/children.py`.
+"""
+
+import ctypes
+import importlib.util
+import marshal
+import os
+import resource
+import signal
+import socket
+from typing import Any
+
+PARENT_DEATH_SIGNAL = 1
+"""Of prctl(2)."""
+PROGRAMS = 64
+"""Compiled programs that are kept."""
+RESULT, UNREADABLE, FAILED = b"R", b"C", b"E"
+HEAD = 8
+
+
+def serve(connection: int, worker: int, module: str) -> None:
+    """Answer until the worker closes the connection."""
+    ctypes.CDLL(None).prctl(PARENT_DEATH_SIGNAL, signal.SIGKILL)
+    if os.getppid() != worker:  # it ended before the first line
+        return
+    jq = loaded(module)
+    peer = socket.socket(fileno=connection)
+    for name in (resource.RLIMIT_CORE, resource.RLIMIT_FSIZE, resource.RLIMIT_NPROC):
+        resource.setrlimit(name, (0, 0))
+    own = address_space()
+    resource.setrlimit(resource.RLIMIT_NOFILE, (0, 0))
+    programs: dict[str, Any] = {}
+    while True:
+        memory, text, given = marshal.loads(receive(peer))
+        resource.setrlimit(resource.RLIMIT_AS, (own + memory, resource.RLIM_INFINITY))
+        tag, body = answer(jq, programs, text, given)
+        peer.sendall(len(body).to_bytes(HEAD, "big") + tag)
+        peer.sendall(body)
+
+
+def answer(jq: Any, programs: dict[str, Any], text: str, given: str) -> tuple[bytes, bytes]:
+    """All outputs, one JSON text in each line; or why there are none."""
+    try:
+        program = programs.get(text)
+        if program is None:
+            if len(programs) >= PROGRAMS:
+                programs.clear()
+            program = programs[text] = jq.compile(text)
+    except ValueError as fault:
+        return UNREADABLE, str(fault).encode()
+    try:
+        return RESULT, program.input_text(given).text().encode()
+    except ValueError as fault:
+        return FAILED, str(fault).encode()
+
+
+def loaded(module: str) -> Any:
+    """The module by its file: the folder that it lies in holds others that are not for us."""
+    spec = importlib.util.spec_from_file_location("jq", module)
+    assert spec is not None, "a file that was found"
+    assert spec.loader is not None, "a file that can be loaded"
+    jq = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(jq)
+    jq.compile(".").input_text("0").text()  # what is made at first use is made now
+    return jq
+
+
+def address_space() -> int:
+    """Bytes that the process itself takes; the limit is for what a program adds."""
+    with open("/proc/self/statm", "rb") as counts:
+        return int(counts.read().split()[0]) * resource.getpagesize()
+
+
+def receive(peer: socket.socket) -> bytes:
+    length = int.from_bytes(exactly(peer, HEAD), "big")
+    return exactly(peer, length)
+
+
+def exactly(peer: socket.socket, length: int) -> bytes:
+    pieces, missing = [], length
+    while missing:
+        piece = peer.recv(min(missing, 1_048_576))
+        if not piece:
+            os._exit(0)
+        pieces.append(piece)
+        missing -= len(piece)
+    return b"".join(pieces)

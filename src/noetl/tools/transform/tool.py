@@ -1,0 +1,117 @@
+"""Makes values from others for tasks of kind `transform`: by templates, or by a jq program."""
+
+import asyncio
+import importlib.util
+from typing import Any
+
+import msgspec
+
+from noetl.errors import BodyLost
+from noetl.kinds.flow import TransformInputs
+from noetl.messages.outcome import Outcome, failed, ok
+from noetl.messages.reference import Reference
+from noetl.tools.process.memory import NoAmount, bytes_of
+from noetl.tools.refusal import Refusal, unforeseen
+from noetl.tools.spill import keep
+from noetl.tools.tool import Call, Workplace
+from noetl.tools.transform.children import ChildDied, Children
+from noetl.tools.transform.inside.serve import FAILED, UNREADABLE
+
+CHILDREN = 4
+KINDS = {UNREADABLE: "input", FAILED: "template"}
+"""What a program that gives no result comes to: it cannot be read, or it failed on its input."""
+NOTHING = {"outputs": 0}
+
+
+class TransformTool:
+    """
+    `value` is rendered before the call, so the result is there. A jq program runs in a child:
+    it may have no end, and jq itself cannot be interrupted.
+    """
+
+    def __init__(self, *, children: int = CHILDREN) -> None:
+        self._most = children
+        self._children: Children | None = None
+
+    async def call(self, call: Call[TransformInputs], workplace: Workplace) -> Outcome:
+        try:
+            async with asyncio.timeout(call.timeout.total):
+                outcome = await self._run(call, workplace)
+        except Refusal as refusal:
+            outcome = refusal.outcome
+        except NoAmount as wrong:
+            outcome = failed("input", str(wrong))
+        except BodyLost as lost:
+            outcome = failed("result", str(lost))
+        except TimeoutError:
+            says = f"the jq program did not end within {call.timeout.total:g} s"
+            outcome = failed("timeout", says, retryable=True)
+        except OSError as fault:
+            says = f"the jq program cannot be started: {fault}"
+            outcome = failed("internal", says, retryable=True)
+        except Exception as fault:
+            outcome = unforeseen(fault)
+        return outcome if outcome.block else msgspec.structs.replace(outcome, block=NOTHING)
+
+    async def forget(self, scratch: str) -> None:
+        """Nothing lives for a step run."""
+
+    async def close(self) -> None:
+        if self._children is not None:
+            self._children.close()
+            self._children = None
+
+    async def _run(self, call: Call[TransformInputs], workplace: Workplace) -> Outcome:
+        inputs = call.inputs
+        if inputs.jq is None:
+            return ok(inputs.value, block={"outputs": 1})
+        module = jq_module()
+        memory = bytes_of(call.resources.get("memory"))
+        given = await json_of(inputs.input, workplace)
+        if self._children is None:
+            self._children = Children(self._most)
+        try:
+            tag, body = await self._children.ask(module, memory, inputs.jq, given)
+        except ChildDied:
+            says = f"the jq program needs more memory than the {memory} bytes that it may use"
+            raise Refusal("limit", f"{says}; see spec.resources.memory") from None
+        if tag in KINDS:
+            says = body.decode("utf-8", "replace").strip().removeprefix("jq: error: ")
+            raise Refusal(KINDS[tag], f"jq: {says}")
+        return await result_of(body, call, workplace)
+
+
+def jq_module() -> str:
+    """The file of the jq module, which the child loads."""
+    spec = importlib.util.find_spec("jq")
+    if spec is None or spec.origin is None:
+        raise Refusal(
+            "not_found", "'jq' needs an extra: install it with pip install 'noetl[transform]'"
+        )
+    return spec.origin
+
+
+async def json_of(value: Any, workplace: Workplace) -> str:
+    """The input as jq reads it; a stored value is loaded here, and for jq only."""
+    if isinstance(value, Reference):
+        value = await workplace.results.fetch(value)
+    try:
+        return msgspec.json.encode(value).decode()
+    except (TypeError, ValueError) as fault:
+        raise Refusal("input", f"input holds what no JSON can hold: {fault}") from None
+
+
+async def result_of(body: bytes, call: Call[Any], workplace: Workplace) -> Outcome:
+    """The only output itself; several as a list; none as null."""
+    outputs = body.split(b"\n") if body else []
+    whole = outputs[0] if len(outputs) == 1 else b"[" + b",".join(outputs) + b"]"
+    block = {"outputs": len(outputs)}
+    if not outputs:
+        return ok(None, block=block)
+    if len(whole) > call.max_inline:
+        reference = await keep(workplace.results, call.execution_id, whole)
+        return ok(reference, block=block)
+    try:
+        return ok(msgspec.json.decode(whole), block=block)
+    except (msgspec.DecodeError, RecursionError) as fault:
+        raise Refusal("result", f"the result is no JSON that can be kept: {fault}") from None
