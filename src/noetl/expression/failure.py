@@ -8,20 +8,24 @@ from jinja2.exceptions import UndefinedError
 from noetl.errors import NoetlError, TemplateFailed
 
 LONGEST_EXCERPT: Final = 200
+LONGEST_REASON: Final = 2_000  # an error may quote a value of ten megabytes
 NAMED: Final = re.compile(r"""^(['"])(.*)\1 is undefined$""", re.S)
 
 
 def excerpt(text: str) -> str:
     """The template as a message shows it: one line, not too long."""
-    line = " ".join(text.split())
-    return line if len(line) <= LONGEST_EXCERPT else f"{line[:LONGEST_EXCERPT]}…"
+    return shortened(" ".join(text.split()), LONGEST_EXCERPT)
+
+
+def shortened(line: str, most: int = LONGEST_REASON) -> str:
+    return line if len(line) <= most else f"{line[:most]}…"
 
 
 def failure(error: Exception, text: str) -> NoetlError:
     """The error of the house for whatever an evaluation raised; the cause stays attached."""
     if isinstance(error, NoetlError):
         return error
-    reason = str(error) or type(error).__name__
+    reason = shortened(str(error)) or type(error).__name__
     if isinstance(error, ArithmeticError):  # some carry a number before their words
         reason = str(error.args[-1])
     if isinstance(error, RecursionError):

@@ -16,12 +16,14 @@ WIDTHS: Final = re.compile(r"[-#0 +]*(\d+|\*)?(?:\.(\d+|\*))?")
 
 def printf(evaluation: Evaluation, template: str, arguments: Any) -> str:
     """`template % arguments`."""
-    if not isinstance(arguments, str):  # lazies become lists: no text shows an address in memory
-        arguments = plain(evaluation, evaluation.whole(arguments), tuples=True)
-    given: Any = arguments
+    given: tuple[Any, ...]
     if isinstance(arguments, Mapping):
+        arguments = {key: written(evaluation, value) for key, value in arguments.items()}
         given = tuple(arguments.values())
-    elif not isinstance(arguments, tuple):
+    elif isinstance(arguments, tuple):
+        arguments = given = tuple(written(evaluation, value) for value in arguments)
+    else:
+        arguments = written(evaluation, arguments)
         given = (arguments,)
     largest = max((len(text(evaluation, argument)) for argument in given), default=0)
     numbers = [abs(argument) for argument in given if isinstance(argument, int)]
@@ -35,6 +37,13 @@ def printf(evaluation: Evaluation, template: str, arguments: Any) -> str:
         fits(total, "formatted text")
     evaluation.charge_text(template)
     return encodable(str(template % arguments))
+
+
+def written(evaluation: Evaluation, value: Any) -> Any:
+    """A lazy becomes a list, so that no text shows an address in memory; text stays as it is."""
+    if isinstance(value, str):
+        return value
+    return plain(evaluation, evaluation.whole(value), tuples=True)
 
 
 def widths(template: str) -> Iterator[str]:

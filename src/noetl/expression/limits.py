@@ -52,8 +52,10 @@ def bounded_integer(value: int) -> int:
     raise LimitExceeded(f"an integer would exceed {MOST_DIGITS:,} digits")
 
 
-def bounded_range(*bounds: int) -> range:
+def bounded_range(*bounds: int, **named: int) -> range:
     """`range` as a template sees it."""
+    if named:
+        raise TypeError("range() takes no keyword arguments")
     turns = range(*bounds)
     if turns[LONGEST_RANGE:]:  # `len` of a range cannot tell what no machine could hold
         raise LimitExceeded(f"range() would exceed {LONGEST_RANGE:,} elements")

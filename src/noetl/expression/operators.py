@@ -25,7 +25,8 @@ Binary = Callable[[Evaluation, Any, Any], Any]
 def add(evaluation: Evaluation, left: Any, right: Any) -> Any:
     if type(left) in SEQUENCES and type(right) in SEQUENCES:
         length = fits(len(left) + len(right), "a sum of sequences")
-        wide = 1 if type(left) is str and left.isascii() and right.isascii() else 4
+        texts = type(left) is str and type(right) is str
+        wide = 1 if texts and left.isascii() and right.isascii() else 4
         evaluation.charge(1 + wide * length // CHARACTERS_PER_TURN)
         return left + right
     return checked(left + right)

@@ -48,9 +48,10 @@ def _check_body(reader: Reader, at: At) -> None:
 
 
 def _older_tool(reader: Reader, at: At) -> At | None:
-    """`tool` as one mapping: told already, read on for what is inside."""
+    """`tool` as one task without label: told already, read on for what is inside."""
     tool = reader.entries(at).get("tool")
-    return tool if tool is not None and type(tool.node) is MappingNode else None
+    is_task = tool is not None and type(tool.node) is MappingNode and "kind" in reader.value(tool)
+    return tool if is_task else None
 
 
 def _parse_spec(reader: Reader, at: At) -> dict[str, Any]:

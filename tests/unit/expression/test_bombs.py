@@ -290,6 +290,21 @@ def test_no_address_in_memory_reaches_a_text(text: str) -> None:
     assert compile_text(text)(SCOPE) == "['0', '1']"
 
 
+@pytest.mark.parametrize(
+    "text",
+    ["{{ workload['a' * 9000000] }}", "{{ ('{' ~ 'a' * 5000000 ~ '}').format() }}"],
+)
+def test_a_message_never_repeats_a_large_value(text: str) -> None:
+    with pytest.raises(TemplateFailed) as stopped:
+        compile_text(text)(SCOPE)
+    assert len(stopped.value.message) < 2_500
+
+
+def test_marked_text_stays_marked_in_a_pattern() -> None:
+    text = "{{ ('<i>%s %s</i>' | safe) % ('<b>' | safe, '<b>') }}"
+    assert compile_text(text)(SCOPE) == "<i><b> &lt;b&gt;</i>"
+
+
 def test_a_text_in_brackets_is_no_width() -> None:
     assert compile_text("{{ '(tel) 0123456789 %(a(b))s' % {'a(b)': 1} }}")(SCOPE) == (
         "(tel) 0123456789 1"

@@ -65,6 +65,19 @@ def test_checking_templates_comes_to_an_end(count: int, template: str, told: str
 
 
 @pytest.mark.parametrize(
+    ("tool", "codes"),
+    [
+        ("{ kind: noop }", ["retired-word"]),
+        ("{ work: { kind: noop } }", ["retired-word"]),  # labels, but no list: one fault
+        ("{ kind: htp }", ["retired-word", "unknown-kind"]),
+    ],
+)
+def test_a_pipeline_that_is_no_list(tool: str, codes: list[str]) -> None:
+    text = f"{HEAD}workflow:\n  - step: start\n    tool: {tool}\n"
+    assert [one.code for one in load(text).findings] == codes
+
+
+@pytest.mark.parametrize(
     "template",
     [
         "{{ 1" + " + 1" * 100 + " }}",
