@@ -5,6 +5,7 @@ A process that has imported everything already is forked for each run: what runs
 as it is, but its start costs next to nothing, so that hundreds of deaths fit into a test.
 """
 
+import json
 import multiprocessing
 import os
 import signal
@@ -15,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 import apsw
-import msgspec
 
 from noetl.messages import events as e
 from noetl.messages.codec import decode_events
@@ -90,7 +90,7 @@ class Running:
     def answer(self) -> Any:
         """The JSON that it printed."""
         self.ended()
-        return msgspec.json.decode(self.out)
+        return json.loads(self.out)
 
 
 def _become(words: Sequence[str], environment: dict[str, str], out: Path, err: Path) -> None:

@@ -36,7 +36,11 @@ class FileBodyWriter:
             return
         if self._file is None:
             self._shape = shape_of(piece)
-        _on_disk(self._folder, lambda: self._begun().write(piece))
+        try:
+            _on_disk(self._folder, lambda: self._begun().write(piece))
+        except LogUnavailable:  # what was written of it keeps room from others
+            self.discard_now()
+            raise
         self._hash.update(piece)
         self._size += len(piece)
 

@@ -1,5 +1,6 @@
 """What a failure of SQLite means to a person: where, why, and what to do."""
 
+import os
 from pathlib import Path
 
 import apsw
@@ -35,6 +36,8 @@ REASONS: list[tuple[type[apsw.Error], str, str]] = [
 
 def unavailable(error: Exception, home: Path, execution_id: str | None = None) -> LogUnavailable:
     """The error as one sentence; with an execution, how to go on with it."""
+    if isinstance(error, apsw.CantOpenError) and not os.access(home, os.W_OK):
+        error = apsw.ReadOnlyError(str(error))  # no journal can be made beside it
     reason, remedy = "the log in {home} failed: {error}", "see `noetl doctor`"
     for kind, says, do in REASONS:
         if isinstance(error, kind):
