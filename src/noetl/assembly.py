@@ -180,6 +180,8 @@ class Local:
         if row.finished_at is None:
             await self.home.owners.claim(execution_id)
         execution, plan, folder = await self.load(execution_id)
+        if execution.stop and not execution.finished:
+            await self._stop_children(execution_id)
         live = self._watched(self.server.go_on(execution, plan, row, folder))
         live.resumed = True
         if execution.status == "paused":
@@ -190,11 +192,15 @@ class Local:
         """End an execution that nobody runs, and its children; HomeInUse where somebody does."""
         row = await self.row(execution_id)
         await self.home.owners.claim(execution_id)
+        await self._stop_children(execution_id)
         execution, plan, folder = await self.load(execution_id)
         live = self.server.go_on(execution, plan, row, folder)
         self.server.receive(live, r.CancelExecution(reason=reason))
         self.server.end_stopped(live)
         await live.finished
+
+    async def _stop_children(self, execution_id: str) -> None:
+        """TOOL-1. They end first: once their parent has ended nobody would remember them."""
         for child in await self.open_children(execution_id):
             await self.cancel(child, "the parent was cancelled")
 
@@ -267,6 +273,7 @@ class Local:
             except asyncio.CancelledError:
                 if not self.worker.stopping:
                     self.server.receive(live, r.CancelExecution(reason="the parent was cancelled"))
+                    await asyncio.wait([live.finished])
                 raise
         return summary(live)
 

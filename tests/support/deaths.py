@@ -8,7 +8,7 @@ takes, where the process dies, how the clock jumps. A seed that fails fails agai
 import asyncio
 import random
 import selectors
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,9 @@ from noetl.messages import events as e
 from noetl.messages.codec import decode_events, encode
 from noetl.messages.outcome import Outcome, failed, ok
 from noetl.messages.reference import Reference
+from noetl.messages.requests import Input, Report
 from noetl.ports.commit import Commit
+from noetl.ports.desk import Taken
 from noetl.ports.event_log import Decision
 from noetl.server.verify import verify_all
 from noetl.settings import Settings
@@ -92,6 +94,8 @@ class World:
         """Runs whose order is committed, as tools name them."""
         self.wrong: list[str] = []
         self.jumps = jumps
+        self.echoes = 0
+        """Reports that came again."""
         self.clock = 1_700_000_000.0
 
     def now(self) -> float:
@@ -216,6 +220,26 @@ def answer_of(call: Call[Any]) -> Outcome:
     return ok({"status": 200, "headers": {}, "data": body["value"]})
 
 
+class EchoingDesk:
+    """A desk to which every report comes several times, late ones among them (T10)."""
+
+    def __init__(self, local: Local, world: World) -> None:
+        self._local = local
+        self._world = world
+        self._seen: list[tuple[str, Report]] = []
+        self.child = local.child
+
+    def take(self, execution_id: str, report: Report) -> Taken:
+        taken = self._local.take(execution_id, report)
+        self._seen.append((execution_id, report))
+        late = self._world.chance.sample(self._seen, min(2, len(self._seen)))
+        for name, again in [self._seen[-1], *late]:
+            if self._local.take(name, again).events:
+                self._world.wrong.append(f"taken twice: {again}")
+        self._world.echoes += 3
+        return taken
+
+
 class Came(msgspec.Struct, frozen=True):
     """What an execution came to; equal for equal ends."""
 
@@ -230,25 +254,32 @@ class Came(msgspec.Struct, frozen=True):
 class Simulation:
     """A playbook, lived through with as many deaths as the seed brings."""
 
-    def __init__(self, text: str, folder: Path, seed: int, *, jumps: bool = False) -> None:
+    def __init__(
+        self, text: str, folder: Path, seed: int, *, jumps: bool = False, echoes: bool = False
+    ) -> None:
         self.text = text
+        self.echoes = echoes
         self.folder = folder
         self.world = World(seed, folder, jumps=jumps)
         self.deaths = 0
         self.snapshots = self.world.chance.choice([2, 10, 1000])
         """Decisions between two snapshots."""
 
-    def run(self, *, lives: int = LIVES) -> list[Came]:
-        """Die up to `lives` times, then live to the end; the answer is what all came to."""
+    def run(self, *, lives: int = LIVES, orders: Sequence[Input] = ()) -> list[Came]:
+        """
+        Die up to `lives` times, then live to the end; the answer is what all came to.
+
+        `orders` are given to every life, some time apart.
+        """
         for number in range(lives + 1):
             last = self.world.chance.randint(1, 60) if number < lives else None
-            if self._live(f"p{number}", last):
+            if self._live(f"p{number}", last, orders):
                 break
             self.deaths += 1
         with asyncio.Runner(loop_factory=SimulatedLoop) as runner:
             return runner.run(self._look())
 
-    def _live(self, me: str, last: int | None) -> bool:
+    def _live(self, me: str, last: int | None, orders: Sequence[Input]) -> bool:
         with (
             asyncio.Runner(loop_factory=SimulatedLoop) as runner,
             mock.patch("time.time", self.world.now),
@@ -257,9 +288,9 @@ class Simulation:
             mock.patch("noetl.assembly.WATCH", 60.0),
             mock.patch("noetl.worker.worker.NEWS", 5.0),
         ):
-            return runner.run(self._process(me, last))
+            return runner.run(self._process(me, last, orders))
 
-    async def _process(self, me: str, last: int | None) -> bool:
+    async def _process(self, me: str, last: int | None, orders: Sequence[Input]) -> bool:
         """One process; False if it died."""
         life = Life(self.world, last)
         home = MemoryHome(self.world.shelves, me)
@@ -267,22 +298,29 @@ class Simulation:
         settings = Settings(home=self.folder, run_ahead=self.world.chance.random() < 0.7)
         tools = EffectTools(life)
         local = Local(settings, home, results=self.world.results, tools=tools)
-        ending = asyncio.ensure_future(self._begun(local))
+        if self.echoes:
+            local.worker.desk = EchoingDesk(local, self.world)
+        ending = asyncio.ensure_future(self._begun(local, orders))
         await asyncio.wait([ending, life.dead], return_when=asyncio.FIRST_COMPLETED)
         home.die()
         if life.dead.done():
+            local.worker.stopping = True  # the dead wait for nothing
             return False
         await ending
         await local.close()
         return True
 
-    async def _begun(self, local: Local) -> None:
+    async def _begun(self, local: Local, orders: Sequence[Input]) -> None:
         try:
             live = await local.resume(NAME)
         except ExecutionNotFound:
             live = await local.start(
                 self.text, folder=str(self.folder), payload={"url": "x"}, execution_id=NAME
             )
+        for order in orders:
+            await asyncio.sleep(self.world.chance.uniform(0, 0.03))
+            if not live.finished.done():
+                local.server.receive(live, order)
         await live.finished
 
     # ── afterwards ───────────────────────────────────────────────────────────────────────────
@@ -326,11 +364,16 @@ class Simulation:
         if len(events) != seq:
             wrong.append(f"{name}: {len(events)} events, seq {seq}")
 
-    def check(self) -> None:
-        """The oracle (T18): nothing went wrong, and every effect has one accepted outcome."""
+    def check(self, *, stopped: bool = False) -> None:
+        """
+        The oracle (T18): nothing went wrong, and every effect has one accepted outcome.
+
+        Of what was `stopped`, the last effects may be without one.
+        """
         world = self.world
         effects = set(world.ledger)
-        world.wrong += [f"has no outcome: {done}" for done in effects - world.recorded]
+        if not stopped:
+            world.wrong += [f"has no outcome: {done}" for done in effects - world.recorded]
         world.wrong += [f"was never run: {done}" for done in world.effects - effects]
         assert not world.wrong, "; ".join(world.wrong)
 

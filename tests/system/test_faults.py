@@ -5,6 +5,7 @@ A death takes everything that is not committed; the next process goes on. `NOETL
 runs one seed again, `NOETL_TEST_SEEDS=n` runs more of them.
 """
 
+import json
 import os
 from functools import cache
 from pathlib import Path
@@ -12,6 +13,8 @@ from pathlib import Path
 import pytest
 from tests.support.deaths import Came, Simulation, told
 from tests.support.disturbed import ENDS, PLAYBOOKS, child
+
+from noetl.messages import requests as r
 
 SEEDS = 50
 """Per playbook; thirteen playbooks."""
@@ -51,3 +54,61 @@ def test_any_number_of_deaths_leads_to_the_same_end(name: str, folder: Path) -> 
             simulation.check()
             deaths += simulation.deaths
     assert deaths >= len(seeds()) // 5, "hardly anything was disturbed"
+
+
+@pytest.mark.rule("EVT-3")
+@pytest.mark.parametrize("name", PLAYBOOKS)
+def test_reports_that_come_again_or_late_change_nothing(name: str, folder: Path) -> None:
+    text, expected = PLAYBOOKS[name](), undisturbed(name, folder)
+    for seed in seeds()[:10]:
+        with told(seed):
+            simulation = Simulation(text, folder, seed, echoes=True)
+            assert simulation.run(lives=seed % 3) == expected
+            simulation.check()
+            assert simulation.world.echoes > 0
+
+
+LIMIT = 100_000.0
+
+
+def with_limit(text: str) -> str:
+    """The playbook with a limit to its time, which no simulation comes near."""
+    tree = json.loads(text)
+    executor = tree.setdefault("executor", {"kind": "local"})
+    limits = executor.setdefault("spec", {}).setdefault("policy", {}).setdefault("limits", {})
+    limits["timeout"] = LIMIT
+    return json.dumps(tree)
+
+
+ORDERS: dict[str, list[r.Input]] = {
+    "cancel": [r.CancelExecution(reason="enough")],
+    "pause": [r.PauseExecution(), r.ResumeExecution()],
+    "pause and cancel": [r.PauseExecution(), r.CancelExecution()],
+    "time": [r.TimeIsUp(seconds=LIMIT)],
+    "all": [
+        r.PauseExecution(),
+        r.ResumeExecution(),
+        r.TimeIsUp(seconds=LIMIT),
+        r.CancelExecution(),
+    ],
+}
+STOPPED = {"completed", "failed", "cancelled"}
+
+
+@pytest.mark.rule("NEXT-8")
+@pytest.mark.parametrize("orders", ORDERS.values(), ids=ORDERS)
+@pytest.mark.parametrize("name", PLAYBOOKS)
+def test_orders_at_any_moment_lead_to_one_end(
+    name: str, orders: list[r.Input], folder: Path
+) -> None:
+    text, expected, ends = with_limit(PLAYBOOKS[name]()), undisturbed(name, folder), set()
+    for seed in seeds()[:8]:
+        with told(seed):
+            simulation = Simulation(text, folder, seed)
+            came = simulation.run(lives=seed % 4, orders=orders)
+            simulation.check(stopped=True)
+            assert {one.status for one in came} <= STOPPED
+            if orders == ORDERS["pause"]:
+                assert came == expected
+            ends |= {one.status for one in came if one.path == f"tests/{name}"}
+    assert orders != ORDERS["cancel"] or "cancelled" in ends, "no order came in time"
