@@ -3,7 +3,8 @@
 from typing import Any
 
 import pytest
-from tests.support.scenario import Gate, Scenario, ok, planned, scenario
+from tests.support.plans import planned
+from tests.support.scenario import Gate, Scenario, ok, scenario
 from tests.support.steps import arc, call, loop, nested, noop, otherwise, sets, step, when
 
 from noetl.control.execution import Execution
