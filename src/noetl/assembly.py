@@ -15,9 +15,7 @@ from noetl.adapters.sqlite.home import Home, open_home
 from noetl.control.dispatch import RunLeg
 from noetl.control.ending import result_of
 from noetl.errors import ExecutionNotFound, NoetlError, UnreadableFile
-from noetl.keychain.keychain import Keychain
-from noetl.keychain.keys import KeySource
-from noetl.keychain.store import Store
+from noetl.keychain.door import KeychainDoor
 from noetl.messages import requests as r
 from noetl.messages.events import ExecutionRequested
 from noetl.playbook.load import load_valid
@@ -84,7 +82,7 @@ class Local:
             run_ahead=settings.run_ahead,
         )
         self.overheard = Overheard(home.printed)
-        self.keychain = Keychain(Store(home.credentials, KeySource(home.folder, given=home.key)))
+        self.keychain = KeychainDoor(home.credentials, home.folder, home.key)
         self.worker = Worker(
             name=f"local-{os.getpid()}",
             desk=self,

@@ -6,7 +6,7 @@ text; a sample is the real output of the program, put between two marks of a pag
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import click
@@ -118,12 +118,19 @@ def cli_page() -> str:
         program, info_name="noetl", terminal_width=SAMPLE_WIDTH, **program.context_settings
     )
     parts = ["# Command line\n", NOTE, block_of_help(root)]
-    for name in program.list_commands(root):
-        command = program.get_command(root, name)
+    return "\n".join([*parts, *commands_below(root, program, "##")])
+
+
+def commands_below(context: click.Context, group: click.Group, mark: str) -> Iterator[str]:
+    """The help of every command of a group, and of those below it."""
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
         assert command is not None
-        below = click.Context(command, parent=root, info_name=name)
-        parts += [f"## noetl {name}\n", block_of_help(below)]
-    return "\n".join(parts)
+        below = click.Context(command, parent=context, info_name=name)
+        yield f"{mark} {below.command_path}\n"
+        yield block_of_help(below)
+        if isinstance(command, click.Group):
+            yield from commands_below(below, command, mark + "#")
 
 
 def block_of_help(context: click.Context) -> str:

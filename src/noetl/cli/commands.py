@@ -21,6 +21,7 @@ COMMANDS: dict[str, Entry] = {
     "replay": Entry("noetl.cli.replay:replay", "Rebuild the state from the log, and prove it."),
     "cancel": Entry("noetl.cli.cancel:cancel", "Cancel an execution."),
     "resume": Entry("noetl.cli.resume:resume", "Go on with an interrupted or paused execution."),
+    "credential": Entry("noetl.cli.credential:credential", "Register credentials, encrypted."),
     "validate": Entry("noetl.cli.validate:validate", "Check playbooks and show every fault."),
     "graph": Entry("noetl.cli.graph.command:graph", "Draw a playbook, as Mermaid or SVG."),
     "schema": Entry("noetl.cli.schema:schema", "Print the JSON Schema of playbooks for editors."),

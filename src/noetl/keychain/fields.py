@@ -30,6 +30,19 @@ REQUIRED: dict[str, tuple[tuple[str, ...], ...]] = {
 }
 """Kind → its needs, each met by any one of the fields named; other kinds are for plugins."""
 
+MAIN = {
+    "postgres": "password",
+    "snowflake": "password",
+    "s3": "secret_access_key",
+    "aws": "secret_access_key",
+    "basic": "password",
+    "bearer": "token",
+    "api_key": "key",
+    "oauth2": "client_secret",
+    "vault": "token",
+}
+"""Kind → the field that a secret of plain text is registered as; `value` for the others."""
+
 WHERE = """
     kind type host hostname port address endpoint endpoint_url region bucket project project_id
     database dbname schema warehouse namespace mount version sslmode sslrootcert options

@@ -1,5 +1,6 @@
 """What a worker keeps out of the log, and what it gets from there (EVT-4, RES)."""
 
+from collections.abc import Callable
 from typing import Any
 
 from noetl.control.deciding import hint_of
@@ -10,7 +11,6 @@ from noetl.messages.size import surely_fits
 from noetl.playbook.plan import Plan
 from noetl.ports.bodies import Bodies
 from noetl.ports.result_store import ResultStore
-from noetl.worker.secrecy import Sealing
 
 READABLE = 1000
 """Characters of an error's message that stay in the log when the error is too large for it."""
@@ -25,13 +25,13 @@ class Fitting:
         plan: Plan,
         results: ResultStore,
         bodies: dict[str, Any],
-        sealing: Sealing,
+        unseal: Callable[[Reference], Any],
     ) -> None:
         self._command = command
         self._largest = plan.limits.max_payload_bytes
         self._always = plan.executor.reference_first
         self._results = results
-        self._sealing = sealing
+        self._unseal = unseal
         self._loader: Bodies | None = None
         self._waiting: list[bytes] = []
         self.bodies = bodies
@@ -86,7 +86,7 @@ class Fitting:
         if reference.key in self.bodies:
             return self.bodies[reference.key]
         if reference.sealed is not None:
-            self.bodies[reference.key] = self._sealing.open(reference)
+            self.bodies[reference.key] = self._unseal(reference)
         else:
             self._loader = self._loader or Bodies(self._results)
             self.bodies[reference.key] = await self._loader.load(reference)

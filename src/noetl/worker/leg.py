@@ -74,7 +74,7 @@ class LegWork:
     def fitting(self) -> Fitting:
         """Most legs have nothing large: this is made when one has."""
         return Fitting(
-            self.command, self.plan, self.worker.results, self.bodies, self.worker.sealing
+            self.command, self.plan, self.worker.results, self.bodies, self.worker.unseal
         )
 
     @cached_property

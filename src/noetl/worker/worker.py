@@ -144,6 +144,10 @@ class Worker:
     def sealing(self) -> Sealing:
         return self._surround.keychain.seals
 
+    def unseal(self, reference: Reference) -> Any:
+        """The value of a recorded secret (KEY-3)."""
+        return self.sealing.open(reference)
+
     def workplace(self, leg: LegWork) -> LegWorkplace:
         return LegWorkplace(self._surround, self.results, self.desk, leg.plan)
 

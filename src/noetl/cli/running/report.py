@@ -7,6 +7,7 @@ import msgspec
 from noetl.control.ending import result_of
 from noetl.control.execution import Execution
 from noetl.errors import BodyLost
+from noetl.masking import MASK
 from noetl.messages.codec import REF
 from noetl.messages.reference import Reference
 from noetl.ports.bodies import chunks_of, in_chunks, joined
@@ -66,6 +67,8 @@ class Shown:
 
     def replaced(self, value: Any) -> Any:
         if isinstance(value, Reference):
+            if value.sealed is not None:
+                return MASK  # KEY-2
             found = self._behind(value)
             return {REF: value.fields()} if found is value else self.replaced(found)
         if isinstance(value, dict):

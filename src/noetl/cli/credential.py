@@ -1,0 +1,204 @@
+"""`noetl credential`: what is registered in the home's keychain. Values go in and never out."""
+
+import sys
+from pathlib import Path
+
+import click
+
+from noetl.adapters.sqlite.credentials import SqliteCredentials
+from noetl.cli import exits
+from noetl.cli.home import JSON, print_json
+from noetl.cli.source import reason_of
+from noetl.errors import CredentialMissing, UnreadableFile
+from noetl.keychain.fields import MAIN, PUBLIC, REQUIRED, Fields, kind_of, missing_in, parsed
+from noetl.keychain.keys import KeySource
+from noetl.keychain.store import Store, shown
+from noetl.messages.envelope import timestamp
+from noetl.settings import read_settings
+
+EPILOG = """\b
+Examples:
+  noetl credential add pg_main --kind postgres --field host=db --field user=app
+  noetl credential add api --kind bearer --stdin < token.txt
+  noetl credential add lake --kind s3 --file lake.json
+  noetl credential list
+  noetl credential rotate
+"""
+ADDED = (
+    "add pg_main --kind postgres --field host=db --field user=app --file pg.json",
+    "add billing --kind oauth2 --file billing.json",
+)
+NAME = click.argument("name", metavar="NAME")
+KINDS = ", ".join(REQUIRED)
+ON_THE_LINE = (
+    "warning: a secret on a command line can be seen by other users and stays in the shell's "
+    "history; use --stdin, --file or the prompt"
+)
+
+
+def example(*words: str) -> str:
+    return "\b\nExamples:\n" + "\n".join(f"  noetl credential {line}" for line in words)
+
+
+@click.group(epilog=EPILOG, invoke_without_command=True)
+@click.pass_context
+def credential(ctx: click.Context) -> None:
+    """
+    Register credentials for `auth` and the `secrets` tool.
+
+    They are encrypted in the home, with the key of NOETL_KEY, of the file NOETL_KEY_FILE, or of
+    the file `key` in the home. No command shows a value.
+    """
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help())
+
+
+@credential.command(epilog=example("add api --kind bearer --stdin < token.txt", *ADDED))
+@NAME
+@click.option("--kind", required=True, metavar="KIND", help=f"One of: {KINDS}; or a plugin's own.")
+@click.option("--field", "pairs", multiple=True, metavar="KEY=VALUE", help="A field; may repeat.")
+@click.option("--stdin", is_flag=True, help="Read the secret from standard input.")
+@click.option("--file", "path", metavar="FILE", help="Read the secret from a file.")
+@JSON
+def add(
+    name: str, kind: str, pairs: tuple[str, ...], stdin: bool, path: str | None, as_json: bool
+) -> int:
+    """
+    Register a credential, or replace it.
+
+    The secret is JSON with its fields, or plain text, which becomes the kind's own secret field
+    (a password, a token). Without --stdin and --file missing fields are asked for, unseen.
+    """
+    if stdin and path:
+        raise click.UsageError("--stdin and --file exclude each other")
+    kind = kind_of(kind)
+    fields = fields_in(pairs)
+    if any(field not in PUBLIC for field in fields):
+        click.echo(ON_THE_LINE, err=True)
+    if stdin or path:
+        fields |= secret_in(kind, text_from(path))
+    elif sys.stdin.isatty():
+        fields |= asked_for(kind, fields)
+    if not fields:
+        raise click.UsageError("nothing to register: give --stdin, --file or --field")
+    store().add(name, kind, fields)
+    if as_json:
+        print_json({"name": name, "kind": kind, "fields": shown(fields)})
+    else:
+        click.echo(f"registered '{name}' ({kind}: {', '.join(shown(fields))})")
+    return exits.OK
+
+
+@credential.command("list", epilog=example("list --json"))
+@JSON
+def listing(as_json: bool) -> int:
+    """List what is registered: names, kinds and times."""
+    rows = store().all()
+    for row in rows:
+        at = timestamp(row.updated_at)
+        if as_json:
+            print_json({"name": row.name, "kind": row.kind, "updated_at": at, "key_id": row.key_id})
+        else:
+            click.echo(f"{row.name:<24} {row.kind:<12} {at}")
+    if not rows and not as_json:
+        click.echo("no credentials; see: noetl credential add --help", err=True)
+    return exits.OK
+
+
+@credential.command(epilog=example("show pg_main"))
+@NAME
+@JSON
+def show(name: str, as_json: bool) -> int:
+    """Show a credential: its kind and the names of its fields, never a value."""
+    found = store().fields(name)
+    if found is None:
+        raise unknown(name)
+    kind, fields = found
+    if as_json:
+        print_json({"name": name, "kind": kind, "fields": shown(fields)})
+    else:
+        click.echo(f"{name} ({kind})")
+        for field in shown(fields):
+            click.echo(f"  {field}{'' if field in PUBLIC else ' = ***'}")
+    return exits.OK
+
+
+@credential.command(epilog=example("rm pg_main"))
+@NAME
+@JSON
+def rm(name: str, as_json: bool) -> int:
+    """Remove a credential."""
+    if not store().remove(name):
+        raise unknown(name)
+    if as_json:
+        print_json({"name": name, "removed": True})
+    else:
+        click.echo(f"removed '{name}'")
+    return exits.OK
+
+
+@credential.command(epilog=example("rotate"))
+@JSON
+def rotate(as_json: bool) -> int:
+    """
+    Make a new key and encrypt everything with it.
+
+    It happens in one transaction, and the old key is dropped after it. Where the key comes from
+    NOETL_KEY, set that to the new key, a comma and the old one first.
+    """
+    rotated = store().rotate()
+    if as_json:
+        print_json({"key_id": rotated.key_id, "credentials": rotated.credentials})
+    else:
+        click.echo(f"key {rotated.key_id}: {rotated.credentials} credentials encrypted with it")
+    return exits.OK
+
+
+def store() -> Store:
+    home = read_settings().home
+    return Store(SqliteCredentials(home), KeySource(home))
+
+
+def unknown(name: str) -> CredentialMissing:
+    return CredentialMissing(f"no credential '{name}'; see `noetl credential list`")
+
+
+def fields_in(pairs: tuple[str, ...]) -> Fields:
+    fields: Fields = {}
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        if not key or not equals:
+            # What stands there may be a secret: it is not repeated.
+            raise click.UsageError("--field expects KEY=VALUE")
+        fields[key] = value
+    return fields
+
+
+def text_from(path: str | None) -> str:
+    """The secret as it stands in a file or comes on standard input; a last newline is not of it."""
+    try:
+        text = sys.stdin.read() if path is None else Path(path).read_text("utf-8")
+    except (OSError, ValueError) as wrong:
+        where = "standard input" if path is None else f"'{path}'"
+        raise UnreadableFile(f"cannot read {where}: {reason_of(wrong)}") from None
+    if not text.strip():
+        raise click.UsageError("the secret is empty")
+    return text.removesuffix("\n").removesuffix("\r")
+
+
+def secret_in(kind: str, text: str) -> Fields:
+    """Its fields; plain text is the field that makes the kind a secret."""
+    fields = parsed(text)
+    return {MAIN.get(kind, "value"): text} if fields == {"value": text} else fields
+
+
+def asked_for(kind: str, fields: Fields) -> Fields:
+    """What the kind still needs, from a person at a terminal."""
+    given: Fields = {}
+    wanted = [words.partition(" or ")[0] for words in missing_in(kind, fields)]
+    main = MAIN.get(kind, "value")
+    if main not in fields and main not in wanted:
+        wanted.append(main)
+    for field in wanted:
+        given[field] = click.prompt(field, hide_input=field not in PUBLIC, err=True)
+    return given
