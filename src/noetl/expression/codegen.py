@@ -6,7 +6,7 @@ from jinja2 import nodes
 
 from noetl.errors import TemplateFault
 from noetl.expression import filters, lookup, operators
-from noetl.expression.limits import DEEPEST_TEMPLATE
+from noetl.expression.limits import DEEPEST_TEMPLATE, LONGEST_PATH
 from noetl.expression.paths import path_of
 from noetl.expression.writer import Visitor, Writer
 
@@ -23,7 +23,6 @@ COMPARED: Final = {
 MEMBERSHIP: Final = {"in": "contains", "notin": "absent"}
 SIMPLE: Final = (nodes.Const, nodes.TemplateData)
 LONGEST_CHAIN: Final = 20  # subscripts in one line of code; longer paths are walked
-LONGEST_PATH: Final = 200
 LITERAL: Final = (str, int, bool, type(None))
 
 

@@ -14,6 +14,7 @@ from noetl.expression.evaluation import Evaluation
 from noetl.expression.formatting import printf
 from noetl.expression.limits import (
     DEEPEST_VALUE,
+    LONGEST_PATH,
     MOST_BITS,
     MOST_DIGITS,
     SCALARS,
@@ -51,7 +52,7 @@ def join(context: Any, value: Any, d: str = "", attribute: str | int | None = No
     evaluation = context.evaluation
     parts = [evaluation.body(part) for part in turned(evaluation, value)]
     if attribute is not None:
-        path = str(attribute).split(".")
+        path = path_to(attribute)
         parts = [follow(evaluation, part, path) for part in parts]
     if context.eval_ctx.autoescape:
         return STOCK_FILTERS["join"](context.eval_ctx, parts, d)
@@ -59,6 +60,14 @@ def join(context: Any, value: Any, d: str = "", attribute: str | int | None = No
     separator = string(context, d)
     join_fits(separator, texts)
     return str(separator).join(texts)
+
+
+def path_to(attribute: Any) -> list[str]:
+    """The steps of `attribute='a.b,c'`: few, as they are walked for each element."""
+    steps = str(attribute).split(".")
+    if len(steps) + str(attribute).count(",") > LONGEST_PATH:
+        raise LimitExceeded(f"an attribute has more than {LONGEST_PATH} steps")
+    return steps
 
 
 def follow(evaluation: Evaluation, value: Any, path: list[str]) -> Any:
@@ -69,7 +78,7 @@ def follow(evaluation: Evaluation, value: Any, path: list[str]) -> Any:
 
 def total(context: Any, value: Any, attribute: str | int | None = None, start: Any = 0) -> Any:
     evaluation = context.evaluation
-    path = [] if attribute is None else str(attribute).split(".")
+    path = [] if attribute is None else path_to(attribute)
     result = start
     for part in turned(evaluation, value):
         result = add(evaluation, result, follow(evaluation, evaluation.body(part), path))
@@ -95,7 +104,7 @@ def unique(
 ) -> Any:
     """Each value once, in the order of the first ones."""
     evaluation: Evaluation = context.evaluation
-    path = [] if attribute is None else str(attribute).split(".")
+    path = [] if attribute is None else path_to(attribute)
     seen: set[Any] = set()
     kept = []
     for element in turned(evaluation, value):
@@ -123,6 +132,23 @@ OWN: Final[Mapping[str, Filter]] = {
 }
 
 # -- what must hold before a stock filter runs -------------------------------------------------
+
+
+def walked(given: "Given") -> None:
+    """`sort`, `min`, …: an attribute stands at any place, or has its name."""
+    for argument in (*given.args, *given.kwargs.values()):
+        if isinstance(argument, str):
+            path_to(argument)
+
+
+def walked_first(given: "Given") -> None:
+    """`selectattr`, `groupby`: the first argument is the attribute."""
+    path_to(given.argument(0, "attribute", ""))
+
+
+def walked_named(given: "Given") -> None:
+    """`map`: an attribute always has its name."""
+    path_to(given.kwargs.get("attribute", ""))
 
 
 class Given:
@@ -219,6 +245,9 @@ BEFORE: Final[Mapping[str, Callable[..., None]]] = {
     "center": centred,
     "replace": replaced,
     "int": parsed_integer,
+    "map": walked_named,
+    **dict.fromkeys(("sort", "min", "max"), walked),
+    **dict.fromkeys(("selectattr", "rejectattr", "groupby"), walked_first),
 }
 # They go through a sequence, each element a turn.
 ITERATING: Final = frozenset(

@@ -12,6 +12,7 @@ MOST_DIGITS: Final = 4_300
 MOST_TURNS: Final = 1_000_000
 DEEPEST_VALUE: Final = 100  # levels of lists and mappings, as in a document (DOC)
 DEEPEST_TEMPLATE: Final = 60  # levels of brackets and conditions inside one template
+LONGEST_PATH: Final = 200  # steps from a name to a value
 CHARACTERS_PER_TURN: Final = 250  # working through text costs turns too; it is memory as well
 NODES_PER_TURN: Final = 8  # so does measuring a container
 NODES_PER_RUN: Final = 16  # and a run through a long block
