@@ -7,7 +7,7 @@ import pytest
 from tests.support.canned import Silence
 from tests.support.crash import crash_everywhere, outcomes_in
 from tests.support.scenario import Scenario, error, name_of, ok, scenario
-from tests.support.steps import Tree, arc, call, noop, otherwise, step, task, when
+from tests.support.steps import Tree, arc, call, loop, noop, otherwise, step, task, when
 
 from noetl.assembly import Local
 from noetl.messages import events as e
@@ -307,6 +307,23 @@ def test_a_step_has_a_timeout_of_its_own() -> None:
     assert (ran.error["kind"], ran.error["step"]) == ("timeout", "start")
     assert "took longer than its timeout" in ran.error["message"]
     assert ran.story("start")[-2:] == ["task.started", "step.failed"]
+
+
+@pytest.mark.rule("TASK-10", "LOOP-4")
+@pytest.mark.parametrize("where", ["local", "distributed"])
+@pytest.mark.parametrize("mode", ["sequential", "parallel"])
+@pytest.mark.parametrize("on_failure", ["stop", "continue"])
+def test_the_timeout_of_a_step_bounds_its_whole_loop(
+    mode: str, where: str, on_failure: str
+) -> None:
+    silence = Silence()
+    looped = loop([1, 2, 3], mode=mode, flight=2, exec=where, on_failure=on_failure)
+    made = scenario(step("start", call("one"), loop=looped, timeout=0.01))
+    ran = made.answers("one", ok(), silence).run()
+    assert silence.cancelled >= 1
+    assert (ran.error["kind"], ran.error["step"]) == ("timeout", "start")
+    assert len(ran.of(e.StepFailed)) == 1
+    assert ran.of(e.LoopDone) == []
 
 
 @pytest.mark.rule("TASK-8")

@@ -220,21 +220,21 @@ class Gate:
 
     async def __call__(self, call: Call[Any]) -> Outcome:
         future = asyncio.get_running_loop().create_future()
-        self._waiting[call.task_run_id] = future
+        self._waiting[call.idempotency_key] = future
         if self._arrived is not None:
             self._arrived.set()
         await future
         return self._answers.pop(0) if self._answers else ok(call.task_run_id)
 
     async def held(self, count: int) -> list[str]:
-        """Wait until so many calls are held; their task run ids in order of arrival."""
+        """Wait until so many calls are held; their keys in order of arrival."""
         while len(self._waiting) < count:
             self._arrived = asyncio.Event()
             await self._arrived.wait()
         return list(self._waiting)
 
-    async def let_go(self, task_run_id: str) -> None:
-        self._waiting.pop(task_run_id).set_result(None)
+    async def let_go(self, key: str) -> None:
+        self._waiting.pop(key).set_result(None)
         for _ in range(5):  # turns in which the answer reaches the log
             await asyncio.sleep(0)
 
