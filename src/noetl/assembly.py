@@ -28,6 +28,7 @@ from noetl.server.replay import first_event, replay
 from noetl.server.retention import forget_old, sweep
 from noetl.server.server import Server
 from noetl.settings import Settings
+from noetl.tools.plugins import KnownKinds
 from noetl.tools.table import Toolbox
 from noetl.worker.worker import Worker
 from noetl.worker.workplace import Surround
@@ -143,7 +144,8 @@ class Local:
         """
         digest = digest_of(text)
         if digest not in self._plans:
-            plan = make_plan(load_valid(text), text) if made is None else made
+            kinds = KnownKinds()
+            plan = make_plan(load_valid(text, kinds), text, kinds) if made is None else made
             await self.home.playbooks.keep(digest, plan.path, text, folder)
             self._plans[digest] = (plan, folder)
         return self._plans[digest][0]
@@ -293,6 +295,16 @@ class Local:
         order = ORDERS.get(note.kind)
         if live is not None and order is not None:
             self.server.receive(live, order(**note.fields))
+            if order is r.CancelExecution:
+                self._cancel_below(live)
+
+    def _cancel_below(self, parent: Live) -> None:
+        """TOOL-1: cancelling the parent cancels its children, those nobody waits for included."""
+        name = parent.execution.execution_id
+        for live in self.server.lives:
+            if live.execution.parent_execution_id == name and not live.execution.finished:
+                self.server.receive(live, r.CancelExecution(reason="the parent was cancelled"))
+                self._cancel_below(live)
 
     def _broken(self, command: RunLeg, fault: BaseException) -> None:
         """A leg fell to a fault of ours: its run fails honestly, the others go on (promise 7)."""

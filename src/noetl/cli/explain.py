@@ -16,6 +16,7 @@ from noetl.playbook.load import load_valid
 from noetl.playbook.model import Playbook
 from noetl.server.causes import Cause, Link, Trail, causes_of, trail_of
 from noetl.server.waiting import Wait, waits_of
+from noetl.tools.plugins import KnownKinds
 
 EPILOG = """\b
 Examples:
@@ -57,7 +58,7 @@ async def explained(local: Local, execution_id: str) -> Explanation:
     kept = await local.home.playbooks.text(row.digest)
     if kept is None:
         raise NoetlError(f"the playbook of '{execution_id}' is not in this home any more")
-    playbook = load_valid(kept[0])
+    playbook = load_valid(kept[0], KnownKinds())
     trail = await trail_of(local.home.log, execution_id)
     interrupted = await is_interrupted(local, row)
     causes = causes_of(execution, trail, playbook)

@@ -14,6 +14,7 @@ from noetl.errors import PlaybookRejected
 from noetl.playbook.load import load_valid
 from noetl.playbook.plan import make_plan
 from noetl.server.live import Live
+from noetl.tools.plugins import KnownKinds
 
 EPILOG = """\b
 Examples:
@@ -54,11 +55,11 @@ def run(file: str, sets: tuple[str, ...], payload: str | None, as_json: bool) ->
     source = read_source(file)
     given = payload_of(payload, sets)
     try:
-        playbook = load_valid(source.content)
+        playbook = load_valid(source.content, KnownKinds())
     except PlaybookRejected as rejected:
         return refuse(source, rejected, as_json)
     text = source.content.decode("utf-8-sig")
-    plan = make_plan(playbook, text)
+    plan = make_plan(playbook, text, KnownKinds())
     folder = str(Path.cwd() if file == "-" else Path(file).absolute().parent)
 
     async def begin(local: Local) -> Live:

@@ -7,6 +7,7 @@ import click
 from noetl.cli.output import write
 from noetl.cli.source import FILE
 from noetl.playbook.schema import json_schema
+from noetl.tools.plugins import KnownKinds
 
 EPILOG = """\b
 Examples:
@@ -29,4 +30,9 @@ Then the first line of a playbook tells the editor where it is:
 @click.option("--json", is_flag=True, expose_value=False, help="Changes nothing: it is JSON.")
 def schema(output: str | None) -> None:
     """Print the JSON Schema of playbooks, for completion and checks in an editor."""
-    write(json.dumps(json_schema(), indent=2, ensure_ascii=False) + "\n", output)
+    known = KnownKinds()
+    for kind in known.values():
+        if kind.fault is not None:
+            click.echo(f"warning: without the kind '{kind.name}': {kind.fault}", err=True)
+    usable = {name: kind for name, kind in known.items() if kind.fault is None}
+    write(json.dumps(json_schema(usable), indent=2, ensure_ascii=False) + "\n", output)

@@ -12,6 +12,7 @@ from noetl.cli.terminal import Paint, columns, wants_colour
 from noetl.errors import UnreadableFile
 from noetl.playbook.finding import Finding
 from noetl.playbook.load import load
+from noetl.tools.plugins import KnownKinds
 
 EPILOG = """\b
 Examples:
@@ -60,7 +61,7 @@ def validate_one(name: str, as_json: bool) -> int:
             show_json(Refusal("error", str(wrong)))
         click.echo(f"error: {wrong}", err=True)
         return exits.UNUSABLE
-    findings = load(source.content).findings
+    findings = load(source.content, KnownKinds()).findings
     valid = all(finding.severity != "error" for finding in findings)
     if as_json:
         show_json(Verdict(source.name, valid, findings))

@@ -31,6 +31,8 @@ class Kind(msgspec.Struct, frozen=True, kw_only=True):
     """The optional dependency group that the kind needs, such as `snowflake`."""
     one_of: tuple[tuple[str, ...], ...] = ()
     """Groups of inputs of which a task gives exactly one, such as `command` or `query`."""
+    fault: str | None = None
+    """Why the kind is known and cannot be used: its plugin is broken."""
     left_out: Mapping[str, str] = {}
     """Templates that stand for inputs which a task leaves out."""
     statements: tuple[str, ...] = ()

@@ -107,15 +107,16 @@ def parse_task(reader: Reader, at: At, label: str, defaults: Defaults) -> Task:
 
 def _check_kind(reader: Reader, at: At, kind: str, inputs: dict[str, At]) -> None:
     known = reader.kinds.get(kind)
-    if known is not None:
+    if known is not None and known.fault is None:
         check_inputs(reader, known, at, inputs)
         return
-    reader.report(
-        "unknown-kind",
-        reader.entries(at)["kind"],
-        f"no tool kind is called '{kind}'",
-        reader.suggest(kind, reader.kinds, f"kinds: {', '.join(reader.kinds)}"),
-    )
+    if known is not None:
+        message = f"the tool kind '{kind}' cannot be used: {known.fault}"
+        hint = "repair the plugin or install it again; other kinds are not touched by it"
+    else:
+        message = f"no tool kind is called '{kind}'"
+        hint = reader.suggest(kind, reader.kinds, f"kinds: {', '.join(reader.kinds)}")
+    reader.report("unknown-kind", reader.entries(at)["kind"], message, hint)
     for entry in inputs.values():
         reader.templates(entry)
 

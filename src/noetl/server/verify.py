@@ -24,6 +24,7 @@ from noetl.ports.bodies import Bodies
 from noetl.ports.event_log import EventLog, Executions, LogRow, Playbooks
 from noetl.ports.result_store import ResultStore
 from noetl.server.replay import first_event, replay, rows_of
+from noetl.tools.plugins import KnownKinds
 
 PAGE = 200
 LONGEST = 400
@@ -95,7 +96,8 @@ async def plan_of(log: EventLog, playbooks: Playbooks, execution_id: str) -> Pla
     kept = await playbooks.text(requested.digest)
     if kept is None:
         raise NoetlError(f"the playbook of '{execution_id}' is not in this home any more")
-    return make_plan(load_valid(kept[0]), kept[0])
+    kinds = KnownKinds()
+    return make_plan(load_valid(kept[0], kinds), kept[0], kinds)
 
 
 # ── the input of a row ───────────────────────────────────────────────────────────────────────
@@ -219,7 +221,8 @@ def reported(run: Run, plan: Plan, recorded: list[e.Event]) -> Iterator[e.Event]
         decided = isinstance(event, e.LoopDone) or getattr(event, "loop", None) is not None
         if not decided:
             yield event
-        elif isinstance(event, e.StepFailed) and event.error.get("kind") in CUT_SHORT:
+        elif isinstance(event, e.StepFailed) and event.error.get("kind") != "loop":
+            # Cut short by whoever ran it; what the loop came to is the server's to say.
             yield msgspec.structs.replace(event, loop=None)
         elif loop is not None and loop.exec == "local":
             # LOOP-10: the worker only says that it is over; the server knows what it came to.
@@ -237,9 +240,6 @@ def of_task(event: e.Event) -> bool:
 def run_total(run: Run) -> int:
     return 0 if run.loop is None else run.loop.total
 
-
-CUT_SHORT = ("timeout", "cancelled")
-"""Ends that the worker of a local loop reports; what the loop came to is the server's to say."""
 
 REPORTED = (
     e.StepStarted,

@@ -3,8 +3,11 @@
 import importlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
-from noetl.tools.tool import Tool
+from noetl.messages.outcome import Outcome, failed
+from noetl.tools.plugins import Broken, Plugin, Plugins, plugins
+from noetl.tools.tool import Call, Tool, Workplace
 
 TOOLS: dict[str, str] = {
     "noop": "noetl.tools.noop:NoopTool",
@@ -23,20 +26,56 @@ WITH_HOME = frozenset({"python"})
 """Tools that keep something in the home folder."""
 
 
+class BrokenTool:
+    """Stands for the tool of a plugin that cannot be had, so that a policy learns why."""
+
+    def __init__(self, why: str) -> None:
+        self._why = why
+
+    async def call(self, call: Call[Any], workplace: Workplace) -> Outcome:
+        del call, workplace
+        return failed("not_found", self._why)
+
+    async def forget(self, scratch: str) -> None:
+        """Keeps nothing."""
+
+    async def close(self) -> None:
+        """Keeps nothing."""
+
+
 class Toolbox(Mapping[str, Tool]):
     """The tools of one worker."""
 
-    def __init__(self, home: Path, table: Mapping[str, str] = TOOLS) -> None:
+    def __init__(
+        self, home: Path, table: Mapping[str, str] = TOOLS, others: Plugins | None = None
+    ) -> None:
         self._home = home
         self._table = table
+        self._plugins = others or plugins()
         self._built: dict[str, Tool] = {}
 
     def __getitem__(self, kind: str) -> Tool:
+        if kind not in self._built and kind not in self._table:
+            self._built[kind] = self._plugged(kind)
         if kind not in self._built:
             module, _, name = self._table[kind].partition(":")
             factory = getattr(importlib.import_module(module), name)
             self._built[kind] = factory(self._home) if kind in WITH_HOME else factory()
         return self._built[kind]
+
+    def _plugged(self, kind: str) -> Tool:
+        """The tool of a plugin. What it fails to make fails the calls, and nothing else."""
+        match self._plugins.find(kind):
+            case Plugin(tool=make):
+                try:
+                    return make()
+                except Exception as fault:
+                    why = f"its tool cannot be made: {type(fault).__name__}: {fault}"
+            case Broken(why=why):
+                pass
+            case _:
+                raise KeyError(kind)
+        return BrokenTool(f"the tool kind '{kind}' cannot be used: {why}")
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._table)

@@ -13,6 +13,7 @@ from noetl.cli.output import write
 from noetl.cli.source import FILE, read_source
 from noetl.cli.validate import Verdict, show, show_json
 from noetl.playbook.load import load
+from noetl.tools.plugins import KnownKinds
 
 
 def as_object(drawing: Drawing) -> str:
@@ -60,7 +61,7 @@ def graph(file: str, form: str, output: str | None, as_json: bool) -> int:
     FILE is a playbook, or - for standard input.
     """
     source = read_source(file)
-    loaded = load(source.content)
+    loaded = load(source.content, KnownKinds())
     if loaded.playbook is None:
         if as_json:
             show_json(Verdict(source.name, False, loaded.findings))

@@ -24,6 +24,7 @@ from noetl.playbook.load import load_valid
 from noetl.playbook.plan import Plan, make_plan
 from noetl.server.replay import rows_of
 from noetl.settings import read_settings
+from noetl.tools.plugins import KnownKinds
 
 EPILOG = """\b
 Examples:
@@ -87,11 +88,11 @@ def tested_file(file: str, as_json: bool) -> SuiteVerdict | int:
     path = playbook_file(suite, file)
     playbook = read_source(str(path))
     try:
-        model = load_valid(playbook.content)
+        model = load_valid(playbook.content, KnownKinds())
     except PlaybookRejected as rejected:
         return refuse(playbook, rejected, as_json)
     text = playbook.content.decode("utf-8-sig")
-    plan = make_plan(model, text)
+    plan = make_plan(model, text, KnownKinds())
     tests = [runner()(tested_case(case, plan, text, path.parent)) for case in suite.tests]
     passed = sum(one.ok for one in tests)
     return SuiteVerdict(source.name, passed, len(tests) - passed, tests)
