@@ -36,6 +36,7 @@ from tests.support.steps import (
 from tests.system.program import NOETL
 
 PYTHON = "python"
+SLEEPS = "import time\nprint('begun', flush=True)\ntime.sleep(600)"
 
 
 def code(label: str, text: str, *rules: Tree, **args: Any) -> Tree:
@@ -281,7 +282,7 @@ def test_a_playbook_that_changes_meanwhile_does_not_change_the_run(tmp_path: Pat
 
 
 CANCELLED: dict[str, Callable[[str], Tree]] = {
-    "python": lambda _: code("waits", "import time\nprint('begun', flush=True)\ntime.sleep(600)"),
+    "python": lambda _: code("waits", SLEEPS),
     "http": lambda url: task("waits", "http", url=f"{url}/hang"),
     "child": lambda _: task("waits", "playbook", path="child.yaml"),
     "pause": lambda _: noop("waits", when("_attempt < 3", "retry", attempts=3, delay=600)),
@@ -293,7 +294,7 @@ CANCELLED: dict[str, Callable[[str], Tree]] = {
 def test_cancel_from_another_process_reaches_what_runs(
     kind: str, tmp_path: Path, http_server: HttpServer
 ) -> None:
-    sleeper = code("sleeps", "import time\nprint('begun', flush=True)\ntime.sleep(600)")
+    sleeper = code("sleeps", SLEEPS)
     (tmp_path / "child.yaml").write_text(playbook(step("start", sleeper)))
     text = playbook(step("start", CANCELLED[kind](http_server.url)))
     running = run(tmp_path, text)
@@ -418,3 +419,38 @@ def test_a_closed_pipe_does_not_end_the_run(tmp_path: Path) -> None:
         process.stderr.close()
         process.wait(PATIENCE)
     assert home.status(home.roots()[0]) == "completed"
+
+
+@pytest.mark.rule("TOOL-1")
+def test_a_child_that_nobody_waits_for_comes_to_its_end(tmp_path: Path) -> None:
+    (tmp_path / "child.yaml").write_text(playbook(step("start", code("x", "result = 1"))))
+    text = playbook(step("start", task("go", "playbook", path="child.yaml", wait=False)))
+    assert run(tmp_path, text).ended() == 0
+    home = Home(tmp_path / "home")
+    assert [home.status(name) for name in home.names()] == ["completed", "completed"]
+
+
+@pytest.mark.rule("TOOL-1", "NEXT-8")
+def test_cancel_reaches_a_child_that_nobody_waits_for(tmp_path: Path) -> None:
+    (tmp_path / "child.yaml").write_text(playbook(step("start", code("x", SLEEPS))))
+    go = task("go", "playbook", path="child.yaml", wait=False)
+    running = run(tmp_path, playbook(step("start", go, code("y", SLEEPS))))
+    while running.waits(0.01) and (running.out + running.err).count("begun") < 2:
+        pass
+    home = Home(tmp_path / "home")
+    assert Running(home.folder, "cancel", home.roots()[0], name="cancelled").ended() == 0
+    assert running.ended() == 1
+    assert [home.status(name) for name in home.names()] == ["cancelled", "cancelled"]
+
+
+@pytest.mark.rule("LOOP-1", "RES-2")
+def test_a_list_that_was_streamed_into_the_store_is_a_collection(tmp_path: Path) -> None:
+    with keeping() as ledger:
+        rows = "{{ range(2000) | list }}"
+        asks = effect("ask", rows, otherwise(set_ctx={"rows": "{{ outcome.result.data }}"}))
+        count = noop("x", otherwise(set_ctx={"sum": "{{ iter.n }}"}))
+        many = loop("{{ ctx.rows }}", mode="parallel", reduce={"sum": "sum"})
+        steps = [step("start", asks, arcs=[arc("each")]), step("each", count, loop=many)]
+        more = {"executor": limited(max_payload_bytes=1000), "workload": {"url": ledger.url}}
+        answer = run(tmp_path, playbook(*steps, **more), "--json").answer()
+    assert (answer["status"], answer["ctx"]["sum"]) == ("completed", 1999000)

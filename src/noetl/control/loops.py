@@ -6,6 +6,7 @@ from noetl.control.deciding import Deciding
 from noetl.control.execution import LoopRun, Run, is_stopped
 from noetl.control.folding import whole
 from noetl.errors import TemplateFailed
+from noetl.expression.lookup import body_of
 from noetl.messages import events as e
 from noetl.messages.reference import Reference
 from noetl.pipeline.policy import template_error
@@ -16,12 +17,15 @@ def start_loop(deciding: Deciding, run: Run, plan: LoopPlan) -> None:
     """LOOP-1: evaluate the collection once, record it, and offer what may start."""
     ids = run.ids
     try:
-        items = deciding.evaluate(plan.items, deciding.scope(run.args))
+        scope = deciding.scope(run.args)
+        items = deciding.evaluate(plan.items, scope)
+        total = length_of(items)
+        if total is None:  # a list that was streamed into the store says nothing of its length
+            total = length_of(deciding.evaluate(lambda scope: body_of(scope, items), scope))
     except TemplateFailed as fault:
         error = template_error(fault, f"`loop.in` of step '{run.step}'")
         end(deciding, run, e.StepFailed(**ids, error=error))
         return
-    total = length_of(items)
     if total is None:
         end(deciding, run, e.StepFailed(**ids, error=no_list(items)))
         return

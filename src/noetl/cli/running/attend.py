@@ -53,7 +53,10 @@ async def _attend(settings: Settings, begin: Begin, show: Show) -> Attended:
         local.overheard.listeners.append(show.hear)
         live = await begin(local)
         show.begin(live)
-        await first_of(live.finished, interrupted)
+        while going := [one.finished for one in local.server.lives if not one.finished.done()]:
+            if interrupted.done():
+                break
+            await first_of(interrupted, *going)  # children that nobody waits for (TOOL-1)
         if live.finished.done() and live.finished.exception() is None:
             await local.clean_up(live)
         return attended(local, live)
