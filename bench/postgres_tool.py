@@ -10,7 +10,7 @@ from tests.support.postgres import Database, running
 
 from bench.figure import Figure
 from bench.place import Place, call_of
-from noetl.kinds.sql import SqlInputs
+from noetl.kinds.sql import PostgresInputs
 from noetl.tools.sql.postgres import PostgresTool
 
 STATEMENTS, AT_ONCE, POOL, REPEATS = 2000, 20, 10, 5
@@ -31,7 +31,7 @@ async def measure(database: Database) -> dict[str, tuple[list[float], list[float
     place = Place(credential=database.credential)
     tool = PostgresTool()
     setup = "create table t (a int primary key, b text); insert into t values (1, 'x')"
-    await tool.call(call_of(SqlInputs(command=setup, auth="db")), place)
+    await tool.call(call_of(PostgresInputs(command=setup, auth="db")), place)
     async with AsyncConnectionPool(
         database.url, min_size=POOL, max_size=POOL, kwargs={"autocommit": True}
     ) as pool:
@@ -43,7 +43,7 @@ async def measure(database: Database) -> dict[str, tuple[list[float], list[float
                     await cursor.fetchall()
 
         async def ours(text: str) -> None:
-            inputs = SqlInputs(command=text, params=[1], auth="db")
+            inputs = PostgresInputs(command=text, params=[1], auth="db")
             assert (await tool.call(call_of(inputs, pool=POOL), place)).status == "ok"
 
         rates = {}

@@ -8,7 +8,7 @@ import pytest
 from tests.support.postgres import Database
 from tests.support.workplace import BenchPlace, call_of
 
-from noetl.kinds.sql import DuckdbInputs, SqlInputs
+from noetl.kinds.sql import DuckdbInputs, PostgresInputs
 from noetl.messages.outcome import Outcome
 from noetl.messages.reference import Reference
 from noetl.playbook.model import Timeout
@@ -28,7 +28,9 @@ class Sql:
 
     def ask(self, command: str, params: Any = (), **more: Any) -> Outcome:
         named: dict[str, Any] = {"command": command, "params": params or []}
-        inputs = SqlInputs(**named, auth="db") if self.kind == "postgres" else DuckdbInputs(**named)
+        inputs = (
+            PostgresInputs(**named, auth="db") if self.kind == "postgres" else DuckdbInputs(**named)
+        )
         return self._runner.run(self._tool.call(call_of(inputs, **more), self.place))
 
     def close(self) -> None:
@@ -137,7 +139,7 @@ def test_a_timeout_ends_the_statement(sql: Sql) -> None:
 def test_the_pool_bounds_the_connections(database: Database) -> None:
     async def calls() -> int:
         tool, place = PostgresTool(), BenchPlace(db=database.credential)
-        call = call_of(SqlInputs(command="select pg_backend_pid() as v", auth="db"), pool=2)
+        call = call_of(PostgresInputs(command="select pg_backend_pid() as v", auth="db"), pool=2)
         outcomes = await asyncio.gather(*(tool.call(call, place) for _ in range(20)))
         await tool.close()
         return len({outcome.result[0]["v"] for outcome in outcomes})

@@ -18,7 +18,7 @@ from tests.support.workplace import BenchPlace, call_of
 from noetl.kinds.code import PythonInputs
 from noetl.kinds.http import HttpInputs
 from noetl.kinds.kind import Inputs
-from noetl.kinds.sql import DuckdbInputs, SqlInputs
+from noetl.kinds.sql import DuckdbInputs, PostgresInputs
 from noetl.messages.outcome import ERROR_KINDS, Outcome
 from noetl.playbook.model import Timeout
 from noetl.tools.http.tool import HttpTool
@@ -54,9 +54,9 @@ def http(server: HttpServer) -> Subject:
 def postgres(database: Database) -> Subject:
     return Subject(
         tool=PostgresTool,
-        good=SqlInputs(command="select 1 as v", auth="db"),
-        bad=SqlInputs(command="select 1/0", auth="db"),
-        endless=SqlInputs(command="select pg_sleep(600)", auth="db"),
+        good=PostgresInputs(command="select 1 as v", auth="db"),
+        bad=PostgresInputs(command="select 1/0", auth="db"),
+        endless=PostgresInputs(command="select pg_sleep(600)", auth="db"),
         block=frozenset({"code", "sqlstate", "message", "rowcount"}),
         place=BenchPlace(db=database.credential),
     )

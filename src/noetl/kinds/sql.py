@@ -1,6 +1,6 @@
 """The kinds that send SQL to a database."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from msgspec import Meta, field
 
@@ -26,8 +26,24 @@ class SqlInputs(Inputs, frozen=True, kw_only=True):
     auth: Auth = None
 
 
+class PostgresInputs(SqlInputs, frozen=True, kw_only=True):
+    """With `rows` or `file` the last statement is a COPY over the connection."""
+
+    streams: ClassVar[tuple[str, ...]] = ("rows",)
+    rows: Annotated[
+        Any,
+        Meta(description="What `COPY … FROM STDIN` loads: mappings or lists; text goes as it is."),
+    ] = None
+    file: Annotated[
+        str | None,
+        Meta(description="File that `COPY … FROM STDIN` reads or `COPY … TO STDOUT` writes."),
+    ] = None
+
+
 class DuckdbInputs(SqlInputs, frozen=True, kw_only=True):
     """`database` is a file; without it the tables live as long as the step run."""
+
+    streams: ClassVar[tuple[str, ...]] = ("rows",)
 
     params: Annotated[
         list[Any] | dict[str, Any],
@@ -36,10 +52,22 @@ class DuckdbInputs(SqlInputs, frozen=True, kw_only=True):
     database: Annotated[
         str | None, Meta(description="File of the database; in memory if left out.")
     ] = None
+    rows: Annotated[Any, Meta(description="Mappings that the SQL reads as the table `rows`.")] = (
+        None
+    )
+    columns: Annotated[
+        dict[str, str] | None,
+        Meta(description="Names and types of the columns of `rows`; else what they look like."),
+    ] = None
 
 
 class SnowflakeInputs(SqlInputs, frozen=True, kw_only=True):
     """Where in the account the statement runs; the credential may say it too."""
+
+    streams: ClassVar[tuple[str, ...]] = ("rows",)
+    rows: Annotated[
+        Any, Meta(description="Values for the statement's placeholders, once for each row.")
+    ] = None
 
     database: Annotated[str | None, Meta(description="Database to use.")] = None
     schema: Annotated[str | None, Meta(description="Schema to use.")] = None
@@ -49,7 +77,7 @@ class SnowflakeInputs(SqlInputs, frozen=True, kw_only=True):
 
 POSTGRES = Kind(
     name="postgres",
-    inputs=SqlInputs,
+    inputs=PostgresInputs,
     summary="Run SQL on PostgreSQL.",
     block="pg",
     one_of=(_STATEMENTS,),

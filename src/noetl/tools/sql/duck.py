@@ -12,9 +12,12 @@ import msgspec
 
 from noetl.kinds.sql import DuckdbInputs
 from noetl.messages.outcome import Outcome, failed, ok
+from noetl.ports.result_store import ResultStore
 from noetl.tools.paths import inside
 from noetl.tools.process.memory import NoAmount, bytes_of
 from noetl.tools.refusal import Refusal, unforeseen
+from noetl.tools.sql.duck_paths import placed
+from noetl.tools.sql.duck_rows import shown_rows
 from noetl.tools.sql.duck_work import DuckWork
 from noetl.tools.sql.rows import Rows
 from noetl.tools.tool import Call, Workplace
@@ -43,7 +46,7 @@ class DuckDbTool:
         rows = Rows(call, workplace.results)
         try:
             async with asyncio.timeout(call.timeout.total):
-                outcome = await self._run(call, rows)
+                outcome = await self._run(call, rows, workplace.results)
         except Refusal as refusal:
             outcome = refusal.outcome
         except duckdb.Error as fault:
@@ -67,11 +70,12 @@ class DuckDbTool:
             await self.forget(scratch)
         self._threads.shutdown(wait=False)
 
-    async def _run(self, call: Call[DuckdbInputs], rows: Rows) -> Outcome:
+    async def _run(self, call: Call[DuckdbInputs], rows: Rows, results: ResultStore) -> Outcome:
         inputs = call.inputs
         text = inputs.command if inputs.command is not None else inputs.query or ""
-        async with self._connection(call) as connection:
-            work = DuckWork(connection, text, inputs.params)
+        text = placed(text, call.folder)
+        async with self._connection(call) as connection, shown_rows(call, results) as view:
+            work = DuckWork(connection, text, inputs.params, view)
             await self._in_thread(connection, work.run)
             if work.rowcount is not None:
                 result = {"rowcount": work.rowcount}

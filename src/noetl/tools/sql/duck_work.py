@@ -21,12 +21,19 @@ Params = list[Any] | dict[str, Any]
 class DuckWork:
     """Runs the statements of a command and reads the rows of the last."""
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection, text: str, params: Params) -> None:
+    def __init__(
+        self,
+        connection: duckdb.DuckDBPyConnection,
+        text: str,
+        params: Params,
+        view: Callable[[], str | None],
+    ) -> None:
         self.connection = connection
         self.rowcount: int | None = None
         self.names: list[str] = []
         self._text = text
         self._params = params
+        self._view = view
         self._readers: list[Callable[[Any], Any]] = []
 
     def run(self) -> None:
@@ -37,6 +44,9 @@ class DuckWork:
                 "input", "the command holds no statement; give SQL in 'command' or 'query'"
             )
         shares = dealt(statements, self._params)
+        shown = self._view()
+        if shown is not None:
+            self.connection.execute(shown)
         for statement, share in zip(statements, shares, strict=True):
             self.connection.execute(statement, share)
         self._look_at(statements[-1], shares[-1])

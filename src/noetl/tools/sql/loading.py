@@ -114,11 +114,11 @@ def bound(text: str, params: list[Any] | dict[str, Any]) -> list[Any] | dict[str
         return None
     wanted = json_places(text)
     if isinstance(params, dict):
-        return {name: _bindable(value, name in wanted) for name, value in params.items()}
-    return [_bindable(value, number in wanted) for number, value in enumerate(params)]
+        return {name: bindable(value, name in wanted) for name, value in params.items()}
+    return [bindable(value, number in wanted) for number, value in enumerate(params)]
 
 
-def _bindable(value: Any, as_json: bool) -> Any:
+def bindable(value: Any, as_json: bool) -> Any:
     """
     A mapping is JSON. A list is an array, unless a mapping is among its elements or the text
     wants JSON. JSON goes as text of no type, so that json, jsonb and text all take it.

@@ -1,6 +1,7 @@
 """Runs SQL on PostgreSQL for tasks of kind `postgres`."""
 
 import asyncio
+from contextlib import nullcontext
 from typing import Any
 
 import msgspec
@@ -8,10 +9,12 @@ import psycopg
 from psycopg.pq import TransactionStatus
 
 from noetl.errors import CredentialMissing
-from noetl.kinds.sql import SqlInputs
+from noetl.kinds.sql import PostgresInputs
 from noetl.messages.outcome import Outcome, failed, ok
 from noetl.tools.refusal import Refusal, unforeseen
+from noetl.tools.sql.cargo import Cargo, cargo_of
 from noetl.tools.sql.connections import Connection, Connections, settings_of
+from noetl.tools.sql.copying import run_copy
 from noetl.tools.sql.loading import bound
 from noetl.tools.sql.rows import Rows
 from noetl.tools.sql.sqlstate import block_of, failure_of
@@ -32,7 +35,7 @@ class PostgresTool:
     def __init__(self) -> None:
         self._pools: dict[tuple[Any, ...], Connections] = {}
 
-    async def call(self, call: Call[SqlInputs], workplace: Workplace) -> Outcome:
+    async def call(self, call: Call[PostgresInputs], workplace: Workplace) -> Outcome:
         rows = Rows(call, workplace.results)
         try:
             async with asyncio.timeout(call.timeout.total):
@@ -63,13 +66,14 @@ class PostgresTool:
         for pool in pools:
             await pool.close()
 
-    async def _run(self, call: Call[SqlInputs], workplace: Workplace, rows: Rows) -> Outcome:
+    async def _run(self, call: Call[PostgresInputs], workplace: Workplace, rows: Rows) -> Outcome:
         text = command_of(call.inputs)
         pool = await self._pool(call, workplace)
         async with pool.lend(call.timeout.connect or CONNECT_TIMEOUT) as connection:
             params = bound(text, call.inputs.params)
             statements, params = prepared(connection, text, params)
-            rowcount = await run_all(connection, statements, params, rows)
+            cargo = cargo_of(call, statements, workplace.results)
+            rowcount = await run_all(connection, statements, params, rows, cargo)
             if connection.info.transaction_status != TransactionStatus.IDLE:
                 raise Refusal("input", "the command leaves a transaction open; end it with COMMIT")
             if any(statement.leaves_traces for statement in statements):
@@ -78,7 +82,7 @@ class PostgresTool:
             return ok({"rowcount": rowcount}, block=block_of(rowcount=rowcount))
         return ok(await rows.finish(), block=block_of(rowcount=rows.count))
 
-    async def _pool(self, call: Call[SqlInputs], workplace: Workplace) -> Connections:
+    async def _pool(self, call: Call[PostgresInputs], workplace: Workplace) -> Connections:
         name = call.inputs.auth
         if name is None:
             raise Refusal("input", "postgres needs 'auth', the name of a credential")
@@ -91,16 +95,12 @@ class PostgresTool:
         return pool
 
 
-def command_of(inputs: SqlInputs) -> str:
+def command_of(inputs: PostgresInputs) -> str:
     """TOOL-0: `command`, or `query`, which is the same."""
     text = inputs.command if inputs.command is not None else inputs.query
     statements = statements_of(text) if text is not None else ()
     if text is None or not statements:
         raise Refusal("input", "the command holds no statement; give SQL in 'command' or 'query'")
-    if any(statement.copies_to_client for statement in statements):
-        raise Refusal(
-            "input", "COPY from STDIN or to STDOUT has no file here; use INSERT or SELECT"
-        )
     return text
 
 
@@ -119,20 +119,26 @@ def prepared(
 
 
 async def run_all(
-    connection: Connection, statements: tuple[Statement, ...], params: Params, rows: Rows
+    connection: Connection,
+    statements: tuple[Statement, ...],
+    params: Params,
+    rows: Rows,
+    cargo: Cargo | None,
 ) -> int | None:
     """OUT-3: the last statement's rows go into `rows`; its rowcount where it has none."""
     *before, last = statements
-    if not before:
+    whole = connection.transaction() if before and not controlled(statements) else nullcontext()
+    async with whole:
+        for statement in before:
+            await connection.execute(statement.text.encode())
+        if cargo is not None:
+            return await run_copy(connection, last.text, cargo)
         return await run_one(connection, last, params, rows)
-    if any(statement.controls_transaction for statement in statements):
-        for statement in before:
-            await connection.execute(statement.text.encode())
-        return await run_one(connection, last, None, rows)
-    async with connection.transaction():
-        for statement in before:
-            await connection.execute(statement.text.encode())
-        return await run_one(connection, last, None, rows)
+
+
+def controlled(statements: tuple[Statement, ...]) -> bool:
+    """Whether the command itself says where transactions begin and end."""
+    return any(statement.controls_transaction for statement in statements)
 
 
 async def run_one(

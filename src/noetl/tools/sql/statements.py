@@ -6,7 +6,7 @@ from typing import Self
 
 import msgspec
 
-_PIECE = re.compile(
+PIECE = re.compile(
     r"""
       (?P<quoted> [eE]'(?:[^'\\]|\\.|'')*' | '(?:[^']|'')*' | "(?:[^"]|"")*" )
     | (?P<dollar> \$(?:[^\W\d]\w*)?\$ )
@@ -18,7 +18,7 @@ _PIECE = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
-_COMMENT = re.compile(r"/\*|\*/")
+COMMENT = re.compile(r"/\*|\*/")
 _TRANSACTION = frozenset(
     {"begin", "start", "commit", "end", "rollback", "abort", "savepoint", "release", "prepare"}
 )
@@ -78,7 +78,7 @@ class _Scan:
     def run(self) -> tuple[Statement, ...]:
         at, end = 0, len(self._text)
         while at < end:
-            piece = _PIECE.match(self._text, at)
+            piece = PIECE.match(self._text, at)
             assert piece is not None  # the last alternative takes any character
             at = self._take(piece)
         self._close(end)
@@ -115,7 +115,7 @@ class _Scan:
 
     def _after_comment(self, at: int) -> int:
         depth = 1
-        for edge in _COMMENT.finditer(self._text, at):
+        for edge in COMMENT.finditer(self._text, at):
             depth += 1 if edge.group() == "/*" else -1
             if not depth:
                 return edge.end()

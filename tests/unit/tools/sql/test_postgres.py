@@ -11,7 +11,7 @@ import pytest
 from tests.support.postgres import Database
 from tests.support.workplace import BenchPlace, call_of
 
-from noetl.kinds.sql import SqlInputs
+from noetl.kinds.sql import PostgresInputs
 from noetl.messages.outcome import Outcome
 from noetl.messages.reference import Reference
 from noetl.playbook.model import Timeout
@@ -31,9 +31,11 @@ def run(database: Database, *commands: str, params: Any = (), **more: Any) -> Ou
         tool, place = PostgresTool(), more.pop("place", None) or place_of(database)
         try:
             for command in commands[:-1]:
-                outcome = await tool.call(call_of(SqlInputs(command=command, auth="db")), place)
+                outcome = await tool.call(
+                    call_of(PostgresInputs(command=command, auth="db")), place
+                )
                 assert outcome.status == "ok", outcome.error
-            inputs = SqlInputs(command=commands[-1], params=params or [], auth="db")
+            inputs = PostgresInputs(command=commands[-1], params=params or [], auth="db")
             return await tool.call(call_of(inputs, **more), place)
         finally:
             await tool.close()
@@ -161,7 +163,7 @@ def test_the_last_statement_gives_the_result(
 def test_query_is_another_name_for_command(database: Database) -> None:
     async def calls() -> Outcome:
         tool = PostgresTool()
-        call = call_of(SqlInputs(query="select 1 as v", auth="db"))
+        call = call_of(PostgresInputs(query="select 1 as v", auth="db"))
         outcome = await tool.call(call, place_of(database))
         await tool.close()
         return outcome
@@ -279,7 +281,7 @@ def test_nobody_listens(database: Database) -> None:
 )
 def test_a_credential_is_needed(auth: str | None, kind: str, says: str) -> None:
     async def calls() -> Outcome:
-        call = call_of(SqlInputs(command="select 1", auth=auth))
+        call = call_of(PostgresInputs(command="select 1", auth=auth))
         return await PostgresTool().call(call, BenchPlace(empty={"kind": "postgres"}))
 
     outcome = asyncio.run(calls())
@@ -317,7 +319,7 @@ def test_a_timeout_stops_the_statement_on_the_server(database: Database) -> None
 def test_cancelling_stops_the_statement_on_the_server(database: Database, command: str) -> None:
     async def calls() -> None:
         tool, place = PostgresTool(), place_of(database)
-        call = call_of(SqlInputs(command=command, auth="db"))
+        call = call_of(PostgresInputs(command=command, auth="db"))
         running = asyncio.create_task(tool.call(call, place))
         async with asyncio.timeout(20):
             while not await asyncio.to_thread(sleepers, database):
@@ -326,7 +328,7 @@ def test_cancelling_stops_the_statement_on_the_server(database: Database, comman
         with pytest.raises(asyncio.CancelledError):
             await running
         assert await asyncio.to_thread(sleepers, database) == 0
-        again = await tool.call(call_of(SqlInputs(command="select 1 as v", auth="db")), place)
+        again = await tool.call(call_of(PostgresInputs(command="select 1 as v", auth="db")), place)
         assert again.result == [{"v": 1}]
         await tool.close()
 
@@ -370,7 +372,7 @@ def test_a_large_result_that_fails_leaves_nothing(database: Database) -> None:
 def test_connections_are_kept_and_never_more_than_the_pool(database: Database) -> None:
     async def calls() -> tuple[set[int], int]:
         tool, place = PostgresTool(), place_of(database)
-        inputs = SqlInputs(command="select pg_backend_pid() as pid", auth="db")
+        inputs = PostgresInputs(command="select pg_backend_pid() as pid", auth="db")
         outcomes = await asyncio.gather(
             *(tool.call(call_of(inputs, pool=3), place) for _ in range(60))
         )
@@ -403,7 +405,7 @@ def test_one_call_leaves_nothing_to_the_next(database: Database, command: str) -
 def test_a_connection_that_the_server_closed_is_not_used_again(database: Database) -> None:
     async def calls() -> Outcome:
         tool, place = PostgresTool(), place_of(database)
-        call = call_of(SqlInputs(command="select 1 as v", auth="db"))
+        call = call_of(PostgresInputs(command="select 1 as v", auth="db"))
         await tool.call(call, place)
         with psycopg.connect(database.url, autocommit=True) as other:
             other.execute(

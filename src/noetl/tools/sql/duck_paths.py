@@ -1,0 +1,65 @@
+"""Where a file lies that DuckDB writes: relative paths begin at the playbook's folder."""
+
+import re
+
+from noetl.tools.paths import inside
+from noetl.tools.sql.statements import COMMENT, PIECE
+
+_ELSEWHERE = re.compile(r"/|[A-Za-z][A-Za-z0-9+.-]*:|:")
+"""Absolute, or of another kind: a URL, `:memory:`."""
+_BEFORE = {
+    "copy": frozenset({"to"}),
+    "attach": frozenset({"attach", "database", "exists"}),
+    "export": frozenset({"database"}),
+    "import": frozenset({"database"}),
+}
+"""First word of a statement → words after which a path stands."""
+
+
+def placed(text: str, folder: str | None) -> str:
+    """
+    The same command, its paths made absolute. DuckDB looks for files to read in the folder that
+    it is told, but writes where the process happens to stand.
+    """
+    if folder is None:
+        return text
+    done, words, nested, at = [], list[str](), 0, 0
+    while at < len(text):
+        piece = PIECE.match(text, at)
+        assert piece is not None  # its last alternative takes any character
+        found, kind, end = piece.group(), piece.lastgroup, piece.end()
+        if kind == "block":
+            end = _after_comment(text, end)
+            found = text[at:end]
+        elif kind == "word":
+            words.append(found.lower())
+        elif kind == "mark":
+            nested += {"(": 1, ")": -1}.get(found, 0)
+            words = words if found != ";" else []
+        elif kind == "quoted":
+            if found.startswith("'") and not nested and _is_path(words):
+                found = _absolute(found, folder)
+            words.append(found)
+        done.append(found)
+        at = end
+    return "".join(done)
+
+
+def _is_path(words: list[str]) -> bool:
+    return bool(words) and words[-1] in _BEFORE.get(words[0], ())
+
+
+def _absolute(quoted: str, folder: str) -> str:
+    path = quoted[1:-1].replace("''", "'")
+    if not path or _ELSEWHERE.match(path):
+        return quoted
+    return "'" + str(inside(folder, path)).replace("'", "''") + "'"
+
+
+def _after_comment(text: str, at: int) -> int:
+    depth = 1
+    for edge in COMMENT.finditer(text, at):
+        depth += 1 if edge.group() == "/*" else -1
+        if not depth:
+            return edge.end()
+    return len(text)

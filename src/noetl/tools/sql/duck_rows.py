@@ -1,0 +1,73 @@
+"""The rows of a task as a table of DuckDB: spooled to a file, read from there in parts."""
+
+import os
+import tempfile
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from functools import partial
+
+from noetl.kinds.sql import DuckdbInputs
+from noetl.messages.reference import Reference
+from noetl.ports.result_store import ResultStore
+from noetl.tools.refusal import Refusal
+from noetl.tools.streams import json_in
+from noetl.tools.tool import Call
+
+_NEVER = "'\x01%Y'"
+_AS_IT_IS = (
+    "format = 'array'",
+    "sample_size = -1",  # every row has a say in what its column is
+    "map_inference_threshold = -1",
+    f"dateformat = {_NEVER}",  # text stays text; a cast, or the target's column, makes it a date
+    f"timestampformat = {_NEVER}",
+)
+
+
+@asynccontextmanager
+async def shown_rows(
+    call: Call[DuckdbInputs], results: ResultStore
+) -> AsyncIterator[Callable[[], str | None]]:
+    """
+    Gives what prepares the table `rows`, to be called in a thread: it writes the file and answers
+    with the statement that makes the view. The file lives as long as the `with`.
+    """
+    rows, columns = call.inputs.rows, call.inputs.columns
+    if rows is None:
+        if columns is not None:
+            raise Refusal("input", "'columns' describes 'rows', which are missing")
+        yield lambda: None
+        return
+    if not isinstance(rows, list | Reference):
+        raise Refusal("input", "'rows' is not a list of mappings, which was expected")
+    handle, path = tempfile.mkstemp(prefix="noetl-rows-", suffix=".json")
+    os.close(handle)
+    try:
+        yield partial(_spool, call, results, path)
+    finally:
+        os.unlink(path)
+
+
+def _spool(call: Call[DuckdbInputs], results: ResultStore, path: str) -> str:
+    try:
+        with open(path, "wb") as file:
+            file.writelines(json_in(call.inputs.rows, results))
+    except OSError as fault:
+        says = f"cannot write the rows to {path}: {fault.strerror}"
+        raise Refusal("internal", says, retryable=True) from None
+    return view_of(path, call.inputs.columns)
+
+
+def view_of(path: str, columns: Mapping[str, str] | None) -> str:
+    """The statement after which `rows` is a table of this connection."""
+    options = [*_AS_IT_IS[:1], f"columns = {{{_typed(columns)}}}"] if columns else _AS_IT_IS
+    return (
+        f"create or replace temp view rows as from read_json({_text(path)}, {', '.join(options)})"
+    )
+
+
+def _typed(columns: Mapping[str, str]) -> str:
+    return ", ".join(f"{_text(name)}: {_text(kind)}" for name, kind in columns.items())
+
+
+def _text(value: str) -> str:
+    return "'" + value.replace("'", "''") + "'"
