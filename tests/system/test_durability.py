@@ -1,0 +1,71 @@
+"""Nothing is acknowledged, and nothing touches the world, before it is durable (T20, promise 8)."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.support.canned import CannedTools
+from tests.support.deaths import answer_of
+from tests.support.disturbed import PLAYBOOKS
+from tests.support.watched_disk import Seen, watched_disk
+
+from noetl.adapters.files.result_store import FileResultStore
+from noetl.adapters.sqlite.home import open_home
+from noetl.assembly import Local
+from noetl.messages.outcome import Outcome
+from noetl.ports.commit import Commit
+from noetl.ports.event_log import Decision
+from noetl.settings import Settings
+from noetl.tools.tool import Call, Workplace
+
+
+class WatchingTools(CannedTools):
+    """Tools that look at the disk when they are called."""
+
+    def __init__(self, seen: Seen) -> None:
+        super().__init__()
+        self._seen = seen
+        self.safe: list[bool] = []
+
+    async def call(self, call: Call[Any], workplace: Workplace) -> Outcome:
+        del workplace
+        self.safe.append(self._seen.safe)
+        return answer_of(call)
+
+
+def watch_answers(local: Local, seen: Seen) -> list[bool]:
+    """Whether the disk had it, for each answer of the log."""
+    safe: list[bool] = []
+    append = local.home.log.append
+
+    def watched(decision: Decision, *, alone: bool = False) -> Commit:
+        commit = append(decision, alone=alone)
+        commit.add_done_callback(lambda _: safe.append(seen.safe))
+        return commit
+
+    setattr(local.home.log, "append", watched)  # noqa: B010
+    return safe
+
+
+@pytest.mark.rule("EVT-3", "TASK-9")
+@pytest.mark.parametrize("name", ["chain", "counted", "pages", "round_trip"])
+def test_a_sync_comes_before_every_answer_and_every_effect(name: str, tmp_path: Path) -> None:
+    async def whole(seen: Seen) -> tuple[list[bool], list[bool]]:
+        # One thing at a time, so that an open write is always the one that is answered.
+        settings = Settings(home=tmp_path, run_ahead=False)
+        tools = WatchingTools(seen)
+        home = await open_home(tmp_path)
+        local = Local(settings, home, results=FileResultStore(tmp_path), tools=tools)
+        answers = watch_answers(local, seen)
+        live = await local.start(PLAYBOOKS[name](), folder=None, payload={"url": "x"})
+        await live.finished
+        await local.close()
+        return answers, tools.safe
+
+    with watched_disk() as seen:
+        answers, effects = asyncio.run(whole(seen))
+        assert (seen.writes > 0, seen.syncs >= len(answers)) == (True, True)
+    assert answers == [True] * len(answers)
+    assert effects == [True] * len(effects)
+    assert len(effects) >= 5
