@@ -32,7 +32,7 @@ def test_help_imports_no_command_and_nothing_heavy() -> None:
 def test_help_names_the_exit_codes_and_the_completion() -> None:
     answer = noetl("--help")
     assert answer.code == 0
-    assert "Exit codes: 0 done, 2 invalid playbook, 3 usage or environment" in answer.out
+    assert "Exit codes: 0 done, 1 failed or cancelled, 2 invalid playbook" in answer.out
     assert 'eval "$(noetl completion bash)"' in answer.out
 
 
