@@ -129,10 +129,10 @@ class World:
         for key, hand in list(self.hands.items()):
             run = self.state.runs[key[0]]
             leg = run.legs[key[1]]
-            if leg.worker is None or self.random.random() < 0.5:
-                continue
-            self.zombies.append(self.hands.pop(key))
             epoch = hand.command.epoch
+            if leg.worker is None or leg.epoch != epoch or self.random.random() < 0.5:
+                continue  # nobody holds a recorded lease on it
+            self.zombies.append(self.hands.pop(key))
             self.decide(r.LeaseLost(step_run_id=key[0], leg=key[1], epoch=epoch))
             return
 
