@@ -42,6 +42,11 @@ class Masking:
         if self._values.pop(value, None) is not None:
             self._rebuild()
 
+    def clear(self) -> None:
+        """Forget everything, as a new process would."""
+        self._values.clear()
+        self._rebuild()
+
     def _rebuild(self) -> None:
         forms = {form for forms in self._values.values() for form in forms}
         self._whole = frozenset(value for value in self._values if len(value) < SHORTEST)

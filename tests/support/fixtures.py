@@ -9,9 +9,18 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from noetl.masking import KNOWN
+
 if TYPE_CHECKING:
     from tests.support.http_server import HttpServer
     from tests.support.postgres import Database, PostgresServer
+
+
+@pytest.fixture(autouse=True)
+def forget_secrets() -> Iterator[None]:
+    """What one test unlocked is no secret in the next."""
+    yield
+    KNOWN.clear()
 
 
 @pytest.fixture

@@ -1,0 +1,145 @@
+"""Which forms of a secret are found, and what is left of a text."""
+
+import base64
+import json
+from collections.abc import Callable
+from urllib.parse import quote, quote_plus
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from noetl.masking import MASK, Masking, add_all
+
+SECRET = 'pä55/w+rd "x" & more'
+PEM = """-----BEGIN PRIVATE KEY-----
+MIIEvQIBADANBgkqhkiG9w0B
+AQEFAASCBKcwggSjAgEAAoIB
+-----END PRIVATE KEY-----
+"""
+
+
+def knowing(*values: str) -> Masking:
+    masking = Masking()
+    for value in values:
+        masking.add(value)
+    return masking
+
+
+FORMS: dict[str, Callable[[str], str]] = {
+    "plain": str,
+    "json": lambda text: json.dumps(text)[1:-1],
+    "json, not ascii": lambda text: json.dumps(text, ensure_ascii=False)[1:-1],
+    "url": lambda text: quote(text, safe=""),
+    "path": quote,
+    "form": quote_plus,
+    "base64": lambda text: base64.b64encode(text.encode()).decode(),
+    "base64url": lambda text: base64.urlsafe_b64encode(text.encode()).decode(),
+    "basic": lambda text: base64.b64encode(f"user:{text}".encode()).decode(),
+    "basic, one more": lambda text: base64.b64encode(f"users:{text}".encode()).decode(),
+    "inside base64": lambda text: base64.b64encode(f"{{'p': '{text}'}}".encode()).decode(),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_secret_is_found_in_every_form_inside_larger_text(form: str) -> None:
+    masking = knowing(SECRET)
+    written = FORMS[form](SECRET)
+    text = f"connect failed: {written}; try again"
+
+    assert masking.holds(text)
+    assert masking.found_in(msgspec.json.encode({"message": text}))
+    masked = masking.masked(text)
+    assert MASK in masked
+    assert masked.startswith("connect failed: ")
+    assert masked.endswith("; try again")
+    assert written not in masked
+
+
+@given(
+    st.text(st.characters(min_codepoint=33, max_codepoint=0x2FF), min_size=8, max_size=40),
+    st.binary(max_size=5),
+    st.binary(max_size=5),
+)
+def test_base64_is_found_at_any_alignment(secret: str, before: bytes, after: bytes) -> None:
+    text = base64.b64encode(before + secret.encode() + after).decode()
+    assert knowing(secret).holds(text)
+
+
+def test_nothing_known_changes_nothing() -> None:
+    masking = Masking()
+    assert not masking
+    assert masking.masked("text") == "text"
+    assert masking.cleaned({"a": ["text"]}) == {"a": ["text"]}
+    assert not masking.found_in(b"text")
+
+
+@pytest.mark.parametrize("blank", ["", " ", "\n\t"])
+def test_blanks_hide_nothing(blank: str) -> None:
+    assert not knowing(blank)
+
+
+@pytest.mark.parametrize(
+    ("text", "masked"), [("abcde", MASK), ("x abcde y", "x abcde y"), ("abcdef", "abcdef")]
+)
+def test_a_short_value_is_masked_where_it_stands_alone(text: str, masked: str) -> None:
+    masking = knowing("abcde")
+    assert masking.masked(text) == masked
+    assert masking.holds(text) is (masked == MASK)
+    assert masking.found_in(msgspec.json.encode([text])) is (masked == MASK)
+
+
+def test_six_characters_are_masked_inside_text() -> None:
+    assert knowing("abcdef").masked("xabcdefx") == f"x{MASK}x"
+
+
+def test_the_longest_secret_is_replaced_first() -> None:
+    assert knowing("secret", "secret-and-more").masked("a secret-and-more b") == f"a {MASK} b"
+
+
+def test_each_line_of_a_key_is_masked() -> None:
+    masking = knowing(PEM)
+    assert masking.masked("MIIEvQIBADANBgkqhkiG9w0B") == MASK
+    assert masking.masked("-----BEGIN PRIVATE KEY-----") == "-----BEGIN PRIVATE KEY-----"
+
+
+def test_a_secret_can_be_forgotten() -> None:
+    masking = knowing("first-token", "second-token")
+    masking.forget("first-token")
+    masking.forget("never known")
+    assert masking.masked("first-token second-token") == f"first-token {MASK}"
+    masking.clear()
+    assert not masking
+
+
+def test_values_keys_and_numbers_are_cleaned() -> None:
+    masking = knowing("hidden-1", "12345678")
+    value = {"hidden-1": [1, "x hidden-1"], "n": (12345678, 5, True, None)}
+    assert masking.cleaned(value) == {MASK: [1, f"x {MASK}"], "n": [MASK, 5, True, None]}
+
+
+def test_a_stream_of_json_stays_json() -> None:
+    masking = knowing(SECRET, "abc")
+    body = msgspec.json.encode({"p": f"<{SECRET}>", "q": "abc", "r": "abcd"})
+    cleaned = msgspec.json.decode(masking.masked_json(body))
+    assert cleaned == {"p": f"<{MASK}>", "q": MASK, "r": "abcd"}
+
+
+def test_everything_nested_is_registered() -> None:
+    masking = Masking()
+    add_all(masking, [{"a": "first-secret", "b": ["other-secret", 1234567, 12, None, True]}])
+    assert masking.masked("first-secret other-secret 1234567 12") == f"{MASK} {MASK} {MASK} 12"
+
+
+def test_the_secrets_in_a_text_are_named() -> None:
+    masking = knowing("first-secret", "other-secret", "abc")
+    basic = base64.b64encode(b"me:first-secret").decode()
+    assert masking.all_in(msgspec.json.encode(["x", basic])) == ["first-secret"]
+    assert "abc" in masking.all_in(b'["abc"]')
+
+
+def test_the_longest_form_bounds_what_a_stream_must_hold() -> None:
+    masking = knowing("short-secret", "x" * 100)
+    assert masking.longest == 133  # in base64
+    assert Masking().longest == 0
