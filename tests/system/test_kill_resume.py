@@ -16,6 +16,7 @@ from tests.support.deaths import told
 from tests.support.disturbed import ENDS, PLAYBOOKS, child
 from tests.support.ledger import Ledger, keeping
 from tests.support.processes import Home, Running
+from tests.support.steps import Tree, arc, loop, playbook, step, task, when
 
 from noetl.messages import events as e
 
@@ -144,3 +145,73 @@ def test_kill_and_resume_end_as_if_nothing_had_happened(name: str, tmp_path: Pat
         kills += story.kills
         if kills >= KILLS:
             break
+
+
+WRITES = """
+import os
+ledger = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+os.write(ledger, f"{key} {attempt}\\n".encode())
+os.fsync(ledger)
+if attempt < 2 and key.endswith("2"):
+    raise RuntimeError("the second is always busy")
+result = {"key": key, "attempt": attempt}
+"""
+
+
+def snakes(ledger: Path) -> str:
+    """Python tasks in a parallel and in a sequential loop, each writing a line."""
+
+    def write(label: str) -> Tree:
+        again = when("outcome.status == 'error'", "retry", attempts=3)
+        key = f"{label}-{{{{ iter.n }}}}"
+        args = {"path": str(ledger), "key": key, "attempt": "{{ _attempt }}"}
+        return task(label, "python", again, code=WRITES, args=args)
+
+    steps = [
+        step("start", write("a"), write("b"), loop=loop([1, 2, 3]), arcs=[arc("many")]),
+        step("many", write("c"), write("d"), loop=loop([1, 2, 3, 4], mode="parallel", flight=2)),
+    ]
+    return playbook(*steps)
+
+
+def lines_of(ledger: Path) -> list[str]:
+    return ledger.read_text().splitlines() if ledger.exists() else []
+
+
+def outcomes(home: Home) -> list[str]:
+    """The lines of the ledger whose outcomes are recorded, as the log has them."""
+    starts = {}
+    found = []
+    for name in home.names():
+        for event in home.events(name):
+            if isinstance(event, e.IterationStarted):
+                starts[event.iteration_id] = event.index + 1
+            elif isinstance(event, e.TaskDone):
+                number = starts[event.task_run_id.rpartition(".")[0]]
+                found.append(f"{event.task}-{number} {event.attempt}")
+    return found
+
+
+@pytest.mark.rule("TASK-9", "TOOL-3")
+@pytest.mark.parametrize("seed", range(6))
+def test_python_tasks_whose_outcome_is_recorded_never_run_again(seed: int, tmp_path: Path) -> None:
+    ledger, file, home = tmp_path / "ledger", tmp_path / "playbook.yaml", Home(tmp_path / "home")
+    file.write_text(snakes(ledger))
+    chance, recorded = random.Random(seed), list[str]()
+    with told(seed):
+        for _ in range(4):
+            known = len(lines_of(ledger))
+            words = ("resume", home.roots()[0]) if home.roots() else ("run", file)
+            running = Running(home.folder, *words)
+            last = known + chance.randint(0, 6)
+            while running.waits(0.001) and len(lines_of(ledger)) <= last:
+                pass
+            running.kill()
+            running.ended()
+            assert set(lines_of(ledger)[known:]) & set(recorded) == set()
+            recorded = outcomes(home)
+        running = Running(home.folder, "resume", home.roots()[0], "--json")
+        assert running.answer()["status"] == "completed"
+        done = outcomes(home)
+        assert len(done) == len(set(done)) == 4 * 2 + 3 * 2 + 4
+        assert set(lines_of(ledger)) == set(done)
