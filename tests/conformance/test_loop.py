@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 from tests.support.canned import Silence
-from tests.support.crash import crash_everywhere
-from tests.support.scenario import Gate, Ran, Scenario, error, name_of, ok, scenario
-from tests.support.steps import Tree, arc, call, loop, nested, noop, otherwise, sets, step, when
+from tests.support.scenario import Gate, Scenario, error, name_of, ok, scenario
+from tests.support.steps import Tree, arc, call, loop, noop, otherwise, sets, step, when
 
 from noetl.assembly import Local
 from noetl.messages import events as e
@@ -391,125 +390,6 @@ def test_a_write_that_its_reducer_cannot_take_fails_its_iteration(mode: str, whe
     assert [failure["index"] for failure in done.errors] == [1]
 
 
-def nest(mode: str, outer: str, where: str, *inner: Tree, **policy: Any) -> Scenario:
-    return scenario(
-        step(
-            "start",
-            nested("each", loop("{{ iter.row }}", mode=mode, iterator="cell", **policy), *inner),
-            loop=loop([[1, 2], [], [3]], iterator="row", mode=outer, exec=where),
-        )
-    )
-
-
-OUTER = [(inner, *way) for inner, way in product(["sequential", "parallel"], WAYS)]
-
-
-@pytest.mark.rule("LOOP-7", "SCOPE-2")
-@pytest.mark.parametrize(("mode", "outer", "where"), OUTER)
-def test_nested_loops_see_their_parent(mode: str, outer: str, where: str) -> None:
-    body = "{{ [iter.cell, iter.index, iter.parent.row | length, iter.parent.index] }}"
-    ran = nest(mode, outer, where, call("work", body=body)).answers("work", echo).run()
-    assert ran.result == [[[1, 0, 2, 0], [2, 1, 2, 0]], [], [[3, 0, 1, 2]]]
-    inner = [event for event in ran.of(e.LoopStarted) if event.parent_id is not None]
-    ids = {event.task_run_id for event in ran.of(e.TaskDone, task="each")}
-    assert {event.parent_id for event in inner} == ids
-    assert len([event for event in ran.of(e.LoopDone) if event.parent_id]) == 3
-    assert ran.of(e.NextEvaluated) == []
-
-
-@pytest.mark.rule("LOOP-7", "SCOPE-2")
-def test_a_third_level_sees_its_grandparent() -> None:
-    deep = nested(
-        "a",
-        loop([1, 2], iterator="a"),
-        nested(
-            "b",
-            loop([3], iterator="b"),
-            call("work", body="{{ [iter.b, iter.parent.a, iter.parent.parent.n] }}"),
-        ),
-    )
-    ran = looped([9], deep).answers("work", echo).run()
-    assert ran.result == [[[[3, 1, 9]], [[3, 2, 9]]]]
-    ids = [event.task_run_id for event in ran.of(e.TaskDone)]
-    assert len(set(ids)) == len(ids)
-
-
-@pytest.mark.rule("LOOP-7")
-@pytest.mark.parametrize("mode", ["sequential", "parallel"])
-def test_a_nested_loop_fails_as_a_task(mode: str) -> None:
-    bad = when("iter.cell == 2", "fail")
-    ran = nest(mode, "sequential", "local", noop("work", bad)).run()
-    assert ran.status == "failed"
-    assert ran.error["cause"]["kind"] == "loop"
-    assert ran.error["cause"]["index"] == 1
-    assert ran.error["cause"]["cause"]["kind"] == "policy"
-
-
-@pytest.mark.rule("LOOP-7", "LOOP-5")
-@pytest.mark.parametrize(("mode", "outer", "where"), OUTER)
-def test_nested_reducers_write_with_their_task(mode: str, outer: str, where: str) -> None:
-    add = noop("work", otherwise(set_ctx={"sum": "{{ iter.cell }}"}))
-    made = scenario(
-        step(
-            "start",
-            nested("each", loop([1, 2, 3], mode=mode, iterator="cell", reduce={"sum": "sum"}), add),
-            call("see", body="{{ ctx.sum }}"),
-            loop=loop([0], iterator="row", mode=outer, exec=where),
-        )
-    )
-    ran = made.run()
-    assert ran.ctx == {"sum": 6}
-    assert ran.inputs("see") == [6]
-
-
-@pytest.mark.rule("LOOP-7", "SCOPE-4")
-@pytest.mark.parametrize("mode", ["sequential", "parallel"])
-def test_who_sees_a_write_in_a_nested_loop(mode: str) -> None:
-    look = call("look", body="{{ ctx.seen | default('nothing') }}")
-    write = noop("write", otherwise(set_ctx={"seen": "x"}))
-    made = scenario(
-        step(
-            "start",
-            nested("each", loop([1, 2, 3], mode=mode, flight=1), look, write),
-            call("after", body="{{ ctx.seen }}"),
-        )
-    )
-    ran = made.run()
-    others = "x" if mode == "sequential" else "nothing"
-    assert ran.inputs("look") == ["nothing", others, others]
-    assert ran.inputs("after") == ["x"]
-
-
-@pytest.mark.rule("LOOP-7", "LOOP-5")
-def test_nested_parallel_iterations_collide_too() -> None:
-    write = noop("write", otherwise(set_ctx={"x": "{{ iter.n }}"}))
-    made = scenario(step("start", nested("each", loop([1, 2], mode="parallel"), write)))
-    ran = made.run()
-    assert ran.error["cause"]["kind"] == "ctx_conflict"
-    assert ran.ctx == {"x": 1}
-
-
-@pytest.mark.rule("LOOP-7", "TASK-3", "EVT-0")
-def test_a_nested_loop_that_is_retried_has_new_iterations() -> None:
-    bad = when("ctx.tried is undefined", "fail", set_ctx={"tried": True})
-    made = scenario(
-        step(
-            "start",
-            nested(
-                "each",
-                loop([1, 2]),
-                call("work", bad),
-                rules=(when("_attempt == 1", "retry", attempts=2),),
-            ),
-        )
-    )
-    ran = made.run()
-    assert ran.status == "completed"
-    outcomes = [(event.task_run_id, event.attempt) for event in ran.of(e.TaskDone)]
-    assert len(set(outcomes)) == len(outcomes) == 5
-    assert len({event.iteration_id for event in ran.of(e.IterationStarted)}) == 3
-
-
 @pytest.mark.rule("LOOP-9")
 @pytest.mark.parametrize("where", ["local", "distributed"])
 def test_no_iteration_runs_further_ahead_than_the_window(where: str) -> None:
@@ -600,59 +480,6 @@ def test_a_cancelled_loop_ends_in_one_failure(mode: str, where: str) -> None:
     assert ran.of(e.LoopDone) == []
     assert ran.status == "cancelled"
     assert ran.names[-3:-1] == ["step.failed", "workflow.finished"]
-
-
-CRASHES: dict[str, tuple[Any, list[Tree], dict[str, Any]]] = {
-    "plain": ([1, 2], [call("one"), call("two")], {}),
-    "writes": ([5, 5], [call("one", otherwise(set_ctx={"x": "{{ iter.n }}"}))], {}),
-    "reduces": (
-        [1, 2],
-        [call("one", otherwise(set_ctx={"x": "{{ iter.n }}"})), call("two")],
-        {"reduce": {"x": "sum"}},
-    ),
-    "fails": ([1, 2, 3], [call("one", when("iter.n == 2", "fail"))], {}),
-    "goes on": ([1, 2, 3], [call("one", when("iter.n == 2", "fail"))], {"on_failure": "continue"}),
-    "nested": (
-        [[1, 2], [3]],
-        [nested("in", loop("{{ iter.n }}", iterator="m", reduce={"t": "append"}), call("work"))],
-        {},
-    ),
-    "nested writes": (
-        [[1, 2]],
-        [
-            nested(
-                "in",
-                loop("{{ iter.n }}", iterator="m", reduce={"t": "append"}),
-                call("work", otherwise(set_ctx={"t": "{{ iter.m }}"})),
-                call("more"),
-            )
-        ],
-        {},
-    ),
-}
-
-
-@pytest.mark.rule("TASK-9", "LOOP-7", "EVT-5")
-@each_way
-@pytest.mark.parametrize(("elements", "tasks", "policy"), CRASHES.values(), ids=CRASHES)
-@pytest.mark.unproven
-def test_a_crash_between_any_two_events_changes_nothing(
-    mode: str, where: str, elements: Any, tasks: list[Tree], policy: dict[str, Any]
-) -> None:
-    def make() -> Scenario:
-        return looped(elements, *tasks, mode=mode, exec=where, flight=2, **policy)
-
-    whole = make().run()
-    for cut in crash_everywhere(make):
-        assert cut.status == whole.status, cut.where
-        assert cut.ctx == whole.ctx, cut.where
-        assert cut.result == whole.result, cut.where
-        assert sorted(cut.outcomes) == sorted(recorded(whole)), cut.where
-        assert cut.twice == 0, f"{cut.where}: a recorded task ran again"
-
-
-def recorded(ran: Ran) -> list[tuple[str, int]]:
-    return [(event.task_run_id, event.attempt) for event in ran.of(e.TaskDone)]
 
 
 @pytest.mark.rule("LOOP-3")
