@@ -67,6 +67,13 @@ class SimulatedLoop(asyncio.SelectorEventLoop):
         return self.selector.now
 
 
+async def passed(seconds: float) -> None:
+    """Until so much of the simulated time has passed, which takes no time at all."""
+    over = asyncio.Event()
+    asyncio.get_running_loop().call_later(seconds, over.set)
+    await over.wait()
+
+
 class Files(FileResultStore):
     """The store of files, without threads: they would have a time of their own."""
 
@@ -205,7 +212,7 @@ class EffectTools(CannedTools):
             life.world.act(call)
         if not life.passes():
             await asyncio.get_running_loop().create_future()
-        await asyncio.sleep(chance.choice([0, 0.001, chance.uniform(0, 0.01)]))
+        await passed(chance.choice([0, 0.001, chance.uniform(0, 0.01)]))
         if not life.passes():
             await asyncio.get_running_loop().create_future()
         return answer_of(call)
@@ -318,7 +325,7 @@ class Simulation:
                 self.text, folder=str(self.folder), payload={"url": "x"}, execution_id=NAME
             )
         for order in orders:
-            await asyncio.sleep(self.world.chance.uniform(0, 0.03))
+            await passed(self.world.chance.uniform(0, 0.03))
             if not live.finished.done():
                 local.server.receive(live, order)
         await live.finished
