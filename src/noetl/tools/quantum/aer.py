@@ -1,0 +1,198 @@
+"""The built-in provider: jobs on Qiskit Aer, in processes of this worker."""
+
+import asyncio
+import importlib.util
+import os
+import signal
+import sys
+from collections.abc import Mapping
+from contextlib import suppress
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from noetl.tools.process.folders import Folders
+from noetl.tools.quantum.circuits import version_of
+from noetl.tools.quantum.provider import Accepted, Order, State, Status
+from noetl.tools.refusal import Refusal
+
+MOST_OPEN = 256
+"""Jobs that have a process; a further one is refused until another has ended."""
+ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8"}
+LOST = "the process that ran it is gone; submit the circuit again"
+ENDED = ("done", "failed", "cancelled", "lost")
+
+
+class Said(msgspec.Struct):
+    """A line of the serving process."""
+
+    job: str
+    status: Status
+    message: str = ""
+    retryable: bool = False
+    line: int | None = None
+    column: int | None = None
+    backend: str = ""
+    versions: dict[str, str] = {}
+
+
+class Job:
+    """What is known of a job here."""
+
+    def __init__(self, order: Order, file: str) -> None:
+        self.order = order
+        self.file = file
+        self.told = Said(order.key, "queued")
+        self.heard = asyncio.Event()
+        """Set by every word about it: the first says that the circuit is read, or why not."""
+
+
+class AerProvider:
+    """See `provider.Provider`. `most` jobs run at once; the others are queued."""
+
+    def __init__(self, *, most: int | None = None, most_open: int = MOST_OPEN) -> None:
+        self._most = most or len(os.sched_getaffinity(0))
+        self._most_open = most_open
+        self._folders = Folders("quantum")
+        self._folder: Path | None = None
+        self._process: asyncio.subprocess.Process | None = None
+        self._starting = asyncio.Lock()
+        self._listening: asyncio.Task[None] | None = None
+        self._jobs: dict[str, Job] = {}
+        self._number = count(1)
+
+    async def submit(self, order: Order, credential: Mapping[str, Any] | None = None) -> Accepted:
+        del credential
+        known = self._jobs.get(order.key)
+        if known is None or known.order != order or known.told.status in ("failed", "lost"):
+            known = await self._send_order(order)
+        try:
+            await known.heard.wait()
+        except asyncio.CancelledError:
+            await self.forget(order.key)
+            raise
+        told = known.told
+        if told.status in ("failed", "lost") and not told.backend:
+            del self._jobs[order.key]
+            raise refused(told)
+        return Accepted(job=order.key, backend=told.backend, versions=told.versions)
+
+    async def poll(self, job: str, credential: Mapping[str, Any] | None = None) -> State:
+        del credential
+        known = self._jobs.get(job)
+        if known is None:
+            return State(status="lost", message=f"no job '{job}' in this worker; {LOST}")
+        told = known.told
+        return State(status=told.status, message=told.message, retryable=told.retryable)
+
+    async def fetch(
+        self, job: str, credential: Mapping[str, Any] | None = None
+    ) -> Mapping[str, int]:
+        del credential
+        assert self._folder is not None, "a job that is done has a file"
+        content = await asyncio.to_thread((self._folder / self._jobs[job].file).read_bytes)
+        return msgspec.json.decode(content, type=dict[str, int])
+
+    async def cancel(self, job: str, credential: Mapping[str, Any] | None = None) -> State:
+        known = self._jobs.get(job)
+        if known is not None and known.told.status not in ENDED:
+            await self._send({"job": job, "cancel": True})
+            while known.told.status not in ENDED:
+                known.heard.clear()
+                await known.heard.wait()
+        return await self.poll(job, credential)
+
+    async def forget(self, job: str) -> None:
+        known = self._jobs.pop(job, None)
+        if known is None or self._folder is None:
+            return
+        if known.told.status not in ENDED:
+            await self._send({"job": job, "cancel": True})
+        for name in (known.file, f"{known.file}.printed"):
+            (self._folder / name).unlink(missing_ok=True)
+
+    async def close(self) -> None:
+        process, self._process = self._process, None
+        if process is not None:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            await process.wait()
+        if self._listening is not None:
+            await self._listening
+            self._listening = None
+        self._jobs.clear()
+        self._folder = None
+        self._folders.close()
+
+    async def _send_order(self, order: Order) -> Job:
+        open_jobs = sum(job.told.status not in ENDED for job in self._jobs.values())
+        if open_jobs >= self._most_open:
+            says = f"{open_jobs} jobs are open already; submit again when some have ended"
+            raise Refusal("quantum", says, retryable=True)
+        version = version_of(order.circuit)
+        async with self._starting:
+            if self._process is None:
+                await self._start()
+        job = self._jobs[order.key] = Job(order, f"job-{next(self._number)}.json")
+        fields = msgspec.to_builtins(order)
+        await self._send({**fields, "job": order.key, "file": job.file, "version": version})
+        return job
+
+    async def _start(self) -> None:
+        for module in ("qiskit", "qiskit_aer"):
+            if importlib.util.find_spec(module) is None:
+                says = "the provider 'aer' needs an extra: install it with"
+                raise Refusal("not_found", f"{says} pip install 'noetl[quantum]'")
+        if self._folder is None:
+            self._folder = Path(self._folders.new())
+        words = ("-m", "noetl.tools.quantum.inside.serve", str(self._folder), str(self._most))
+        self._process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-I", *words),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.DEVNULL,
+            env=ENVIRONMENT,
+            cwd=self._folder,
+            start_new_session=True,
+        )
+        self._listening = asyncio.create_task(self._listen(self._process))
+
+    async def _send(self, fields: dict[str, Any]) -> None:
+        if self._process is None or self._process.stdin is None:
+            return
+        with suppress(ConnectionError):  # it is gone; `_listen` tells the jobs
+            self._process.stdin.write(msgspec.json.encode(fields) + b"\n")
+            await self._process.stdin.drain()
+
+    async def _listen(self, process: asyncio.subprocess.Process) -> None:
+        assert process.stdout is not None, "it was started with a pipe"
+        while line := await process.stdout.readline():
+            told = msgspec.json.decode(line, type=Said)
+            job = self._jobs.get(told.job)
+            if job is not None:
+                told.backend = told.backend or job.told.backend
+                told.versions = told.versions or job.told.versions
+                job.told = told
+                job.heard.set()
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        await process.wait()
+        if self._process is process:
+            self._process = None
+        for job in self._jobs.values():
+            if job.told.status not in ENDED:
+                job.told = msgspec.structs.replace(job.told, status="lost", message=LOST)
+            job.heard.set()
+
+
+def refused(told: Said) -> Refusal:
+    """Why an order was not taken; a fault of the circuit says where it is."""
+    if told.status == "lost":
+        return Refusal("quantum", "the process that runs circuits ended", retryable=True)
+    if told.line is None:
+        return Refusal("quantum", told.message, retryable=told.retryable)
+    place = f"line {told.line}, column {told.column}"
+    says = f"the circuit does not parse ({place}): {told.message}"
+    return Refusal("quantum", says, line=told.line, column=told.column)
