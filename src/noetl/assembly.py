@@ -305,16 +305,6 @@ class Local:
             if live.execution.parent_execution_id == name and not live.execution.finished:
                 self.server.receive(live, r.CancelExecution(reason="the parent was cancelled"))
                 self._cancel_below(live)
-            if order is r.CancelExecution:
-                self._cancel_below(live)
-
-    def _cancel_below(self, parent: Live) -> None:
-        """TOOL-1: cancelling the parent cancels its children, those nobody waits for included."""
-        name = parent.execution.execution_id
-        for live in self.server.lives:
-            if live.execution.parent_execution_id == name and not live.execution.finished:
-                self.server.receive(live, r.CancelExecution(reason="the parent was cancelled"))
-                self._cancel_below(live)
 
     def _broken(self, command: RunLeg, fault: BaseException) -> None:
         """A leg fell to a fault of ours: its run fails honestly, the others go on (promise 7)."""
