@@ -13,6 +13,7 @@ from noetl.masking import KNOWN
 
 if TYPE_CHECKING:
     from tests.support.http_server import HttpServer
+    from tests.support.nats import NatsServer
     from tests.support.postgres import Database, PostgresServer
 
 
@@ -46,3 +47,12 @@ def database(postgres_server: "PostgresServer") -> "Iterator[Database]":
     """An empty database of the test's own."""
     with postgres_server.fresh_database() as fresh:
         yield fresh
+
+
+@pytest.fixture(scope="session")
+def nats_server() -> "Iterator[NatsServer]":
+    """One NATS with JetStream per test process, open to all."""
+    from tests.support.nats import running
+
+    with running() as server:
+        yield server

@@ -18,6 +18,7 @@ class NatsInputs(Inputs, frozen=True, kw_only=True):
             "kv_get",
             "kv_put",
             "kv_delete",
+            "kv_keys",
             "object_get",
             "object_put",
             "object_delete",
@@ -33,6 +34,12 @@ class NatsInputs(Inputs, frozen=True, kw_only=True):
     headers: Annotated[dict[str, str], Meta(description="Headers of a message.")] = field(
         default_factory=dict
     )
+    ack: Annotated[
+        bool, Meta(description="Whether `publish` waits until a stream has kept the message.")
+    ] = False
+    create: Annotated[
+        bool, Meta(description="Whether `kv_put` and `object_put` make a missing bucket.")
+    ] = False
     url: Annotated[str | None, Meta(description="Server; the credential may say it too.")] = None
     auth: Auth = None
 
@@ -42,4 +49,5 @@ NATS = Kind(
     inputs=NatsInputs,
     summary="Publish, request, and keep keys and objects in NATS.",
     block="nats",
+    extra="nats",
 )

@@ -18,6 +18,9 @@ TOOLS: dict[str, str] = {
     "script": "noetl.tools.process.tool:ScriptTool",
     "shell": "noetl.tools.process.tool:ShellTool",
     "transform": "noetl.tools.transform.tool:TransformTool",
+    "nats": "noetl.tools.nats.tool:NatsTool",
+    "quantum": "noetl.tools.quantum.tool:QuantumTool",
+    "container": "noetl.tools.container.tool:ContainerTool",
     "playbook": "noetl.tools.playbook:PlaybookTool",
     "secrets": "noetl.tools.secrets:SecretsTool",
 }

@@ -1,0 +1,1 @@
+"""The kind that talks to NATS."""

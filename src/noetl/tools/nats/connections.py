@@ -1,0 +1,149 @@
+"""Connections to NATS servers: one for each server and credential, shared by all calls."""
+
+import asyncio
+import math
+import ssl
+from collections.abc import Awaitable, Mapping
+from typing import Any, TypeVar
+
+import msgspec
+from nats.aio.client import Client
+from nats.errors import ConnectionClosedError, NoServersError
+
+from noetl.kinds.messaging import NatsInputs
+from noetl.tools.nats.nkey import Nkey
+from noetl.tools.refusal import Refusal
+from noetl.tools.tool import Call, Workplace
+
+T = TypeVar("T")
+
+CONNECT = 10.0
+"""Seconds for a connection, where the task names none."""
+KNOWN = {
+    "user": "user",
+    "username": "user",
+    "password": "password",
+    "token": "token",
+    "nkey": "nkey",
+    "ca": "ca",
+}
+"""Fields of a credential, and what they are here."""
+
+
+class Address(msgspec.Struct, frozen=True):
+    """Where to connect, and as whom; equal ones share a connection."""
+
+    url: str
+    fields: tuple[tuple[str, str], ...] = ()
+
+
+class Connection:
+    """A connected client, and what the server complained about meanwhile."""
+
+    def __init__(self) -> None:
+        self.client = Client()
+        self.complaints: list[Exception] = []
+        self._lost = asyncio.Event()
+
+    async def open(self, address: Address, seconds: float) -> None:
+        """Connect once: whether another try makes sense is the policy's to say."""
+        fields = dict(address.fields)
+        more: dict[str, Any] = {
+            name: fields[name] for name in ("user", "password", "token") if name in fields
+        }
+        if "nkey" in fields:
+            key = Nkey(fields["nkey"])
+            more["signature_cb"] = key.sign
+            # The library fills this in from a seed by a package of its own; ours signs already.
+            self.client._public_nkey = key.public
+        if "ca" in fields:
+            more["tls"] = ssl.create_default_context(cadata=fields["ca"])
+        try:
+            await self.client.connect(
+                address.url,
+                allow_reconnect=False,
+                max_reconnect_attempts=1,  # the least; 0 means for ever
+                reconnect_time_wait=0,
+                connect_timeout=math.ceil(seconds),
+                error_cb=self._complain,
+                closed_cb=self._lose,
+                name="noetl",
+                **more,
+            )
+        except NoServersError:  # which hides the reason
+            raise self.complaints[-1] from None
+
+    async def _complain(self, fault: Exception) -> None:
+        self.complaints = [*self.complaints[-20:], fault]
+
+    async def _lose(self) -> None:
+        self._lost.set()
+
+    async def while_alive(self, work: Awaitable[T]) -> T:
+        """The library lets some operations wait for a server that is gone; this does not."""
+        working: asyncio.Future[T] = asyncio.ensure_future(work)
+        losing = asyncio.ensure_future(self._lost.wait())
+        either: set[asyncio.Future[Any]] = {working, losing}
+        try:
+            await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+            if not working.done():
+                raise ConnectionClosedError
+            return working.result()
+        finally:
+            for one in either:
+                one.cancel()
+            await asyncio.gather(*either, return_exceptions=True)
+
+    async def close(self) -> None:
+        await self.client.close()
+
+
+class Connections:
+    """Opened when first needed; one that was lost is opened anew by the next call."""
+
+    def __init__(self) -> None:
+        self._open: dict[tuple[Any, ...], Connection] = {}
+        self._locks: dict[tuple[Any, ...], asyncio.Lock] = {}
+
+    async def find(self, address: Address, seconds: float) -> Connection:
+        """A live connection; raises what the library raises."""
+        place = (asyncio.get_running_loop(), address)
+        async with self._locks.setdefault(place, asyncio.Lock()):
+            found = self._open.get(place)
+            if found is not None and found.client.is_connected:
+                return found
+            if found is not None:
+                await found.close()
+            fresh = Connection()
+            try:
+                async with asyncio.timeout(seconds):
+                    await fresh.open(address, seconds)
+            except BaseException:
+                await fresh.close()
+                raise
+            self._open[place] = fresh
+            return fresh
+
+    async def close(self) -> None:
+        while self._open:
+            _, connection = self._open.popitem()
+            await connection.close()
+
+
+async def address_of(call: Call[NatsInputs], workplace: Workplace) -> Address:
+    """KEY-1: the url of the task, or that of its credential."""
+    name = call.inputs.auth
+    credential: Mapping[str, Any] = {} if name is None else await workplace.unlock(name)
+    url = call.inputs.url or credential.get("url") or credential.get("servers")
+    if url is None and credential.get("host"):
+        url = f"nats://{credential['host']}:{credential.get('port', 4222)}"
+    if not isinstance(url, str):
+        raise Refusal("input", "nats needs 'url', or 'auth' with a credential that has one")
+    fields = {
+        ours: str(credential[theirs])
+        for theirs, ours in KNOWN.items()
+        if credential.get(theirs) is not None
+    }
+    if name is not None and not fields and credential.get("value"):
+        fields["token"] = str(credential["value"])
+    return Address(url if "://" in url else f"nats://{url}", tuple(sorted(fields.items())))

@@ -1,0 +1,75 @@
+"""Talks to NATS for tasks of kind `nats`."""
+
+import asyncio
+import importlib.util
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from noetl.errors import CredentialMissing
+from noetl.kinds.messaging import NatsInputs
+from noetl.messages.outcome import Outcome, failed, ok
+from noetl.tools.refusal import Refusal, unforeseen
+from noetl.tools.tool import Call, Workplace
+
+if TYPE_CHECKING:
+    from noetl.tools.nats.connections import Connections
+
+NO_CODE: dict[str, Any] = {"code": None, "description": None}
+
+
+class NatsTool:
+    """The library is imported by the first call: it is an extra, and most workers do without."""
+
+    def __init__(self) -> None:
+        self._connections: Connections | None = None
+
+    async def call(self, call: Call[NatsInputs], workplace: Workplace) -> Outcome:
+        try:
+            outcome = await self._run(call, workplace)
+        except Refusal as refusal:
+            outcome = refusal.outcome
+        except CredentialMissing as missing:
+            outcome = failed("auth", str(missing))
+        except Exception as fault:
+            outcome = unforeseen(fault)
+        return outcome if outcome.block else msgspec.structs.replace(outcome, block=NO_CODE)
+
+    async def forget(self, scratch: str) -> None:
+        """Nothing lives for a step run."""
+
+    async def close(self) -> None:
+        if self._connections is not None:
+            await self._connections.close()
+
+    async def _run(self, call: Call[NatsInputs], workplace: Workplace) -> Outcome:
+        if importlib.util.find_spec("nats") is None:
+            raise Refusal("not_found", "'nats' needs an extra: pip install 'noetl[nats]'")
+        from noetl.tools.nats import connections, failures, operations
+
+        operation, needs = operations.OPERATIONS[call.inputs.operation]
+        for name in needs:
+            if not getattr(call.inputs, name):
+                raise Refusal("input", f"{call.inputs.operation} needs '{name}'")
+        address = await connections.address_of(call, workplace)
+        if self._connections is None:
+            self._connections = connections.Connections()
+        seconds = call.timeout.connect or connections.CONNECT
+        name = f"the connection to {address.url.rpartition('@')[2]}"
+        try:
+            async with asyncio.timeout(call.timeout.total):
+                connection = await self._connections.find(address, seconds)
+                name = named(call.inputs)
+                work = operations.Work(call, workplace, connection)
+                seconds = work.seconds
+                return ok(await connection.while_alive(operation(work)))
+        except (Refusal, CredentialMissing):
+            raise
+        except Exception as fault:
+            return failures.failure_of(name, fault, seconds=call.timeout.total or seconds)
+
+
+def named(inputs: NatsInputs) -> str:
+    """The operation as a message tells it."""
+    parts = [part for part in (inputs.subject, inputs.bucket, inputs.key) if part]
+    return f"{inputs.operation} {'/'.join(parts)}"
