@@ -1,100 +1,28 @@
 """
 What every tool kind must satisfy, whatever it does (the contract stands in tools/tool.py).
 
-To add a kind: give its tool, a call that succeeds, one that fails and one that does not end.
+To add a kind: give its tool, a call that succeeds, one that fails and one that does not end,
+in subjects.py.
 """
 
 import asyncio
-from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
-from tests.support.http_server import HttpServer
-from tests.support.postgres import Database
-from tests.support.workplace import BenchPlace, call_of
+from tests.contracts.subjects import SUBJECTS, Subject
+from tests.support.workplace import call_of
 
-from noetl.kinds.code import PythonInputs
-from noetl.kinds.http import HttpInputs
 from noetl.kinds.kind import Inputs
-from noetl.kinds.sql import DuckdbInputs, PostgresInputs
 from noetl.messages.outcome import ERROR_KINDS, Outcome
 from noetl.playbook.model import Timeout
-from noetl.tools.http.tool import HttpTool
-from noetl.tools.python.tool import PythonTool
-from noetl.tools.sql.duck import DuckDbTool
-from noetl.tools.sql.postgres import PostgresTool
-from noetl.tools.tool import Tool
 
 
-class Subject(msgspec.Struct, frozen=True, kw_only=True):
-    """One kind under test."""
-
-    tool: Callable[[], Tool]
-    good: Inputs
-    bad: Inputs
-    endless: Inputs
-    block: frozenset[str]
-    """The fields that the kind's block has in every outcome."""
-    place: BenchPlace
-
-
-def http(server: HttpServer) -> Subject:
-    return Subject(
-        tool=HttpTool,
-        good=HttpInputs(url=f"{server.url}/echo"),
-        bad=HttpInputs(url="http://nowhere.invalid/"),
-        endless=HttpInputs(url=f"{server.url}/hang"),
-        block=frozenset({"status", "headers"}),
-        place=BenchPlace(),
-    )
-
-
-def postgres(database: Database) -> Subject:
-    return Subject(
-        tool=PostgresTool,
-        good=PostgresInputs(command="select 1 as v", auth="db"),
-        bad=PostgresInputs(command="select 1/0", auth="db"),
-        endless=PostgresInputs(command="select pg_sleep(600)", auth="db"),
-        block=frozenset({"code", "sqlstate", "message", "rowcount"}),
-        place=BenchPlace(db=database.credential),
-    )
-
-
-def in_memory() -> Subject:
-    return Subject(
-        tool=DuckDbTool,
-        good=DuckdbInputs(command="select 1 as v"),
-        bad=DuckdbInputs(command="select missing"),
-        endless=DuckdbInputs(command="select count(*) from range(1000000000000) a, range(9999) b"),
-        block=frozenset({"exception_type", "message", "rowcount"}),
-        place=BenchPlace(),
-    )
-
-
-def python(home: Path) -> Subject:
-    return Subject(
-        tool=lambda: PythonTool(home, children=2),
-        good=PythonInputs(code="result = [1, 2]"),
-        bad=PythonInputs(code="1 / 0"),
-        endless=PythonInputs(code="while True: pass"),
-        block=frozenset({"exception_type", "traceback"}),
-        place=BenchPlace(),
-    )
-
-
-@pytest.fixture(params=["http", "postgres", "duckdb", "python"])
-def subject(request: pytest.FixtureRequest) -> Iterator[Subject]:
+@pytest.fixture(params=SUBJECTS)
+def subject(request: pytest.FixtureRequest) -> Subject:
     """The servers are started only for the kinds that need them."""
-    if request.param == "http":
-        yield http(request.getfixturevalue("http_server"))
-    elif request.param == "postgres":
-        yield postgres(request.getfixturevalue("database"))
-    elif request.param == "python":
-        yield python(request.getfixturevalue("tmp_path"))
-    else:
-        yield in_memory()
+    make, needs = SUBJECTS[request.param]
+    return make(request.getfixturevalue(needs))
 
 
 def run(subject: Subject, *inputs: Inputs, **more: Any) -> list[Outcome]:
