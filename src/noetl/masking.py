@@ -8,6 +8,7 @@ registered every question costs one `if`.
 
 import base64
 import json
+import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 from urllib.parse import quote, quote_plus
@@ -17,6 +18,10 @@ SHORTEST = 6
 """KEY-3: shorter values are no secret inside a text, only where they stand alone."""
 SHORTEST_LINE = 16
 """Of a secret with several lines (a private key) each is masked too, if it is as long as this."""
+
+
+_escape = re.compile(r"\\u([0-9a-f]{4})")
+_percent = re.compile("%[0-9A-F]{2}")
 
 
 class Masking:
@@ -54,7 +59,9 @@ class Masking:
         self._forms = tuple(sorted(forms, key=lambda form: (-len(form), form)))
         alone = [_json(short).encode() for short in self._whole]
         inside = [_json(form)[1:-1].encode() for form in self._forms]
-        self._encoded = (*dict.fromkeys([*inside, *alone]),)
+        # JSON of others is as they wrote it: the value in it is encoded once, not twice.
+        foreign = [form.encode("utf-8", "replace") for form in self._forms]
+        self._encoded = (*dict.fromkeys([*inside, *foreign, *alone]),)
 
     def found_in(self, encoded: bytes) -> bool:
         """Whether a JSON text may hold a secret; the quick look before any walk."""
@@ -122,11 +129,11 @@ def forms_of(value: str) -> Iterator[str]:
     plain = [value, *_lines(value)]
     yield from plain
     for text in plain:
-        for written in (_json(text), json.dumps(text)):
-            yield written[1:-1]
-        yield quote(text, safe="", errors="replace")
-        yield quote(text, errors="replace")
-        yield quote_plus(text, errors="replace")
+        for written in (_json(text)[1:-1], json.dumps(text)[1:-1]):
+            yield from (written, written.replace("/", "\\/"), _escape.sub(_upper, written))
+        for safe in ("", "/"):
+            for written in (quote(text, safe, errors="replace"), quote_plus(text, safe)):
+                yield from (written, _percent.sub(_lower, written))
         yield from _in_base64(text.encode("utf-8", "replace"))
 
 
@@ -153,6 +160,14 @@ def _in_base64(value: bytes) -> Iterator[str]:
             yield sure
             yield sure.replace("+", "-").replace("/", "_")
             yield quote(sure, safe="")
+
+
+def _upper(found: re.Match[str]) -> str:
+    return f"\\u{found[1].upper()}"
+
+
+def _lower(found: re.Match[str]) -> str:
+    return found[0].lower()
 
 
 def _json(text: str) -> str:

@@ -31,6 +31,9 @@ FORMS: dict[str, Callable[[str], str]] = {
     "plain": str,
     "json": lambda text: json.dumps(text)[1:-1],
     "json, not ascii": lambda text: json.dumps(text, ensure_ascii=False)[1:-1],
+    "json, capitals": lambda text: json.dumps(text)[1:-1].replace("u00e4", "u00E4"),
+    "json, slashes": lambda text: json.dumps(text)[1:-1].replace("/", "\\/"),
+    "url, small": lambda text: quote(text, safe="").lower(),
     "url": lambda text: quote(text, safe=""),
     "path": quote,
     "form": quote_plus,
@@ -124,6 +127,11 @@ def test_a_stream_of_json_stays_json() -> None:
     body = msgspec.json.encode({"p": f"<{SECRET}>", "q": "abc", "r": "abcd"})
     cleaned = msgspec.json.decode(masking.masked_json(body))
     assert cleaned == {"p": f"<{MASK}>", "q": MASK, "r": "abcd"}
+
+
+def test_json_of_others_is_masked_as_they_wrote_it() -> None:
+    body = json.dumps({"p": SECRET}).encode()  # with escapes for all that is not ASCII
+    assert knowing(SECRET).masked_json(body) == b'{"p": "***"}'
 
 
 def test_everything_nested_is_registered() -> None:
