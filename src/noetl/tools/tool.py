@@ -76,6 +76,8 @@ class Tool(Protocol):
       world does wrong is an outcome with kind and retryable;
     - cancelling `call` stops the work itself (child killed, request closed, query cancelled);
     - `call` may run many times at once;
+    - a tool with a true `keeps_time` ends a call by itself when `timeout.total` has passed, and
+      tells what it knows of it; others are cancelled then;
     - `forget` drops what lived for one step run or execution; `close` drops everything.
     """
 

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from noetl.worker.leg import LegWork
 
 NO_TIMEOUT = Timeout()
+NET = 5.0
+"""Seconds that a tool which keeps time has for its outcome; then it is cancelled all the same."""
 
 
 async def call_tool(leg: "LegWork", ask: CallTool) -> Outcome:
@@ -49,8 +51,11 @@ async def call_tool(leg: "LegWork", ask: CallTool) -> Outcome:
         max_inline=leg.plan.limits.max_payload_bytes,
     )
     total = call.timeout.total
+    late = total
+    if total is not None and getattr(tool, "keeps_time", False):
+        late = total + NET
     try:
-        async with leg.worker.slot(ask.task.kind), asyncio.timeout(total):
+        async with leg.worker.slot(ask.task.kind), asyncio.timeout(late):
             return writable(await tool.call(call, leg.worker.workplace(leg)))
     except TimeoutError as fault:
         if total is None:  # the tool's own, which it should have told as an outcome

@@ -39,6 +39,8 @@ class HttpTool:
     addresses that are not public.
     """
 
+    keeps_time = True
+
     def __init__(
         self, *, deny_private: bool = False, longest: int = LONGEST, pause: Pause = asyncio.sleep
     ) -> None:

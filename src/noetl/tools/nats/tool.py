@@ -21,6 +21,8 @@ NO_CODE: dict[str, Any] = {"code": None, "description": None}
 class NatsTool:
     """The library is imported by the first call: it is an extra, and most workers do without."""
 
+    keeps_time = True
+
     def __init__(self) -> None:
         self._connections: Connections | None = None
 

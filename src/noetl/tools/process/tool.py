@@ -33,6 +33,8 @@ class ProcessTool:
     until the processes are gone, so that no command outlives the call that started it.
     """
 
+    keeps_time = True
+
     def __init__(
         self,
         kind: str,

@@ -23,6 +23,8 @@ from noetl.tools.tool import Call, Workplace
 class PythonTool:
     """Calls run in warm children, at most `children` at once; further calls wait their turn."""
 
+    keeps_time = True
+
     def __init__(self, home: Path, *, children: int = 8, python: str = sys.executable) -> None:
         self._children = Children(python, children)
         self._libs = Libs(home, python)

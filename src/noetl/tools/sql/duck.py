@@ -38,6 +38,8 @@ class DuckDbTool:
     connection of its own, so that calls of one step run may run at once.
     """
 
+    keeps_time = True
+
     def __init__(self) -> None:
         self._in_memory: dict[str, duckdb.DuckDBPyConnection] = {}
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="duckdb")

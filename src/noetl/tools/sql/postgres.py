@@ -32,6 +32,8 @@ Params = list[Any] | dict[str, Any] | None
 class PostgresTool:
     """One pool per event loop, credential and size, opened when it is first needed."""
 
+    keeps_time = True
+
     def __init__(self) -> None:
         self._pools: dict[tuple[Any, ...], Connections] = {}
 

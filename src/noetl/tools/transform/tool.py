@@ -29,6 +29,8 @@ class TransformTool:
     it may have no end, and jq itself cannot be interrupted.
     """
 
+    keeps_time = True
+
     def __init__(self, *, children: int = CHILDREN) -> None:
         self._most = children
         self._children: Children | None = None
