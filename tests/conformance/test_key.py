@@ -4,6 +4,7 @@ import asyncio
 import base64
 import json
 import os
+import signal
 import sqlite3
 import subprocess
 from collections.abc import Iterator
@@ -18,6 +19,7 @@ from tests.support.http_server import HttpServer
 from tests.support.postgres import PASSWORD, Database
 from tests.support.vault_server import ROOT_TOKEN, VaultServer
 from tests.system.program import NOETL, Answer, noetl
+from tests.system.running import running
 
 from noetl.assembly import Local
 from noetl.messages import events as e
@@ -340,7 +342,7 @@ workflow:
 def test_replay_needs_no_key(tmp_path: Path) -> None:
     run(PASSED_ON, tmp_path)
     (tmp_path / "key").unlink()
-    home = {"NOETL_HOME": str(tmp_path)}
+    home: dict[str, Any] = {"NOETL_HOME": str(tmp_path)}
     [listed] = noetl("list", "--json", **home).objects()
     told = noetl("replay", listed["execution_id"], "--verify", **home)
     assert told.code == 0, told.err
@@ -348,38 +350,39 @@ def test_replay_needs_no_key(tmp_path: Path) -> None:
 
 
 @pytest.mark.rule("KEY-3")
-def test_another_process_opens_what_was_sealed(planted: str, tmp_path: Path) -> None:
-    """The run is interrupted after the secret was recorded, and resumed without its source."""
-    flag = tmp_path / "go"
+def test_another_process_opens_what_was_sealed(
+    planted: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The run is killed after the secret was recorded, and resumed without its source."""
+    gate, home = tmp_path / "gate", tmp_path / "home"
     text = f"""
 workflow:
   - step: start
     tool:
 {FETCH}
-      - gate:
+      - wait:
           kind: python
-          args: {{s: "{{{{ _prev }}}}", flag: "{flag}"}}
+          args: {{s: "{{{{ _prev }}}}", gate: "{gate}"}}
           code: |
-            import os
-            print("held " + s)
-            if not os.path.exists(flag):
-                open(flag, "w").close()
-                os.kill(os.getppid(), 9)
-                import time
-                time.sleep(60)
+            import os, time
+            print("held " + s, flush=True)
+            while not os.path.exists(gate):
+                time.sleep(0.01)
             result = s
       - use: {{kind: python, args: {{s: "{{{{ _prev }}}}"}}, code: "result = len(s)"}}
 """
     path = tmp_path / "p.yaml"
     path.write_text(HEAD + text)
-    home = {"NOETL_HOME": str(tmp_path / "home")}
-    assert noetl("run", path, PLANTED=planted, **home).code != 0
-    assert flag.exists()
-    [listed] = noetl("list", "--json", **home).objects()
-    told = noetl("resume", listed["execution_id"], "--json", PLANTED="another", **home)
-    assert told.code == 0, told.err
-    assert told.objects()[0]["result"] == len(planted)
-    assert finds(planted, tmp_path / "home", told) == []
+    with running("run", path, home=home) as first:
+        assert first.wait_for("held") == "start | held ***"
+        first.send(signal.SIGKILL)
+    gate.touch()
+    monkeypatch.delenv("PLANTED")
+    resumed = noetl("resume", first.execution_id, "--json", NOETL_HOME=str(home))
+    assert resumed.code == 0, resumed.err
+    assert resumed.objects()[0]["result"] == len(planted)
+    assert "held ***" in resumed.err
+    assert finds(planted, home, resumed) == []
 
 
 # ── KEY-2: a planted secret is searched for everywhere ───────────────────────────────────────
@@ -476,6 +479,7 @@ workflow:
       - wrong: {{kind: postgres, auth: pg, command: "select %s::int as s",
                  params: ["{{{{ ctx.whole }}}}"],
                  spec: {{policy: {{rules: [{{else: {{then: {{do: continue}}}}}}]}}}}}}
+      - sh: {{kind: shell, command: "echo $S; echo $S >&2", env: {{S: "{{{{ ctx.whole }}}}"}}}}
       - duck: {{kind: duckdb, command: "select ? as s", params: ["{{{{ ctx.whole }}}}"]}}
       - fork: {{kind: playbook, path: child, args: {{s: "{{{{ ctx.whole }}}}"}}}}
     next:
@@ -517,7 +521,7 @@ def test_a_planted_secret_is_found_nowhere(
     path.write_text(HEAD + EVERYWHERE.format(url=http_server.url))
     (tmp_path / "child.yaml").write_text(HEAD + CHILD)
     login = json.dumps({"user": "u", "password": SECRET})
-    set_up = {"NOETL_HOME": str(home), "PLANTED": SECRET, "LOGIN": login}
+    set_up: dict[str, Any] = {"NOETL_HOME": str(home), "PLANTED": SECRET, "LOGIN": login}
 
     ran = noetl("run", path, **set_up)
     assert ran.code == 1
@@ -525,7 +529,7 @@ def test_a_planted_secret_is_found_nowhere(
     as_json = noetl("run", path, "--json", **set_up)
     assert as_json.objects()[0]["ctx"] == {"auth": "***", "whole": "***"}
     answers = [ran, as_json, noetl("list", **set_up), noetl("credential", "list", **set_up)]
-    for row in noetl("list", "--json", **set_up).objects():
+    for row in noetl("list", "--json", **set_up).objects()[:2]:  # the last one and its child
         name = row["execution_id"]
         for command in ("events", "logs", "status", "explain", "replay"):
             answers += [told(command, name, set_up), told(command, name, set_up, "--json")]
@@ -552,6 +556,7 @@ def test_a_planted_secret_is_found_nowhere(
         "fail",
     }
     assert "$secret" in tasks["sql"]["result"][0]["s"]
+    assert "$secret" in tasks["sh"]["result"]["stdout"]
     assert "$secret" in tasks["duck"]["result"][0]["s"]
     assert finds(SECRET, home, *answers) == []
     assert finds(PASSWORD, home, *answers) == []
