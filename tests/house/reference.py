@@ -108,9 +108,14 @@ def kind_part(kind: Kind) -> str:
     notes += [f"Exactly one of {', '.join(f'`{n}`' for n in group)}." for group in kind.one_of]
     if kind.extra:
         notes.append(f"Needs the extra `noetl[{kind.extra}]`.")
+    if (ROOT / TOOL_PAGES / f"{kind.name}.md").exists():
+        notes.append(f"[More about it](tools/{kind.name}.md).")
+    return f"## {kind.name}\n\n{' '.join(notes)}\n\n{inputs_of(kind)}"
+
+
+def inputs_of(kind: Kind) -> str:
     rows = input_rows(kind.inputs)
-    inputs = table(("input", "value", "default", "meaning"), rows) if rows else "No inputs.\n"
-    return f"## {kind.name}\n\n{' '.join(notes)}\n\n{inputs}"
+    return table(("input", "value", "default", "meaning"), rows) if rows else "No inputs.\n"
 
 
 def cli_page() -> str:
@@ -170,6 +175,18 @@ SAMPLE = re.compile(r"<!-- sample: (\w+) -->\n.*?<!-- end -->", re.DOTALL)
 SAMPLED = ("README.md", "docs/learn/02-validation.md")
 
 
+TOOL_PAGES = "docs/reference/tools"
+"""One page for each kind that has more to tell than its inputs; those are filled in."""
+INPUTS = re.compile(r"<!-- inputs: (\w+) -->\n.*?<!-- end -->", re.DOTALL)
+
+
+def with_inputs(page: Path) -> str:
+    def fill(mark: re.Match[str]) -> str:
+        return f"<!-- inputs: {mark[1]} -->\n{inputs_of(KINDS[mark[1]])}<!-- end -->"
+
+    return INPUTS.sub(fill, page.read_text("utf-8"))
+
+
 def first_block(page: str, words: str) -> str:
     blocks = (b for b in blocks_of(ROOT / page) if b.language == "yaml" and b.words == words)
     return next(blocks).text
@@ -186,7 +203,12 @@ def with_samples(page: Path) -> str:
 def written() -> dict[str, str]:
     """Every file that comes from the code, with the text that it should have."""
     pages = {name: page() for name, page in PAGES.items()}
-    return pages | {name: with_samples(ROOT / name) for name in SAMPLED}
+    tools = {f"{TOOL_PAGES}/{page.name}": with_inputs(page) for page in tool_pages()}
+    return pages | tools | {name: with_samples(ROOT / name) for name in SAMPLED}
+
+
+def tool_pages() -> list[Path]:
+    return sorted((ROOT / TOOL_PAGES).glob("*.md"))
 
 
 def main() -> None:

@@ -1,9 +1,11 @@
 """Pages that come from the code are fresh, and what they describe is described."""
 
+from pathlib import Path
+
 import pytest
 from msgspec import inspect
 from tests.conformance.matrix import read_families
-from tests.house.reference import SAMPLED, written
+from tests.house.reference import SAMPLED, tool_pages, written
 from tests.house.tree import ROOT
 from tests.house.typewords import description
 
@@ -18,6 +20,14 @@ RULES = {rule.id for family in read_families().values() for rule in family.rules
 @pytest.mark.parametrize("name", WRITTEN)
 def test_the_page_is_fresh(name: str) -> None:
     assert (ROOT / name).read_text("utf-8") == WRITTEN[name], "run `make docs`"
+
+
+@pytest.mark.parametrize("page", tool_pages(), ids=lambda page: page.stem)
+def test_a_page_of_a_kind_shows_its_inputs_and_an_example(page: Path) -> None:
+    text = page.read_text("utf-8")
+    assert page.stem in KINDS
+    assert f"<!-- inputs: {page.stem} -->" in text
+    assert "](../../../examples/" in text
 
 
 @pytest.mark.parametrize("name", SAMPLED)
