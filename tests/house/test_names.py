@@ -18,7 +18,8 @@ ALLOWED: dict[str, str] = {
     "get_command": "click asks its groups for a command by this name",
 }
 
-WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+# `base64` is the name of an encoding, not a base of something.
+WORD = re.compile(r"base64|[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 
 
 def words_of(name: str) -> list[str]:
