@@ -1,6 +1,11 @@
 """What a command sees of the machine, where the kernel lets it be confined."""
 
+import os
+import subprocess
+import sys
+
 import pytest
+from tests.house.tree import ROOT
 from tests.unit.tools.process.bench import Bench
 
 from noetl.tools.process.capture import Captured
@@ -59,3 +64,33 @@ def test_what_must_be_confined_and_cannot_is_not_run() -> None:
     assert outcome.error["kind"] == "input"
     assert outcome.error["message"].startswith("spec.resources.network is none, but the kernel")
     assert outcome.block == {"exit_code": None, "signal": None}
+
+
+FORBIDDING = 'echo 0 > /proc/sys/user/max_pid_namespaces && exec "$0" -c "$1"'
+WORKER = """
+import asyncio
+from tests.support.workplace import BenchPlace, call_of
+from noetl.kinds.code import ShellInputs
+from noetl.tools.process.tool import ShellTool
+
+async def calls():
+    tool, call = ShellTool(), ShellInputs(command="echo $$")
+    free = await tool.call(call_of(call), BenchPlace())
+    alone = await tool.call(call_of(call, resources={"network": "none"}), BenchPlace())
+    await tool.close()
+    print(free.status, int(free.result["stdout"]) > 2, alone.error["kind"])
+
+asyncio.run(calls())
+"""
+
+
+def test_a_kernel_that_forbids_namespaces_refuses_only_what_needs_them() -> None:
+    """A limit of the kernel, which whoever owns a user namespace may set in there."""
+    ended = subprocess.run(
+        ["unshare", "--user", "--map-root-user", "sh", "-c", FORBIDDING, sys.executable, WORKER],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        check=True,
+    )
+    assert ended.stdout.split() == [b"ok", b"True", b"input"]
