@@ -1,6 +1,6 @@
 """Each contract test runs once for every adapter."""
 
-from pathlib import Path
+from collections.abc import Iterator
 
 import pytest
 from tests.contracts.homes import HOMES, Homes
@@ -11,10 +11,11 @@ from noetl.ports.result_store import ResultStore
 
 
 @pytest.fixture(params=HOMES)
-def homes(request: pytest.FixtureRequest, tmp_path: Path) -> Homes:
-    return HOMES[request.param](tmp_path)
+def homes(request: pytest.FixtureRequest) -> Homes:
+    return HOMES[request.param](request)
 
 
 @pytest.fixture(params=STORES)
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> ResultStore:
-    return STORES[request.param](tmp_path)
+def store(request: pytest.FixtureRequest) -> Iterator[ResultStore]:
+    with STORES[request.param](request) as opened:
+        yield opened

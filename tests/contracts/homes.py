@@ -5,8 +5,13 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import apsw
+import asyncpg
+import pytest
+from tests.support.postgres import Database
 
 from noetl.adapters.memory.home import MemoryHome, Shelves
+from noetl.adapters.postgres.home import PostgresHome
+from noetl.adapters.postgres.home import open_home as open_postgres
 from noetl.adapters.sqlite.home import Home, open_home
 from noetl.ports.event_log import (
     Decision,
@@ -96,7 +101,37 @@ class SqliteHomes:
             await home.close()
 
 
-HOMES: dict[str, Callable[[Path], Homes]] = {"memory": MemoryHomes, "sqlite": SqliteHomes}
+class PostgresHomes:
+    """Connections to the same database."""
+
+    def __init__(self, database: Database, **options: Any) -> None:
+        self.url = database.url
+        self._options = {"patience": 30.0} | options
+        self._opened: list[PostgresHome] = []
+
+    async def open(self, **options: Any) -> PostgresHome:
+        self._opened.append(await open_postgres(self.url, **(self._options | options)))
+        return self._opened[-1]
+
+    async def kill(self, home: Any) -> None:
+        """As if it had stopped without a word, and its lease had run out since."""
+        connection = await asyncpg.connect(self.url)
+        told = await connection.execute(
+            "update noetl.process set expires_at = now() where token = $1", home.owners.me
+        )
+        assert told == "UPDATE 1"
+        await connection.close()
+
+    async def close_all(self) -> None:
+        for home in self._opened:
+            await home.close()
+
+
+HOMES: dict[str, Callable[[pytest.FixtureRequest], Homes]] = {
+    "memory": lambda request: MemoryHomes(request.getfixturevalue("tmp_path")),
+    "sqlite": lambda request: SqliteHomes(request.getfixturevalue("tmp_path")),
+    "postgres": lambda request: PostgresHomes(request.getfixturevalue("log_database")),
+}
 """A new adapter of the log adds its line here."""
 
 

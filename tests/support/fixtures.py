@@ -12,9 +12,13 @@ import pytest
 from noetl.masking import KNOWN
 
 if TYPE_CHECKING:
+    from tests.support.gcs import GcsPlace
     from tests.support.http_server import HttpServer
     from tests.support.nats import NatsServer
+    from tests.support.podman import Podman
     from tests.support.postgres import Database, PostgresServer
+    from tests.support.s3 import S3Place
+    from tests.support.snowflake import SnowPlace
 
 
 @pytest.fixture(autouse=True)
@@ -43,10 +47,57 @@ def postgres_server() -> "Iterator[PostgresServer]":
 
 
 @pytest.fixture
+def s3_server() -> "Iterator[S3Place]":
+    """An S3 with one empty bucket."""
+    from tests.support.s3 import serving
+
+    with serving() as server:
+        yield server
+
+
+@pytest.fixture
+def gcs_server() -> "Iterator[GcsPlace]":
+    """A Google Cloud Storage with one empty bucket."""
+    from tests.support.gcs import serving
+
+    with serving() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def snow_server() -> "Iterator[SnowPlace]":
+    """One Snowflake per test process; each credential has a database of its own."""
+    from tests.support.snowflake import serving
+
+    with serving() as server:
+        yield server
+
+
+@pytest.fixture
+def silent_port() -> Iterator[int]:
+    """A port that takes connections and never says a word."""
+    import socket
+
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        listening.listen()
+        yield int(listening.getsockname()[1])
+
+
+@pytest.fixture
 def database(postgres_server: "PostgresServer") -> "Iterator[Database]":
     """An empty database of the test's own."""
     with postgres_server.fresh_database() as fresh:
         yield fresh
+
+
+@pytest.fixture(scope="session")
+def podman() -> "Iterator[Podman]":
+    """A podman with one image, one storage per test process; it fails where there is none."""
+    from tests.support.podman import running
+
+    with running() as podman:
+        yield podman
 
 
 @pytest.fixture(scope="session")
@@ -56,3 +107,27 @@ def nats_server() -> "Iterator[NatsServer]":
 
     with running() as server:
         yield server
+
+
+@pytest.fixture(scope="session")
+def log_template(postgres_server: "PostgresServer") -> "Iterator[Database]":
+    """A database with the tables of the log, to be copied."""
+    import asyncio
+
+    from noetl.adapters.postgres.home import open_home
+
+    async def prepare(url: str) -> None:
+        await (await open_home(url)).close()
+
+    with postgres_server.fresh_database() as template:
+        asyncio.run(prepare(template.url))
+        yield template
+
+
+@pytest.fixture
+def log_database(
+    postgres_server: "PostgresServer", log_template: "Database"
+) -> "Iterator[Database]":
+    """A database of the test's own with the empty tables of the log."""
+    with postgres_server.fresh_database(like=log_template) as fresh:
+        yield fresh

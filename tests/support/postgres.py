@@ -45,18 +45,31 @@ class Database(msgspec.Struct, frozen=True):
 class PostgresServer:
     """One cluster; gives out databases that nobody else uses."""
 
-    def __init__(self, port: int) -> None:
+    def __init__(self, port: int, programs: Path, folder: Path) -> None:
         self._root = Database("127.0.0.1", port, USER, PASSWORD, "postgres")
         self._number = count(1)
+        self._control = (programs / "pg_ctl", "-D", folder / "cluster", "-w")
+        self._log = folder / "log"
 
     @contextmanager
-    def fresh_database(self) -> Iterator[Database]:
+    def fresh_database(self, like: Database | None = None) -> Iterator[Database]:
+        """Empty, or a copy of a database that nobody is connected to."""
         name = f"test_{next(self._number)}"
-        self._run(f"CREATE DATABASE {name}")
+        template = "" if like is None else f" TEMPLATE {like.database}"
+        self._run(f"CREATE DATABASE {name}{template}")
         try:
             yield msgspec.structs.replace(self._root, database=name)
         finally:
             self._run(f"DROP DATABASE {name} WITH (FORCE)")
+
+    def stop(self, how: str = "immediate") -> None:
+        """`immediate` is a crash: connections break, and the next start recovers from the log."""
+        _run(*self._control, "-m", how, "stop")
+
+    def start(self) -> None:
+        """Again, at the same port."""
+        options = f"-h 127.0.0.1 -p {self._root.port}"
+        _run(*self._control, "-o", options, "-l", self._log, "start")
 
     def _run(self, statement: str) -> None:
         with psycopg.connect(self._root.url, autocommit=True) as connection:
@@ -64,13 +77,13 @@ class PostgresServer:
 
 
 @contextmanager
-def running() -> Iterator[PostgresServer]:
-    """A cluster of its own in a temporary folder, gone with the `with`."""
+def running(*settings: str) -> Iterator[PostgresServer]:
+    """A cluster of its own in a temporary folder, gone with the `with`; later settings count."""
     folder = Path(tempfile.mkdtemp(prefix="noetl-postgres-"))
     try:
         programs = _programs(folder)
-        _initialise(programs, folder)
-        yield PostgresServer(_start(programs, folder))
+        _initialise(programs, folder, settings)
+        yield PostgresServer(_start(programs, folder), programs, folder)
     finally:
         if (folder / "cluster" / "postmaster.pid").exists():
             _run(programs / "pg_ctl", "-D", folder / "cluster", "-m", "immediate", "-w", "stop")
@@ -87,7 +100,7 @@ def _programs(folder: Path) -> Path:
     return folder / _PROGRAMS / "bin"
 
 
-def _initialise(programs: Path, folder: Path) -> None:
+def _initialise(programs: Path, folder: Path, more: tuple[str, ...]) -> None:
     password = folder / "password"
     password.write_text(PASSWORD)
     password.chmod(0o644)
@@ -95,7 +108,7 @@ def _initialise(programs: Path, folder: Path) -> None:
     cluster = ("-D", folder / "cluster", "-U", USER, f"--pwfile={password}")
     _run(programs / "initdb", *cluster, *options)
     # Tests lose nothing by a crash, and gain seconds by not waiting for the disk.
-    settings = ("fsync=off", "unix_socket_directories=''", "max_connections=60")
+    settings = ("fsync=off", "unix_socket_directories=''", "max_connections=60", *more)
     with (folder / "cluster" / "postgresql.conf").open("a") as written:
         written.write("\n".join(settings) + "\n")
 

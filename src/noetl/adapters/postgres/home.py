@@ -1,0 +1,70 @@
+"""A home on PostgreSQL: the log and its neighbours, opened together."""
+
+import secrets
+
+from noetl.adapters.postgres.database import prepare
+from noetl.adapters.postgres.door import Door, Says
+from noetl.adapters.postgres.event_log import PostgresEventLog
+from noetl.adapters.postgres.executions import PostgresExecutions
+from noetl.adapters.postgres.inbox import PostgresInbox
+from noetl.adapters.postgres.lease import Lease
+from noetl.adapters.postgres.owners import PostgresOwners
+from noetl.adapters.postgres.playbooks import PostgresPlaybooks
+from noetl.adapters.postgres.printed import PostgresPrinted
+from noetl.adapters.postgres.reader import Reader
+from noetl.adapters.postgres.writer import Writer
+
+PATIENCE = 60.0
+LEASE = 30.0
+
+
+class PostgresHome:
+    """Everything of one database. Processes of many machines may have it open at a time."""
+
+    def __init__(self, door: Door, me: str, lease: float) -> None:
+        self.place = door.place
+        self._reader = reader = Reader(door)
+        self.writer = writer = Writer(door, Lease(reader, me, lease))
+        self.log = PostgresEventLog(writer, reader)
+        self.executions = PostgresExecutions(reader)
+        self.playbooks = PostgresPlaybooks(reader)
+        self.inbox = PostgresInbox(writer, reader, me)
+        self.owners = PostgresOwners(writer, reader, me)
+        self.printed = PostgresPrinted(writer, reader)
+
+    async def open(self) -> None:
+        """Must come first."""
+        await self._reader.open()
+
+    async def prune(self, before: int, *, limit: int = 1000) -> list[str]:
+        """
+        Forget executions that ended before a time (ms), oldest first; the answer names them.
+
+        Their bodies in the result store are the caller's to remove.
+        """
+        await self.writer.drain()
+        ended = [row[0] for row in await self._reader.rows("ended_executions", before, limit)]
+        for execution_id in ended:
+            await self._reader.write("forget_execution", execution_id)
+        return ended
+
+    async def close(self) -> None:
+        """Write what waits, leave, then let go of the connections."""
+        await self.writer.close()
+        await self._reader.close()
+
+
+async def open_home(
+    dsn: str, *, patience: float = PATIENCE, lease: float = LEASE, says: Says | None = None
+) -> PostgresHome:
+    """
+    Open the log in a database, creating its tables where they are missing.
+
+    `patience`: how many seconds calls wait for a server that is away; `lease`: for how long others
+    take this process for alive after its last sign; `says` hears when a wait begins and ends.
+    """
+    door = Door(dsn, patience=patience, says=says)
+    await prepare(door)
+    home = PostgresHome(door, secrets.token_hex(8), lease)
+    await home.open()
+    return home

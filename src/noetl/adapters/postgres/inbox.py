@@ -1,0 +1,47 @@
+"""Notes from one process to another that shares the database."""
+
+import asyncio
+import secrets
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from noetl.adapters.postgres.reader import Reader
+from noetl.adapters.postgres.writer import Writer
+from noetl.errors import ExecutionNotFound
+from noetl.ports.event_log import Note
+
+
+class PostgresInbox:
+    """Inbox; see its contract."""
+
+    def __init__(self, writer: Writer, reader: Reader, me: str) -> None:
+        self._writer = writer
+        self._reader = reader
+        self._me = me
+        self._collecting = asyncio.Lock()
+
+    async def leave(self, execution_id: str, kind: str, fields: dict[str, Any]) -> None:
+        await self._writer.drain()
+        mark, text = secrets.token_hex(16), msgspec.json.encode(fields).decode()
+        (found,) = await self._reader.one("leave_note", execution_id, kind, text, mark)
+        if not found:
+            place = self._reader.door.place
+            raise ExecutionNotFound(f"no execution {execution_id} in {place}; see `noetl list`")
+
+    async def collect(self) -> Sequence[Note]:
+        """
+        Read, then delete: if the answer to a deletion is lost, the notes are still in hand.
+
+        They are handed over then, even if nobody can tell any more who deleted them: a note that
+        comes twice, to the owner before and after a take-over, is better than one that never does.
+        """
+        async with self._collecting:
+            notes = await self._reader.rows("waiting_notes", self._me)
+            if notes:
+                await self._reader.write("collect_notes", [note["note_id"] for note in notes])
+        return [
+            Note(note_id=number, execution_id=name, kind=kind, fields=msgspec.json.decode(fields))
+            for number, name, kind, fields in notes
+        ]

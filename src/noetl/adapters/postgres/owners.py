@@ -1,0 +1,45 @@
+"""Which process decides for which execution."""
+
+from noetl.adapters.postgres.reader import Reader
+from noetl.adapters.postgres.writer import Writer
+from noetl.errors import ExecutionNotFound, HomeInUse
+
+
+class PostgresOwners:
+    """Owners; see its contract. An owner is alive while its lease is, by the database's clock."""
+
+    def __init__(self, writer: Writer, reader: Reader, me: str) -> None:
+        self._writer = writer
+        self._reader = reader
+        self._me = me
+
+    @property
+    def me(self) -> str:
+        return self._me
+
+    async def claim(self, execution_id: str) -> None:
+        await self._writer.enter()
+        # The loop goes round again only if the owner has changed between the two statements.
+        while True:
+            found = await self._reader.one("owner_of", execution_id)
+            if found is None:
+                place = self._reader.door.place
+                raise ExecutionNotFound(f"no execution {execution_id} in {place}; see `noetl list`")
+            owner, pid, host, alive = found
+            if owner == self._me:
+                return
+            if alive:
+                raise HomeInUse(
+                    f"execution {execution_id} is run by process {pid}; wait for it (on {host}), "
+                    f"or stop it with `noetl cancel {execution_id}`"
+                )
+            if await self._reader.rows("claim_execution", execution_id, self._me, owner):
+                return
+
+    async def release(self, execution_id: str) -> None:
+        await self._writer.drain()
+        await self._reader.write("release_execution", execution_id, self._me)
+
+    async def holder(self, execution_id: str) -> str | None:
+        found = await self._reader.one("owner_of", execution_id)
+        return str(found["pid"]) if found is not None and found["alive"] else None

@@ -1,0 +1,71 @@
+"""Who reads, and who writes what is not part of the log: a few connections, each call by itself."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
+
+import asyncpg
+
+from noetl.adapters.postgres.door import SETTINGS, Door, durable
+from noetl.adapters.postgres.faults import unavailable
+from noetl.adapters.postgres.statements import SQL
+from noetl.errors import LogUnavailable
+
+MOST_CONNECTIONS = 4
+# A plan for the filters that are given, not one that fits all of them.
+READING = SETTINGS | {"plan_cache_mode": "force_custom_plan"}
+
+T = TypeVar("T")
+
+
+class Reader:
+    """
+    Calls see all that was committed before they began, and wait for a server that is away.
+
+    A call whose answer was lost is made again: every statement here may run twice.
+    """
+
+    def __init__(self, door: Door) -> None:
+        self.door = door
+        options = door.options | {"server_settings": READING}
+        self._pool = asyncpg.create_pool(
+            door.dsn, min_size=0, max_size=MOST_CONNECTIONS, init=durable, **options
+        )
+        self._closed = False
+
+    async def open(self) -> None:
+        """Must come first; connections are made when they are needed."""
+        await self._pool
+
+    async def rows(self, statement: str, *parameters: Any) -> list[Any]:
+        """All rows of the statement of this name."""
+        return await self._ask(lambda pool: pool.fetch(SQL[statement], *parameters))
+
+    async def one(self, statement: str, *parameters: Any) -> Any:
+        """The first row of the statement of this name, or None."""
+        return await self._ask(lambda pool: pool.fetchrow(SQL[statement], *parameters))
+
+    async def write(self, statement: str, *parameters: Any) -> int:
+        """Run the statement of this name; the answer is how many rows it touched."""
+        told = await self._ask(lambda pool: pool.execute(SQL[statement], *parameters))
+        return int(str(told).rpartition(" ")[2])
+
+    async def once(self, statement: str, *parameters: Any) -> int:
+        """The same without patience, for what comes again by itself."""
+        told = await self._pool.execute(SQL[statement], *parameters)
+        return int(str(told).rpartition(" ")[2])
+
+    async def close(self) -> None:
+        """Wait for what is under way and let go of the connections."""
+        self._closed = True
+        await self._pool.close()
+
+    async def _ask(self, question: Callable[[asyncpg.Pool], Awaitable[T]]) -> T:
+        async def attempt() -> T:
+            if self._closed:
+                raise LogUnavailable(f"the home at {self.door.place} is closed")
+            return await question(self._pool)
+
+        try:
+            return await self.door.patiently(attempt)
+        except asyncpg.PostgresError as error:
+            raise unavailable(error, self.door.place) from error

@@ -1,0 +1,304 @@
+-- Every statement by its name. Rows of a batch come as one array for each column.
+
+-- name: format
+select to_regclass('noetl.format') is not null
+
+-- name: anything_else
+select exists (
+    select from pg_class join pg_namespace on pg_namespace.oid = relnamespace
+    where nspname = 'noetl'
+)
+
+-- name: version
+select version from noetl.format
+
+-- name: one_at_a_time
+select pg_advisory_xact_lock(7838170312)
+
+-- name: make_room
+create schema if not exists noetl
+
+-- name: count_versions
+create table noetl.format (version integer not null)
+
+-- name: first_version
+insert into noetl.format (version) values (0)
+
+-- name: set_version
+update noetl.format set version = $1
+
+-- name: unname_events
+delete from noetl.event_name
+
+-- name: name_event
+insert into noetl.event_name (name, source, entity, status, id_field) values ($1, $2, $3, $4, $5)
+
+-- name: durable
+-- Whoever has switched it off for other uses does not get a log that forgets.
+select set_config('synchronous_commit', 'on', false)
+where current_setting('synchronous_commit') = 'off'
+
+-- name: enter
+-- token, pid, host, seconds of the lease. It waits for a commit of an earlier connection that is
+-- still under way, and shuts out those that come later.
+insert into noetl.process (token, pid, host, expires_at)
+values ($1, $2, $3, now() + $4 * interval '1 second')
+on conflict (token) do update
+set term = process.term + 1, expires_at = excluded.expires_at
+returning term, batch, xid
+
+-- name: strike_out
+delete from noetl.process
+where expires_at < now() - interval '1 day'
+    and not exists (select from noetl.execution where execution.owner = process.token)
+
+-- name: renew
+update noetl.process set expires_at = now() + $2 * interval '1 second' where token = $1
+
+-- name: leave
+update noetl.process set expires_at = now() where token = $1
+
+-- name: strike_me_out
+delete from noetl.process
+where token = $1 and not exists (select from noetl.execution where execution.owner = $1)
+
+-- name: append_one
+-- token, term, batch; execution_id, expected, last, at, events
+with mine as (
+    update noetl.process set batch = $3, xid = pg_current_xact_id()
+    where token = $1 and term = $2
+    returning 1
+),
+moved as (
+    update noetl.execution set seq = $6, updated_at = $7
+    where execution_id = $4 and seq = $5 and exists (select from mine)
+    returning 1
+)
+insert into noetl.decision (execution_id, first_seq, last_seq, at, events)
+select $4, $5 + 1, $6, $7, $8 from moved
+
+-- name: append_moved
+-- token, term, batch; columns of: moved executions, decisions
+with mine as (
+    update noetl.process set batch = $3, xid = pg_current_xact_id()
+    where token = $1 and term = $2
+    returning 1
+),
+given as (
+    select * from unnest($4::text[], $5::bigint[], $6::bigint[], $7::bigint[])
+        as given (execution_id, expected, last, at)
+),
+moved as (
+    update noetl.execution set seq = given.last, updated_at = given.at
+    from given
+    where execution.execution_id = given.execution_id and execution.seq = given.expected
+        and exists (select from mine)
+    returning execution.execution_id
+),
+appended as (
+    insert into noetl.decision (execution_id, first_seq, last_seq, at, events)
+    select * from unnest($8::text[], $9::bigint[], $10::bigint[], $11::bigint[], $12::text[])
+        as given (execution_id, first_seq, last_seq, at, events)
+    where given.execution_id in (select execution_id from moved)
+)
+select
+    exists (select from mine) as mine,
+    array(select execution_id from given except all select execution_id from moved) as missed
+
+-- name: append_all
+-- token, term, batch; columns of: moved executions, decisions, rows with the expected seq,
+-- snapshots, printed lines
+with mine as (
+    update noetl.process set batch = $3, xid = pg_current_xact_id()
+    where token = $1 and term = $2
+    returning 1
+),
+given as (
+    select * from unnest($4::text[], $5::bigint[], $6::bigint[], $7::bigint[])
+        as given (execution_id, expected, last, at)
+),
+written as (
+    select * from unnest(
+        $13::text[], $14::text[], $15::text[], $16::text[], $17::bigint[], $18::bigint[],
+        $19::text[], $20::bigint[], $21::text[], $22::text[], $23::text[], $24::bigint[],
+        $25::bigint[]
+    ) as written (
+        execution_id, path, digest, status, started_at, updated_at, version, finished_at,
+        parent_execution_id, owner, error, seq, expected
+    )
+),
+moved as (
+    update noetl.execution set seq = given.last, updated_at = given.at
+    from given
+    where execution.execution_id = given.execution_id and execution.seq = given.expected
+        and exists (select from mine)
+    returning execution.execution_id
+),
+begun as (
+    insert into noetl.execution (
+        execution_id, path, digest, status, started_at, updated_at, version, finished_at,
+        parent_execution_id, owner, error, seq
+    )
+    select
+        execution_id, path, digest, status, started_at, updated_at, version, finished_at,
+        parent_execution_id, owner, error, seq
+    from written
+    where expected = 0 and exists (select from mine)
+    on conflict do nothing
+    returning execution_id
+),
+changed as (
+    update noetl.execution set
+        path = written.path, digest = written.digest, status = written.status,
+        started_at = written.started_at, updated_at = written.updated_at,
+        version = written.version, finished_at = written.finished_at,
+        parent_execution_id = written.parent_execution_id, owner = written.owner,
+        error = written.error, seq = written.seq
+    from written
+    where execution.execution_id = written.execution_id and execution.seq = written.expected
+        and written.expected > 0 and exists (select from mine)
+    returning execution.execution_id
+),
+advanced as (
+    select execution_id from moved
+    union all select execution_id from begun
+    union all select execution_id from changed
+),
+appended as (
+    insert into noetl.decision (execution_id, first_seq, last_seq, at, events)
+    select * from unnest($8::text[], $9::bigint[], $10::bigint[], $11::bigint[], $12::text[])
+        as given (execution_id, first_seq, last_seq, at, events)
+    where given.execution_id in (select execution_id from advanced)
+),
+kept as (
+    insert into noetl.snapshot (execution_id, seq, body)
+    select * from unnest($26::text[], $27::bigint[], $28::bytea[])
+        as given (execution_id, seq, body)
+    where given.execution_id in (select execution_id from advanced)
+    on conflict (execution_id) do update set seq = excluded.seq, body = excluded.body
+),
+told as (
+    insert into noetl.printed (execution_id, step, task_run_id, attempt, at, stream, text)
+    select execution_id, step, task_run_id, attempt, at, stream, text
+    from unnest(
+        $29::text[], $30::text[], $31::text[], $32::integer[], $33::bigint[], $34::text[],
+        $35::text[]
+    ) with ordinality
+        as given (execution_id, step, task_run_id, attempt, at, stream, text, place)
+    where exists (select from mine)
+    order by place
+)
+select
+    exists (select from mine) as mine,
+    array(
+        (select execution_id from given union all select execution_id from written)
+        except all select execution_id from advanced
+    ) as missed
+
+-- name: settled
+-- Those of a batch, by execution and first seq, that the transaction with this number wrote.
+select decision.execution_id
+from unnest($1::text[], $2::bigint[]) as given (execution_id, first_seq)
+join noetl.decision using (execution_id, first_seq)
+where decision.xmin = $3::xid8::xid
+
+-- name: stand_at
+select execution_id, seq from noetl.execution where execution_id = any ($1::text[])
+
+-- name: read_decisions
+select first_seq, last_seq, at, events from noetl.decision
+where execution_id = $1 and last_seq > $2 and first_seq >= coalesce(
+    (
+        select max(first_seq) from noetl.decision
+        where execution_id = $1 and first_seq <= $2 + 1
+    ),
+    0
+)
+order by first_seq limit $3
+
+-- name: read_snapshot
+select seq, body from noetl.snapshot where execution_id = $1
+
+-- name: find_execution
+select
+    execution_id, path, digest, status, started_at, updated_at, version, finished_at,
+    parent_execution_id, owner, error, seq
+from noetl.execution where execution_id = $1
+
+-- name: page_executions
+select
+    execution_id, path, digest, status, started_at, updated_at, version, finished_at,
+    parent_execution_id, owner, error, seq
+from noetl.execution
+where ($1::text is null or status = $1)
+    and ($2::text is null or path = $2)
+    and (
+        $3::text is null
+        or number < (select number from noetl.execution where execution_id = $3)
+    )
+order by number desc limit $4
+
+-- name: keep_playbook
+insert into noetl.playbook (digest, path, text, folder) values ($1, $2, $3, $4)
+on conflict (digest) do update set path = excluded.path, folder = excluded.folder
+where playbook.folder is distinct from excluded.folder or playbook.path <> excluded.path
+
+-- name: read_playbook
+select text, folder from noetl.playbook where digest = $1
+
+-- name: leave_note
+-- execution_id, kind, fields, mark; whether there is such an execution
+with note as (
+    insert into noetl.note (execution_id, kind, fields, mark)
+    select execution_id, $2, $3, $4 from noetl.execution where execution_id = $1
+    on conflict (mark) do nothing
+)
+select exists (select from noetl.execution where execution_id = $1)
+
+-- name: waiting_notes
+select note.note_id, note.execution_id, note.kind, note.fields
+from noetl.note join noetl.execution using (execution_id)
+where execution.owner = $1
+order by note.note_id
+
+-- name: collect_notes
+delete from noetl.note where note_id = any ($1::bigint[]) returning note_id
+
+-- name: owner_of
+select
+    execution.owner, process.pid, process.host,
+    coalesce(process.expires_at > now(), false) as alive
+from noetl.execution left join noetl.process on process.token = execution.owner
+where execution.execution_id = $1
+
+-- name: claim_execution
+-- execution_id, the new owner, the one before: only if that is still so, and still dead
+update noetl.execution set owner = $2
+where execution_id = $1 and owner is not distinct from $3 and not exists (
+    select from noetl.process where token = $3 and expires_at > now()
+)
+returning 1
+
+-- name: release_execution
+update noetl.execution set owner = null where execution_id = $1 and owner = $2
+
+-- name: read_printed
+select execution_id, step, task_run_id, attempt, at, stream, text from noetl.printed
+where execution_id = $1 and ($2::text is null or step = $2)
+order by number limit $3
+
+-- name: ended_executions
+-- A child stays while its parent runs, which may still read the child's results.
+select execution_id from noetl.execution as ended
+where finished_at < $1 and not exists (
+    select from noetl.execution as parent
+    where parent.execution_id = ended.parent_execution_id and parent.finished_at is null
+)
+order by number limit $2
+
+-- name: forget_execution
+with decisions as (delete from noetl.decision where execution_id = $1),
+snapshots as (delete from noetl.snapshot where execution_id = $1),
+lines as (delete from noetl.printed where execution_id = $1),
+notes as (delete from noetl.note where execution_id = $1)
+delete from noetl.execution where execution_id = $1
