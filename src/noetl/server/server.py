@@ -183,13 +183,14 @@ class Server:
             )
             if execution.bodies:
                 self._store(execution)
+            text = encode_events(events)
         except Exception as fault:  # promise 7: whatever it is, the others go on
             self._drop(live, fault)
             return REFUSED
         if not events:
             return REFUSED
         legs, shown = gist(events)
-        commit = self._append(live, expected, events, legs=legs, shown=shown or not expected)
+        commit = self._append(live, expected, text, legs=legs, shown=shown or not expected)
         if shown:
             self._mind_cancel(live, events)
         if legs:
@@ -236,7 +237,7 @@ class Server:
         self,
         live: Live,
         expected: int,
-        events: list[e.Event],
+        text: bytes,
         *,
         legs: list[e.TokenEnqueued],
         shown: bool,
@@ -253,7 +254,7 @@ class Server:
             expected=expected,
             last=execution.seq,
             at=at,
-            events=encode_events(events),
+            events=text,
             row=self._row(live, at) if shown else None,
             snapshot=snapshot,
         )
