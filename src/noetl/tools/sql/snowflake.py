@@ -1,0 +1,181 @@
+"""Runs SQL on Snowflake for tasks of kind `snowflake`."""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+
+import msgspec
+
+from noetl.errors import CredentialMissing
+from noetl.kinds.sql import SnowflakeInputs
+from noetl.messages.outcome import Outcome, failed, ok
+from noetl.tools.refusal import Refusal, unforeseen
+from noetl.tools.sql.rows import Rows
+from noetl.tools.sql.snow_failures import block_of, failure_of
+from noetl.tools.sql.snow_work import SnowWork
+from noetl.tools.streams import elements_of
+from noetl.tools.threads import in_thread
+from noetl.tools.tool import Call, Workplace
+
+POOL = 8
+CONNECT_TIMEOUT, READ_TIMEOUT = 30.0, 300.0
+_FIELDS = (
+    *("account", "user", "password", "host", "port", "protocol", "role", "warehouse"),
+    *("database", "schema", "authenticator", "token", "passcode", "region"),
+)
+_PLACE = ("database", "schema", "warehouse", "role")
+"""What the task may say over the credential."""
+
+
+class SnowflakeTool:
+    """Connections are kept per credential and place; one serves one call at a time."""
+
+    def __init__(self) -> None:
+        self._idle: dict[tuple[Any, ...], list[Any]] = {}
+        self._free: dict[tuple[Any, ...], asyncio.Semaphore] = {}
+        self._traced: set[Any] = set()
+        """Connections whose session is no longer as it was opened."""
+
+    async def call(self, call: Call[SnowflakeInputs], workplace: Workplace) -> Outcome:
+        rows = Rows(call, workplace.results)
+        try:
+            async with asyncio.timeout(call.timeout.total):
+                outcome = await self._run(call, workplace, rows)
+        except Refusal as refusal:
+            outcome = refusal.outcome
+        except CredentialMissing as missing:
+            outcome = failed("auth", str(missing))
+        except TimeoutError:
+            says = f"the command was not done in time (total timeout of {call.timeout.total:g} s)"
+            outcome = failed("timeout", f"{says} and was cancelled", retryable=True)
+        except Exception as fault:
+            outcome = failure_of(fault) if _is_theirs(fault) else unforeseen(fault)
+        finally:
+            await rows.discard()
+        return outcome if outcome.block else msgspec.structs.replace(outcome, block=block_of())
+
+    async def forget(self, scratch: str) -> None:
+        """Nothing lives for a step run."""
+
+    async def close(self) -> None:
+        connections = [one for idle in self._idle.values() for one in idle]
+        self._idle.clear()
+        for connection in connections:
+            await in_thread(lambda one=connection: _hang_up(one), lambda: None)  # type: ignore[misc]
+
+    async def _run(self, call: Call[SnowflakeInputs], workplace: Workplace, rows: Rows) -> Outcome:
+        inputs = call.inputs
+        text = inputs.command if inputs.command is not None else inputs.query or ""
+        if inputs.auth is None:
+            raise Refusal("input", "snowflake needs 'auth', the name of a credential")
+        settings = settings_of(call, await workplace.unlock(inputs.auth))
+        async with self._connection(settings, call.pool or POOL) as connection:
+            work = SnowWork(connection, text, inputs.params)
+            if inputs.rows is None:
+                await in_thread(work.run, work.abort)
+            else:
+                given = elements_of(inputs.rows, workplace.results, "rows")
+                await in_thread(lambda: work.run_each(given), work.abort)
+            if work.leaves_traces:
+                self._traced.add(connection)
+            if work.rowcount is not None:
+                block = block_of(rowcount=work.rowcount, query_id=work.query_id)
+                return ok({"rowcount": work.rowcount}, block=block)
+            rows.begin(work.names)
+            while more := await in_thread(work.more, work.abort):
+                for row in more:
+                    rows.add(row)
+        block = block_of(rowcount=rows.count, query_id=work.query_id)
+        return ok(await rows.finish(), block=block)
+
+    @asynccontextmanager
+    async def _connection(self, settings: dict[str, Any], size: int) -> AsyncIterator[Any]:
+        """After a fault the connection is given up: who knows what its session holds."""
+        loop = asyncio.get_running_loop()
+        place = (loop, size, *sorted((name, str(value)) for name, value in settings.items()))
+        async with self._free.setdefault(place, asyncio.Semaphore(size)):
+            idle = self._idle.setdefault(place, [])
+            connection = idle.pop() if idle else await connected(settings)
+            try:
+                yield connection
+            except asyncio.CancelledError:
+                raise  # whoever stopped the work hangs up
+            except Exception:
+                await in_thread(lambda: _hang_up(connection), lambda: None)
+                raise
+            if place not in self._idle or connection in self._traced:
+                self._traced.discard(connection)
+                await in_thread(lambda: _hang_up(connection), lambda: None)
+            else:
+                idle.append(connection)
+
+
+async def connected(settings: dict[str, Any]) -> Any:
+    """A session of its own; who gives up before it is there leaves it to close itself."""
+    try:
+        from snowflake.connector import connect
+    except ImportError:
+        raise Refusal(
+            "not_found",
+            "'snowflake' needs an extra: install it with pip install 'noetl[snowflake]'",
+        ) from None
+    given_up: list[bool] = []
+
+    def opening() -> Any:
+        connection = connect(**settings)
+        if given_up:
+            _hang_up(connection)
+        return connection
+
+    return await in_thread(opening, lambda: given_up.append(True))
+
+
+def _hang_up(connection: Any) -> None:
+    with suppress(Exception):  # it is given up, whatever it says to that
+        connection.close()
+
+
+def _is_theirs(fault: Exception) -> bool:
+    return type(fault).__module__.startswith("snowflake.") and hasattr(fault, "errno")
+
+
+def settings_of(call: Call[SnowflakeInputs], credential: Mapping[str, Any]) -> dict[str, Any]:
+    """How to connect (KEY-1); what the task says about the place goes before the credential."""
+    settings: dict[str, Any] = {
+        name: credential[name] for name in _FIELDS if credential.get(name) is not None
+    }
+    settings |= {
+        name: value for name in _PLACE if (value := getattr(call.inputs, name)) is not None
+    }
+    if not settings.get("account") or not settings.get("user"):
+        raise Refusal(
+            "auth",
+            f"credential '{call.inputs.auth}' cannot be used for snowflake; expected the fields "
+            "account, user, and password, private_key or token",
+        )
+    if credential.get("private_key"):
+        settings["private_key"] = key_of(credential, call.inputs.auth)
+    connect_timeout = call.timeout.connect or CONNECT_TIMEOUT
+    return settings | {
+        "login_timeout": max(1, round(connect_timeout)),
+        "network_timeout": max(1, round(call.timeout.read or READ_TIMEOUT)),
+        "session_parameters": {"CLIENT_TELEMETRY_ENABLED": False},
+    }
+
+
+def key_of(credential: Mapping[str, Any], name: str | None) -> bytes:
+    """A private key in PEM, as the connector takes it."""
+    from cryptography.hazmat.primitives import serialization as form
+
+    passphrase = credential.get("private_key_passphrase")
+    try:
+        key = form.load_pem_private_key(
+            str(credential["private_key"]).encode(),
+            password=str(passphrase).encode() if passphrase else None,
+        )
+    except (ValueError, TypeError):  # their messages may quote the key
+        raise Refusal(
+            "auth", f"the private_key of credential '{name}' cannot be read; expected PEM"
+        ) from None
+    return key.private_bytes(form.Encoding.DER, form.PrivateFormat.PKCS8, form.NoEncryption())

@@ -1,0 +1,1 @@
+"""The kinds that keep objects in buckets: `s3` and `gcs`."""

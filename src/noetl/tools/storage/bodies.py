@@ -1,0 +1,135 @@
+"""From inputs to the bytes of an object, and from its bytes to a value, a reference or a file."""
+
+import base64
+import mimetypes
+import os
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+from noetl.kinds.storage import ObjectInputs
+from noetl.ports.result_store import ResultStore
+from noetl.tools.http.forms import Form, Undecodable, form_of, json_of, spelling_of, text_of
+from noetl.tools.paths import inside
+from noetl.tools.refusal import Refusal
+from noetl.tools.spill import finish, spill
+from noetl.tools.storage.bucket import Found, Payload
+from noetl.tools.streams import from_base64, json_in, text_in
+from noetl.tools.tool import Call
+
+_UNTOLD = frozenset({"", "application/octet-stream", "binary/octet-stream"})
+"""Content types that stores give when nobody told one."""
+_FORMS: dict[str, Form] = {"json": "json", "text": "text", "base64": "binary"}
+
+
+def payload_of(call: Call[ObjectInputs], results: ResultStore) -> tuple[Payload, str]:
+    """What is to be put, with its content type."""
+    inputs = call.inputs
+    if (inputs.body is None) == (inputs.path is None):
+        raise Refusal("input", "'put' needs either 'body' or 'path'")
+    guessed = mimetypes.guess_type(inputs.key or "")[0]
+    if inputs.path is not None:
+        return existing(inside(call.folder, inputs.path)), (
+            inputs.content_type or guessed or "application/octet-stream"
+        )
+    payload, told = _written(inputs, results)
+    return payload, inputs.content_type or told or guessed or "application/octet-stream"
+
+
+def _written(inputs: ObjectInputs, results: ResultStore) -> tuple[Payload, str | None]:
+    text = text_in(inputs.body, results) if inputs.encoding != "json" else None
+    here = isinstance(inputs.body, str)
+    if inputs.encoding == "base64":
+        if text is None:
+            raise Refusal("input", "'encoding' is base64, but 'body' is no text")
+        pieces = from_base64(text, "body")
+        return (b"".join(pieces) if here else pieces), None
+    if text is not None:
+        encoded = (part.encode() for part in text)
+        return (b"".join(encoded) if here else encoded), "text/plain; charset=utf-8"
+    if inputs.encoding == "text":
+        raise Refusal("input", "'encoding' is text, but 'body' is none")
+    whole = json_in(inputs.body, results)
+    small = isinstance(inputs.body, dict | list | bool | int | float | str)
+    return (b"".join(whole) if small else whole), "application/json"
+
+
+def existing(path: Path) -> Path:
+    if not path.is_file():
+        raise Refusal("not_found", f"there is no file {path} to put")
+    return path
+
+
+async def value_of(
+    found: Found, pieces: AsyncIterator[bytes], call: Call[ObjectInputs], results: ResultStore
+) -> tuple[Any, str | None]:
+    """The body, and `base64` where it stands for bytes; large ones go to the store (EVT-4)."""
+    head = bytearray()
+    async for piece in pieces:
+        head += piece
+        if len(head) > call.max_inline:
+            return await _stored(found, bytes(head), pieces, call, results)
+    body = bytes(head)
+    form, charset = _form_of(found, call.inputs, body)
+    try:
+        if form == "json":
+            return (json_of(body, charset) if body else None), None
+        if form == "text":
+            return text_of(body, charset), None
+    except Undecodable as fault:
+        raise Refusal("decode", f"{found.key}: {fault}") from None
+    return base64.b64encode(body).decode(), "base64"
+
+
+async def _stored(
+    found: Found,
+    head: bytes,
+    rest: AsyncIterator[bytes],
+    call: Call[ObjectInputs],
+    results: ResultStore,
+) -> tuple[Any, str | None]:
+    form, charset = _form_of(found, call.inputs, head)
+    writer = results.open(call.execution_id)
+    try:
+        spelling = spelling_of(form, charset)
+        spill(writer, spelling.feed(head))
+        async for piece in rest:
+            spill(writer, spelling.feed(piece))
+        spill(writer, spelling.finish())
+        return await finish(writer), "base64" if form == "binary" else None
+    except Undecodable as fault:
+        await writer.discard()
+        raise Refusal("decode", f"{found.key}: {fault}") from None
+    except BaseException:
+        await writer.discard()
+        raise
+
+
+async def saved(pieces: AsyncIterator[bytes], path: Path) -> int:
+    """Into a file, which gets its name when it is whole; its length."""
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        with part.open("wb") as file:
+            async for piece in pieces:
+                file.write(piece)
+            length = file.tell()
+        part.replace(path)
+    except OSError as fault:
+        if fault.filename is None and fault.errno is None:
+            raise  # the connection's, not the disk's
+        raise Refusal("input", f"cannot write {path}: {fault.strerror}") from None
+    finally:
+        part.unlink(missing_ok=True)
+    return length
+
+
+def _form_of(found: Found, inputs: ObjectInputs, head: bytes) -> tuple[Form, str | None]:
+    """What the task says, else the content type, the name's ending, or what it looks like."""
+    told, _, parameters = (found.content_type or "").partition(";")
+    content_type = told.strip().lower()
+    charset = parameters.partition("charset=")[2].strip(' "') or None
+    if inputs.encoding is not None:
+        return _FORMS[inputs.encoding], charset
+    if content_type in _UNTOLD:
+        content_type = mimetypes.guess_type(found.key)[0] or ""
+    return form_of(content_type, head), charset

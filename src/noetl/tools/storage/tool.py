@@ -1,0 +1,140 @@
+"""Runs operations on objects for tasks of kind `s3` and `gcs`."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+import msgspec
+
+from noetl.errors import CredentialMissing
+from noetl.kinds.storage import ObjectInputs
+from noetl.messages.outcome import Outcome, failed, ok
+from noetl.ports.result_store import ResultStore
+from noetl.tools.paths import inside
+from noetl.tools.refusal import Refusal, unforeseen
+from noetl.tools.sql.rows import Rows
+from noetl.tools.storage.bodies import payload_of, saved, value_of
+from noetl.tools.storage.bucket import Bucket, Found
+from noetl.tools.tool import Call, Workplace
+
+Opening = Callable[[Call[Any], Mapping[str, Any] | None], Bucket]
+"""The bucket of a call, with the fields of its credential if it names one."""
+Failure = Callable[[Exception, str], Outcome | None]
+"""What an exception of the kind's library means; None where it is not the library's."""
+_LISTED = ("key", "size", "etag", "last_modified")
+
+
+class ObjectTool:
+    """One kind of store; what differs between them is how a bucket is opened and how it fails."""
+
+    def __init__(self, opening: Opening, failure_of: Failure, closing: Callable[[], None]) -> None:
+        self._opening = opening
+        self._failure_of = failure_of
+        self._closing = closing
+
+    async def call(self, call: Call[ObjectInputs], workplace: Workplace) -> Outcome:
+        outcome = await self._bounded(call, workplace)
+        return outcome if outcome.block else msgspec.structs.replace(outcome, block=block_of(call))
+
+    async def forget(self, scratch: str) -> None:
+        """Nothing lives for a step run."""
+
+    async def close(self) -> None:
+        self._closing()
+
+    async def _bounded(self, call: Call[ObjectInputs], workplace: Workplace) -> Outcome:
+        inputs = call.inputs
+        name = f"{inputs.operation} {inputs.bucket}/{inputs.key or inputs.prefix or ''}"
+        try:
+            async with asyncio.timeout(call.timeout.total):
+                credential = await workplace.unlock(inputs.auth) if inputs.auth else None
+                bucket = self._opening(call, credential)
+                checked(inputs)
+                return await OPERATIONS[inputs.operation](bucket, call, workplace.results)
+        except Refusal as refusal:
+            return refusal.outcome
+        except CredentialMissing as missing:
+            return failed("auth", str(missing))
+        except TimeoutError:
+            says = f"{name} was not complete in time (total timeout of {call.timeout.total:g} s)"
+            return failed("timeout", says, retryable=True)
+        except Exception as fault:
+            return self._failure_of(fault, name) or unforeseen(fault)
+
+
+def checked(inputs: ObjectInputs) -> None:
+    """What the operation cannot do without."""
+    if inputs.operation != "list" and not inputs.key:
+        raise Refusal("input", f"'{inputs.operation}' needs 'key', the name of an object")
+    if inputs.operation == "copy" and not inputs.source:
+        raise Refusal("input", "'copy' needs 'source', the key of the object to copy")
+
+
+def block_of(call: Call[ObjectInputs], found: Found | None = None) -> dict[str, Any]:
+    """OUT-2: always with all four fields."""
+    return {
+        "bucket": call.inputs.bucket,
+        "key": call.inputs.key,
+        "etag": found and found.etag,
+        "size": found and found.size,
+    }
+
+
+async def _get(bucket: Bucket, call: Call[ObjectInputs], results: ResultStore) -> Outcome:
+    inputs = call.inputs
+    target = None if inputs.path is None else inside(call.folder, inputs.path)
+    found, pieces = await bucket.read(inputs.key or "")
+    if target is not None:
+        await saved(pieces, target)
+        return ok({**found.fields(), "path": inputs.path}, block=block_of(call, found))
+    value, encoding = await value_of(found, pieces, call, results)
+    told = {**found.fields(), "encoding": encoding, "data": value}
+    return ok(told, block=block_of(call, found))
+
+
+async def _put(bucket: Bucket, call: Call[ObjectInputs], results: ResultStore) -> Outcome:
+    payload, content_type = payload_of(call, results)
+    found = await bucket.write(call.inputs.key or "", payload, content_type)
+    return ok(found.fields(), block=block_of(call, found))
+
+
+async def _head(bucket: Bucket, call: Call[ObjectInputs], results: ResultStore) -> Outcome:
+    del results
+    found = await bucket.head(call.inputs.key or "")
+    return ok(found.fields(), block=block_of(call, found))
+
+
+async def _copy(bucket: Bucket, call: Call[ObjectInputs], results: ResultStore) -> Outcome:
+    del results
+    found = await bucket.copy(call.inputs.source or "", call.inputs.key or "")
+    return ok(found.fields(), block=block_of(call, found))
+
+
+async def _delete(bucket: Bucket, call: Call[ObjectInputs], results: ResultStore) -> Outcome:
+    """Deleting what is not there is no error: a repeat after a crash finds nothing (TASK-9)."""
+    del results
+    await bucket.remove(call.inputs.key or "")
+    return ok({"key": call.inputs.key}, block=block_of(call))
+
+
+async def _list(bucket: Bucket, call: Call[ObjectInputs], results: ResultStore) -> Outcome:
+    rows = Rows(call, results)
+    rows.begin(_LISTED)
+    try:
+        async for found in bucket.listed(call.inputs.prefix):
+            fields = found.fields()
+            rows.add([fields[name] for name in _LISTED])
+        return ok(await rows.finish(), block=block_of(call))
+    finally:
+        await rows.discard()
+
+
+Operation = Callable[[Bucket, Call[ObjectInputs], ResultStore], Awaitable[Outcome]]
+OPERATIONS: dict[str, Operation] = {
+    "get": _get,
+    "put": _put,
+    "head": _head,
+    "copy": _copy,
+    "delete": _delete,
+    "list": _list,
+}
