@@ -17,6 +17,7 @@ NoetlError
 ├── ExecutionNotFound     the caller's: no such execution in this home
 ├── VersionConflict       nobody's: another writer was first; load again and decide again
 ├── LogUnavailable        the world's: the log cannot be written (disk full, read-only home)
+├── ReceiverUnavailable   the world's: who should take an export is away, or refuses it
 └── HomeInUse             the caller's: another process owns what was asked for
 """
 
@@ -107,6 +108,10 @@ class VersionConflict(NoetlError):
 
 class LogUnavailable(NoetlError):
     """The log cannot be read or written; the message says why and what to do."""
+
+
+class ReceiverUnavailable(NoetlError):
+    """An export was not taken; the message shows the answer and what to do."""
 
 
 class HomeInUse(NoetlError):

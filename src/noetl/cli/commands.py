@@ -18,6 +18,7 @@ COMMANDS: dict[str, Entry] = {
     "explain": Entry("noetl.cli.explain:explain", "Say why an execution waits or failed."),
     "events": Entry("noetl.cli.events:events", "Print the log of an execution."),
     "logs": Entry("noetl.cli.logs:logs", "Print what the tasks of an execution printed."),
+    "export": Entry("noetl.cli.export:export", "Export events for other programs."),
     "replay": Entry("noetl.cli.replay:replay", "Rebuild the state from the log, and prove it."),
     "cancel": Entry("noetl.cli.cancel:cancel", "Cancel an execution."),
     "resume": Entry("noetl.cli.resume:resume", "Go on with an interrupted or paused execution."),

@@ -1,0 +1,244 @@
+"""`noetl export`: the log for other programs, as files or sent to a receiver (EVT-6)."""
+
+import re
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+from yarl import URL
+
+from noetl.assembly import Local
+from noetl.cli import exits
+from noetl.cli.home import JSON, in_home, print_json
+from noetl.cli.running.words import count
+from noetl.cli.source import FILE
+from noetl.errors import CredentialMissing, ReceiverUnavailable
+from noetl.exports import clickhouse
+from noetl.exports.export import FORMS, Export, Tally, send_rows, send_spans
+from noetl.exports.files import write_file
+from noetl.exports.otlp import traces_url
+from noetl.exports.parquet import write_parquet
+from noetl.exports.reading import Cut, all_ids
+from noetl.exports.receiver import Receiver, shown_url
+
+EPILOG = """\b
+Examples:
+  noetl export 06h3k9v2q8m4x0c7w1 --format jsonl -o events.jsonl
+  noetl export --all --format parquet -o events.parquet
+  noetl export --since 24h --format otlp --to http://localhost:4318
+  noetl export --all --format clickhouse --to http://localhost:8123 --create
+  noetl export 06h3k9v2q8m4x0c7w1 --after 70 --format jsonl
+
+\b
+TIME is a moment (2026-01-31, 2026-01-31T10:00:00Z) or how long ago (90m, 24h, 7d).
+
+\b
+Exit codes: 0 exported, 3 usage or environment: no such execution, a file that cannot be
+written, a receiver that is away or refuses. Exporting again is safe: ids stay the same.
+"""
+
+AGO = re.compile(r"(\d+)([smhd])", re.ASCII)
+UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
+NOUNS = {"jsonl": "line", "parquet": "row", "otlp": "span", "clickhouse": "row"}
+
+
+class Moment(click.ParamType[int]):
+    """A moment, or how long ago it was; the value is ms since 1970."""
+
+    name = "time"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        if isinstance(value, int):
+            return value
+        ago = AGO.fullmatch(value)
+        if ago is not None:
+            return int((time.time() - int(ago[1]) * UNITS[ago[2]]) * 1000)
+        try:
+            moment = datetime.fromisoformat(value)
+        except ValueError:
+            self.fail(f"'{value}' is no time: expected 2026-01-31T10:00:00Z, or 24h", param, ctx)
+        return int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000)
+
+
+class Asked(msgspec.Struct, frozen=True, kw_only=True):
+    """What the command line asks for."""
+
+    ids: tuple[str, ...]
+    everything: bool
+    since: int | None
+    after: int | None
+    form: str
+    out: str | None
+    to: str | None
+    auth: str | None
+    table: str | None
+    create: bool
+
+
+@click.command(epilog=EPILOG)
+@click.argument("ids", metavar="[ID]...", nargs=-1)
+@click.option("--all", "everything", is_flag=True, help="Every execution of this home.")
+@click.option(
+    "--since",
+    type=Moment(),
+    metavar="TIME",
+    help="Only what was recorded since TIME; without an ID, of every execution.",
+)
+@click.option(
+    "--after",
+    type=click.IntRange(min=0),
+    metavar="SEQ",
+    help="Only what comes after SEQ in the log of one execution.",
+)
+@click.option("--format", "form", type=click.Choice([*FORMS]), required=True, help="In which form.")
+@click.option(
+    "-o", "--output", "out", type=FILE, metavar="FILE", help="Write to FILE; - is standard output."
+)
+@click.option("--to", metavar="URL", help="Send to the receiver at URL (otlp, clickhouse).")
+@click.option("--auth", metavar="NAME", help="Sign requests with this registered credential.")
+@click.option("--table", help=f"The table of ClickHouse.  [default: {clickhouse.TABLE}]")
+@click.option("--create", is_flag=True, help="Create the table of ClickHouse if it is missing.")
+@JSON
+def export(as_json: bool, **options: Any) -> int:
+    """
+    Export events of the log: as JSON lines, as Parquet, as OpenTelemetry traces, to ClickHouse.
+
+    Events come execution by execution, the oldest first, each in the order of its log. Values
+    that are kept outside the log stay references. A trace holds the spans that have ended.
+    """
+    asked = Asked(**{**options, "ids": tuple(dict.fromkeys(options["ids"]))})
+    refuse_nonsense(asked)
+    tally = in_home(lambda local: exported(local, asked))
+    report(asked, tally, as_json=as_json)
+    return exits.OK
+
+
+def refuse_nonsense(asked: Asked) -> None:
+    """Options that do not go together, with what to write instead."""
+    sends = asked.form in ("otlp", "clickhouse")
+    wrong = {
+        "give IDs, or --all, or --since": not (
+            asked.ids or asked.everything or asked.since is not None
+        ),
+        "give IDs or --all, not both": bool(asked.ids) and asked.everything,
+        "--after counts within one execution: give one ID": asked.after is not None
+        and len(asked.ids) != 1,
+        "give -o or --to, not both": asked.out is not None and asked.to is not None,
+        f"{asked.form} is written to a file: give -o instead of --to": asked.to is not None
+        and not sends,
+        "parquet is no text: give the file with -o": asked.form == "parquet"
+        and asked.out in (None, "-"),
+        "--auth signs requests: give --to": asked.auth is not None and asked.to is None,
+        "--table and --create belong to --format clickhouse --to URL": (
+            asked.create or asked.table is not None
+        )
+        and (asked.form != "clickhouse" or asked.to is None),
+    }
+    for remedy, applies in wrong.items():
+        if applies:
+            raise click.UsageError(remedy, click.get_current_context())
+    if asked.to is not None:
+        address_of(asked.to)
+    clickhouse.checked(asked.table or clickhouse.TABLE)
+
+
+def address_of(to: str) -> URL:
+    """Where to send, once it is clear that it is an address of HTTP."""
+    try:
+        url = URL(to)
+    except ValueError:
+        url = URL()
+    if url.scheme not in ("http", "https") or not url.host:
+        raise click.UsageError(
+            f"--to '{shown_url(url) if url.host else to}' is no address: "
+            "expected http://HOST:PORT or https://HOST"
+        )
+    return url
+
+
+async def exported(local: Local, asked: Asked) -> Tally:
+    """Find the executions, then hand them over."""
+    cut = Cut(after=asked.after or 0, since=asked.since or 0)
+    for execution_id in asked.ids:
+        await local.row(execution_id)
+    ids = asked.ids or await all_ids(local.home.executions, cut.since)
+    job = Export(local.home.log, ids, asked.form, cut)
+    if asked.to is not None:
+        await send(local, job, asked, address_of(asked.to))
+    elif asked.out in (None, "-"):
+        async for body in job.bodies():
+            click.echo(body.content, nl=False)
+    elif asked.form == "parquet":
+        await write_parquet(Path(str(asked.out)), job.bodies())
+    else:
+        await write_file(Path(str(asked.out)), job.bodies())
+    return job.tally
+
+
+async def send(local: Local, job: Export, asked: Asked, url: URL) -> None:
+    """To the receiver; if it fails halfway, say how far it came."""
+    url = traces_url(url) if asked.form == "otlp" else url
+    url, headers = signed(local, url, asked.auth)
+    content_type = "application/json" if asked.form == "otlp" else "application/x-ndjson"
+    try:
+        async with Receiver(url, content_type=content_type, headers=headers) as receiver:
+            if asked.form == "otlp":
+                await send_spans(job, receiver)
+            else:
+                table = asked.table or clickhouse.TABLE
+                await send_rows(job, receiver, table, create=asked.create)
+    except ReceiverUnavailable as wrong:
+        taken = count(job.tally.pieces, NOUNS[asked.form])
+        raise ReceiverUnavailable(f"{wrong} (taken before that: {taken})") from None
+
+
+def signed(local: Local, url: URL, auth: str | None) -> tuple[URL, dict[str, str]]:
+    """KEY-1: what a registered credential adds to a request."""
+    if auth is None:
+        return url, {}
+    from multidict import CIMultiDict
+
+    from noetl.keychain.fields import register
+    from noetl.tools.http.credential import sign
+    from noetl.tools.refusal import Refusal
+
+    found = local.keychain.opened.store.fields(auth)
+    if found is None:
+        raise CredentialMissing(f"no credential '{auth}'; register it: noetl credential add {auth}")
+    kind, fields = found
+    register(fields)
+    headers: CIMultiDict[str] = CIMultiDict()
+    try:
+        url, _ = sign(url, headers, {"kind": kind, **fields}, auth)
+    except Refusal as wrong:
+        raise CredentialMissing(str(wrong)) from None
+    return url, dict(headers)
+
+
+def report(asked: Asked, tally: Tally, *, as_json: bool) -> None:
+    """What was exported, on standard error where the export itself is on standard output."""
+    printed = asked.to is None and asked.out in (None, "-")
+    if as_json and not printed:
+        print_json(as_object(asked, tally))
+        return
+    if not tally.events:
+        click.echo("nothing to export: no event matches", err=True)
+        return
+    what = f"{count(tally.events, 'event')} of {count(tally.executions, 'execution')}"
+    if asked.form == "otlp":
+        what += f", {count(tally.pieces, 'span')}"
+    click.echo(f"exported {what}", err=True)
+
+
+def as_object(asked: Asked, tally: Tally) -> dict[str, Any]:
+    return {
+        "status": "ok",
+        "format": asked.form,
+        "executions": tally.executions,
+        "events": tally.events,
+        f"{NOUNS[asked.form]}s": tally.pieces,
+        "last_seq": tally.last_seq if len(asked.ids) == 1 else None,
+    }

@@ -1,0 +1,93 @@
+"""One export: chosen executions in one form, body after body, and what it came to (EVT-6)."""
+
+from collections.abc import AsyncIterator, Sequence
+
+import msgspec
+
+from noetl.exports import clickhouse
+from noetl.exports.batches import MOST, MOST_BYTES, Body, Joined, bodies, lines
+from noetl.exports.columns import row_of
+from noetl.exports.otlp import MOST_SPANS, check_answer, request_of, spans_of
+from noetl.exports.reading import WHOLE, Cut, Envelope, envelopes
+from noetl.exports.receiver import Receiver
+from noetl.messages.codec import encode_shown
+from noetl.ports.event_log import EventLog
+
+
+class Form(msgspec.Struct, frozen=True):
+    """How pieces are put together, and how many at once."""
+
+    joined: Joined = lines
+    most: int = MOST
+    most_bytes: int = MOST_BYTES
+
+
+FORMS: dict[str, Form] = {
+    "jsonl": Form(),
+    "parquet": Form(),
+    "otlp": Form(joined=request_of, most=MOST_SPANS),
+    "clickhouse": Form(most=clickhouse.MOST_ROWS, most_bytes=clickhouse.MOST_BYTES),
+}
+
+
+class Tally(msgspec.Struct):
+    """What an export came to."""
+
+    executions: int = 0
+    events: int = 0
+    pieces: int = 0
+    """Lines, rows or spans that were handed over."""
+    last_seq: int = 0
+    """Of the execution that came last: the `--after` of the next export."""
+
+
+class Export:
+    """The events of some executions in one form. Read once, as fast as they are taken."""
+
+    def __init__(self, log: EventLog, ids: Sequence[str], form: str, cut: Cut = WHOLE) -> None:
+        self.tally = Tally()
+        self._log = log
+        self._ids = ids
+        self._form = form
+        self._cut = cut
+
+    async def bodies(self) -> AsyncIterator[Body]:
+        """Everything, joined into bodies; the tally counts those that were taken."""
+        form = FORMS[self._form]
+        pieces = self._pieces()
+        async for body in bodies(pieces, form.joined, most=form.most, most_bytes=form.most_bytes):
+            yield body
+            self.tally.pieces += body.pieces
+
+    async def _pieces(self) -> AsyncIterator[bytes]:
+        for execution_id in self._ids:
+            self.tally.executions += 1
+            if self._form == "otlp":
+                events = self._counted(execution_id, WHOLE)
+                async for span in spans_of(execution_id, events, self._cut):
+                    yield span
+                continue
+            written = encode_shown if self._form == "jsonl" else row_of
+            async for _, event in self._counted(execution_id, self._cut):
+                yield written(event)
+
+    async def _counted(self, execution_id: str, cut: Cut) -> AsyncIterator[tuple[int, Envelope]]:
+        async for at, event in envelopes(self._log, execution_id, cut):
+            self.tally.last_seq = event["seq"]
+            if self._cut.holds(event["seq"], at):
+                self.tally.events += 1
+            yield at, event
+
+
+async def send_spans(export: Export, receiver: Receiver) -> None:
+    """To a collector of OpenTelemetry."""
+    async for body in export.bodies():
+        check_answer(receiver.shown, await receiver.send(body.content))
+
+
+async def send_rows(export: Export, receiver: Receiver, table: str, *, create: bool) -> None:
+    """To ClickHouse, into a table that is made where that was asked for."""
+    if create:
+        await clickhouse.create(receiver, table)
+    async for body in export.bodies():
+        await clickhouse.insert(receiver, table, body.content)

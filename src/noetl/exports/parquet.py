@@ -1,0 +1,70 @@
+"""The events as a Parquet file, written by DuckDB (EVT-6)."""
+
+import os
+import re
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import duckdb
+
+from noetl.errors import UnwritableFile
+from noetl.exports.batches import Body
+from noetl.exports.columns import COLUMNS
+from noetl.exports.files import PART, discard, move, unwritable, write_file
+
+CONFIG: dict[str, str | bool | int | float | list[str]] = {
+    "threads": 1,  # with one thread the same events make the same file
+    "memory_limit": "1GB",
+    "autoinstall_known_extensions": False,
+    "autoload_known_extensions": False,
+}
+LONGEST_ROW = 64 * 1024 * 1024
+ROWS_PER_GROUP = 20_480
+"""A group is held in memory until it is written."""
+GLOB = re.compile(r"([*?\[])")
+"""What DuckDB would take for a pattern in the name of a file."""
+
+
+async def write_parquet(path: Path, rows: AsyncIterator[Body]) -> None:
+    """
+    Write rows (see `row_of`) as Parquet.
+
+    They pass through a file of lines beside it, because the columns are written group by group:
+    memory stays bounded, whatever the length of the log.
+    """
+    if path.exists() and not path.is_file():
+        raise UnwritableFile(f"cannot write '{path}': Parquet needs an ordinary file; name one")
+    path = path.resolve()
+    staged = path.with_name(f"{path.name}.{os.getpid()}.jsonl{PART}")
+    part = path.with_name(f"{path.name}.{os.getpid()}{PART}")
+    try:
+        await write_file(staged, rows)
+        _copy(staged, part, path)
+        move(part, path)
+    finally:
+        discard(staged)
+        discard(part)
+
+
+def copying(rows: Path, file: Path) -> str:
+    """The statement; made from the table of columns, so that the file cannot differ from it."""
+    types = ", ".join(f"{name}: '{column.duckdb}'" for name, column in COLUMNS.items())
+    shown = ", ".join("data::json as data" if name == "data" else name for name in COLUMNS)
+    pattern = GLOB.sub(r"[\1]", str(rows))
+    return (
+        f"copy (select {shown} from read_json({_quoted(pattern)}, format = 'newline_delimited', "
+        f"columns = {{{types}}}, maximum_object_size = {LONGEST_ROW})) to {_quoted(str(file))} "
+        f"(format parquet, compression zstd, row_group_size {ROWS_PER_GROUP})"
+    )
+
+
+def _copy(staged: Path, part: Path, path: Path) -> None:
+    try:
+        with duckdb.connect(":memory:", config=CONFIG) as connection:
+            connection.execute(copying(staged, part))
+    except duckdb.Error as wrong:
+        raise unwritable(path, wrong) from None
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"

@@ -1,0 +1,321 @@
+"""
+Which spans follow from a log: one trace per execution (EVT-6).
+
+    execution ── step run ── task run ── attempt (where there is more than one)
+                         └── iteration ── task run ── iteration of a nested loop ── …
+
+A span is handed out with the event that ends it, so that only what is open is held. Its ids are
+derived from the execution and the entity: exporting twice gives the same spans.
+"""
+
+from collections.abc import Callable
+from hashlib import sha256
+from typing import Any
+
+import msgspec
+
+from noetl.exports.reading import Envelope
+
+MOST_NOTES = 32
+"""Notes (span events) that one span keeps; a lease may expire for ever."""
+LONGEST_MESSAGE = 1000
+
+Entity = tuple[str, str]
+"""What a span is about: `step`, `iteration`, … and its id."""
+EXECUTION: Entity = ("execution", "")
+
+
+class Span(msgspec.Struct, kw_only=True):
+    """One piece of work, from its start to its end (ms)."""
+
+    entity: Entity
+    parent: Entity | None
+    name: str
+    start: int
+    end: int = 0
+    attributes: dict[str, Any]
+    links: list[tuple[str, Entity]] = []
+    """Execution and entity of what caused it."""
+    notes: list[tuple[int, str]] = []
+    notes_left_out: int = 0
+    error: str | None = None
+    """Set where it failed: the message, which may be empty."""
+
+    def note(self, at: int, name: str) -> None:
+        if len(self.notes) < MOST_NOTES:
+            self.notes.append((at, name))
+        else:
+            self.notes_left_out += 1
+
+
+class StepRun(msgspec.Struct):
+    """A step run and what is open below it, by id."""
+
+    span: Span
+    below: dict[str, Span] = {}
+
+
+def trace_id(execution_id: str) -> str:
+    """32 hexadecimal digits, the same for the same execution."""
+    return sha256(f"noetl/{execution_id}".encode()).hexdigest()[:32]
+
+
+def span_id(execution_id: str, entity: Entity) -> str:
+    """16 hexadecimal digits, the same for the same entity of an execution."""
+    return sha256(f"noetl/{execution_id}/{entity[0]}/{entity[1]}".encode()).hexdigest()[:16]
+
+
+def fail(span: Span, error: Any) -> None:
+    """Take over what an error says; one that was moved out of the log says only that it was."""
+    told = error if isinstance(error, dict) else {}
+    span.error = str(told.get("message", ""))[:LONGEST_MESSAGE]
+    if isinstance(told.get("kind"), str):
+        span.attributes["error.type"] = span.attributes["noetl.error.kind"] = told["kind"]
+
+
+class Trace:
+    """The spans of one execution; feed it every event from the first."""
+
+    def __init__(self, execution_id: str) -> None:
+        self.execution_id = execution_id
+        self._root: Span | None = None
+        self._runs: dict[str, StepRun] = {}
+        self._causes: dict[str, str] = {}
+        """The step run that made a token which waits."""
+
+    @property
+    def open(self) -> int:
+        """How many spans have begun and not ended."""
+        runs = self._runs.values()
+        return (self._root is not None) + len(runs) + sum(len(run.below) for run in runs)
+
+    def take(self, at: int, event: Envelope) -> list[Span]:
+        """The spans that end with this event."""
+        act = ACTS.get(event["name"])
+        return [] if act is None else act(self, at, event) or []
+
+    # ── the execution ────────────────────────────────────────────────────────────────────────
+
+    def _requested(self, at: int, event: Envelope) -> None:
+        fields = event["data"]
+        attributes = {"noetl.execution_id": self.execution_id, "noetl.path": fields["path"]}
+        if fields.get("version") is not None:
+            attributes["noetl.version"] = fields["version"]
+        parent = fields.get("parent_execution_id")
+        links: list[tuple[str, Entity]] = []
+        if parent is not None and event["parent_id"] is not None:
+            links = [(parent, ("task", event["parent_id"]))]
+        self._root = Span(
+            entity=EXECUTION,
+            parent=None,
+            name=fields["path"],
+            start=at,
+            attributes=attributes,
+            links=links,
+        )
+
+    def _finished(self, _at: int, event: Envelope) -> None:
+        if self._root is not None and event["status"] == "error":
+            fields = event["data"]
+            fail(self._root, fields.get("error") or {"message": fields["status"]})
+
+    def _processed(self, at: int, event: Envelope) -> list[Span]:
+        ended = [span for run in list(self._runs) for span in self._close_run(run, at)]
+        if self._root is not None:
+            self._root.attributes["noetl.status"] = event["data"]["status"]
+            ended.append(_ended(self._root, at))
+            self._root = None
+        return ended
+
+    def _noted(self, at: int, event: Envelope) -> None:
+        if self._root is not None:
+            self._root.note(at, event["name"])
+
+    # ── tokens and step runs ─────────────────────────────────────────────────────────────────
+
+    def _token_made(self, _at: int, event: Envelope) -> None:
+        cause = event["data"].get("parent_step_run_id")
+        if cause is not None:
+            self._causes[event["entity_id"]] = cause
+
+    def _token_gone(self, _at: int, event: Envelope) -> None:
+        self._causes.pop(event["entity_id"], None)
+
+    def _scheduled(self, at: int, event: Envelope) -> None:
+        causes = [self._causes.pop(token, None) for token in event["data"]["tokens"]]
+        run = self._run(at, event)
+        run.span.links = [
+            (self.execution_id, ("step", cause)) for cause in causes if cause is not None
+        ]
+
+    def _step_noted(self, at: int, event: Envelope) -> None:
+        self._run(at, event).span.note(at, event["name"])
+
+    def _step_ended(self, at: int, event: Envelope) -> list[Span]:
+        run = self._run(at, event)
+        if event["status"] == "error":
+            fail(run.span, event["data"].get("error"))
+        return self._close_run(event["step_run_id"], at)
+
+    def _run(self, at: int, event: Envelope) -> StepRun:
+        name = event["step_run_id"]
+        if name not in self._runs:
+            span = Span(
+                entity=("step", name),
+                parent=EXECUTION,
+                name=event["step"],
+                start=at,
+                attributes={"noetl.step": event["step"], "noetl.step_run_id": name},
+            )
+            self._runs[name] = StepRun(span)
+        return self._runs[name]
+
+    def _close_run(self, step_run_id: str, at: int) -> list[Span]:
+        """End a run; what is open below it was never told to have ended, and ends with it."""
+        run = self._runs.pop(step_run_id)
+        below = list(run.below.values())[::-1]
+        for span in below:
+            span.attributes["noetl.unfinished"] = True
+        return [_ended(span, at) for span in (*below, run.span)]
+
+    # ── loops ────────────────────────────────────────────────────────────────────────────────
+
+    def _loop_started(self, at: int, event: Envelope) -> None:
+        fields = event["data"]
+        span = self._looping(at, event)
+        span.attributes["noetl.loop.total"] = fields["total"]
+        span.attributes["noetl.loop.mode"] = fields["mode"]
+
+    def _loop_done(self, at: int, event: Envelope) -> list[Span]:
+        self._looping(at, event).attributes["noetl.loop.failed"] = event["data"].get("failed", 0)
+        nested = event["parent_id"] is not None
+        return [] if nested else self._close_run(event["step_run_id"], at)
+
+    def _looping(self, at: int, event: Envelope) -> Span:
+        """The step run, or for a nested loop its task run (LOOP-7)."""
+        run = self._run(at, event)
+        return run.below.get(event["parent_id"] or "", run.span)
+
+    def _iteration_started(self, at: int, event: Envelope) -> None:
+        self._iteration(at, event)
+
+    def _iteration_ended(self, at: int, event: Envelope) -> list[Span]:
+        span = self._iteration(at, event)
+        if event["status"] == "error":
+            fail(span, event["data"].get("error"))
+        del self._run(at, event).below[event["entity_id"]]
+        return [_ended(span, at)]
+
+    def _iteration(self, at: int, event: Envelope) -> Span:
+        run, name, fields = self._run(at, event), event["entity_id"], event["data"]
+        if name not in run.below:
+            nested = event["parent_id"]
+            run.below[name] = Span(
+                entity=("iteration", name),
+                parent=run.span.entity if nested is None else ("task", nested),
+                name=f"{event['step']}[{fields['index']}]",
+                start=at,
+                attributes={
+                    "noetl.step": event["step"],
+                    "noetl.iteration_id": name,
+                    "noetl.index": fields["index"],
+                },
+            )
+        return run.below[name]
+
+    # ── task runs ────────────────────────────────────────────────────────────────────────────
+
+    def _task_started(self, at: int, event: Envelope) -> None:
+        self._task(at, event).attributes["noetl.kind"] = event["data"]["kind"]
+
+    def _task_noted(self, at: int, event: Envelope) -> None:
+        self._task(at, event).note(at, event["name"])
+
+    def _task_done(self, at: int, event: Envelope) -> list[Span]:
+        fields = event["data"]
+        do, attempt = fields.get("do", "continue"), fields.get("attempt", 1)
+        span = self._task(at, event)
+        called = _attempt(span, at, fields, attempt)
+        if attempt == 1:
+            span.start = called.start
+        ended = [called] if attempt > 1 or do == "retry" else []
+        if do != "retry":
+            del self._run(at, event).below[event["entity_id"]]
+            span.attributes |= called.attributes
+            span.error = called.error
+            if fields.get("error") is not None:
+                fail(span, fields["error"])
+            ended.append(_ended(span, called.end))
+        return ended
+
+    def _task(self, at: int, event: Envelope) -> Span:
+        run, name = self._run(at, event), event["entity_id"]
+        if name not in run.below:
+            # EVT-0: `4.1` is a task of run `4.0`, `4.1.2` one of iteration `4.1`.
+            above = name.rpartition(".")[0]
+            run.below[name] = Span(
+                entity=("task", name),
+                parent=("iteration", above) if "." in above else run.span.entity,
+                name=event["data"]["task"],
+                start=at,
+                attributes={
+                    "noetl.step": event["step"],
+                    "noetl.task": event["data"]["task"],
+                    "noetl.task_run_id": name,
+                },
+            )
+        return run.below[name]
+
+
+def _attempt(task: Span, at: int, fields: dict[str, Any], attempt: int) -> Span:
+    """One call of the tool, timed by the worker; its time is not that of the record."""
+    outcome = fields["outcome"]
+    meta = outcome.get("meta") or {}
+    start = meta.get("started_at", at)
+    span = Span(
+        entity=("attempt", f"{task.entity[1]}/{attempt}"),
+        parent=task.entity,
+        name=task.name,
+        start=start,
+        attributes={**task.attributes, "noetl.attempt": attempt},
+    )
+    span.attributes["noetl.do"] = fields.get("do", "continue")
+    if "worker" in meta:
+        span.attributes["noetl.worker"] = meta["worker"]
+    if outcome.get("status") == "error":
+        fail(span, outcome.get("error"))
+    return _ended(span, start + meta.get("duration_ms", 0))
+
+
+def _ended(span: Span, at: int) -> Span:
+    span.end = max(at, span.start)
+    return span
+
+
+Act = Callable[[Trace, int, Envelope], list[Span] | None]
+
+ACTS: dict[str, Act] = {
+    "playbook.execution.requested": Trace._requested,
+    "execution.paused": Trace._noted,
+    "execution.resumed": Trace._noted,
+    "execution.cancelled": Trace._noted,
+    "workflow.finished": Trace._finished,
+    "playbook.processed": Trace._processed,
+    "token.created": Trace._token_made,
+    "token.dropped": Trace._token_gone,
+    "token.absorbed": Trace._token_gone,
+    "step.scheduled": Trace._scheduled,
+    "step.started": Trace._step_noted,
+    "lease.expired": Trace._step_noted,
+    "step.done": Trace._step_ended,
+    "step.failed": Trace._step_ended,
+    "loop.started": Trace._loop_started,
+    "loop.done": Trace._loop_done,
+    "loop.iteration.started": Trace._iteration_started,
+    "loop.iteration.done": Trace._iteration_ended,
+    "loop.iteration.failed": Trace._iteration_ended,
+    "task.started": Trace._task_started,
+    "task.suspended": Trace._task_noted,
+    "task.done": Trace._task_done,
+}
+"""What each event means for the spans; the others change none."""
