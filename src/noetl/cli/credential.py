@@ -10,7 +10,16 @@ from noetl.cli import exits
 from noetl.cli.home import JSON, print_json
 from noetl.cli.source import reason_of
 from noetl.errors import CredentialMissing, UnreadableFile
-from noetl.keychain.fields import MAIN, PUBLIC, REQUIRED, Fields, kind_of, missing_in, parsed
+from noetl.keychain.fields import (
+    MAIN,
+    PUBLIC,
+    REQUIRED,
+    Fields,
+    kind_of,
+    missing_in,
+    parsed,
+    placed,
+)
 from noetl.keychain.keys import KeySource
 from noetl.keychain.store import Store, shown
 from noetl.messages.envelope import timestamp
@@ -188,8 +197,7 @@ def text_from(path: str | None) -> str:
 
 def secret_in(kind: str, text: str) -> Fields:
     """Its fields; plain text is the field that makes the kind a secret."""
-    fields = parsed(text)
-    return {MAIN.get(kind, "value"): text} if fields == {"value": text} else fields
+    return placed(kind, parsed(text))
 
 
 def asked_for(kind: str, fields: Fields) -> Fields:

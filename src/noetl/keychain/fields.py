@@ -45,7 +45,7 @@ MAIN = {
 
 WHERE = """
     kind type host hostname port address endpoint endpoint_url region bucket project project_id
-    database dbname schema warehouse namespace mount version sslmode sslrootcert options
+    database dbname schema warehouse namespace mount version sslmode sslrootcert ca options
     token_url token_uri auth_uri universe_domain addressing_style url_style header query
 """
 WHO = """
@@ -68,6 +68,15 @@ def parsed(text: str) -> Fields:
     except (msgspec.DecodeError, RecursionError, UnicodeError):
         return {"value": text}
     return fields if isinstance(fields, dict) else {"value": text}
+
+
+def placed(kind: str, fields: Fields) -> Fields:
+    """Plain text is the field that makes its kind a secret; of a database also the whole URL."""
+    if fields.keys() != {"value"} or kind not in MAIN:
+        return fields
+    text = fields["value"]
+    whole = kind == "postgres" and str(text).startswith(("postgres://", "postgresql://"))
+    return {"dsn" if whole else MAIN[kind]: text}
 
 
 def missing_in(kind: str, fields: Mapping[str, Any]) -> list[str]:

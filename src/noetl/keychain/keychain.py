@@ -9,7 +9,7 @@ import msgspec
 
 from noetl.errors import CredentialMissing
 from noetl.keychain.asking import Asking
-from noetl.keychain.fields import Fields, kind_of, parsed, register
+from noetl.keychain.fields import Fields, kind_of, parsed, placed, register
 from noetl.keychain.oauth2 import Tokens
 from noetl.keychain.once import Fetched, Once
 from noetl.keychain.providers.aws import AwsProvider
@@ -100,7 +100,8 @@ class Keychain:
                 if depth == 0:
                     raise CredentialMissing("its `auth` leads in a circle")
                 login = (await self._found(plan, str(entry.fields["auth"]), depth - 1))[1]
-            return {**await self._fetched(entry.provider, key, login), **own}
+            found_there = await self._fetched(entry.provider, key, login)
+            return {**placed(kind_of(entry.kind), found_there), **own}
         except CredentialMissing as missing:
             raise CredentialMissing(f"credential '{entry.name}': {missing}") from None
 

@@ -17,7 +17,7 @@ ABOUT = b"recorded value "
 
 
 class Seals:
-    """Seals and opens recorded values with the key of the home's log."""
+    """Seals and opens recorded values with the key of the home's log (decision 0032)."""
 
     def __init__(self, store: Store, masking: Masking = KNOWN) -> None:
         self._store = store

@@ -65,7 +65,7 @@ async def test_an_entry_comes_before_a_registered_credential(chains: Chains) -> 
 @pytest.mark.parametrize(
     ("entry", "fields"),
     [
-        ("{name: a, kind: bearer, provider: environment}", {"kind": "bearer", "value": "token-a"}),
+        ("{name: a, kind: bearer, provider: environment}", {"kind": "bearer", "token": "token-a"}),
         (
             "{name: a, kind: bearer, provider: environment, key: B}",
             {"kind": "bearer", "token": "token-b"},
@@ -74,11 +74,20 @@ async def test_an_entry_comes_before_a_registered_credential(chains: Chains) -> 
         ("{name: a, kind: generic, provider: store, key: kept}", {"value": "registered"}),
         ("{name: kept, kind: api_key}", {"kind": "api_key", "value": "registered"}),
         ("{name: kept, kind: api_key, header: X}", {"header": "X", "value": "registered"}),
-        ("{name: a, kind: bearer, provider: environment, key: N}", {"value": "12345678"}),
+        ("{name: a, kind: bearer, provider: environment, key: N}", {"token": "12345678"}),
+        ("{name: a, kind: generic, provider: environment}", {"value": "token-a"}),
+        (
+            "{name: a, kind: postgres, provider: environment, host: db}",
+            {"host": "db", "password": "token-a"},
+        ),
+        (
+            "{name: a, kind: postgres, provider: environment, key: DSN}",
+            {"dsn": "postgresql://u:p@db/x"},
+        ),
     ],
 )
 async def test_where_fields_come_from(entry: str, fields: dict[str, Any], chains: Chains) -> None:
-    chain = chains(a="token-a", B='{"token": "token-b"}', N="12345678")
+    chain = chains(a="token-a", B='{"token": "token-b"}', N="12345678", DSN="postgresql://u:p@db/x")
     chain.store.add("kept", "generic", {"value": "registered"})
     name = "kept" if "name: kept" in entry else "a"
     assert fields.items() <= (await chain.unlock(plan(entry), name)).items()
@@ -88,7 +97,7 @@ async def test_a_file_is_read_without_its_last_newline(chains: Chains, tmp_path:
     path = tmp_path / "token"
     path.write_text("in-a-file\n")
     entry = f"{{name: a, kind: bearer, provider: file, key: {path}}}"
-    assert (await chains().unlock(plan(entry), "a"))["value"] == "in-a-file"
+    assert (await chains().unlock(plan(entry), "a"))["token"] == "in-a-file"
 
 
 def binary(folder: Path) -> Path:
@@ -141,7 +150,7 @@ async def test_a_credential_opens_a_provider_for_another(chains: Chains, vault: 
     fields = await chain.unlock(plan(entry), "pg")
     assert fields == {"kind": "postgres", "host": "db", "password": "from-vault"}
     field = "{name: pg, kind: bearer, provider: vault, key: 'secret/db#password', auth: door}"
-    assert await chain.unlock(plan(field), "pg") == {"kind": "bearer", "value": "from-vault"}
+    assert await chain.unlock(plan(field), "pg") == {"kind": "bearer", "token": "from-vault"}
     assert vault.seen.count("/v1/secret/data/db") == 1  # an answer is used again for a while
     wrong = "{name: pg, kind: bearer, provider: vault, key: 'secret/db#pin', auth: door}"
     with pytest.raises(CredentialMissing, match="has no field 'pin'; it has: host, password"):
