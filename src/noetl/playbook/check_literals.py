@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from yaml.nodes import MappingNode, ScalarNode, SequenceNode
+from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from noetl.expression.syntax import is_template
 from noetl.playbook.model import Playbook
@@ -40,7 +40,7 @@ def check_secrets(reader: Reader, _playbook: Playbook) -> None:
     lower = text.lower()
     if not any(word in lower for word in _SUSPECT) and not _URL_SECRET.search(text):
         return
-    for key, at in _texts(At(reader.tree.root, reader.tree.root, ""), ""):
+    for key, at in scalars(reader.tree.root):
         value = reader.value(at)
         if not isinstance(value, str):
             continue
@@ -57,12 +57,17 @@ def check_names(reader: Reader, playbook: Playbook) -> None:
     older = [one for one in OLDER_NAMES if one.needle in text and one.name not in playbook.workload]
     if not older:
         return
-    for _, at in _texts(At(reader.tree.root, reader.tree.root, ""), ""):
+    for _, at in scalars(reader.tree.root):
         value = at.node.value
         if is_template(value):
             for one in older:
                 if one.pattern.search(value):
                     reader.report("retired-name", at, one.message, one.hint)
+
+
+def scalars(root: Node) -> Iterator[tuple[str, At]]:
+    """Every scalar of the document, with the key that it belongs to."""
+    return _texts(At(root, root, ""), "")
 
 
 def _texts(at: At, key: str) -> Iterator[tuple[str, At]]:

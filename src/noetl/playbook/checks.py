@@ -12,6 +12,7 @@ from noetl.playbook.check_graph import (
 )
 from noetl.playbook.check_joins import check_joins
 from noetl.playbook.check_literals import check_names, check_secrets
+from noetl.playbook.check_spelling import check_spelling
 from noetl.playbook.check_tasks import check_admission, check_jumps, check_sql
 from noetl.playbook.check_workbook import check_workbook_cycles, check_workbook_names
 from noetl.playbook.model import Playbook
@@ -33,6 +34,7 @@ CHECKS: tuple[Check, ...] = (
     check_sql,
     check_secrets,
     check_names,
+    check_spelling,
     check_reach,  # the last: it speaks only where the arcs are sound
 )
 

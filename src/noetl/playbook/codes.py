@@ -111,5 +111,6 @@ CODES: dict[str, Code] = {
         sql_template="SQL is built by template where bind parameters would do.",
         join_unfed="A join waits for a step that has no arc to it.",
         retired_name="A template uses a name or value of an older dialect.",
+        misspelt_name="A template reads a name that is nearly one that exists.",
     ),
 }
