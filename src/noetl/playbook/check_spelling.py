@@ -10,6 +10,7 @@ from noetl.expression.syntax import is_template
 from noetl.playbook.check_literals import scalars
 from noetl.playbook.model import Playbook
 from noetl.playbook.reader import At, Reader
+from noetl.playbook.retired import OLDER_NAMES
 from noetl.playbook.suggest import closest
 
 _READ = re.compile(r"(?<![\w.'\"/:@-])([A-Za-z_]\w*)\.([A-Za-z_]\w*)")
@@ -26,7 +27,7 @@ def check_spelling(reader: Reader, playbook: Playbook) -> None:
     keys = {key for root, key in reads if root == "workload" and key not in playbook.workload}
     if not roots and not keys:
         return
-    declared = set(_keys(reader.tree.root)) | set(_iterators(playbook))
+    declared = {*_keys(reader.tree.root), *_iterators(playbook), *(one.name for one in OLDER_NAMES)}
     wrong = _near(roots - declared, NAMESPACES) | {
         f"workload.{key}": f"workload.{near}"
         for key, near in _near(keys, playbook.workload).items()
