@@ -126,6 +126,22 @@ def test_a_credential_that_cannot_be_had_is_an_outcome(
     assert http_server.seen == []
 
 
+@pytest.mark.rule("KEY-1", "KEY-2")
+@pytest.mark.parametrize(
+    ("key", "says"),
+    [("no key", "key 1 is not 32 bytes in base64"), ("A" * 43 + "=", "was sealed with key")],
+)
+def test_a_wrong_key_is_an_outcome(
+    key: str, says: str, http_server: HttpServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    register(tmp_path, "api", "bearer", {"token": "the-token-1"})
+    assert run(asking(http_server), tmp_path).status == "completed"
+    monkeypatch.setenv("NOETL_KEY", key)
+    error = run(asking(http_server), tmp_path).of(e.TaskDone)[0].outcome["error"]
+    assert error["kind"] == "auth"
+    assert says in error["message"]
+
+
 # ── KEY-3 ────────────────────────────────────────────────────────────────────────────────────
 
 

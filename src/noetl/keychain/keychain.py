@@ -49,6 +49,7 @@ class Keychain:
 
     async def unlock(self, plan: Plan, name: str) -> Fields:
         """The fields of the credential `name`, its `kind` among them; all of it is masked."""
+        self.seals.make_ready()
         kind, fields = await self._found(plan, name, DEEPEST)
         register(fields)
         if kind == "oauth2":
@@ -57,6 +58,7 @@ class Keychain:
 
     async def secret(self, plan: Plan, provider: str, name: str, auth: str | None) -> Any:
         """KEY-3: the value of a secret, a mapping if it has several fields."""
+        self.seals.make_ready()
         if provider == "store":
             fields = self._registered(name)[1]
         else:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from noetl.errors import CredentialUnreadable, SettingRefused
 from noetl.keychain.box import LENGTH, Key, new_key
+from noetl.masking import KNOWN
 
 VARIABLE = "NOETL_KEY"
 FILE_VARIABLE = "NOETL_KEY_FILE"
@@ -56,7 +57,10 @@ class KeySource:
     @property
     def ring(self) -> Keyring:
         if self._ring is None:
-            self._ring = Keyring([Key(key) for key in self._read()])
+            keys = self._read()
+            for key in keys:  # KEY-2: the first of all secrets
+                KNOWN.add(base64.b64encode(key).decode())
+            self._ring = Keyring([Key(key) for key in keys])
         return self._ring
 
     def reread(self) -> Keyring:

@@ -46,6 +46,7 @@ class Store:
         self._keys = keys
         self._now = now
         self._log_keys: dict[str, Key] = {}
+        self._newest: Key | None = None
 
     # ── credentials ──────────────────────────────────────────────────────────────────────────
 
@@ -100,11 +101,12 @@ class Store:
         The key for values in the log. The log is never written again, so this key is not the
         home's own but kept among the credentials: a rotation encrypts it anew like them.
         """
-        rows = [row for row in self._credentials.all() if row.kind == LOG_KEY]
-        if not rows:
-            return self._new_log_key()
-        newest = max(rows, key=lambda row: (row.updated_at, row.name))
-        return self._log_key_in(newest)
+        if self._newest is None:
+            rows = [row for row in self._credentials.all() if row.kind == LOG_KEY]
+            if rows:
+                newest = max(rows, key=lambda row: (row.updated_at, row.name))
+                self._newest = self._log_key_in(newest)
+        return self._newest or self._new_log_key()
 
     def log_key_of(self, key_id: str) -> Key:
         """The key of a value that is in the log already."""
@@ -126,7 +128,8 @@ class Store:
 
     def _new_log_key(self) -> Key:
         made = new_key()
-        key = self._log_keys[Key(made).id] = Key(made)
+        key = self._newest = Key(made)
+        self._log_keys[key.id] = key
         self._keep(f"{RESERVED}{key.id}", LOG_KEY, made)
         return key
 

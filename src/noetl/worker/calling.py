@@ -74,6 +74,7 @@ async def loaded(leg: "LegWork", ask: CallTool) -> dict[str, Any]:
         for name in ask.task.inputs.streams
         # What this leg holds in memory may not be in the store yet.
         if isinstance(value := ask.inputs.get(name), Reference)
+        and value.sealed is None
         and value.key not in leg.fitting.bodies
         and not (value.schema_hint or "").endswith(WITH_REFERENCES)
     }

@@ -10,6 +10,7 @@ import pytest
 from noetl.errors import CredentialUnreadable, SettingRefused
 from noetl.keychain.box import Key, new_key
 from noetl.keychain.keys import FILE, KeySource
+from noetl.masking import KNOWN, MASK
 
 
 def text_of(*keys: bytes) -> str:
@@ -130,6 +131,12 @@ def test_keys_of_the_environment_do_not_grow(tmp_path: Path) -> None:
         source.grow()
     source.shrink()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_key_is_a_secret_itself(tmp_path: Path) -> None:
+    key = new_key()
+    _ = KeySource(tmp_path, {"NOETL_KEY": text_of(key)}).ring
+    assert KNOWN.masked(f"NOETL_KEY={text_of(key)}") == f"NOETL_KEY={MASK}"
 
 
 def test_a_home_in_memory_has_a_key_of_its_own() -> None:
