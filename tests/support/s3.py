@@ -1,5 +1,6 @@
 """A real S3 server on loopback: moto in a thread, with one bucket."""
 
+import logging
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -51,6 +52,7 @@ class S3Place(msgspec.Struct, frozen=True):
 @contextmanager
 def serving() -> Iterator[S3Place]:
     """The server lives as long as the `with`; its bucket is empty."""
+    logging.getLogger("werkzeug").setLevel(logging.ERROR)
     server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     server.start()
     try:
