@@ -49,15 +49,13 @@ def outcome_of(ended: Ended, printed: Printed, program: str) -> Outcome:
     return failed("exit", says, retryable=retryable, block=block, result=result)
 
 
-def too_slow(total: float | None, ended: Ended, printed: Printed) -> Outcome:
-    """TASK-7; what it printed until then may tell why."""
-    return failed(
-        "timeout",
-        f"the command did not end within {total:g} s, and was ended",
-        retryable=True,
-        block=block_of(ended, printed),
-        result=result_of(ended, printed),
-    )
+def cut_short(total: float | None, ended: Ended, printed: Printed) -> Outcome:
+    """TASK-7, or a worker that stops (`total` None); what was printed until then may tell why."""
+    kind, says = "cancelled", "the command was ended: nobody waits for it any more"
+    if total is not None:
+        kind, says = "timeout", f"the command did not end within {total:g} s, and was ended"
+    block, result = block_of(ended, printed), result_of(ended, printed)
+    return failed(kind, says, retryable=total is not None, block=block, result=result)
 
 
 def result_of(ended: Ended, printed: Printed) -> dict[str, Any]:

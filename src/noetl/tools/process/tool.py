@@ -12,7 +12,7 @@ from noetl.messages.outcome import Outcome, failed
 from noetl.tools.process.capture import LONGEST, Capture
 from noetl.tools.process.folders import Folders
 from noetl.tools.process.orders import script_order, shell_order
-from noetl.tools.process.outcomes import NOT_RUN, Printed, outcome_of, too_slow
+from noetl.tools.process.outcomes import NOT_RUN, Printed, cut_short, outcome_of
 from noetl.tools.process.output import Output
 from noetl.tools.process.running import STDOUT, Running
 from noetl.tools.process.start import Order
@@ -131,11 +131,9 @@ class ProcessTool:
                 await out.finish(parse=True), await err.finish(parse=False), err.last_line()
             )
             ended = running.ended.result()
-            return (
-                too_slow(total or 0.0, ended, printed)
-                if late
-                else outcome_of(ended, printed, order.words[0])
-            )
+            if late:
+                return cut_short(None if stop.done() else total, ended, printed)
+            return outcome_of(ended, printed, order.words[0])
         finally:
             await out.discard()
             await err.discard()

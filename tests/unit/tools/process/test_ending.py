@@ -1,13 +1,18 @@
 """Commands that do not end by themselves, and what they would leave behind."""
 
 import asyncio
+import os
+from collections.abc import Awaitable, Callable
+from itertools import count
 from pathlib import Path
 
 import pytest
 from tests.support.workplace import BenchPlace, call_of
 from tests.unit.tools.process.bench import Bench, running_with
+from tests.unit.tools.process.orphaned import killed_worker
 
 from noetl.kinds.code import ShellInputs
+from noetl.messages.outcome import Outcome
 from noetl.tools.process.tool import ShellTool
 
 STUBBORN = "trap '' TERM; echo up; while true; do sleep {word}; done"
@@ -16,50 +21,105 @@ STRAYS = {
     "of a session of its own": "setsid sleep {word} & echo up",
     "of a parent that is gone": "(setsid sh -c 'sleep {word} & sleep {word}' &) ; echo up",
 }
+NUMBER = count(1)
+End = Callable[[ShellTool, "asyncio.Task[Outcome]"], Awaitable[None]]
 
 
-@pytest.mark.parametrize("namespaces", [True, False])
-def test_a_timeout_ends_the_group_and_keeps_what_was_printed(
-    bench: Bench, namespaces: bool
-) -> None:
-    tool = ShellTool(namespaces=namespaces)
-    outcome = bench.shell("echo so far; sleep 6101; echo never", total=0.5, tool=tool)
+@pytest.fixture
+def word() -> str:
+    """How long something sleeps: a number that no other test has on a command line."""
+    return f"9{os.getpid()}{next(NUMBER):03}"
+
+
+async def close(tool: ShellTool, call: "asyncio.Task[Outcome]") -> None:
+    del call
+    await tool.close()
+
+
+async def cancel(tool: ShellTool, call: "asyncio.Task[Outcome]") -> None:
+    del tool
+    call.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await call
+
+
+async def cancel_twice(tool: ShellTool, call: "asyncio.Task[Outcome]") -> None:
+    for _ in range(2):
+        call.cancel()
+        await asyncio.sleep(0)
+    with pytest.raises(asyncio.CancelledError):
+        await call
+    await tool.close()
+
+
+def ended_when_up(
+    command: str, end: End = close, *, namespaces: bool = True, grace: float = 60.0
+) -> tuple[Outcome | None, BenchPlace]:
+    """The outcome of a command that is ended once it has printed something."""
+    place = BenchPlace()
+
+    async def work() -> Outcome | None:
+        tool = ShellTool(grace=grace, namespaces=namespaces)
+        inputs = ShellInputs(command=command)
+        call = asyncio.create_task(tool.call(call_of(inputs), place))
+        while not place.lines:
+            await asyncio.sleep(0)
+        await end(tool, call)
+        await tool.close()
+        return None if call.cancelled() else await call
+
+    return asyncio.run(work()), place
+
+
+def test_a_timeout_ends_the_command(bench: Bench, word: str) -> None:
+    outcome = bench.shell(f"sleep {word}", total=0.2)
 
     assert outcome.error == {
         "kind": "timeout",
-        "message": "the command did not end within 0.5 s, and was ended",
+        "message": "the command did not end within 0.2 s, and was ended",
         "retryable": True,
     }
+    assert set(outcome.block or {}) == {"exit_code", "signal"}
+    assert running_with(word) == []
+
+
+@pytest.mark.parametrize("namespaces", [True, False])
+def test_the_group_is_told_to_end_and_what_it_printed_is_kept(word: str, namespaces: bool) -> None:
+    outcome, _ = ended_when_up(f"echo so far; sleep {word}; echo never", namespaces=namespaces)
+
+    assert outcome is not None
+    assert (outcome.error or {})["kind"] == "cancelled"
     assert outcome.block == {"exit_code": 143, "signal": "SIGTERM"}
     assert outcome.result["stdout"] == "so far\n"
-    assert running_with("6101") == []
+    assert running_with(word) == []
 
 
 @pytest.mark.parametrize("namespaces", [True, False])
-def test_a_command_may_clean_up_when_it_is_told_to_end(bench: Bench, namespaces: bool) -> None:
-    command = "trap 'echo cleaned; exit 5' TERM; sleep 6102 & wait"
-    outcome = bench.shell(command, total=0.5, tool=ShellTool(namespaces=namespaces))
+def test_a_command_may_clean_up_when_it_is_told_to_end(word: str, namespaces: bool) -> None:
+    command = f"trap 'echo cleaned; exit 5' TERM; sleep {word} & echo up; wait"
+    outcome, _ = ended_when_up(command, namespaces=namespaces)
 
-    assert outcome.error is not None
-    assert outcome.error["kind"] == "timeout"
-    assert outcome.result == {"exit_code": 5, "stdout": "cleaned\n", "stderr": "", "data": None}
+    assert outcome is not None
+    expected = {"exit_code": 5, "stdout": "up\ncleaned\n", "stderr": "", "data": None}
+    assert outcome.result == expected
+    assert running_with(word) == []
 
 
 @pytest.mark.parametrize("namespaces", [True, False])
-def test_what_ignores_the_request_to_end_is_killed(bench: Bench, namespaces: bool) -> None:
-    tool = ShellTool(grace=0.2, namespaces=namespaces)
-    outcome = bench.shell(STUBBORN.format(word="6103"), total=0.3, tool=tool)
+def test_what_ignores_the_request_to_end_is_killed(word: str, namespaces: bool) -> None:
+    command = STUBBORN.format(word=word)
+    outcome, _ = ended_when_up(command, namespaces=namespaces, grace=0.1)
 
-    assert outcome.error is not None
-    assert outcome.error["kind"] == "timeout"
+    assert outcome is not None
     assert outcome.block == {"exit_code": 137, "signal": "SIGKILL"}
-    assert running_with("6103") == []
+    assert running_with(word) == []
 
 
 @pytest.mark.parametrize("namespaces", [True, False])
 @pytest.mark.parametrize("which", STRAYS)
-def test_nothing_outlives_its_command(bench: Bench, which: str, namespaces: bool) -> None:
-    word = f"61{list(STRAYS).index(which)}{int(namespaces)}"
+def test_nothing_outlives_its_command(
+    bench: Bench, word: str, which: str, namespaces: bool
+) -> None:
     tool = ShellTool(namespaces=namespaces)
     outcome = bench.shell(STRAYS[which].format(word=word), tool=tool)
 
@@ -67,69 +127,20 @@ def test_nothing_outlives_its_command(bench: Bench, which: str, namespaces: bool
     assert running_with(word) == []
 
 
+@pytest.mark.parametrize("end", [cancel, cancel_twice])
 @pytest.mark.parametrize("namespaces", [True, False])
-def test_a_cancelled_call_waits_until_its_command_is_gone(namespaces: bool) -> None:
-    place = BenchPlace()
+def test_a_cancelled_call_ends_its_command(word: str, end: End, namespaces: bool) -> None:
+    command = STUBBORN.format(word=word)
+    outcome, place = ended_when_up(command, end, namespaces=namespaces, grace=0.1)
 
-    async def cancel() -> None:
-        tool = ShellTool(grace=0.2, namespaces=namespaces)
-        inputs = ShellInputs(command=STUBBORN.format(word="6104"))
-        call = asyncio.create_task(tool.call(call_of(inputs, max_inline=1), place))
-        while not place.lines:  # it is up
-            await asyncio.sleep(0)
-        call.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await call
-        assert running_with("6104") == []
-        await tool.close()
-
-    asyncio.run(cancel())
+    assert outcome is None
+    assert running_with(word) == []
     assert place.results.unfinished == 0
 
 
-def test_a_call_that_is_cancelled_twice_still_ends_its_command() -> None:
-    place = BenchPlace()
-
-    async def cancel() -> None:
-        tool = ShellTool(grace=0.2)
-        inputs = ShellInputs(command=STUBBORN.format(word="6105"))
-        call = asyncio.create_task(tool.call(call_of(inputs), place))
-        while not place.lines:
-            await asyncio.sleep(0)
-        for _ in range(2):
-            call.cancel()
-            await asyncio.sleep(0)
-        with pytest.raises(asyncio.CancelledError):
-            await call
-        await tool.close()
-        assert running_with("6105") == []
-
-    asyncio.run(cancel())
-
-
-def test_closing_the_tool_ends_what_runs() -> None:
-    place = BenchPlace()
-
-    async def close() -> str | None:
-        tool = ShellTool(grace=0.2)
-        call = asyncio.create_task(
-            tool.call(call_of(ShellInputs(command="echo up; sleep 6106")), place)
-        )
-        while not place.lines:
-            await asyncio.sleep(0)
-        await tool.close()
-        outcome = await call
-        return outcome.status
-
-    assert asyncio.run(close()) == "error"
-    assert running_with("6106") == []
-
-
-def test_a_worker_that_is_killed_takes_its_commands_along(tmp_path: Path) -> None:
-    from tests.unit.tools.process.orphaned import killed_worker
-
-    command, worker_exit = killed_worker(tmp_path, "6107")
+def test_a_worker_that_is_killed_takes_its_commands_along(tmp_path: Path, word: str) -> None:
+    command, worker_exit = killed_worker(tmp_path, word)
     assert worker_exit == -9
     assert command > 0
-    while running_with("6107"):  # the kernel ends it; a test that hangs here has found a bug
-        pass
+    while running_with(word):  # the kernel ends it; a test that hangs here has found a bug
+        os.sched_yield()
