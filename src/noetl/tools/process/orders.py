@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from noetl.kinds.code import ScriptInputs, ShellInputs
+from noetl.masking import KNOWN
 from noetl.tools.paths import inside
 from noetl.tools.process.memory import NoAmount, bytes_of
 from noetl.tools.process.start import ENVIRONMENT, Order
@@ -44,6 +45,12 @@ def shell_order(call: Call[ShellInputs], folder: str) -> Order:
 def order_of(call: Call[Any], words: list[str], environment: dict[str, str]) -> Order:
     if any("\0" in text for text in (*words, *environment, *environment.values())):
         raise Refusal("input", "arguments and environment cannot hold the character U+0000")
+    if any(map(KNOWN.holds, words)):
+        raise Refusal(
+            "input",
+            "a secret would stand on the command line, where every user of the machine can read"
+            " it; hand it over by 'env' or 'stdin'",
+        )
     resources = call.resources
     strange = [name for name in resources if name not in RESOURCES]
     if strange:

@@ -7,6 +7,7 @@ import pytest
 from tests.unit.tools.process.bench import Bench
 
 from noetl.kinds.code import ScriptInputs
+from noetl.masking import KNOWN
 
 PRINT_ARGUMENTS = "import sys, json\nprint(json.dumps(sys.argv[1:]))"
 
@@ -113,6 +114,20 @@ def test_scripts_that_cannot_be_run(
     assert outcome.error["message"].startswith(start)
     assert rest in outcome.error["message"]
     assert outcome.block == {"exit_code": None, "signal": None}
+
+
+@pytest.mark.rule("KEY-2")
+def test_a_secret_comes_by_environment_and_never_on_a_command_line(bench: Bench) -> None:
+    KNOWN.add("planted-value")
+    try:
+        told = bench.error(script(code="#!/bin/sh\n", args=["--token=planted-value"]))
+        by_env = bench.run(script(code="#!/bin/sh\nprintf $T", env={"T": "planted-value"}))
+    finally:
+        KNOWN.forget("planted-value")
+    assert told["kind"] == "input"
+    assert "hand it over by 'env' or 'stdin'" in told["message"]
+    assert "planted-value" not in told["message"]
+    assert by_env.result["stdout"] == "planted-value"
 
 
 def test_a_program_that_the_kernel_refuses(bench: Bench, tmp_path: Path) -> None:
