@@ -1,5 +1,6 @@
 """COPY over the connection: the fastest way of many rows into PostgreSQL, or out of it."""
 
+import asyncio
 import base64
 import binascii
 import os
@@ -25,6 +26,8 @@ _INTO = re.compile(
 _FORMAT = re.compile(
     r"\b(csv|binary|delimiters?|null|header|quote|escape|encoding)\b", re.IGNORECASE
 )
+_TURN = 100
+"""Rows after which others on the event loop have their turn."""
 _COLUMNS = """
 select attname, atttypid from pg_attribute
 where attrelid = to_regclass(%s) and attnum > 0 and not attisdropped and attgenerated = ''
@@ -51,6 +54,7 @@ async def run_copy(connection: Connection, statement: str, cargo: Cargo) -> int:
         async with cursor.copy(statement.encode()) as copy:
             for piece in cargo.pieces():
                 await copy.write(piece)
+                await asyncio.sleep(0)  # as below
         return max(cursor.rowcount, 0)
 
 
@@ -62,8 +66,10 @@ async def _copy_rows(connection: Connection, statement: str, cargo: RowsCargo) -
     target = await target_of(connection, statement, first)
     async with connection.cursor() as cursor:
         async with cursor.copy(target.statement.encode()) as copy:
-            for row in written(chain((first,), rows), target):
+            for number, row in enumerate(written(chain((first,), rows), target)):
                 await copy.write_row(row)
+                if number % _TURN == 0:  # a server that keeps up never makes the driver wait
+                    await asyncio.sleep(0)
         return max(cursor.rowcount, 0)
 
 
