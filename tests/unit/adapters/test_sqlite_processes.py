@@ -134,8 +134,10 @@ class TestProcess:
     def test_without_a_start_the_number_must_do(self) -> None:
         assert Process(Process.this().pid).alive()
 
-    def test_an_ended_process_is_dead_before_and_after_it_is_waited_for(self) -> None:
-        with start(Path("never"), "p", 1) as process:
+    def test_an_ended_process_is_dead_before_and_after_it_is_waited_for(
+        self, tmp_path: Path
+    ) -> None:
+        with start(tmp_path / "home", "p", 1) as process:
             pass
         assert not Process(process.pid).alive()
         child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
