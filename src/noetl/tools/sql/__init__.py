@@ -1,1 +1,1 @@
-"""The kinds that speak SQL: `postgres` and `duckdb`."""
+"""The kinds that speak SQL: `postgres`, `duckdb` and `snowflake`."""

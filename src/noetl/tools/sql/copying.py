@@ -3,8 +3,8 @@
 import asyncio
 import base64
 import binascii
-import os
 import re
+import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
@@ -75,7 +75,7 @@ async def _copy_rows(connection: Connection, statement: str, cargo: RowsCargo) -
 
 async def _copy_out(connection: Connection, statement: str, path: Path) -> int:
     """The file gets its name when it is whole."""
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
     try:
         async with connection.cursor() as cursor:
             with part.open("wb") as file:

@@ -2,7 +2,7 @@
 
 import base64
 import mimetypes
-import os
+import secrets
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -107,7 +107,7 @@ async def _stored(
 
 async def saved(pieces: AsyncIterator[bytes], path: Path) -> int:
     """Into a file, which gets its name when it is whole; its length."""
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
     try:
         with part.open("wb") as file:
             async for piece in pieces:
