@@ -342,3 +342,57 @@ workflow:
     assert resumed.objects()[0]["result"] == len(planted)
     assert "held ***" in resumed.err
     assert finds(planted, home, resumed) == []
+
+
+@pytest.mark.rule("KEY-3", "LOOP-5")
+def test_equal_secrets_are_equal_writes(planted: str, tmp_path: Path) -> None:
+    text = f"""
+workflow:
+  - step: start
+    loop:
+      in: [1, 2, 3]
+      iterator: n
+      spec: {{mode: parallel, policy: {{reduce: {{all: append}}}}}}
+    tool:
+{FETCH}
+      - keep:
+          kind: noop
+          spec:
+            policy:
+              rules:
+                - else:
+                    then: {{set_ctx: {{same: "x {{{{ _prev }}}}", all: "{{{{ _prev }}}}"}}}}
+    next: {{arcs: [{{step: use, args: {{all: "{{{{ ctx.all }}}}"}}}}]}}
+  - step: use
+    tool:
+      - each:
+          kind: iterator
+          in: "{{{{ args.all }}}}"
+          iterator: one
+          tool:
+            - count: {{kind: python, args: {{s: "{{{{ iter.one }}}}"}}, code: "result = len(s)"}}
+      - same: {{kind: python, args: {{s: "{{{{ ctx.same }}}}"}}, code: "result = len(s)"}}
+"""
+    ran = run(text, tmp_path)
+    assert ran.status == "completed", ran.error
+    assert ran.result("each") == [len(planted)] * 3
+    assert ran.result("same") == len(planted) + 2
+
+
+@pytest.mark.rule("KEY-3")
+@pytest.mark.usefixtures("planted")
+def test_the_server_cannot_loop_over_a_secret(tmp_path: Path) -> None:
+    text = f"""
+workflow:
+  - step: start
+    tool:
+{FETCH}
+    next: {{arcs: [{{step: each, args: {{all: "{{{{ event.result }}}}"}}}}]}}
+  - step: each
+    loop: {{in: "{{{{ args.all }}}}", iterator: one}}
+    tool: [{{t: {{kind: noop}}}}]
+"""
+    ran = run(text, tmp_path)
+    assert ran.status == "failed"
+    assert ran.error is not None
+    assert "is a secret, which the server cannot read" in ran.error["message"]
