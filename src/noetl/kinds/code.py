@@ -1,6 +1,6 @@
 """The kinds that run code of the author: Python, a script, a shell command, a container."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from msgspec import Meta, field
 
@@ -52,7 +52,8 @@ class ContainerInputs(Inputs, frozen=True, kw_only=True):
 
     image: Annotated[str, Meta(description="Image to run, with its tag or digest.")]
     command: Annotated[
-        str | list[str] | None, Meta(description="Command in the container; else the image's own.")
+        str | list[str] | None,
+        Meta(description="Text for the image's shell, or a program; else the image's own."),
     ] = None
     args: Annotated[list[Any], Meta(description="Arguments after the command.")] = field(
         default_factory=list
@@ -61,10 +62,14 @@ class ContainerInputs(Inputs, frozen=True, kw_only=True):
     env: Environment = field(default_factory=dict)
     mounts: Annotated[
         list[dict[str, Any]],
-        Meta(description="Folders to show: `{source, target, read_only}` each."),
+        Meta(description="Files and folders beside the playbook: `{source, target, read_only}`."),
     ] = field(default_factory=list)
     network: Annotated[str, Meta(description="Network of the container; none by default.")] = "none"
     workdir: Annotated[str | None, Meta(description="Working folder in the container.")] = None
+    engine: Annotated[
+        Literal["podman", "docker", "kubernetes"] | None,
+        Meta(description="What runs it; else what `auth` is for, or what is installed."),
+    ] = None
     auth: Auth = None
 
 

@@ -11,7 +11,7 @@ TOKEN = re.compile(
     r"""
     (?P<skip> //[^\n]* | /\*.*?\*/ | \bgate\b[^{;]*\{[^}]*\} )
   | \binclude\s*"(?P<include>[^"\n]*)"
-  | (?P<input> \binput\b[^;]*?(?P<declared>[A-Za-z_]\w*)\s*; )
+  | (?P<input> \binput\s+(?P<type>\w+)[^;]*?(?P<declared>[A-Za-z_]\w*)\s*; )
   | (?P<text> "[^"\n]*" )
   | (?P<number> \.?\d[\w.]* )
   | (?P<name> [A-Za-z_]\w* )
@@ -21,6 +21,7 @@ TOKEN = re.compile(
 )
 """A gate's body sees its own parameters alone, in either language, and is passed over."""
 VERSION = re.compile(r"(?:\s|//[^\n]*\n|/\*.*?\*/)*OPENQASM\s+(\d+)(?:\.\d+)?\s*;", re.DOTALL)
+REAL = frozenset({"float", "angle"})
 LIBRARIES = frozenset({"qelib1.inc", "stdgates.inc"})
 """What may be included; any other name would read a file of the worker."""
 
@@ -60,7 +61,7 @@ class Binding:
     """Walks once over the tokens of a circuit."""
 
     def __init__(self, values: Mapping[str, str], *, declares: bool) -> None:
-        self._values = values
+        self._values = dict(values)
         self._declares = declares
         self._declared: set[str] = set()
         self._depth = 0
@@ -99,6 +100,8 @@ class Binding:
             raise Refusal("input", f"{says}; give it one in 'parameters'")
         self._declared.add(name)
         self.used.add(name)
+        if token["type"] in REAL and self._values[name].lstrip("-").isdigit():
+            self._values[name] += ".0"
         return "\n" * token[0].count("\n")
 
 

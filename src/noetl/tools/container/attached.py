@@ -1,0 +1,135 @@
+"""A container while it runs, seen from the worker: a command line with its streams."""
+
+import asyncio
+import os
+import signal
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from noetl.tools.container.programs import Program
+from noetl.tools.process.capture import LONGEST, Capture
+from noetl.tools.process.outcomes import Printed
+from noetl.tools.process.output import Output
+from noetl.tools.tool import Call, Workplace
+
+PIPE = 65_536
+STDOUT, STDERR = 1, 2
+ASKED_LONG = 60.0
+"""Seconds for a question to the program itself, such as what became of a container."""
+
+
+class Streams:
+    """What a container prints: lines for the log, live, and text or a body for the result."""
+
+    def __init__(self, call: Call[Any], workplace: Workplace, longest: int = LONGEST) -> None:
+        self._lines = Output(lambda stream, text: workplace.log(call, stream, text))
+        self._out = Capture("stdout", call, workplace.results, longest=longest)
+        self._err = Capture("stderr", call, workplace.results, longest=longest)
+
+    def take(self, stream: int, piece: bytes) -> None:
+        """Raises Refusal where it cannot be kept."""
+        self._lines.written(stream, piece)
+        (self._out if stream == STDOUT else self._err).feed(piece)
+
+    async def finish(self) -> Printed:
+        self._lines.end()
+        complaint = self._err.last_line()
+        return Printed(
+            await self._out.finish(parse=True), await self._err.finish(parse=False), complaint
+        )
+
+    async def discard(self) -> None:
+        await self._out.discard()
+        await self._err.discard()
+
+
+class Attached:
+    """`ended` is done when the program is, with its exit code; or with what `take` refused."""
+
+    def __init__(
+        self, process: asyncio.subprocess.Process, streams: Streams, stdin: bytes | None
+    ) -> None:
+        self._process = process
+        self._streams = streams
+        self._refused: Exception | None = None
+        self.ended = asyncio.create_task(self._follow(stdin))
+
+    @classmethod
+    async def start(
+        cls,
+        words: list[str],
+        environment: dict[str, str],
+        folder: Path,
+        streams: Streams,
+        stdin: bytes | None,
+    ) -> "Attached":
+        process = await asyncio.create_subprocess_exec(
+            *words,
+            stdin=asyncio.subprocess.DEVNULL if stdin is None else asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            env=environment,
+            cwd=folder,
+            start_new_session=True,
+        )
+        return cls(process, streams, stdin)
+
+    def kill(self) -> None:
+        """End the program; the container is another matter."""
+        with suppress(ProcessLookupError):
+            if self._process.returncode is None:
+                os.killpg(self._process.pid, signal.SIGKILL)
+
+    async def _follow(self, stdin: bytes | None) -> int:
+        out, err = self._process.stdout, self._process.stderr
+        assert out is not None, "started with a pipe"
+        assert err is not None, "started with a pipe"
+        feeding = asyncio.create_task(self._feed(stdin)) if stdin is not None else None
+        await asyncio.gather(self._read(out, STDOUT), self._read(err, STDERR))
+        if feeding is not None:
+            feeding.cancel()
+        code = await self._process.wait()
+        if self._refused is not None:
+            raise self._refused
+        return code
+
+    async def _read(self, pipe: asyncio.StreamReader, stream: int) -> None:
+        """To the end, even if nothing more can be kept: a full pipe would never be closed."""
+        while piece := await pipe.read(PIPE):
+            if self._refused is None:
+                try:
+                    self._streams.take(stream, piece)
+                except Exception as refusal:
+                    self._refused = refusal
+                    self.kill()
+
+    async def _feed(self, stdin: bytes) -> None:
+        pipe = self._process.stdin
+        assert pipe is not None, "started with a pipe"
+        with suppress(ConnectionError):  # it does not want to read; that is its own affair
+            pipe.write(stdin)
+            await pipe.drain()
+            pipe.close()
+            await pipe.wait_closed()
+
+
+async def ask(program: Program, *words: str) -> tuple[int, bytes]:
+    """Exit code and output of a short question; 124 where it does not answer."""
+    process = await asyncio.create_subprocess_exec(
+        program.path,
+        *words,
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.DEVNULL,
+        env=program.environment,
+        start_new_session=True,
+    )
+    try:
+        async with asyncio.timeout(ASKED_LONG):
+            out, _ = await process.communicate()
+    except TimeoutError:
+        process.kill()
+        await process.wait()
+        return 124, b""
+    return process.returncode or 0, out

@@ -1,0 +1,142 @@
+"""What a task asks to be run in a container: words for the command line, and what goes beside."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from noetl.kinds.code import ContainerInputs
+from noetl.masking import KNOWN
+from noetl.tools.paths import inside
+from noetl.tools.process.memory import NoAmount, bytes_of
+from noetl.tools.process.orders import stdin_of, text_of
+from noetl.tools.refusal import Refusal
+from noetl.tools.tool import Call
+
+NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
+"""Of a variable: podman reads a star as a pattern over its own environment."""
+NETWORK = re.compile(r"[A-Za-z0-9][\w.-]*")
+"""`container:` and `ns:` would join the network of others."""
+IMAGE = re.compile(r"[A-Za-z0-9][\w./:@-]*")
+RESOURCES = ("cpu", "memory")
+
+
+class Limits(msgspec.Struct, frozen=True):
+    """`spec.resources`; None sets no limit."""
+
+    cpu: float | None = None
+    memory: int | None = None
+
+
+class Mount(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One of `mounts`, as the author writes it."""
+
+    source: str
+    target: str
+    read_only: bool = True
+
+
+class Bind(msgspec.Struct, frozen=True):
+    """A folder or file of the playbook, shown in the container."""
+
+    source: str
+    target: str
+    read_only: bool
+
+
+class Order(msgspec.Struct, frozen=True, kw_only=True):
+    """What every place that runs containers needs to know."""
+
+    image: str
+    command: list[str]
+    """Empty: the image's own."""
+    environment: dict[str, str]
+    stdin: bytes | None
+    binds: list[Bind]
+    network: str
+    workdir: str | None
+    limits: Limits
+
+
+def order_of(call: Call[ContainerInputs]) -> Order:
+    """The inputs, checked; raises Refusal."""
+    inputs = call.inputs
+    if not IMAGE.fullmatch(inputs.image):
+        raise Refusal("input", f"image is {inputs.image!r}; expected a name such as 'alpine:3'")
+    if not NETWORK.fullmatch(inputs.network):
+        says = f"network is {inputs.network!r}; expected none, host, bridge or the name of one"
+        raise Refusal("input", says)
+    if inputs.workdir is not None and not inputs.workdir.startswith("/"):
+        raise Refusal("input", f"workdir is {inputs.workdir!r}; expected a path from the root")
+    return Order(
+        image=inputs.image,
+        command=command_of(inputs),
+        environment=environment_of(inputs.env),
+        stdin=stdin_of(inputs.stdin),
+        binds=[bind_of(mount, call.folder) for mount in inputs.mounts],
+        network=inputs.network,
+        workdir=inputs.workdir,
+        limits=limits_of(call.resources),
+    )
+
+
+def command_of(inputs: ContainerInputs) -> list[str]:
+    """A text is for the shell of the image, a list is the program with its words."""
+    given = inputs.command
+    words = ["/bin/sh", "-c", given] if isinstance(given, str) else list(given or [])
+    if isinstance(given, str) and inputs.args:
+        words.append("sh")  # the shell's $0; the arguments are $1 and so on
+    words += [text_of(value) for value in inputs.args]
+    for word in words:
+        if "\0" in word:
+            raise Refusal("input", "command and args cannot hold the character U+0000")
+        if KNOWN.holds(word):
+            # Every user of the machine can read a command line (trust model).
+            says = "command or args hold a secret, and a command line can be read by others"
+            raise Refusal("input", f"{says}; hand it over by 'env' or 'stdin'")
+    return words
+
+
+def environment_of(given: Mapping[str, Any]) -> dict[str, str]:
+    environment = {}
+    for name, value in given.items():
+        if not NAME.fullmatch(name):
+            raise Refusal("input", f"env has the name '{name}'; expected letters, digits and '_'")
+        environment[name] = text_of(value)
+        if "\0" in environment[name]:
+            raise Refusal("input", f"env.{name} cannot hold the character U+0000")
+    return environment
+
+
+def bind_of(given: Mapping[str, Any], folder: str | None) -> Bind:
+    try:
+        mount = msgspec.convert(given, Mount)
+    except msgspec.ValidationError as fault:
+        says = f"mounts hold {given!r}: {fault}; expected source, target and read_only"
+        raise Refusal("input", says) from None
+    source = inside(folder, mount.source)
+    if not source.exists():
+        raise Refusal("not_found", f"mount '{mount.source}' does not exist in {folder}")
+    if not mount.target.startswith("/"):
+        raise Refusal("input", f"mount target is {mount.target!r}; expected a path from the root")
+    for path in (str(source), mount.target):
+        if any(sign in path for sign in ',"\n\0'):
+            raise Refusal("input", f"the path of a mount, {path!r}, holds a comma or a quote")
+    return Bind(str(source), mount.target, mount.read_only)
+
+
+def limits_of(resources: Mapping[str, Any]) -> Limits:
+    strange = [name for name in resources if name not in RESOURCES]
+    if strange:
+        known = ", ".join(RESOURCES)
+        raise Refusal("input", f"spec.resources has no '{strange[0]}'; it has {known}")
+    cpu, memory = resources.get("cpu"), resources.get("memory")
+    if cpu is not None and (
+        isinstance(cpu, bool) or not isinstance(cpu, int | float) or not 0 < cpu <= 1024
+    ):
+        raise Refusal("input", f"spec.resources.cpu is {cpu!r}; expected a number above 0")
+    try:
+        return Limits(cpu, None if memory is None else bytes_of(memory))
+    except NoAmount as wrong:
+        raise Refusal("input", str(wrong)) from None

@@ -1,0 +1,144 @@
+"""Podman and Docker by their command lines: which is there, and the words that each understands."""
+
+import base64
+import os
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+
+from noetl.tools.container.orders import Order
+from noetl.tools.refusal import Refusal
+
+PROGRAMS = ("podman", "docker")
+"""Looked for in this order."""
+INHERITED = frozenset(
+    [
+        "PATH",
+        "HOME",
+        "USER",
+        "LOGNAME",
+        "LANG",
+        "TMPDIR",
+        "XDG_RUNTIME_DIR",
+        "XDG_CONFIG_HOME",
+        "XDG_DATA_HOME",
+        "DBUS_SESSION_BUS_ADDRESS",
+        "CONTAINER_HOST",
+        "CONTAINER_SSHKEY",
+        "CONTAINERS_CONF",
+        "CONTAINERS_CONF_OVERRIDE",
+        "CONTAINERS_STORAGE_CONF",
+        "CONTAINERS_REGISTRIES_CONF",
+        "REGISTRY_AUTH_FILE",
+        "DOCKER_HOST",
+        "DOCKER_CONTEXT",
+        "DOCKER_CONFIG",
+        "DOCKER_CERT_PATH",
+        "DOCKER_TLS_VERIFY",
+        "HTTP_PROXY",
+        "HTTPS_PROXY",
+        "NO_PROXY",
+        "http_proxy",
+        "https_proxy",
+        "no_proxy",
+    ]
+)
+"""What the command line itself needs of the worker's environment; nothing of it gets inside."""
+KEEPER = "noetl.host"
+"""Label of every container: the machine whose worker is to remove it."""
+INSTALL = (
+    "install podman (apt install podman, dnf install podman) or Docker where the worker runs,"
+    " or name a Kubernetes cluster in 'auth'"
+)
+
+
+class Program(msgspec.Struct, frozen=True):
+    """One of the two, and the environment that it is started with."""
+
+    name: str
+    path: str
+    environment: dict[str, str]
+
+
+def program_of(asked: str | None, environment: Mapping[str, str]) -> Program:
+    """The program that was asked for, else the first that is installed."""
+    own = {name: value for name, value in environment.items() if name in INHERITED}
+    for name in (asked,) if asked else PROGRAMS:
+        found = shutil.which(name, path=own.get("PATH", os.defpath))
+        if found:
+            return Program(name, found, own)
+    says = f"{asked} is not installed" if asked else "neither podman nor docker is installed"
+    raise Refusal("container", f"{says} on this worker; {INSTALL}")
+
+
+def run_words(program: Program, order: Order, name: str, host: str, folder: Path) -> list[str]:
+    """The command line; values of the environment are not on it."""
+    words = ["run", "--name", name, "--label", f"{KEEPER}={host}"]
+    words += ["--quiet", "--log-driver", "none", "--security-opt", "no-new-privileges"]
+    words += ["--network", order.network]
+    if program.name == "podman":
+        words += ["--http-proxy=false"]  # a proxy's address may hold its password
+    if order.stdin is not None:
+        words += ["--interactive"]
+    if order.workdir is not None:
+        words += ["--workdir", order.workdir]
+    if order.limits.cpu is not None:
+        words += ["--cpus", f"{order.limits.cpu:g}"]
+    if order.limits.memory is not None:
+        size = f"{order.limits.memory}b"
+        words += ["--memory", size, "--memory-swap", size]
+    for bind in order.binds:
+        mode = ",readonly" if bind.read_only else ""
+        words += ["--mount", f"type=bind,source={bind.source},target={bind.target}{mode}"]
+    words += environment_words(order, folder)
+    first, rest = order.command[:1], order.command[1:]
+    entry = ["--entrypoint", first[0]] if first else []
+    return [program.path, *words, *entry, order.image, *rest]
+
+
+def environment_words(order: Order, folder: Path) -> list[str]:
+    """
+    Names alone are on the command line: it reads the values from its own environment. A name that
+    means something to the program itself goes by a file instead.
+    """
+    words: list[str] = []
+    lines = []
+    for name, value in order.environment.items():
+        if name not in INHERITED:
+            words += ["--env", name]
+        elif "\n" in value:
+            raise Refusal("input", f"env.{name} cannot have several lines")
+        else:
+            lines.append(f"{name}={value}\n")
+    if lines:
+        file = folder / "environment"
+        write_private(file, "".join(lines))
+        words += ["--env-file", str(file)]
+    return words
+
+
+def environment_with(program: Program, order: Order) -> dict[str, str]:
+    """The environment of the command line, with the values for the container."""
+    values = {name: text for name, text in order.environment.items() if name not in INHERITED}
+    return {**program.environment, **values}
+
+
+def with_login(program: Program, folder: Path, fields: Mapping[str, object]) -> Program:
+    """The program with a credential for a registry, in a file that both kinds can read."""
+    user, password = fields.get("username", fields.get("user")), fields.get("password")
+    registry = fields.get("registry", fields.get("host"))
+    if not (user and password and registry):
+        says = "a credential for a container needs registry, username and password"
+        raise Refusal("auth", f"{says}; or server and token, for a Kubernetes cluster")
+    token = base64.b64encode(f"{user}:{password}".encode()).decode()
+    file = folder / "config.json"
+    write_private(file, msgspec.json.encode({"auths": {str(registry): {"auth": token}}}).decode())
+    where = {"REGISTRY_AUTH_FILE": str(file), "DOCKER_CONFIG": str(folder)}
+    return msgspec.structs.replace(program, environment={**program.environment, **where})
+
+
+def write_private(file: Path, content: str) -> None:
+    with open(os.open(file, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600), "w") as opened:
+        opened.write(content)

@@ -1,0 +1,18 @@
+#!/bin/sh
+# Installs what some tests need and no Python package brings: podman with runc, and a static busybox
+# to make an image of. Where it cannot, it says so, and the tests that need them fail with the reason.
+set -eu
+
+missing=""
+for program in podman runc busybox; do
+    command -v "$program" >/dev/null 2>&1 || missing="$missing $program"
+done
+[ -n "$missing" ] || exit 0
+
+if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
+    export DEBIAN_FRONTEND=noninteractive
+    apt-get update -qq
+    apt-get install -qq -y --no-install-recommends podman runc busybox-static >/dev/null
+else
+    echo "not installed:$missing; install podman, runc and busybox-static, or the tests of the kind 'container' will fail" >&2
+fi
