@@ -12,6 +12,8 @@ import pytest
 from noetl.masking import KNOWN
 
 if TYPE_CHECKING:
+    from tests.support.clickhouse import ClickHouse
+    from tests.support.collector import Collector
     from tests.support.gcs import GcsPlace
     from tests.support.http_server import HttpServer
     from tests.support.nats import NatsServer
@@ -131,3 +133,21 @@ def log_database(
     """A database of the test's own with the empty tables of the log."""
     with postgres_server.fresh_database(like=log_template) as fresh:
         yield fresh
+
+
+@pytest.fixture(scope="session")
+def clickhouse(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[ClickHouse]":
+    """One ClickHouse per test process; each test names a table of its own."""
+    from tests.support.clickhouse import serving
+
+    with serving(tmp_path_factory.mktemp("clickhouse")) as server:
+        yield server
+
+
+@pytest.fixture
+def collector() -> "Iterator[Collector]":
+    """A receiver of OpenTelemetry traces."""
+    from tests.support.collector import collecting
+
+    with collecting() as receiver:
+        yield receiver

@@ -53,14 +53,18 @@ class Moment(click.ParamType[int]):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         if isinstance(value, int):
             return value
-        ago = AGO.fullmatch(value)
-        if ago is not None:
-            return int((time.time() - int(ago[1]) * UNITS[ago[2]]) * 1000)
         try:
-            moment = datetime.fromisoformat(value)
-        except ValueError:
+            return moment_of(value)
+        except (ValueError, OverflowError):
             self.fail(f"'{value}' is no time: expected 2026-01-31T10:00:00Z, or 24h", param, ctx)
-        return int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000)
+
+
+def moment_of(text: str) -> int:
+    ago = AGO.fullmatch(text)
+    if ago is not None:
+        return int((time.time() - int(ago[1]) * UNITS[ago[2]]) * 1000)
+    moment = datetime.fromisoformat(text)
+    return int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000)
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True):

@@ -45,7 +45,7 @@ class Export:
     """The events of some executions in one form. Read once, as fast as they are taken."""
 
     def __init__(self, log: EventLog, ids: Sequence[str], form: str, cut: Cut = WHOLE) -> None:
-        self.tally = Tally()
+        self.tally = Tally(last_seq=cut.after)
         self._log = log
         self._ids = ids
         self._form = form

@@ -1,16 +1,14 @@
 """The events as a Parquet file, written by DuckDB (EVT-6)."""
 
-import os
 import re
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import duckdb
 
-from noetl.errors import UnwritableFile
 from noetl.exports.batches import Body
 from noetl.exports.columns import COLUMNS
-from noetl.exports.files import PART, discard, move, unwritable, write_file
+from noetl.exports.files import discard, pour, replacing, telling
 
 CONFIG: dict[str, str | bool | int | float | list[str]] = {
     "threads": 1,  # with one thread the same events make the same file
@@ -32,18 +30,16 @@ async def write_parquet(path: Path, rows: AsyncIterator[Body]) -> None:
     They pass through a file of lines beside it, because the columns are written group by group:
     memory stays bounded, whatever the length of the log.
     """
-    if path.exists() and not path.is_file():
-        raise UnwritableFile(f"cannot write '{path}': Parquet needs an ordinary file; name one")
-    path = path.resolve()
-    staged = path.with_name(f"{path.name}.{os.getpid()}.jsonl{PART}")
-    part = path.with_name(f"{path.name}.{os.getpid()}{PART}")
-    try:
-        await write_file(staged, rows)
-        _copy(staged, part, path)
-        move(part, path)
-    finally:
-        discard(staged)
-        discard(part)
+    with telling(path):
+        if path.exists() and not path.is_file() and not path.is_dir():
+            raise ValueError("Parquet needs an ordinary file")
+    with replacing(path) as part:
+        staged = part.with_suffix(".rows")
+        try:
+            await pour(staged, rows)
+            _copy(staged, part)
+        finally:
+            discard(staged)
 
 
 def copying(rows: Path, file: Path) -> str:
@@ -58,12 +54,12 @@ def copying(rows: Path, file: Path) -> str:
     )
 
 
-def _copy(staged: Path, part: Path, path: Path) -> None:
+def _copy(staged: Path, part: Path) -> None:
     try:
         with duckdb.connect(":memory:", config=CONFIG) as connection:
             connection.execute(copying(staged, part))
     except duckdb.Error as wrong:
-        raise unwritable(path, wrong) from None
+        raise OSError(None, str(wrong)) from None
 
 
 def _quoted(text: str) -> str:

@@ -127,6 +127,9 @@ def shown_url(url: URL) -> str:
 
 
 def reason_of(wrong: Exception) -> str:
-    """The innermost reason, in the system's words."""
+    """The innermost reason; never the whole address, which may hold a secret."""
+    if isinstance(wrong, aiohttp.ClientResponseError):
+        return f"its answer is no HTTP ({wrong.message.splitlines()[0]})"
     inner = getattr(wrong, "os_error", None) or wrong
-    return (getattr(inner, "strerror", None) or str(inner) or type(inner).__name__).lower()
+    reason = getattr(inner, "strerror", None)
+    return reason.lower() if reason else str(inner) or type(inner).__name__

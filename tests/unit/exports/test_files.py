@@ -1,0 +1,82 @@
+"""A file is there whole, or as it was before."""
+
+import os
+import threading
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from tests.unit.exports.stories import each, run
+
+from noetl.errors import LogUnavailable, UnwritableFile
+from noetl.exports.batches import Body
+from noetl.exports.files import write_file
+
+TWO = [Body(b"one\n", 1), Body(b"two\n", 1)]
+
+
+async def broken() -> AsyncIterator[Body]:
+    yield TWO[0]
+    raise LogUnavailable("the log is gone")
+
+
+def test_bodies_one_after_the_other(tmp_path: Path) -> None:
+    file = tmp_path / "out.jsonl"
+    run(write_file(file, each(TWO)))
+    assert file.read_bytes() == b"one\ntwo\n"
+    assert os.listdir(tmp_path) == ["out.jsonl"]
+
+
+def test_a_failure_on_the_way_leaves_the_old_file(tmp_path: Path) -> None:
+    file = tmp_path / "out.jsonl"
+    file.write_text("before")
+    with pytest.raises(LogUnavailable):
+        run(write_file(file, broken()))
+    assert file.read_text() == "before"
+    assert os.listdir(tmp_path) == ["out.jsonl"]
+
+
+def test_a_link_stays_a_link(tmp_path: Path) -> None:
+    target, link = tmp_path / "target", tmp_path / "link"
+    target.write_text("before")
+    link.symlink_to(target)
+    run(write_file(link, each(TWO)))
+    assert link.is_symlink()
+    assert target.read_bytes() == b"one\ntwo\n"
+
+
+def test_a_pipe_takes_them_as_they_come(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    read: list[bytes] = []
+    reader = threading.Thread(target=lambda: read.append(pipe.read_bytes()))
+    reader.start()
+    run(write_file(pipe, each(TWO)))
+    reader.join()
+    assert read == [b"one\ntwo\n"]
+    assert pipe.is_fifo()
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("missing/out", "no such file or directory"),
+        ("file/out", "not a directory"),
+        (".", "is a directory"),
+        ("x" * 300, "file name too long"),
+        ("nul\0", "embedded null"),
+    ],
+)
+def test_why_it_cannot_be_written(tmp_path: Path, name: str, reason: str) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(UnwritableFile) as refused:
+        run(write_file(tmp_path / name, each(TWO)))
+    assert reason in str(refused.value)
+    assert "check the path" in str(refused.value)
+    assert ".part" not in str(refused.value)
+    assert os.listdir(tmp_path) == ["file"]
+
+
+def test_a_full_disk_is_named() -> None:
+    with pytest.raises(UnwritableFile, match="cannot write '/dev/full': no space left on device"):
+        run(write_file(Path("/dev/full"), each(TWO)))
