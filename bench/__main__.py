@@ -15,6 +15,7 @@ BENCHES = {
     "validation": "bench.validation",
     "guards": "bench.guards",
     "log": "bench.log",
+    "postgres_log": "bench.postgres_log",
     "engine": "bench.engine",
     "memory": "bench.memory",
     "long": "bench.long",

@@ -78,12 +78,14 @@ class Batch:
         chain = self.chains.get(name)
         if name in self._refused:
             self._faults[commit] = still_refused(decision, self._refused[name])
-        elif chain is not None and chain.last != decision.expected:
+        elif chain is not None and chain.decisions[-1].last != decision.expected:
             self._refused[name] = VersionConflict
             self._faults[commit] = overtaken(decision, chain.last)
         else:
+            if chain is None:
+                chain = self.chains[name] = Chain()
+            chain.grow(decision, commit)
             self.size += len(decision.events)
-            self.chains.setdefault(name, Chain()).grow(decision, commit)
 
     def parts(self) -> "Iterator[Batch]":
         """Each chain by itself: one of them is bad, and the others must not be harmed by it."""

@@ -14,6 +14,8 @@ FIRST_PAUSE, LONGEST_PAUSE = 0.02, 1.0
 LONGEST_CONNECT = 10.0
 SETTINGS = {"application_name": "noetl", "jit": "off"}
 """Nothing of ours is worth compiling."""
+# A plan that was made while a table was small must still be right when it has grown.
+WRITING = SETTINGS | {"enable_seqscan": "off"}
 
 T = TypeVar("T")
 Says = Callable[[str], None]
@@ -42,11 +44,11 @@ class Door:
 
     @property
     def options(self) -> dict[str, Any]:
-        """How every connection is made."""
+        """How the connection that writes is made."""
         return {
             "timeout": max(0.1, min(LONGEST_CONNECT, self.patience)),
             "command_timeout": max(1.0, self.patience),
-            "server_settings": SETTINGS,
+            "server_settings": WRITING,
         }
 
     async def patiently(self, attempt: Callable[[], Awaitable[T]]) -> T:

@@ -126,7 +126,7 @@ class Writer:
         while queue and batch.count < MOST_PER_COMMIT and batch.size < MOST_BYTES_PER_COMMIT:
             what, waiting = queue[0]
             if isinstance(what, Decision):
-                assert isinstance(waiting, Commit), "a decision comes with its commit"
+                assert type(waiting) is Commit, "a decision comes with its commit"
                 batch.add(what, waiting)
             elif what is None:
                 assert isinstance(waiting, asyncio.Future), "a wait comes with its future"

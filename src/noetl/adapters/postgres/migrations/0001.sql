@@ -3,16 +3,16 @@
 
 create table noetl.execution (
     number bigint generated always as identity primary key,
-    execution_id text not null unique,
+    execution_id text collate "C" not null unique,
     path text not null,
-    digest text not null,
+    digest text collate "C" not null,
     status text not null,
     started_at bigint not null,
     updated_at bigint not null,
     version text,
     finished_at bigint,
-    parent_execution_id text,
-    owner text,
+    parent_execution_id text collate "C",
+    owner text collate "C",
     error text,
     seq bigint not null
 ) with (fillfactor = 50);  -- room to advance a row in its own page, without touching an index
@@ -25,7 +25,7 @@ create index execution_status on noetl.execution (status, number);
 create index execution_path on noetl.execution (path, number);
 
 create table noetl.decision (
-    execution_id text not null,
+    execution_id text collate "C" not null,
     first_seq bigint not null,
     last_seq bigint not null,
     at bigint not null,
@@ -35,13 +35,13 @@ create table noetl.decision (
 create index decision_order on noetl.decision (execution_id, first_seq);
 
 create table noetl.snapshot (
-    execution_id text primary key,
+    execution_id text collate "C" primary key,
     seq bigint not null,
     body bytea not null
 );
 
 create table noetl.playbook (
-    digest text primary key,
+    digest text collate "C" primary key,
     path text not null,
     text text not null,
     folder text
@@ -50,10 +50,10 @@ create table noetl.playbook (
 -- `mark` is drawn by whoever leaves the note: saying it twice, for want of an answer, leaves one.
 create table noetl.note (
     note_id bigint generated always as identity primary key,
-    execution_id text not null,
+    execution_id text collate "C" not null,
     kind text not null,
     fields text not null,
-    mark text not null unique
+    mark text collate "C" not null unique
 );
 
 create index note_execution on noetl.note (execution_id);
@@ -61,7 +61,7 @@ create index note_execution on noetl.note (execution_id);
 -- A process lives while its lease does, by the clock of the database. `batch` and `xid` are those
 -- of its last commit; `term` rises with each of its connections and shuts out the ones before.
 create table noetl.process (
-    token text primary key,
+    token text collate "C" primary key,
     pid integer not null,
     host text not null,
     expires_at timestamptz not null,
@@ -72,7 +72,7 @@ create table noetl.process (
 
 create table noetl.printed (
     number bigint generated always as identity,
-    execution_id text not null,
+    execution_id text collate "C" not null,
     step text not null,
     task_run_id text not null,
     attempt integer not null,
@@ -85,8 +85,8 @@ create index printed_order on noetl.printed (execution_id, number);
 
 -- Bodies of results, in pieces: a row is read whole.
 create table noetl.body (
-    execution_id text not null,
-    checksum text not null,
+    execution_id text collate "C" not null,
+    checksum text collate "C" not null,
     number integer not null,
     piece bytea not null,
     primary key (execution_id, checksum, number)
