@@ -128,10 +128,10 @@ def environment_with(program: Program, order: Order) -> dict[str, str]:
 def with_login(program: Program, folder: Path, fields: Mapping[str, object]) -> Program:
     """The program with a credential for a registry, in a file that both kinds can read."""
     user, password = fields.get("username", fields.get("user")), fields.get("password")
-    registry = fields.get("registry", fields.get("host"))
+    registry = fields.get("host", fields.get("registry"))
     if not (user and password and registry):
-        says = "a credential for a container needs registry, username and password"
-        raise Refusal("auth", f"{says}; or server and token, for a Kubernetes cluster")
+        says = "a credential for a container needs host (of the registry), username and password"
+        raise Refusal("auth", f"{says}; or address and token, for a Kubernetes cluster")
     token = base64.b64encode(f"{user}:{password}".encode()).decode()
     file = folder / "config.json"
     write_private(file, msgspec.json.encode({"auths": {str(registry): {"auth": token}}}).decode())

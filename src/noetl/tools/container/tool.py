@@ -10,6 +10,7 @@ import msgspec
 from noetl.errors import CredentialMissing
 from noetl.kinds.code import ContainerInputs
 from noetl.messages.outcome import Outcome, failed
+from noetl.tools.container.kubernetes import EVERY, ClusterContainers
 from noetl.tools.container.local import LocalContainers
 from noetl.tools.container.orders import order_of
 from noetl.tools.container.outcomes import NOT_RUN
@@ -26,8 +27,11 @@ class ContainerTool:
     until the container is gone, so that none outlives the call that started it.
     """
 
-    def __init__(self, environment: Mapping[str, str] = os.environ, **more: Any) -> None:
+    def __init__(
+        self, environment: Mapping[str, str] = os.environ, *, every: float = EVERY, **more: Any
+    ) -> None:
         self._local = LocalContainers(environment, **more)
+        self._cluster = ClusterContainers(every=every)
         self._work: dict[asyncio.Task[Outcome], asyncio.Future[None]] = {}
 
     async def call(self, call: Call[ContainerInputs], workplace: Workplace) -> Outcome:
@@ -78,4 +82,13 @@ class ContainerTool:
     ) -> Outcome:
         order = order_of(call)
         credential = await workplace.unlock(call.inputs.auth) if call.inputs.auth else None
-        return await self._local.run(call, order, credential, workplace, stop)
+        place = self._cluster if in_cluster(call.inputs, credential) else self._local
+        return await place.run(call, order, credential, workplace, stop)
+
+
+def in_cluster(inputs: ContainerInputs, credential: Mapping[str, Any] | None) -> bool:
+    """A task that says nothing runs where its credential is for."""
+    if inputs.engine is not None:
+        return inputs.engine == "kubernetes"
+    kind = str((credential or {}).get("kind", "")).removesuffix("_credential")
+    return kind == "kubernetes"

@@ -147,7 +147,7 @@ def test_the_words_for_docker(tmp_path: Path) -> None:
 
 
 def test_a_login_lies_in_a_private_file(tmp_path: Path) -> None:
-    fields = {"registry": "r.example", "username": "u", "password": "p"}
+    fields = {"host": "r.example", "username": "u", "password": "p"}
     environment = with_login(PODMAN, tmp_path, fields).environment
     file = Path(environment["REGISTRY_AUTH_FILE"])
     assert environment["DOCKER_CONFIG"] == str(file.parent)
@@ -157,7 +157,7 @@ def test_a_login_lies_in_a_private_file(tmp_path: Path) -> None:
 
 
 def test_a_login_that_lacks_something_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(Refusal, match="registry, username and password"):
+    with pytest.raises(Refusal, match="username and password"):
         with_login(PODMAN, tmp_path, {"token": "t"})
 
 

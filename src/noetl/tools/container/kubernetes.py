@@ -1,0 +1,204 @@
+"""One container as a job of a Kubernetes cluster, by its API: created, followed, deleted."""
+
+import asyncio
+import hashlib
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any
+
+from noetl.messages.outcome import Outcome
+from noetl.tools.container.attached import STDOUT, Streams
+from noetl.tools.container.cluster import Cluster
+from noetl.tools.container.orders import Limits, Order
+from noetl.tools.container.outcomes import Ran, outcome_of, too_slow, unstarted
+from noetl.tools.refusal import Refusal
+from noetl.tools.tool import Call, Workplace
+
+EVERY = 1.0
+"""Seconds between two questions about a pod that is not running yet."""
+KEPT = 600
+"""Seconds after which the cluster itself removes a job that nobody deleted."""
+NO_IMAGE = frozenset({"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull"})
+NO_START = frozenset({"CreateContainerConfigError", "CreateContainerError", "RunContainerError"})
+BATCH, PLAIN = "apis/batch/v1", "api/v1"
+
+
+class ClusterContainers:
+    """Streams of a job come as one: Kubernetes does not tell stderr from stdout."""
+
+    def __init__(self, *, every: float = EVERY) -> None:
+        self._every = every
+
+    async def run(
+        self,
+        call: Call[Any],
+        order: Order,
+        credential: Mapping[str, Any] | None,
+        workplace: Workplace,
+        stop: "asyncio.Future[None]",
+    ) -> Outcome:
+        check(order)
+        name = name_of(call)
+        streams = Streams(call, workplace)
+        try:
+            async with Cluster(credential or {}) as cluster:
+                follow = self._follow(cluster, call, order, name, streams)
+                work = asyncio.create_task(follow)
+                either: set[asyncio.Future[Any]] = {work, stop}
+                total = call.timeout.total
+                try:
+                    await asyncio.wait(either, timeout=total, return_when=asyncio.FIRST_COMPLETED)
+                    if work.done():
+                        return work.result()
+                finally:
+                    work.cancel()
+                    await asyncio.wait({work})
+                    await clean(cluster, name, order)
+                ran = Ran(engine="kubernetes", image=order.image)
+                return too_slow(total or 0.0, ran, await streams.finish())
+        finally:
+            await streams.discard()
+
+    async def _follow(
+        self, cluster: Cluster, call: Call[Any], order: Order, name: str, streams: Streams
+    ) -> Outcome:
+        if order.environment:
+            await cluster.create(PLAIN, "secrets", secret_manifest(name, order))
+        await cluster.create(BATCH, "jobs", job_manifest(name, order, call.timeout.total))
+        ran = Ran(engine="kubernetes", image=order.image)
+        pod, said = await self._begun(cluster, name)
+        if pod is None:
+            return unstarted(ran, said)
+        async for piece in cluster.log(pod):
+            streams.take(STDOUT, piece)
+        ended = await self._ended(cluster, name)
+        printed = await streams.finish()
+        return outcome_of(ran_in(ended, ran), printed, order.limits.memory)
+
+    async def _begun(self, cluster: Cluster, name: str) -> tuple[str | None, str]:
+        """The pod whose container runs or has run; or why there will be none."""
+        while True:
+            pod = await cluster.pod(name)
+            status = container_in(pod)
+            if pod and ("running" in status or "terminated" in status):
+                return str(pod["metadata"]["name"]), ""
+            reason, message = said_by(status.get("waiting", {}))
+            if reason in NO_IMAGE:
+                return None, f"no such image: {message}"
+            if reason in NO_START:
+                return None, message
+            for condition in (await cluster.job(name)).get("status", {}).get("conditions") or []:
+                if condition.get("type") == "Failed" and condition.get("status") == "True":
+                    return None, str(condition.get("message") or condition.get("reason"))
+            await asyncio.sleep(self._every)
+
+    async def _ended(self, cluster: Cluster, name: str) -> dict[str, Any]:
+        """The log may end a moment before the status says so."""
+        while True:
+            pod = await cluster.pod(name)
+            if pod is None:
+                says = "the pod was removed by others before it had ended"
+                raise Refusal("container", says, retryable=True)
+            if "terminated" in container_in(pod):
+                return pod
+            await asyncio.sleep(self._every)
+
+
+def check(order: Order) -> None:
+    """What a job of a cluster cannot have."""
+    for given, name in ((order.stdin is not None, "stdin"), (bool(order.binds), "mounts")):
+        if given:
+            says = f"'{name}' cannot be had on Kubernetes; hand values over by 'env' or 'args'"
+            raise Refusal("input", says)
+    if order.network != "none":
+        says = f"network is '{order.network}'; on Kubernetes the cluster decides, leave it out"
+        raise Refusal("input", says)
+
+
+def name_of(call: Call[Any]) -> str:
+    """The same on redelivery, so that a worker takes up the job of one that was lost."""
+    key = f"{call.idempotency_key}-{call.attempt}"
+    return f"noetl-{hashlib.sha256(key.encode()).hexdigest()[:32]}"
+
+
+def secret_manifest(name: str, order: Order) -> dict[str, Any]:
+    """Values of the environment are no part of the job, which many may read."""
+    metadata = {"name": name, "labels": {"app.kubernetes.io/managed-by": "noetl"}}
+    return {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": metadata,
+        "type": "Opaque",
+        "stringData": order.environment,
+    }
+
+
+def job_manifest(name: str, order: Order, total: float | None) -> dict[str, Any]:
+    container: dict[str, Any] = {
+        "name": "main",
+        "image": order.image,
+        "securityContext": {"allowPrivilegeEscalation": False},
+        "resources": {"limits": limits_in(order.limits)},
+    }
+    if order.command:
+        container["command"] = order.command[:1]
+        container["args"] = order.command[1:]
+    if order.environment:
+        container["envFrom"] = [{"secretRef": {"name": name}}]
+    if order.workdir is not None:
+        container["workingDir"] = order.workdir
+    pod = {
+        "restartPolicy": "Never",
+        "automountServiceAccountToken": False,
+        "containers": [container],
+    }
+    spec: dict[str, Any] = {
+        "backoffLimit": 0,  # policies of the playbook retry, nobody else
+        "ttlSecondsAfterFinished": KEPT,
+        "template": {"spec": pod},
+    }
+    if total is not None:
+        spec["activeDeadlineSeconds"] = max(1, round(total) + 1)
+    metadata = {"name": name, "labels": {"app.kubernetes.io/managed-by": "noetl"}}
+    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": spec}
+
+
+def limits_in(limits: Limits) -> dict[str, str]:
+    written = {
+        "cpu": None if limits.cpu is None else f"{limits.cpu:g}",
+        "memory": None if limits.memory is None else str(limits.memory),
+    }
+    return {name: amount for name, amount in written.items() if amount is not None}
+
+
+def container_in(pod: dict[str, Any] | None) -> dict[str, Any]:
+    """The state of the one container: `waiting`, `running` or `terminated`, with its details."""
+    statuses = (pod or {}).get("status", {}).get("containerStatuses") or [{}]
+    state: dict[str, Any] = statuses[0].get("state") or {}
+    return state
+
+
+def said_by(waiting: Mapping[str, Any]) -> tuple[str, str]:
+    reason = str(waiting.get("reason", ""))
+    return reason, f"{reason}: {waiting.get('message') or 'without a message'}"
+
+
+def ran_in(pod: dict[str, Any], ran: Ran) -> Ran:
+    ended = container_in(pod)["terminated"]
+    statuses = pod["status"]["containerStatuses"]
+    return Ran(
+        engine=ran.engine,
+        image=ran.image,
+        image_id=statuses[0].get("imageID") or None,
+        exit_code=ended.get("exitCode"),
+        oom_killed=ended.get("reason") == "OOMKilled",
+    )
+
+
+async def clean(cluster: Cluster, name: str, order: Order) -> None:
+    """A job that cannot be deleted now is removed by the cluster itself later."""
+    with suppress(Refusal):
+        await cluster.delete(BATCH, "jobs", name)
+    if order.environment:
+        with suppress(Refusal):
+            await cluster.delete(PLAIN, "secrets", name)
