@@ -5,7 +5,7 @@ RUN := $(BIN)/python -m
 PARALLEL ?= -n 2
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check lint types floors words unit bench fuzz docs format lock clean
+.PHONY: help setup run test check lint types floors words tools unit bench fuzz docs format lock clean
 
 help: ## show what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -39,7 +39,10 @@ floors: setup ## imports go down only; the thinking rooms stay pure
 words: setup ## the house rules alone: sizes, words, docs against code
 	$(RUN) pytest tests/house
 
-unit: setup ## all tests
+tools: ## what some tests need of the system: podman, a static busybox
+	sh tests/support/install.sh
+
+unit: setup tools ## all tests
 	$(RUN) pytest $(PARALLEL)
 
 bench: setup ## ours beside the reference, in one run

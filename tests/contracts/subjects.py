@@ -9,19 +9,25 @@ import msgspec
 import nats
 from tests.support.http_server import HttpServer
 from tests.support.nats import NatsServer
+from tests.support.podman import Podman
 from tests.support.postgres import Database
 from tests.support.workplace import BenchPlace
+from tests.unit.tools.quantum.bench import Elsewhere
 
-from noetl.kinds.code import PythonInputs, ScriptInputs, ShellInputs
+from noetl.kinds.code import ContainerInputs, PythonInputs, ScriptInputs, ShellInputs
 from noetl.kinds.flow import TransformInputs
 from noetl.kinds.http import HttpInputs
 from noetl.kinds.kind import Inputs
 from noetl.kinds.messaging import NatsInputs
+from noetl.kinds.quantum import QuantumInputs
 from noetl.kinds.sql import DuckdbInputs, PostgresInputs
+from noetl.tools.container.tool import ContainerTool
 from noetl.tools.http.tool import HttpTool
 from noetl.tools.nats.tool import NatsTool
 from noetl.tools.process.tool import ScriptTool, ShellTool
 from noetl.tools.python.tool import PythonTool
+from noetl.tools.quantum.providers import Providers
+from noetl.tools.quantum.tool import QuantumTool
 from noetl.tools.sql.duck import DuckDbTool
 from noetl.tools.sql.postgres import PostgresTool
 from noetl.tools.tool import Tool
@@ -139,6 +145,32 @@ def messaging(server: NatsServer) -> Subject:
     )
 
 
+def quantum(_: Path) -> Subject:
+    """By a provider of others: the contract is the tool's, whoever runs the circuits."""
+    return Subject(
+        tool=lambda: QuantumTool(Providers({"elsewhere": Elsewhere})),
+        good=QuantumInputs(operation="fetch", provider="elsewhere", job="j1"),
+        bad=QuantumInputs(operation="poll", provider="elsewhere", job="unknown"),
+        endless=QuantumInputs(operation="poll", provider="elsewhere", job="asleep"),
+        block=frozenset(
+            {"operation", "provider", "job", "status", "backend", "circuit", "parameters"}
+            | {"shots", "seed", "versions", "digest"}
+        ),
+        place=BenchPlace(),
+    )
+
+
+def container(podman: Podman) -> Subject:
+    return Subject(
+        tool=lambda: ContainerTool(podman.environment, grace=1),
+        good=ContainerInputs(image=podman.image, command=["echo", "there"]),
+        bad=ContainerInputs(image="not-there"),
+        endless=ContainerInputs(image=podman.image, command=["sleep", "600"]),
+        block=frozenset({"engine", "image", "image_id", "exit_code", "oom_killed"}),
+        place=BenchPlace(),
+    )
+
+
 SUBJECTS: dict[str, tuple[Callable[[Any], Subject], str]] = {
     "http": (http, "http_server"),
     "postgres": (postgres, "database"),
@@ -148,5 +180,7 @@ SUBJECTS: dict[str, tuple[Callable[[Any], Subject], str]] = {
     "shell": (shell, "tmp_path"),
     "transform": (transform, "tmp_path"),
     "nats": (messaging, "nats_server"),
+    "quantum": (quantum, "tmp_path"),
+    "container": (container, "podman"),
 }
 """Kind → what makes its subject, and the fixture that it needs."""
