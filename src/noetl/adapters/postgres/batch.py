@@ -88,11 +88,15 @@ class Batch:
             self.size += len(decision.events)
 
     def parts(self) -> "Iterator[Batch]":
-        """Each chain by itself: one of them is bad, and the others must not be harmed by it."""
+        """Each by itself: one of them is bad, and the others must not be harmed by it."""
         for name, chain in self.chains.items():
             part = Batch(self._refused)
             part.chains = {name: chain}
             part._faults = self._faults
+            yield part
+        if self.lines:
+            part = Batch(self._refused)
+            part.lines = self.lines
             yield part
 
     def too_late(self, name: str, stands_at: int | None) -> None:

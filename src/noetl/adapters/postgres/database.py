@@ -29,8 +29,9 @@ async def _prepare(door: Door) -> None:
 
 async def _version(connection: asyncpg.Connection, place: str) -> int:
     """The format that is there; 0 where there is nothing yet."""
-    if not await connection.fetchval(SQL["format"]):
-        if await connection.fetchval(SQL["anything_else"]):
+    found = await connection.fetchrow(SQL["found"])
+    if not found["ours"]:
+        if found["something"]:
             raise LogUnavailable(
                 f"the schema noetl at {place} holds tables of something else; rename it, or use "
                 "another database"

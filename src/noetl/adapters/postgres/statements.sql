@@ -1,13 +1,11 @@
 -- Every statement by its name. Rows of a batch come as one array for each column.
 
--- name: format
-select to_regclass('noetl.format') is not null
-
--- name: anything_else
-select exists (
-    select from pg_class join pg_namespace on pg_namespace.oid = relnamespace
-    where nspname = 'noetl'
-)
+-- name: found
+-- Our own table, and anything at all, as one statement sees both. Not by `to_regclass`, which
+-- answers from what the connection remembers of the catalog.
+select coalesce(bool_or(relname = 'format'), false) as ours, count(*) > 0 as something
+from pg_class join pg_namespace on pg_namespace.oid = relnamespace
+where nspname = 'noetl'
 
 -- name: version
 select version from noetl.format
