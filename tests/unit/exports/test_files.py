@@ -15,9 +15,9 @@ from noetl.exports.files import write_file
 TWO = [Body(b"one\n", 1), Body(b"two\n", 1)]
 
 
-async def broken() -> AsyncIterator[Body]:
+async def broken(fault: BaseException) -> AsyncIterator[Body]:
     yield TWO[0]
-    raise LogUnavailable("the log is gone")
+    raise fault
 
 
 def test_bodies_one_after_the_other(tmp_path: Path) -> None:
@@ -27,11 +27,12 @@ def test_bodies_one_after_the_other(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == ["out.jsonl"]
 
 
-def test_a_failure_on_the_way_leaves_the_old_file(tmp_path: Path) -> None:
+@pytest.mark.parametrize("fault", [LogUnavailable("gone"), KeyboardInterrupt()], ids=repr)
+def test_a_failure_on_the_way_leaves_the_old_file(tmp_path: Path, fault: BaseException) -> None:
     file = tmp_path / "out.jsonl"
     file.write_text("before")
-    with pytest.raises(LogUnavailable):
-        run(write_file(file, broken()))
+    with pytest.raises(type(fault)):
+        run(write_file(file, broken(fault)))
     assert file.read_text() == "before"
     assert os.listdir(tmp_path) == ["out.jsonl"]
 
