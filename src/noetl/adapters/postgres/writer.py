@@ -5,7 +5,7 @@ Whatever waits when a commit returns goes into the next one; no timer. A commit 
 so it costs one round trip. A commit whose answer was lost is settled by reading again: each one
 carries a number, which it writes into the row of this process; a new connection raises the term in
 that row, which waits for a commit still under way and shuts out one that has not begun. After
-that the number in the row tells whether it was committed, and it never changes again by itself.
+that the number in the row tells whether it was committed (decision 0033).
 """
 
 import asyncio
@@ -31,6 +31,8 @@ Entry = tuple[Decision, Commit] | tuple[Forget, None] | tuple[None, "asyncio.Fut
 MOST_PER_COMMIT = 4096
 MOST_BYTES_PER_COMMIT = 16_000_000
 MOST_LINES_WAITING = 1000
+MOST_LINES_KEPT = 100_000
+"""While the server is away; the oldest go first."""
 WROTE_ONE = "INSERT 0 1"
 
 
@@ -42,7 +44,7 @@ class Writer:
         self._lease = lease
         self._wait = Wait(door)
         self._queue: deque[Entry] = deque()
-        self._lines: deque[PrintedLine] = deque()
+        self._lines: deque[PrintedLine] = deque(maxlen=MOST_LINES_KEPT)
         self._refused: Refused = {}
         self._connection: asyncpg.Connection | None = None
         self._connecting = asyncio.Lock()
