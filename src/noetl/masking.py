@@ -7,7 +7,6 @@ registered every question costs one `if`.
 """
 
 import base64
-import json
 import re
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -129,7 +128,7 @@ def forms_of(value: str) -> Iterator[str]:
     plain = [value, *_lines(value)]
     yield from plain
     for text in plain:
-        for written in (_json(text)[1:-1], json.dumps(text)[1:-1]):
+        for written in (_json(text)[1:-1], _json(text, ascii_only=True)[1:-1]):
             yield from (written, written.replace("/", "\\/"), _escape.sub(_upper, written))
         for safe in ("", "/"):
             for written in (quote(text, safe, errors="replace"), quote_plus(text, safe)):
@@ -170,8 +169,11 @@ def _lower(found: re.Match[str]) -> str:
     return found[0].lower()
 
 
-def _json(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False)
+def _json(text: str, *, ascii_only: bool = False) -> str:
+    # Imported here: the help of the program needs no JSON.
+    import json
+
+    return json.dumps(text, ensure_ascii=ascii_only)
 
 
 def add_all(masking: Masking, values: Iterable[Any]) -> None:

@@ -68,6 +68,8 @@ def test_an_expression_equals_stock(source: str) -> None:
     if expected == ("error", "undefined") or "nowhere" in source:
         return  # ours reaches further below undefined values: TPL-3 has its own tests
     found = our_expression(source)
+    if found == ("error", "undefined") and expected[0] == "error":
+        return  # ours names the undefined value where stock stumbles over it later
     if found != expected:
         assert found == ("error", "TypeError") or found == ("error", "ValueError")
         assert not_json(expected)

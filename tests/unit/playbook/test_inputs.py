@@ -39,7 +39,7 @@ LEAST: dict[str, dict[str, Any]] = {
     "transform": {"value": [1, "{{ _prev }}"]},
     "wait": {"seconds": 2.5},
     "secrets": {"name": "db", "provider": "vault"},
-    "gcs": {"operation": "read", "bucket": "b", "key": "k"},
+    "gcs": {"operation": "get", "bucket": "b", "key": "k"},
     "s3": {"operation": "list", "bucket": "b", "prefix": "p/", "region": "eu"},
     "nats": {"operation": "publish", "subject": "a.b", "value": {"c": 1}},
     "quantum": {"operation": "submit", "circuit": "OPENQASM 3;", "shots": 10},
