@@ -1,6 +1,7 @@
 """One container on this machine, by podman or docker: run, watched, removed."""
 
 import asyncio
+import os
 import shutil
 import socket
 import tempfile
@@ -47,8 +48,8 @@ class Inspected(msgspec.Struct, frozen=True, rename="pascal"):
 
 class LocalContainers:
     """
-    Containers are named after a folder that is locked as long as this process lives: those whose
-    folder is gone were left by a worker that was killed, and are removed.
+    Containers are named after a folder that lives as long as this process, and after the process:
+    those where both are gone were left by a worker that was killed, and are removed.
     """
 
     def __init__(
@@ -76,7 +77,7 @@ class LocalContainers:
             await self._sweep(program)
             if credential is not None:
                 program = with_login(program, folder, credential)
-            name = f"{folder.parent.name}-{next(self._number)}"
+            name = f"{folder.parent.name}-{os.getpid()}-{next(self._number)}"
             words = run_words(program, order, name, socket.gethostname(), folder)
             environment = environment_with(program, order)
             attached = await Attached.start(words, environment, folder, streams, order.stdin)
@@ -134,9 +135,16 @@ class LocalContainers:
         mine = f"label={KEEPER}={socket.gethostname()}"
         _, listed = await ask(program, "ps", "--all", "--filter", mine, "--format", "{{.Names}}")
         for name in listed.decode("utf-8", "replace").split():
-            keeper = name.rpartition("-")[0]
-            if keeper.startswith(PREFIX) and not Path(tempfile.gettempdir(), keeper).exists():
+            if abandoned(name):
                 await remove(program, name)
+
+
+def abandoned(name: str) -> bool:
+    """Not by the folder alone: another worker's place for such may not be visible here."""
+    keeper, _, pid = name.rpartition("-")[0].rpartition("-")
+    if not keeper.startswith(PREFIX) or Path("/proc", pid).exists():
+        return False
+    return not Path(tempfile.gettempdir(), keeper).exists()
 
 
 async def inspected(program: Program, name: str, order: Order) -> Ran:
@@ -157,4 +165,6 @@ async def inspected(program: Program, name: str, order: Order) -> Ran:
 
 
 async def remove(program: Program, name: str) -> None:
-    await ask(program, "rm", "--force", "--volumes", name)
+    """At once, whatever it does; docker never waits, podman would."""
+    at_once = ("--time", "0") if program.name == "podman" else ()
+    await ask(program, "rm", "--force", "--volumes", *at_once, name)

@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 
 from noetl.tools.process.folders import Folders
+from noetl.tools.process.memory import DEFAULT
 from noetl.tools.quantum.circuits import version_of
 from noetl.tools.quantum.provider import Accepted, Order, State, Status
 from noetl.tools.refusal import Refusal
@@ -136,8 +137,9 @@ class AerProvider:
             if self._process is None:
                 await self._start()
         job = self._jobs[order.key] = Job(order, f"job-{next(self._number)}.json")
-        fields = msgspec.to_builtins(order)
-        await self._send({**fields, "job": order.key, "file": job.file, "version": version})
+        memory = order.memory or DEFAULT
+        more = {"job": order.key, "file": job.file, "version": version, "memory": memory}
+        await self._send({**msgspec.to_builtins(order), **more})
         return job
 
     async def _start(self) -> None:

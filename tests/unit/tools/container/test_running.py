@@ -177,14 +177,12 @@ def test_no_container_outlives_its_call(bench: Bench, how: str) -> None:
 
 
 def test_what_a_killed_worker_left_is_removed(bench: Bench) -> None:
-    """A container named after a folder that is gone has nobody who would remove it."""
+    """Its folder and its process are gone: nobody else would remove the container."""
     label = f"{KEEPER}={socket.gethostname()}"
-    options = ("--network", "none", "--log-driver", "none", "--detach")
-    for name, labelled in (("noetl-container-gone-1", label), ("other-1", "a=b")):
-        bench.podman.ask(
-            *("run", "--name", name, "--label", labelled, *options, bench.podman.image),
-            *("sleep", "600"),
-        )
+    gone, lives = f"noetl-container-gone-{2**22 + 1}-1", f"noetl-container-gone-{os.getpid()}-1"
+    options = ("--network", "none", "--log-driver", "none", bench.podman.image, "true")
+    for name, labelled in ((gone, label), (lives, label), ("other-1", label), ("other-2", "a=b")):
+        bench.podman.ask("create", "--name", name, "--label", labelled, *options)
     bench.stdout("true")
-    assert bench.podman.containers() == ["other-1"]
-    bench.podman.ask("rm", "--force", "other-1")
+    assert bench.podman.containers() == [lives, "other-1", "other-2"]
+    bench.podman.ask("rm", "--all", "--force")

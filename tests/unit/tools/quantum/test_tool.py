@@ -12,7 +12,7 @@ from tests.unit.tools.quantum.bench import BELL, Bench, Elsewhere
 from noetl.kinds.quantum import QuantumInputs
 from noetl.messages.outcome import Outcome
 from noetl.messages.reference import Reference
-from noetl.tools.quantum.inside.reading import PARTLY, Unreadable, read_3
+from noetl.tools.quantum.inside.reading import PARTLY, Unreadable, misplaced, read_3, unreadable
 from noetl.tools.quantum.providers import Providers
 from noetl.tools.quantum.tool import QuantumTool
 
@@ -137,3 +137,43 @@ def test_qiskit_alone_says_what_the_whole_language_needs(monkeypatch: pytest.Mon
     with pytest.raises(Unreadable) as fault:
         read_3(circuit, lambda: "")
     assert str(fault.value).endswith(PARTLY)
+
+
+PLACES: dict[str, tuple[str, str, int | None, int | None]] = {
+    "OpenQASM 2": ("<input>:3,0: needed ';'", "needed ';'", 3, 1),
+    "OpenQASM 3": ("9,12: gate 'foo' is not defined.", "gate 'foo' is not defined.", 9, 13),
+    "Qiskit's own": ("Error: UndefGateError\n  [no file:5:1]\n", "UndefGateError", 5, 2),
+    "without a place": ("something else\nand more", "something else", None, None),
+}
+
+
+@pytest.mark.parametrize("case", PLACES)
+def test_every_importer_says_where_in_its_own_way(case: str) -> None:
+    said, message, line, column = PLACES[case]
+    fault = unreadable(said)
+    assert (str(fault), fault.line, fault.column) == (message, line, column)
+
+
+class Token:
+    line, column, text = 7, 0, "g"
+
+
+class Mismatch(Exception):
+    offendingToken = Token()
+
+
+@pytest.mark.parametrize(
+    ("cause", "message", "line"),
+    [
+        (ValueError(Mismatch()), "unexpected 'g'", 7),
+        (ValueError("x"), "RuntimeError", None),
+        (None, "RuntimeError", None),
+    ],
+)
+def test_an_error_without_words_has_a_cause(
+    cause: Exception | None, message: str, line: int | None
+) -> None:
+    fault = RuntimeError()
+    fault.__cause__ = cause
+    found = misplaced(fault)
+    assert (str(found), found.line) == (message, line)

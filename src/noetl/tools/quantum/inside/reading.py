@@ -61,6 +61,17 @@ def read_3(circuit: str, printed: Callable[[], str]) -> Any:
         if whole:
             raise unreadable(fault.message) from None
         raise Unreadable(f"{shortened(fault.message)}. {PARTLY}") from None
+    except Exception as fault:  # the importer's own kind of error, known only where it is there
+        raise misplaced(fault) from None
+
+
+def misplaced(fault: BaseException) -> Unreadable:
+    """The parser of the whole language raises an error without words; its cause has a token."""
+    mismatch = (getattr(fault.__cause__, "args", None) or (None,))[0]
+    token = getattr(mismatch, "offendingToken", None)
+    if token is None:
+        return Unreadable(shortened(str(fault)) or type(fault).__name__)
+    return Unreadable(f"unexpected '{token.text}'", token.line, token.column + 1)
 
 
 def unreadable(said: str) -> Unreadable:

@@ -56,11 +56,10 @@ def simulator(order: dict[str, Any]) -> Any:
     known = [one for one in AerSimulator().available_methods() if one != "automatic"]
     if method not in (NAME, "automatic", *known):
         raise Refused(f"aer has no backend '{method}'; it has {NAME}, {', '.join(known)}")
-    more = {"max_memory_mb": order["memory"] // 2**20} if order["memory"] else {}
     return AerSimulator(
         method="automatic" if method == NAME else method,
         max_parallel_threads=order["cpu"],
-        **more,
+        max_memory_mb=max(1, order["memory"] // 2**20),
     )
 
 
