@@ -7,6 +7,10 @@ missing=""
 for program in podman runc busybox; do
     command -v "$program" >/dev/null 2>&1 || missing="$missing $program"
 done
+# One that needs libraries would not run in an image of its own.
+if command -v busybox >/dev/null 2>&1 && ldd "$(command -v busybox)" >/dev/null 2>&1; then
+    missing="$missing busybox-static"
+fi
 [ -n "$missing" ] || exit 0
 
 if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
