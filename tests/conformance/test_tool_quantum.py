@@ -31,6 +31,25 @@ def test_submit_poll_and_fetch_are_separate_operations(bench: Bench, circuit: st
     assert sum(fetched["counts"].values()) == 100
 
 
+DEFINED = """OPENQASM 3.0;
+include "stdgates.inc";
+gate twice a { x a; x a; }
+qubit[1] q;
+bit[1] c;
+twice q[0];
+x q[0];
+c[0] = measure q[0];
+"""
+
+
+@pytest.mark.rule("TOOL-4")
+def test_all_of_openqasm_3_is_read(bench: Bench) -> None:
+    """A gate of one's own: what Qiskit alone does not read."""
+    job = bench.job(DEFINED, shots=8)
+    assert bench.wait(job).result == {"job": job, "status": "done"}
+    assert bench.ask("fetch", job).result["counts"] == {"1": 8}
+
+
 @pytest.mark.rule("TOOL-4", "OUT-2")
 @pytest.mark.parametrize("operation", ["submit", "fetch"])
 def test_the_outcome_says_how_the_counts_came_about(bench: Bench, operation: str) -> None:
