@@ -15,8 +15,10 @@ from noetl.ports.commit import Commit
 from noetl.ports.event_log import Decision, ExecutionRow, PrintedLine
 
 UPDATED_AT = [field.name for field in fields(ExecutionRow)].index("updated_at")
-MOVED, DECISION, WRITTEN, SNAPSHOT, PRINTED = 4, 5, 13, 3, 7
-"""How many columns each part of the statement takes."""
+WRITTEN, SNAPSHOT, PRINTED = 13, 3, 7
+"""How many columns the parts of the statement take."""
+BETWEEN = "\x1f"
+"""Stands in no id and, unescaped, in no JSON."""
 Refused = dict[str, type[NoetlError]]
 
 
@@ -126,11 +128,11 @@ class Batch:
         one = chain.decisions[0]
         return one.execution_id, one.expected, one.last, one.at, one.events.decode()
 
-    def moved(self) -> list[Any] | None:
+    def moved(self) -> list[str] | None:
         """The parameters of a batch that changes no row; None if there is more to write."""
         if self.lines or any(chain.row or chain.snapshot for chain in self.chains.values()):
             return None
-        return self._moved(self.chains.items())
+        return self._moved(self.chains.values())
 
     def everything(self) -> list[Any]:
         """The parameters of any batch."""
@@ -138,22 +140,26 @@ class Batch:
         snapshots = [(name, *chain.snapshot) for name, chain in chains.items() if chain.snapshot]
         lines = [tuple(storable(value) for value in astuple(line)) for line in self.lines]
         return [
-            *self._moved((name, chain) for name, chain in chains.items() if chain.row is None),
+            *self._moved(chain for chain in chains.values() if chain.row is None),
             *_transposed([chain.columns() for chain in chains.values() if chain.row], WRITTEN),
             *_transposed(snapshots, SNAPSHOT),
             *_transposed(lines, PRINTED),
         ]
 
-    def _moved(self, chains: Iterable[tuple[str, Chain]]) -> list[Any]:
-        moved = [
-            (name, chain.expected, chain.last, chain.decisions[-1].at) for name, chain in chains
+    def _moved(self, chains: Iterable[Chain]) -> list[str]:
+        ends = [(chain.decisions[0], chain.decisions[-1]) for chain in chains]
+        decisions = [one for chain in self.chains.values() for one in chain.decisions]
+        return [
+            _texts([end.execution_id for _, end in ends]),
+            _numbers([first.expected for first, _ in ends]),
+            _numbers([end.last for _, end in ends]),
+            _numbers([end.at for _, end in ends]),
+            _texts([one.execution_id for one in decisions]),
+            _numbers([one.expected + 1 for one in decisions]),
+            _numbers([one.last for one in decisions]),
+            _numbers([one.at for one in decisions]),
+            _texts([one.events.decode() for one in decisions]),
         ]
-        decisions = [
-            (one.execution_id, one.expected + 1, one.last, one.at, one.events.decode())
-            for chain in self.chains.values()
-            for one in chain.decisions
-        ]
-        return [*_transposed(moved, MOVED), *_transposed(decisions, DECISION)]
 
     def _chained(self, name: str) -> Iterable[tuple[Decision, Commit]]:
         chain = self.chains[name]
@@ -182,6 +188,18 @@ def storable(value: Any) -> Any:
     if not isinstance(value, str) or (value.isascii() and "\0" not in value):
         return value
     return value.replace("\0", "\ufffd").encode("utf-8", "replace").decode()
+
+
+def _texts(column: list[str]) -> str:
+    joined = BETWEEN.join(column)
+    # A split must give back just what was joined; of nothing it makes no text at all.
+    if column and (joined == "" or joined.count(BETWEEN) != len(column) - 1):
+        raise ValueError("expected ids and JSON, found nothing or the character U+001F")
+    return joined
+
+
+def _numbers(column: list[int]) -> str:
+    return ",".join(map(str, column))
 
 
 def _transposed(rows: list[tuple[Any, ...]], width: int) -> list[Any]:

@@ -169,9 +169,10 @@ class Writer:
     async def _attempt(self, batch: Batch) -> list[str]:
         """Send it, unless an earlier attempt turns out to have been committed: who was missed."""
         try:
-            known = await self._connected()
-            if known is not None and known["batch"] == batch.number:
-                return await self._settled(batch, known["xid"])
+            if self._connection is None or self._connection.is_closed():
+                known = await self._connected()
+                if known is not None and known["batch"] == batch.number:
+                    return await self._settled(batch, known["xid"])
             return await self._send(batch)
         except AWAY:
             self._drop()

@@ -100,10 +100,13 @@ async def test_one_bad_decision_does_not_harm_the_others(homes: PostgresHomes) -
             decision("a", 1),
             decision("bad", 2),
             decision("worse", 0, events=b"\xff"),
+            decision("apart\x1f", 0),
+            decision("", 0),
+            decision("worst", 0, events=b"[\x1f]"),
         )
     ]
     answers = [await answer_of(each) for each in waiting]
-    assert answers == ["ok", "LogUnavailable", "ok", "LogUnavailable", "LogUnavailable"]
+    assert answers == ["ok", "LogUnavailable", "ok", *["LogUnavailable"] * 5]
     assert await spans(home, "a") == [(1, 1), (2, 2)]
     assert await spans(home, "bad") == [(1, 1)]
     assert [found.text for found in await home.printed.read("a")] == ["a line"]
