@@ -169,6 +169,7 @@ class Local:
             folder=folder,
             version=plan.version,
             payload=payload,
+            store=self.results.name,
             parent_execution_id=parent_execution_id,
             parent_id=parent_id,
         )

@@ -29,6 +29,10 @@ class ResultStore(Protocol):
     - `remove` forgets every body of an execution but those kept.
     """
 
+    @property
+    def name(self) -> str:
+        """What references to this store say (RES-1)."""
+
     async def put(self, execution_id: str, body: bytes) -> Reference: ...
 
     def put_now(self, execution_id: str, body: bytes) -> Reference: ...

@@ -13,6 +13,7 @@ class MaskedResults:
 
     def __init__(self, results: ResultStore) -> None:
         self._results = results
+        self.name = results.name
         self.fetch = results.fetch
         self.fetch_now = results.fetch_now
         self.remove = results.remove

@@ -86,6 +86,8 @@ class FileBodyWriter:
 class FileResultStore:
     """ResultStore; see its contract."""
 
+    name = STORE
+
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 

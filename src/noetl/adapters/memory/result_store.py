@@ -41,6 +41,8 @@ class MemoryBodyWriter:
 class MemoryResultStore:
     """ResultStore; see its contract."""
 
+    name = STORE
+
     def __init__(self) -> None:
         self.bodies: dict[str, bytes] = {}
 

@@ -107,6 +107,8 @@ class PostgresBodyWriter:
 class PostgresResultStore:
     """ResultStore; see its contract. The tables must be there: the log's home makes them."""
 
+    name = STORE
+
     def __init__(self, dsn: str, *, patience: float = PATIENCE) -> None:
         self._dsn = dsn
         self._patience = patience
