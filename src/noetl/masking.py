@@ -19,6 +19,10 @@ SHORTEST_LINE = 16
 """Of a secret with several lines (a private key) each is masked too, if it is as long as this."""
 
 
+RESERVED = "!#$&'()*+,/:;=?@[]~"
+UNTOUCHED = ("", "/", "!'()*~", RESERVED, f"{RESERVED}%")
+"""What one library or another leaves as it is when it writes a text into a URL."""
+
 _escape = re.compile(r"\\u([0-9a-f]{4})")
 _percent = re.compile("%[0-9A-F]{2}")
 
@@ -130,7 +134,7 @@ def forms_of(value: str) -> Iterator[str]:
     for text in plain:
         for written in (_json(text)[1:-1], _json(text, ascii_only=True)[1:-1]):
             yield from (written, written.replace("/", "\\/"), _escape.sub(_upper, written))
-        for safe in ("", "/"):
+        for safe in UNTOUCHED:
             for written in (quote(text, safe, errors="replace"), quote_plus(text, safe)):
                 yield from (written, _percent.sub(_lower, written))
         yield from _in_base64(text.encode("utf-8", "replace"))

@@ -36,6 +36,8 @@ FORMS: dict[str, Callable[[str], str]] = {
     "url, small": lambda text: quote(text, safe="").lower(),
     "url": lambda text: quote(text, safe=""),
     "path": quote,
+    "component of a URL": lambda text: quote(text, safe="!'()*~"),
+    "whole URL": lambda text: quote(text, safe="!#$%&'()*+,/:;=?@[]~"),
     "form": quote_plus,
     "base64": lambda text: base64.b64encode(text.encode()).decode(),
     "base64url": lambda text: base64.urlsafe_b64encode(text.encode()).decode(),

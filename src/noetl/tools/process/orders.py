@@ -29,6 +29,7 @@ def script_order(call: Call[ScriptInputs], folder: str) -> Order:
     inputs = call.inputs
     if (inputs.path is None) == (inputs.code is None):
         raise Refusal("input", "script needs either 'path' or 'code'")
+    refuse_secrets([inputs.interpreter] if isinstance(inputs.interpreter, str) else ())
     environment = environment_of(inputs.env, call, folder)
     file = script_file(call, folder)
     words = interpreter_of(inputs.interpreter, file, call.folder, environment["PATH"])
@@ -45,12 +46,7 @@ def shell_order(call: Call[ShellInputs], folder: str) -> Order:
 def order_of(call: Call[Any], words: list[str], environment: dict[str, str]) -> Order:
     if any("\0" in text for text in (*words, *environment, *environment.values())):
         raise Refusal("input", "arguments and environment cannot hold the character U+0000")
-    if any(map(KNOWN.holds, words)):
-        raise Refusal(
-            "input",
-            "a secret would stand on the command line, where every user of the machine can read"
-            " it; hand it over by 'env' or 'stdin'",
-        )
+    refuse_secrets(words)
     resources = call.resources
     strange = [name for name in resources if name not in RESOURCES]
     if strange:
@@ -64,6 +60,16 @@ def order_of(call: Call[Any], words: list[str], environment: dict[str, str]) -> 
         cpus=cpus_of(resources.get("cpu")),
         network=network_of(resources.get("network", "host")),
     )
+
+
+def refuse_secrets(words: Sequence[str]) -> None:
+    """KEY-2; an interpreter is looked at before it is split, because its words are no secret."""
+    if any(map(KNOWN.holds, words)):
+        raise Refusal(
+            "input",
+            "a secret would stand on the command line, where every user of the machine can read"
+            " it; hand it over by 'env' or 'stdin'",
+        )
 
 
 def script_file(call: Call[ScriptInputs], folder: str) -> Path:

@@ -9,6 +9,7 @@ import msgspec
 
 from noetl.errors import CredentialMissing
 from noetl.kinds.quantum import QuantumInputs
+from noetl.masking import KNOWN
 from noetl.messages.outcome import Outcome, failed, ok
 from noetl.tools.process.memory import NoAmount, bytes_of
 from noetl.tools.quantum.circuits import bound
@@ -55,7 +56,7 @@ class QuantumTool:
             answer = Answer(unforeseen(fault), call.inputs.job)
         known = self._jobs.get((call.inputs.provider, answer.job or ""))
         block = block_of(call.inputs, answer.job, answer.status, known)
-        return msgspec.structs.replace(answer.outcome, block=block)
+        return msgspec.structs.replace(unquoted(answer.outcome, call.inputs.circuit), block=block)
 
     async def forget(self, scratch: str) -> None:
         """An execution that is over has no use for its jobs."""
@@ -108,6 +109,16 @@ class QuantumTool:
         counts = await provider.fetch(job, credential)
         result = {"job": job, "shots": sum(counts.values()), "counts": counts}
         return Answer(ok(await fitted(result, call, workplace)), job, state.status)
+
+
+def unquoted(outcome: Outcome, circuit: str | None) -> Outcome:
+    """KEY-2: parsers quote words of a circuit, and a word of a secret is not known as one."""
+    if outcome.error is None or circuit is None or not KNOWN.holds(circuit):
+        return outcome
+    line = outcome.error.get("line")
+    place = "" if line is None else f" (line {line})"
+    says = f"the circuit was not taken{place}; why is not told, because a secret stands in it"
+    return msgspec.structs.replace(outcome, error={**outcome.error, "message": says})
 
 
 def seed_of(call: Call[Any]) -> int:

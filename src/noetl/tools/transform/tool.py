@@ -8,6 +8,7 @@ import msgspec
 
 from noetl.errors import BodyLost
 from noetl.kinds.flow import TransformInputs
+from noetl.masking import KNOWN
 from noetl.messages.outcome import Outcome, failed, ok
 from noetl.messages.reference import Reference
 from noetl.tools.process.memory import NoAmount, bytes_of
@@ -79,8 +80,15 @@ class TransformTool:
             raise Refusal("limit", f"{says}; see spec.resources.memory") from None
         if tag in KINDS:
             says = body.decode("utf-8", "replace").strip().removeprefix("jq: error: ")
-            raise Refusal(KINDS[tag], f"jq: {says}")
+            raise Refusal(KINDS[tag], f"jq: {unquoted(says, given)}")
         return await result_of(body, call, workplace)
+
+
+def unquoted(says: str, given: str) -> str:
+    """KEY-2: jq cuts short what it quotes, and the beginning of a secret is not known as one."""
+    if "..." in says and KNOWN.found_in(given.encode()):
+        return "the program failed on its input; why is not told, because a secret stands in it"
+    return says
 
 
 def jq_module() -> str:

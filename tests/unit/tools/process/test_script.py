@@ -130,6 +130,14 @@ def test_a_secret_comes_by_environment_and_never_on_a_command_line(bench: Bench)
     assert by_env.result["stdout"] == "planted-value"
 
 
+@pytest.mark.rule("KEY-2")
+def test_an_interpreter_is_no_place_for_a_secret_that_splitting_would_hide(bench: Bench) -> None:
+    KNOWN.add('planted "value"')
+    told = bench.error(script(code="x", interpreter='sh planted "value"'))
+    assert told["kind"] == "input"
+    assert "planted" not in told["message"]
+
+
 def test_a_program_that_the_kernel_refuses(bench: Bench, tmp_path: Path) -> None:
     program = tmp_path / "program"
     program.write_bytes(b"\x7fELF\0nonsense")

@@ -10,6 +10,7 @@ from tests.support.workplace import BenchPlace, call_of
 from tests.unit.tools.quantum.bench import BELL, Bench, Elsewhere
 
 from noetl.kinds.quantum import QuantumInputs
+from noetl.masking import KNOWN
 from noetl.messages.outcome import Outcome
 from noetl.messages.reference import Reference
 from noetl.tools.quantum.inside.reading import PARTLY, Unreadable, misplaced, read_3, unreadable
@@ -177,3 +178,20 @@ def test_an_error_without_words_has_a_cause(
     fault.__cause__ = cause
     found = misplaced(fault)
     assert (str(found), found.line) == (message, line)
+
+
+@pytest.mark.rule("KEY-2")
+@pytest.mark.parametrize(
+    ("secret", "says"),
+    [
+        ("unrelated", "the circuit includes 'planted.inc' (line 2); only"),
+        ('planted.inc";', "the circuit was not taken (line 2); why is not told"),
+    ],
+)
+def test_what_a_parser_quotes_shows_no_part_of_a_secret(secret: str, says: str) -> None:
+    KNOWN.add(secret)
+    circuit = BELL.replace("qelib1.inc", "planted.inc")
+    outcome = asked(Elsewhere(), operation="submit", circuit=circuit)
+    assert outcome.error is not None
+    assert outcome.error["message"].startswith(says)
+    assert (outcome.error["kind"], outcome.error["line"]) == ("quantum", 2)

@@ -8,6 +8,7 @@ import pytest
 from tests.support.workplace import BenchPlace, call_of
 
 from noetl.kinds.flow import TransformInputs
+from noetl.masking import KNOWN
 from noetl.messages.outcome import Outcome
 from noetl.messages.reference import Reference
 from noetl.playbook.model import Timeout
@@ -161,3 +162,18 @@ def test_a_missing_extra_names_its_command(monkeypatch: pytest.MonkeyPatch) -> N
     }
     (outcome,) = run(TransformInputs(value=1))
     assert outcome.status == "ok"
+
+
+@pytest.mark.rule("KEY-2")
+@pytest.mark.parametrize(
+    ("secret", "says"),
+    [
+        ("unrelated", "cannot be parsed as a number"),
+        ("begins here and is far too long to be quoted whole", "why is not told"),
+    ],
+)
+def test_what_jq_quotes_in_part_shows_no_part_of_a_secret(secret: str, says: str) -> None:
+    KNOWN.add(secret)
+    told = error("tonumber", "begins here and is far too long to be quoted whole")
+    assert says in told["message"]
+    assert ("begins" in told["message"]) == (secret == "unrelated")
