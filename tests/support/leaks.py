@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import quote
 
 import msgspec
+from requests.utils import requote_uri
 from tests.system.program import Answer, noetl
 
 from noetl.assembly import Local
@@ -73,6 +74,8 @@ def forms(value: str) -> dict[str, bytes]:
         "json, raw": msgspec.json.encode(value)[1:-1],
         "twice json": json.dumps(json.dumps(value))[3:-3].encode(),
         "url": quote(value, safe="").encode(),
+        "url, path": quote(value).encode(),
+        "url, as requests writes it": requote_uri(value).encode(),
         "base64": base64.b64encode(plain)[:-4],
         "base64 after one": base64.b64encode(b"x" + plain)[2:-4],
         "base64 after two": base64.b64encode(b"xx" + plain)[3:-4],
