@@ -1,12 +1,13 @@
 """Pipelines: nodes → tasks, policies, rules and directives (TASK, LOOP-7)."""
 
+from collections.abc import Collection
 from typing import Any
 
 import msgspec
 from yaml.nodes import MappingNode, SequenceNode
 
 from noetl.playbook import blocks
-from noetl.playbook.inputs import check_inputs
+from noetl.playbook.inputs import check_inputs, input_fields
 from noetl.playbook.merging import spec_under
 from noetl.playbook.model import Inner, Rule, Task, TaskSpec, Then, Timeout
 from noetl.playbook.parse_loops import parse_loop
@@ -86,7 +87,7 @@ def _without_name(reader: Reader, at: At) -> At:
 def parse_task(reader: Reader, at: At, label: str, defaults: Defaults) -> Task:
     """One task: kind, spec, and the inputs of its kind."""
     reader.places[at.path] = at
-    fields = reader.fields(blocks.TASK, at)
+    fields = reader.fields(blocks.TASK, at, _inputs_named(reader, at))
     kind = str(reader.value(fields.pop("kind"))) if "kind" in fields else ""
     spec_at = fields.pop("spec", None)
     inputs = {key: entry for key, entry in fields.items() if key not in blocks.TASK.fields}
@@ -103,6 +104,15 @@ def parse_task(reader: Reader, at: At, label: str, defaults: Defaults) -> Task:
         inputs={key: reader.value(entry) for key, entry in inputs.items()},
         spec=_parse_spec(reader, blocks.TASK_SPEC, blocks.POLICY, spec),
     )
+
+
+def _inputs_named(reader: Reader, at: At) -> Collection[str]:
+    """The inputs of the task's kind: `endpoint` is an older word, but not for `s3`."""
+    if type(at.node) is not MappingNode:
+        return ()
+    kind = reader.entries(at).get("kind")
+    known = reader.kinds.get(str(reader.value(kind))) if kind is not None else None
+    return () if known is None else input_fields(known.inputs)
 
 
 def _check_kind(reader: Reader, at: At, kind: str, inputs: dict[str, At]) -> None:

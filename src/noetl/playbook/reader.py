@@ -5,7 +5,7 @@ The reader walks nodes beside the tables of `blocks.py`, collects every fault, a
 only what fits. It remembers where each field stands, so that later checks can point at it.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
@@ -144,8 +144,12 @@ class Reader:
         path = at.path
         return [At(node, node, f"{path}[{n}]") for n, node in enumerate(at.node.value)]
 
-    def fields(self, block: Block, at: At) -> dict[str, At]:
-        """The fields of a block that fit; every other is told. Unknown ones stay if it is open."""
+    def fields(self, block: Block, at: At, kept: Collection[str] = ()) -> dict[str, At]:
+        """
+        The fields of a block that fit; every other is told. Unknown ones stay if it is open.
+
+        `kept` are words that mean something here, though elsewhere they are retired.
+        """
         if type(at.node) is not MappingNode:
             self._not_a_mapping(block, at)
             return {}
@@ -158,7 +162,7 @@ class Reader:
         for key, entry in given.items():
             field = known.get(key)
             if field is None:
-                if self._unknown(block, at.node, key, entry):
+                if key in kept or self._unknown(block, at.node, key, entry):
                     fitting[key] = entry
             elif self._fits(block, key, field, entry):
                 fitting[key] = entry

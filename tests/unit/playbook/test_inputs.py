@@ -151,3 +151,9 @@ def test_a_kind_from_elsewhere_counts_as_known() -> None:
     assert finding.hint == "did you mean 'coats'?"
     (finding,) = said_about({"kind": "pant", "colour": "red"}, kinds)
     assert (finding.code, finding.hint) == ("unknown-kind", "did you mean 'paint'?")
+
+
+@pytest.mark.parametrize("kind", ["s3", "gcs"])
+def test_a_word_that_is_an_input_of_the_kind_is_not_retired(kind: str) -> None:
+    given = {"operation": "list", "bucket": "b", "endpoint": "http://localhost:9"}
+    assert messages({"kind": kind, **given}) == []
