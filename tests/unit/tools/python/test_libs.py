@@ -1,7 +1,9 @@
 """Requirements of a task: installed once, seen by its children alone."""
 
 import asyncio
+import os
 import shutil
+import sys
 import zipfile
 from pathlib import Path
 
@@ -99,6 +101,8 @@ def test_what_cannot_be_installed_is_told(
     kind: str,
     retryable: bool,
 ) -> None:
+    # The uv beside this Python, wherever the machine has another one or none.
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")
     monkeypatch.setenv("UV_DEFAULT_INDEX", "http://127.0.0.1:9/simple")
     monkeypatch.setenv("UV_HTTP_RETRIES", "0")
     error = bench.error(READ, libs=[lib])
