@@ -65,20 +65,12 @@ class LoopWork(LegWork):
             async with asyncio.timeout(self.step.timeout):
                 await self.run_local()
         except TimeoutError:
-            self._time_out()
+            self._fail("timeout", f"took longer than its timeout of {self.step.timeout:g} s")
         except asyncio.CancelledError:
             if self.stopped:
                 self.report()
                 raise
             self._fail("cancelled", "was cancelled")
-
-    @property
-    def scratch(self) -> str:
-        return f"{self.command.execution_id}/{self.command.step_run_id}"
-
-    def _time_out(self) -> None:
-        """TASK-10: the whole run is over, whatever its other iterations do."""
-        self._fail("timeout", f"took longer than its timeout of {self.step.timeout:g} s")
 
     def _fail(self, kind: str, what: str) -> None:
         error = {"kind": kind, "message": f"step '{self.step.name}' {what}", "retryable": False}
@@ -148,11 +140,7 @@ class LoopWork(LegWork):
 
     async def _finish(self, index: int, iteration_id: str, driven: Driven, ask: Ask) -> None:
         try:
-            async with asyncio.timeout_at(self.worker.deadline(self.scratch, self.step.timeout)):
-                end = await self.drive(driven, ask)
-        except TimeoutError:
-            self._time_out()
-            return
+            end = await self.drive(driven, ask)
         except asyncio.CancelledError:
             if self.stopped:
                 self.report()

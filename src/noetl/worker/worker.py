@@ -55,7 +55,6 @@ class Worker:
         self._slots = asyncio.Semaphore(slots)
         self._work: dict[asyncio.Task[None], LegWork] = {}
         self._soon: set[LegWork] = set()
-        self._deadlines: dict[str, float] = {}
         self._news: asyncio.Task[None] | None = None
         self._bodies = Bodies(results)
         self.stopping = False
@@ -180,16 +179,8 @@ class Worker:
             with suppress(asyncio.CancelledError, LegLost, NoetlError):
                 await task
 
-    def deadline(self, scratch: str, timeout: float | None) -> float | None:
-        """TASK-10: when a step run must be over, counted from the first of its legs here."""
-        if timeout is None:
-            return None
-        now = asyncio.get_running_loop().time()
-        return self._deadlines.setdefault(scratch, now + timeout)
-
     async def forget(self, scratch: str) -> None:
         """A step run is over: tools drop what they kept for it."""
-        self._deadlines.pop(scratch, None)
         for tool in self.tools.built:
             await tool.forget(scratch)
 
