@@ -59,7 +59,9 @@ def test_a_call_that_fails_is_an_outcome_of_a_known_kind(subject: Subject) -> No
     assert set(outcome.block or {}) == subject.block
 
 
-def test_a_timeout_ends_the_call(subject: Subject) -> None:
+def test_a_tool_that_keeps_time_ends_the_call_itself(subject: Subject) -> None:
+    assert getattr(subject.tool(), "keeps_time", False)
+
     (outcome,) = run(subject, subject.endless, timeout=Timeout(total=0.1))
 
     assert outcome.error is not None

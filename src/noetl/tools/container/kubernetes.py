@@ -13,6 +13,7 @@ from noetl.tools.container.orders import Limits, Order
 from noetl.tools.container.outcomes import Ran, outcome_of, too_slow, unstarted
 from noetl.tools.refusal import Refusal
 from noetl.tools.tool import Call, Workplace
+from noetl.tools.unbroken import Stop
 
 EVERY = 1.0
 """Seconds between two questions about a pod that is not running yet."""
@@ -35,7 +36,7 @@ class ClusterContainers:
         order: Order,
         credential: Mapping[str, Any] | None,
         workplace: Workplace,
-        stop: "asyncio.Future[None]",
+        stop: Stop,
     ) -> Outcome:
         check(order)
         name = name_of(call)

@@ -27,6 +27,7 @@ from noetl.tools.container.programs import (
 from noetl.tools.process.capture import LONGEST
 from noetl.tools.process.folders import Folders
 from noetl.tools.tool import Call, Workplace
+from noetl.tools.unbroken import Stop
 
 GRACE = 2
 """Seconds between SIGTERM and SIGKILL."""
@@ -68,7 +69,7 @@ class LocalContainers:
         order: Order,
         credential: Mapping[str, Any] | None,
         workplace: Workplace,
-        stop: "asyncio.Future[None]",
+        stop: Stop,
     ) -> Outcome:
         program = program_of(call.inputs.engine, self._environment)
         folder = Path(self._folders.new())
@@ -97,7 +98,7 @@ class LocalContainers:
         attached: Attached,
         streams: Streams,
         call: Call[Any],
-        stop: "asyncio.Future[None]",
+        stop: Stop,
     ) -> Outcome:
         """To its end; what a stopped call comes to nobody reads."""
         total = call.timeout.total

@@ -18,6 +18,7 @@ from noetl.tools.process.running import STDOUT, Running
 from noetl.tools.process.start import Order
 from noetl.tools.refusal import Refusal, unforeseen
 from noetl.tools.tool import Call, Workplace
+from noetl.tools.unbroken import Stop, Unbroken
 
 GRACE = 2.0
 """Seconds between SIGTERM and SIGKILL."""
@@ -27,10 +28,8 @@ OrderOf = Callable[[Call[Any], str], Order]
 
 class ProcessTool:
     """
-    Each call has a process and an empty folder of its own; both are gone when it ends.
-
-    The work is a task that nobody cancels: cancelling the call tells it to stop, and then waits
-    until the processes are gone, so that no command outlives the call that started it.
+    Each call has a process and an empty folder of its own; both are gone when it ends, and a
+    cancelled call ends when they are.
     """
 
     keeps_time = True
@@ -49,38 +48,20 @@ class ProcessTool:
         self._grace = grace
         self._longest = longest
         self._namespaces = namespaces
-        self._work: dict[asyncio.Task[Outcome], asyncio.Future[None]] = {}
+        self._work = Unbroken()
 
     async def call(self, call: Call[Any], workplace: Workplace) -> Outcome:
-        loop = asyncio.get_running_loop()
-        stop: asyncio.Future[None] = loop.create_future()
-        work = loop.create_task(self._run(call, workplace, stop))
-        self._work[work] = stop
-        work.add_done_callback(self._forget_work)
-        try:
-            return await asyncio.shield(work)
-        except asyncio.CancelledError:
-            tell(stop)
-            await asyncio.shield(work)
-            raise
+        return await self._work.run(lambda stop: self._run(call, workplace, stop))
 
     async def forget(self, scratch: str) -> None:
         """Nothing outlives a call."""
 
     async def close(self) -> None:
         """End what still runs."""
-        for stop in self._work.values():
-            tell(stop)
-        while self._work:
-            await asyncio.gather(*self._work, return_exceptions=True)
+        await self._work.close()
         self._folders.close()
 
-    def _forget_work(self, work: "asyncio.Task[Outcome]") -> None:
-        self._work.pop(work, None)
-
-    async def _run(
-        self, call: Call[Any], workplace: Workplace, stop: "asyncio.Future[None]"
-    ) -> Outcome:
+    async def _run(self, call: Call[Any], workplace: Workplace, stop: Stop) -> Outcome:
         folder = None
         try:
             folder = self._folders.new()
@@ -105,7 +86,7 @@ class ProcessTool:
         folder: str,
         call: Call[Any],
         workplace: Workplace,
-        stop: "asyncio.Future[None]",
+        stop: Stop,
     ) -> Outcome:
         """Run it to its end; what a stopped call comes to nobody reads."""
         lines = Output(lambda stream, text: workplace.log(call, stream, text))
@@ -157,11 +138,6 @@ class ShellTool(ProcessTool):
 
     def __init__(self, **more: Any) -> None:
         super().__init__("shell", shell_order, **more)
-
-
-def tell(stop: "asyncio.Future[None]") -> None:
-    if not stop.done():
-        stop.set_result(None)
 
 
 def remove(folder: Path) -> None:

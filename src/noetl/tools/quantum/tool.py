@@ -37,6 +37,8 @@ class Answer(msgspec.Struct, frozen=True):
 class QuantumTool:
     """Jobs outlive calls: they are kept until their execution is over."""
 
+    keeps_time = True
+
     def __init__(self, providers: Providers | None = None) -> None:
         self._providers = providers or Providers()
         self._jobs: dict[tuple[str, str], Provenance] = {}

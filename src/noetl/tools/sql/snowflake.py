@@ -31,6 +31,8 @@ _PLACE = ("database", "schema", "warehouse", "role")
 class SnowflakeTool:
     """Connections are kept per credential and place; one serves one call at a time."""
 
+    keeps_time = True
+
     def __init__(self) -> None:
         self._idle: dict[tuple[Any, ...], list[Any]] = {}
         self._free: dict[tuple[Any, ...], asyncio.Semaphore] = {}

@@ -27,6 +27,8 @@ _LISTED = ("key", "size", "etag", "last_modified")
 class ObjectTool:
     """One kind of store; what differs between them is how a bucket is opened and how it fails."""
 
+    keeps_time = True
+
     def __init__(self, opening: Opening, failure_of: Failure, closing: Callable[[], None]) -> None:
         self._opening = opening
         self._failure_of = failure_of
