@@ -18,6 +18,10 @@ NoetlError
 ├── VersionConflict       nobody's: another writer was first; load again and decide again
 ├── LogUnavailable        the world's: the log cannot be written (disk full, read-only home)
 ├── ReceiverUnavailable   the world's: who should take an export is away, or refuses it
+├── ServerAway            the world's: no server answered; the question may be asked again
+├── PlaybookNotFound      the caller's: no such playbook, or version of it, in the catalog
+├── KeyReused             the caller's: an idempotency key came before with another request
+├── ServerRefused         the caller's: the server answered, and said no; its reason is the text
 └── HomeInUse             the caller's: another process owns what was asked for
 """
 
@@ -116,3 +120,24 @@ class ReceiverUnavailable(NoetlError):
 
 class HomeInUse(NoetlError):
     """Another live process owns the execution or the home; the message names it."""
+
+
+class ServerAway(NoetlError):
+    """No server answered, or the one that was asked is gone: the question may be asked again."""
+
+
+class PlaybookNotFound(NoetlError):
+    """The catalog has no playbook of this path, or not this version of it."""
+
+
+class KeyReused(NoetlError):
+    """An idempotency key stands for another request already."""
+
+
+class ServerRefused(NoetlError):
+    """A server answered and refused; the message is its reason, the code its kind."""
+
+    def __init__(self, message: str, *, code: str = "refused", status: int = 0) -> None:
+        super().__init__(message)
+        self.code = code
+        self.status = status

@@ -1,0 +1,226 @@
+"""
+What workers and servers say to each other, whatever carries it (WRK-1).
+
+The worker always begins: it has no inbound endpoint. One call carries everything it has to say
+(reports, renewals, free slots), and the answer everything it has to know (verdicts, lost leases,
+orders to stop, new legs), so that a chain of steps costs one round trip and one commit a step.
+The wake-up for an idle worker says only whom to call (promise 5): losing it loses nothing.
+"""
+
+from typing import Any, Literal, Protocol
+
+import msgspec
+
+
+class Hold(msgspec.Struct, frozen=True, array_like=True):
+    """The name of a lease: this worker runs this leg in this epoch."""
+
+    execution_id: str
+    step_run_id: str
+    leg: int
+    epoch: int
+
+
+class Sent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A report on its way (`messages.requests.Report`)."""
+
+    hold: Hold
+    after: int
+    """How many events of this leg and epoch came before (EVT-3)."""
+    events: msgspec.Raw
+    """As `codec.encode_events` writes them."""
+
+
+class Told(msgspec.Struct, frozen=True, array_like=True):
+    """A line that a task printed."""
+
+    execution_id: str
+    step: str
+    task_run_id: str
+    attempt: int
+    at: int
+    stream: str
+    text: str
+
+
+class Call(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Everything that a worker says to one server at a time."""
+
+    worker: str
+    pool: str
+    version: str
+    slots: int = 0
+    """Legs that it runs at once, at the most."""
+    free: int = 0
+    """Legs that it would take with the answer."""
+    reports: list[Sent] = []
+    holds: list[Hold] | None = None
+    """Every lease that it has from this server, renewed by this; None: nothing is said of them."""
+    returns: list[Hold] = []
+    """Leases that it gives back, because it stops: what is recorded is recorded."""
+    lines: list[Told] = []
+    host: str = ""
+    pid: int = 0
+
+
+class Verdict(msgspec.Struct, frozen=True, omit_defaults=True):
+    """
+    What became of a report, after the commit.
+
+    `recorded`: it is in the log; `known`: it was there before (it came twice); `gap`: one before
+    it did not come: send again from there; `later`: the log cannot be written now: send again;
+    `moved`: another server owns the execution; `refused`: the leg is not the worker's (any more).
+    """
+
+    state: Literal["recorded", "known", "gap", "later", "moved", "refused"]
+    taken: int = 0
+    """With `gap`: how many events of this leg and epoch are recorded."""
+    refused: msgspec.Raw = msgspec.Raw(b"[]")
+    """The `task.done` whose write to ctx did not stand (LOOP-5), as they were recorded."""
+    reason: str = ""
+
+
+class Grant(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A leg to run, and the lease on it."""
+
+    command: msgspec.Raw
+    """`control.dispatch.RunLeg`, as `codec.encode` writes it."""
+    digest: str
+    """Of the playbook's text; see `PlaybookWanted`."""
+    folder: str | None = None
+    ttl: float = 0.0
+    """Seconds after which the lease ends unless it is renewed."""
+
+
+class Stop(msgspec.Struct, frozen=True, array_like=True):
+    """An order to end the runs of an execution, or one of them (NEXT-8)."""
+
+    execution_id: str
+    step_run_id: str | None = None
+
+
+class Answer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Everything that a server says to a worker at a time."""
+
+    server: str
+    verdicts: list[Verdict] = []
+    """One for each report, in order."""
+    lost: list[Hold] = []
+    """Of `holds`: those that are not the worker's any more."""
+    stops: list[Stop] = []
+    tidy: list[str] = []
+    """Scratch names whose runs are over: tools drop what they kept for them."""
+    grants: list[Grant] = []
+    more: bool = False
+    """Whether there is more for this pool than was granted."""
+    refusal: str = ""
+    """Why nothing of the call was heard: a worker of another version."""
+
+
+class PlaybookWanted(msgspec.Struct, frozen=True, tag="playbook"):
+    """The text of a playbook: answered by `{"text", "folder"}`."""
+
+    digest: str
+
+
+class ChildWanted(msgspec.Struct, frozen=True, kw_only=True, tag="child"):
+    """Start a child (TOOL-1), unless it was started before: `{"execution_id", "status"}`."""
+
+    execution_id: str
+    parent_execution_id: str
+    parent_id: str
+    path: str
+    version: str | None
+    payload: msgspec.Raw
+    folder: str | None
+
+
+class EndWanted(msgspec.Struct, frozen=True, kw_only=True, tag="end"):
+    """
+    How an execution ended: `{execution_id, status, ctx, result, error}`.
+
+    Answered when it has ended, or after `wait` seconds with its status alone.
+    """
+
+    execution_id: str
+    wait: float
+
+
+class CancelWanted(msgspec.Struct, frozen=True, kw_only=True, tag="cancel"):
+    """Cancel a child whose parent was cancelled: `{}`."""
+
+    execution_id: str
+    reason: str
+
+
+class CredentialWanted(msgspec.Struct, frozen=True, tag="credential"):
+    """A registered credential, sealed as it lies in the store, or null (KEY-2)."""
+
+    name: str
+
+
+class OwnerWanted(msgspec.Struct, frozen=True, tag="owner"):
+    """Which server decides for an execution: `{"server": name or null, "finished": bool}`."""
+
+    execution_id: str
+
+
+Question = PlaybookWanted | ChildWanted | EndWanted | CancelWanted | CredentialWanted | OwnerWanted
+
+
+class Reply(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The answer to a question: `value` as `codec.encode` writes it, or why there is none."""
+
+    value: msgspec.Raw = msgspec.Raw(b"null")
+    error: dict[str, Any] | None = None
+    """`{"code", "message"}`; code `not_found`, `invalid`, `moved`, `later`, `internal`."""
+
+
+class Link(Protocol):
+    """
+    A worker's line to the servers. Contract, checked for every adapter by
+    tests/contracts/test_link.py:
+    - calls to one server arrive in the order in which they were made; several may be under way;
+    - `call` and `ask` raise `ServerAway` where nobody answered in time or the server is gone: then
+      the call may or may not have been heard, and may be made again;
+    - `wake` returns when there may be something to do: the name of the server to call (for a
+      worker that is `hungry`, work of its pool; for any, news about its own legs); it may return
+      without reason, and it returns at least every `POLL` seconds with some server of those there
+      are, so that a lost wake-up costs no more than that (T4).
+    - lines come back by themselves: only `close` ends a link.
+    """
+
+    async def call(self, server: str, call: Call) -> Answer: ...
+
+    async def ask(self, question: Question, server: str | None = None) -> Reply: ...
+
+    async def wake(self, worker: str, pool: str, *, hungry: bool) -> str: ...
+
+    async def close(self) -> None: ...
+
+
+POLL = 2.0
+"""Seconds after which an idle worker asks without having been woken."""
+
+
+class Bell(Protocol):
+    """
+    How a server wakes workers. Both return at once and never raise; what is lost is made good by
+    `POLL`. Rings for one pool that come while one is under way may be melted into one.
+    """
+
+    def ring(self, pool: str, legs: int) -> None:
+        """There are legs to run in this pool."""
+
+    def nudge(self, worker: str) -> None:
+        """There is news for this worker: let it call."""
+
+
+class Listener(Protocol):
+    """The server, as whatever carries the messages sees it (`server.front_desk`)."""
+
+    name: str
+
+    async def answer(self, call: Call) -> Answer: ...
+
+    async def reply(self, question: Question) -> Reply: ...
