@@ -92,7 +92,11 @@ class Executions(Protocol):
     Reads for lists and pages; never folds a log.
 
     - `find` is None when there is no such execution;
-    - `page` is newest first; `before` is the `execution_id` that ended the page before.
+    - `page` is newest first; `before` is the `execution_id` that ended the page before. `since`
+      and `until` (ms) bound the start: from `since` on, before `until`; then newest means started
+      last. What a page costs does not grow with the history;
+    - `children` are all of a parent, ended or not, oldest first;
+    - `count` is exact for those that have not ended; of the others a large home may estimate it.
     """
 
     async def find(self, execution_id: str) -> ExecutionRow | None: ...
@@ -102,9 +106,16 @@ class Executions(Protocol):
         *,
         status: str | None = None,
         path: str | None = None,
+        parent: str | None = None,
+        since: int | None = None,
+        until: int | None = None,
         before: str | None = None,
         limit: int = 50,
     ) -> Sequence[ExecutionRow]: ...
+
+    async def children(self, execution_id: str) -> Sequence[ExecutionRow]: ...
+
+    async def count(self, status: str) -> int: ...
 
 
 class Playbooks(Protocol):
@@ -130,12 +141,25 @@ class Inbox(Protocol):
     Messages between processes that share a home.
 
     - `leave` is durable before it returns; `collect` hands a note to the caller once, for the
-      executions that this process owns.
+      executions that this process owns;
+    - `waits` is True as soon as there may be something to collect: a note left by any process for
+      what this one owns wakes it; False when the seconds have passed without one. A note that
+      waited for an owner is collected after a claim or an adoption, not announced.
     """
 
     async def leave(self, execution_id: str, kind: str, fields: dict[str, Any]) -> None: ...
 
     async def collect(self) -> Sequence[Note]: ...
+
+    async def waits(self, timeout: float) -> bool: ...
+
+
+class Adoption(msgspec.Struct, frozen=True, kw_only=True):
+    """What a process has taken over, and the term in which it did."""
+
+    term: int
+    """0 where there was nothing to adopt."""
+    execution_ids: list[str]
 
 
 class Owners(Protocol):
@@ -146,7 +170,13 @@ class Owners(Protocol):
       HomeInUse, naming the live owner, otherwise;
     - `release` gives up what this process owns;
     - `holder` names the live process that owns an execution; None where nobody does, or the
-      owner is dead.
+      owner is dead; `owner_of` is the same with its token, which `me` is to this process;
+    - `adopt` makes this process the owner of up to `limit` executions that have not ended and
+      whose owner is nobody or dead, oldest first; of several that adopt at once each execution
+      goes to one;
+    - `term` draws a number that is larger than all drawn before, by any process, for good; an
+      adoption that took something has drawn one too;
+    - `leave` gives up all that this process owns at once.
     """
 
     @property
@@ -157,6 +187,14 @@ class Owners(Protocol):
     async def release(self, execution_id: str) -> None: ...
 
     async def holder(self, execution_id: str) -> str | None: ...
+
+    async def owner_of(self, execution_id: str) -> str | None: ...
+
+    async def adopt(self, limit: int) -> Adoption: ...
+
+    async def term(self) -> int: ...
+
+    async def leave(self) -> None: ...
 
 
 class PrintedLine(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,0 +1,77 @@
+"""Where registered playbooks are kept, each version for good (SRV-1)."""
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+import msgspec
+
+
+class CatalogEntry(msgspec.Struct, frozen=True, kw_only=True):
+    """One version of a registered playbook; its text is kept under its digest."""
+
+    playbook_id: str
+    """`<path>:<version>`: it never means another text."""
+    path: str
+    version: int
+    """Counts from 1 for each path."""
+    digest: str
+    registered_at: int
+    """Milliseconds since 1970."""
+    name: str
+    description: str | None = None
+    labels: dict[str, str] = {}
+    original_digest: str | None = None
+    """The text before it was migrated, where it was."""
+
+
+class Catalog(Protocol):
+    """
+    Contract, checked for every adapter by tests/contracts/test_catalog.py:
+    - `register` makes the next version of the path, durable when it returns, and says True; if the
+      newest version has the same digest, that entry comes back instead, and False. However many
+      register at once, versions have no gaps and none is given twice;
+    - the text is kept as `Playbooks.keep` would, in the same commit; `original` is the text before
+      migration, None where there was none, or no such entry;
+    - `find` is the newest version, or the one asked for; None where there is none;
+    - `page` is the newest version of every path, in the order of paths (by code point); `after` is
+      the path that ended the page before;
+    - `versions` is newest first; `before` is the version that ended the page before.
+    """
+
+    async def register(
+        self,
+        path: str,
+        text: str,
+        *,
+        digest: str,
+        name: str,
+        description: str | None = None,
+        labels: Mapping[str, str] | None = None,
+        original: str | None = None,
+    ) -> tuple[CatalogEntry, bool]: ...
+
+    async def find(self, path: str, version: int | None = None) -> CatalogEntry | None: ...
+
+    async def by_id(self, playbook_id: str) -> CatalogEntry | None: ...
+
+    async def page(
+        self, *, after: str | None = None, limit: int = 50
+    ) -> Sequence[CatalogEntry]: ...
+
+    async def versions(
+        self, path: str, *, before: int | None = None, limit: int = 50
+    ) -> Sequence[CatalogEntry]: ...
+
+    async def original(self, playbook_id: str) -> str | None: ...
+
+
+def id_of(path: str, version: int) -> str:
+    """The id of an entry."""
+    return f"{path}:{version}"
+
+
+def parts_of(playbook_id: str) -> tuple[str, int] | None:
+    """Path and version in an id; None where it is none."""
+    path, colon, version = playbook_id.rpartition(":")
+    known = colon and version.isascii() and version.isdecimal() and len(version) < 10
+    return (path, int(version)) if known and not version.startswith("0") else None

@@ -1,0 +1,48 @@
+"""Everything that one home keeps, whatever it is made of."""
+
+from pathlib import Path
+from typing import Protocol
+
+from noetl.ports.catalog import Catalog
+from noetl.ports.credentials import Credentials
+from noetl.ports.event_log import EventLog, Executions, Inbox, Owners, Playbooks, Printed
+from noetl.ports.keys import Keys
+from noetl.ports.roster import Roster
+from noetl.ports.tokens import Tokens
+
+
+class AnyHome(Protocol):
+    """One process's view of a home; each neighbour has its own contract."""
+
+    @property
+    def log(self) -> EventLog: ...
+    @property
+    def executions(self) -> Executions: ...
+    @property
+    def playbooks(self) -> Playbooks: ...
+    @property
+    def catalog(self) -> Catalog: ...
+    @property
+    def inbox(self) -> Inbox: ...
+    @property
+    def owners(self) -> Owners: ...
+    @property
+    def printed(self) -> Printed: ...
+    @property
+    def keys(self) -> Keys: ...
+    @property
+    def tokens(self) -> Tokens: ...
+    @property
+    def roster(self) -> Roster: ...
+    @property
+    def credentials(self) -> Credentials: ...
+    @property
+    def folder(self) -> Path | None:
+        """Where this process keeps files beside the home; None where it has none."""
+
+    @property
+    def key(self) -> bytes | None:
+        """The key of the credentials where the home brings one; else it is a setting."""
+
+    async def prune(self, before: int, *, limit: int = 1000) -> list[str]: ...
+    async def close(self) -> None: ...
