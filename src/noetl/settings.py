@@ -1,31 +1,71 @@
-"""One frozen object with every setting; the environment is read once."""
+"""One frozen object with every setting: flags, then the environment, then `noetl.toml`."""
 
 import os
+import re
 from collections.abc import Callable, Mapping
+from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
 from noetl.errors import SettingRefused
 
+FILE = "noetl.toml"
+"""Looked for in the folder in which a command is called; NOETL_CONFIG names another file."""
+TABLES = ("contexts",)
+"""Tables of the file that are no settings: servers by name (`noetl context`)."""
+
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
-    """What can be set. Each field's environment variable is `NOETL_` and its name."""
+    """What can be set; SETTINGS says of each field how it is read and what it means."""
 
     home: Path
-    """Where the log, results and caches lie."""
     slots: int = 100
-    """Tool calls that may run at once."""
     run_ahead: bool = True
-    """Whether steps without effect may run before the decision behind them is committed."""
     retention_days: float | None = None
-    """Ended executions older than this are removed, with their results; None keeps them."""
+    db: str | None = None
+    queue: str | None = None
+    results: str | None = None
+    host: str = "127.0.0.1"
+    port: int = 8765
+    auth: bool = False
+    pool: str = "default"
+    concurrency: int = 100
+    lease_ttl: float = 15.0
+    server: str | None = None
+    token: str | None = None
+    context: str | None = None
+
+
+class Setting(msgspec.Struct, frozen=True):
+    """How the text of a setting becomes its value."""
+
+    read: Callable[[str], Any]
+    expected: str
+    means: str
+    shown: Literal["plain", "url", "secret"] = "plain"
+    """What of it may be printed: all, all but the password in it, or nothing."""
+
+
+class Reading(msgspec.Struct, frozen=True):
+    """The settings, and of each where it comes from."""
+
+    settings: Settings
+    origins: dict[str, str]
+    """Field → `flag`, `NOETL_…`, the path of the file, or `default`."""
 
 
 def _number(text: str) -> float:
     value = float(text)
     if not 0 <= value < float("inf"):
+        raise ValueError
+    return value
+
+
+def _span(text: str) -> float:
+    value = _number(text)
+    if value < 1:
         raise ValueError
     return value
 
@@ -37,31 +77,180 @@ def _count(text: str) -> int:
     return value
 
 
+def _port(text: str) -> int:
+    value = int(text)
+    if not 0 <= value <= 65535:
+        raise ValueError
+    return value
+
+
 def _switch(text: str) -> bool:
     return {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}[
         text.lower()
     ]
 
 
-READ: dict[str, tuple[Callable[[str], Any], str]] = {
-    "home": (Path, "a folder"),
-    "slots": (_count, "a whole number >= 1"),
-    "run_ahead": (_switch, "1 or 0"),
-    "retention_days": (_number, "a number of days >= 0"),
+def _word(text: str) -> str:
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}", text):
+        raise ValueError
+    return text
+
+
+def _url(*schemes: str) -> Callable[[str], str]:
+    def read(text: str) -> str:
+        scheme, separator, rest = text.partition("://")
+        if not separator or scheme not in schemes or not rest.strip("/"):
+            raise ValueError
+        return text.rstrip("/") if scheme in ("http", "https") else text
+
+    return read
+
+
+def _store(text: str) -> str:
+    return text if text in ("files", "postgres", "nats") else _url("s3", "gs")(text)
+
+
+SETTINGS: dict[str, Setting] = {
+    "home": Setting(Path, "a folder", "where the log, results and caches lie"),
+    "slots": Setting(_count, "a whole number >= 1", "tool calls that `noetl run` runs at once"),
+    "run_ahead": Setting(
+        _switch,
+        "1 or 0",
+        "whether steps without effect may run before the decision behind them is committed",
+    ),
+    "retention_days": Setting(
+        _number,
+        "a number of days >= 0",
+        "ended executions older than this are removed with their results; unset: all are kept",
+    ),
+    "db": Setting(
+        _url("postgresql", "postgres"),
+        "postgresql://USER:PASSWORD@HOST/NAME",
+        "where a server keeps the log; unset: SQLite in the home",
+        "url",
+    ),
+    "queue": Setting(
+        _url("nats", "tls", "ws", "wss"),
+        "nats://HOST:PORT",
+        "where servers wake workers; unset: workers ask the server itself",
+        "url",
+    ),
+    "results": Setting(
+        _store,
+        "files, postgres, nats, s3://BUCKET/PREFIX or gs://BUCKET/PREFIX",
+        "where large results lie; unset: beside the log",
+    ),
+    "host": Setting(str, "an address", "where a server listens; others than loopback need `auth`"),
+    "port": Setting(_port, "a port, 0 to 65535", "where a server listens; 0: any that is free"),
+    "auth": Setting(_switch, "1 or 0", "whether a server asks for tokens"),
+    "pool": Setting(_word, "a name", "the pool for which a worker works"),
+    "concurrency": Setting(_count, "a whole number >= 1", "legs that a worker runs at once"),
+    "lease_ttl": Setting(
+        _span,
+        "a number of seconds >= 1",
+        "how long a worker keeps what it runs without a word from it, in seconds",
+    ),
+    "server": Setting(
+        _url("http", "https"), "http://HOST:PORT", "the server that commands talk to", "url"
+    ),
+    "token": Setting(str, "a token", "what commands and workers show to the server", "secret"),
+    "context": Setting(_word, "a name", "the named server that commands talk to; local: the home"),
 }
-"""Field → how its text is read, and what is expected."""
 
 
-def read_settings(environment: Mapping[str, str] = os.environ) -> Settings:
+def read_settings(
+    environment: Mapping[str, str] = os.environ, *, flags: Mapping[str, Any] | None = None
+) -> Settings:
     """The settings of this process."""
+    return read_with_origins(environment, flags=flags).settings
+
+
+def read_with_origins(
+    environment: Mapping[str, str] = os.environ,
+    *,
+    flags: Mapping[str, Any] | None = None,
+    folder: Path | None = None,
+) -> Reading:
+    """The settings, each from the first place that has it; an empty variable has nothing."""
     found: dict[str, Any] = {"home": Path.home() / ".noetl"}
-    for field, (read, expected) in READ.items():
+    origins = dict.fromkeys(SETTINGS, "default")
+    file = settings_file(environment, folder)
+    in_file = {} if file is None else values_in(file)
+    for field in SETTINGS:
         name = f"NOETL_{field.upper()}"
-        text = environment.get(name, "")
-        if not text:
+        if flags is not None and flags.get(field) is not None:
+            found[field] = _read(field, f"--{field.replace('_', '-')}", str(flags[field]))
+            origins[field] = "flag"
+        elif environment.get(name):
+            found[field] = _read(field, name, environment[name])
+            origins[field] = name
+        elif field in in_file:
+            found[field] = in_file[field]
+            origins[field] = str(file)
+    return Reading(Settings(**found), origins)
+
+
+def _read(field: str, name: str, text: str) -> Any:
+    setting = SETTINGS[field]
+    try:
+        return setting.read(text)
+    except (ValueError, KeyError):
+        got = "something else" if setting.shown == "secret" else repr(shown(field, text))
+        raise SettingRefused(f"{name} must be {setting.expected}, got {got}") from None
+
+
+# ── the file ─────────────────────────────────────────────────────────────────────────────────
+
+
+def settings_file(environment: Mapping[str, str], folder: Path | None = None) -> Path | None:
+    """The file that holds settings for this call, where there is one."""
+    named = environment.get("NOETL_CONFIG")
+    if named:
+        if not Path(named).is_file():
+            raise SettingRefused(f"NOETL_CONFIG names '{named}', which is no file")
+        return Path(named)
+    file = (Path.cwd() if folder is None else folder) / FILE
+    return file if file.is_file() else None
+
+
+def document_in(file: Path) -> dict[str, Any]:
+    """What a TOML file holds."""
+    import tomllib
+
+    try:
+        return tomllib.loads(file.read_text("utf-8"))
+    except (OSError, ValueError) as wrong:
+        raise SettingRefused(f"cannot read {file}: {wrong}; it must be TOML") from None
+
+
+def values_in(file: Path) -> dict[str, Any]:
+    """The settings in a file; a key that is none is refused, with the nearest that is one."""
+    values = {}
+    for key, value in document_in(file).items():
+        if key in TABLES:
             continue
-        try:
-            found[field] = read(text)
-        except (ValueError, KeyError):
-            raise SettingRefused(f"{name} must be {expected}, got {text!r}") from None
-    return Settings(**found)
+        if key not in SETTINGS:
+            close = get_close_matches(key, SETTINGS, n=1)
+            hint = f"did you mean '{close[0]}'?" if close else f"there are: {', '.join(SETTINGS)}"
+            raise SettingRefused(f"{file}: there is no setting '{key}'; {hint}")
+        if not isinstance(value, str | int | float):
+            expected = SETTINGS[key].expected
+            raise SettingRefused(f"{file}: {key} must be {expected}, got a {type(value).__name__}")
+        text = str(int(value)) if isinstance(value, bool) else str(value)
+        values[key] = _read(key, f"{file}: {key}", text)
+    if "home" in values:
+        values["home"] = file.parent / values["home"]  # a relative one is meant from the file
+    return values
+
+
+# ── what may be printed ──────────────────────────────────────────────────────────────────────
+
+PASSWORD = re.compile(r"(?<=://)([^:@/?#]*):([^@/]*)@")
+
+
+def shown(field: str, value: Any) -> Any:
+    """The value of a setting without the secrets in it."""
+    how = SETTINGS[field].shown
+    if value is None or how == "plain":
+        return str(value) if isinstance(value, Path) else value
+    return "***" if how == "secret" else PASSWORD.sub(r"\1:***@", str(value))

@@ -24,6 +24,7 @@ from noetl.playbook.blocks import BLOCKS
 from noetl.playbook.codes import CODES
 from noetl.playbook.load import load
 from noetl.playbook.shape import Block, Field
+from noetl.settings import SETTINGS, Settings
 
 NOTE = "Written by `make docs` from the code; do not edit.\n"
 RULE_PAGE = "specification.md"
@@ -143,6 +144,30 @@ def block_of_help(context: click.Context) -> str:
     return f"```text\n{text}\n```\n"
 
 
+SETTINGS_PAGE = "docs/operate/settings.md"
+SETTINGS_MARK = re.compile(r"<!-- settings -->\n.*?<!-- end -->", re.DOTALL)
+
+
+def with_settings(page: Path) -> str:
+    rows = [
+        (f"`{field}`", f"`NOETL_{field.upper()}`", default_of(field), setting.means)
+        for field, setting in SETTINGS.items()
+    ]
+    filled = table(("setting", "variable", "default", "means"), rows)
+    return SETTINGS_MARK.sub(
+        lambda _: f"<!-- settings -->\n{filled}<!-- end -->", page.read_text("utf-8")
+    )
+
+
+def default_of(field: str) -> str:
+    defaults = dict(zip(Settings.__struct_fields__[1:], Settings.__struct_defaults__, strict=True))
+    if field == "home":
+        return "`.noetl` in your home folder"
+    value = defaults[field]
+    shown = str(int(value)) if isinstance(value, bool) else value
+    return "" if value is None else f"`{shown}`"
+
+
 PAGES: Mapping[str, Callable[[], str]] = {
     "docs/reference/findings.md": findings_page,
     "docs/reference/keys.md": keys_page,
@@ -204,7 +229,8 @@ def written() -> dict[str, str]:
     """Every file that comes from the code, with the text that it should have."""
     pages = {name: page() for name, page in PAGES.items()}
     tools = {f"{TOOL_PAGES}/{page.name}": with_inputs(page) for page in tool_pages()}
-    return pages | tools | {name: with_samples(ROOT / name) for name in SAMPLED}
+    settings = {SETTINGS_PAGE: with_settings(ROOT / SETTINGS_PAGE)}
+    return pages | tools | settings | {name: with_samples(ROOT / name) for name in SAMPLED}
 
 
 def tool_pages() -> list[Path]:

@@ -1,0 +1,117 @@
+"""Where a setting comes from, and what of it may be shown."""
+
+from pathlib import Path
+
+import pytest
+
+from noetl.errors import SettingRefused
+from noetl.settings import SETTINGS, Settings, read_settings, read_with_origins, shown
+
+DB = "postgresql://app:hunter22@db/noetl"
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_nothing_has_to_be_set(folder: Path) -> None:
+    reading = read_with_origins({})
+    assert reading.settings == Settings(home=Path.home() / ".noetl")
+    assert set(reading.origins.values()) == {"default"}
+    assert list(folder.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("flags", "environment", "in_file", "port", "origin"),
+    [
+        ({"port": 1}, {"NOETL_PORT": "2"}, "port = 3", 1, "flag"),
+        ({"port": None}, {"NOETL_PORT": "2"}, "port = 3", 2, "NOETL_PORT"),
+        ({}, {"NOETL_PORT": ""}, "port = 3", 3, "noetl.toml"),
+        ({}, {}, "pool = 'gpu'", 8765, "default"),
+    ],
+)
+def test_the_first_place_that_has_it_wins(
+    folder: Path,
+    flags: dict[str, int],
+    environment: dict[str, str],
+    in_file: str,
+    port: int,
+    origin: str,
+) -> None:
+    (folder / "noetl.toml").write_text(in_file)
+    reading = read_with_origins(environment, flags=flags)
+    assert reading.settings.port == port
+    assert Path(reading.origins["port"]).name == origin
+
+
+def test_a_file_can_be_named(folder: Path) -> None:
+    file = folder / "elsewhere" / "mine.toml"
+    file.parent.mkdir()
+    file.write_text("home = 'runs'\nauth = true\nlease_ttl = 20\n[contexts.prod]\nserver = 'x'\n")
+    (folder / "noetl.toml").write_text("pool = 'unread'\n")
+    found = read_settings({"NOETL_CONFIG": str(file)})
+    assert found.home == folder / "elsewhere" / "runs"
+    assert (found.auth, found.lease_ttl, found.pool) == (True, 20.0, "default")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("prot = 1", "there is no setting 'prot'; did you mean 'port'?"),
+        ("zzzzzz = 1", f"there is no setting 'zzzzzz'; there are: {', '.join(SETTINGS)}"),
+        ("port = [1]", "port must be a port, 0 to 65535, got a list"),
+        ("port = 70000", "port must be a port, 0 to 65535, got '70000'"),
+        ("port = ", "it must be TOML"),
+    ],
+)
+def test_a_file_that_cannot_be_meant_is_refused(folder: Path, text: str, said: str) -> None:
+    (folder / "noetl.toml").write_text(text)
+    with pytest.raises(SettingRefused) as refused:
+        read_settings({})
+    assert said in str(refused.value)
+    assert "noetl.toml" in str(refused.value)
+
+
+def test_a_named_file_must_be_there(folder: Path) -> None:
+    with pytest.raises(SettingRefused, match=r"names .gone[.]toml., which is no file"):
+        read_settings({"NOETL_CONFIG": "gone.toml"})
+    assert list(folder.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("NOETL_DB", "mysql://x/y", "postgresql://USER:PASSWORD@HOST/NAME, got 'mysql://x/y'"),
+        ("NOETL_DB", "mysql://a:secret1@x", r"got 'mysql://a:\*\*\*@x'"),
+        ("NOETL_QUEUE", "localhost", "nats://HOST:PORT, got 'localhost'"),
+        ("NOETL_RESULTS", "ftp://x", "files, postgres, nats, s3://BUCKET/PREFIX or gs://"),
+        ("NOETL_SERVER", "http://", "http://HOST:PORT, got 'http://'"),
+        ("NOETL_POOL", "a b", "a name, got 'a b'"),
+        ("NOETL_PORT", "-1", "a port, 0 to 65535, got '-1'"),
+        ("NOETL_LEASE_TTL", "0.5", "a number of seconds >= 1, got '0.5'"),
+    ],
+)
+def test_a_value_that_cannot_be_is_refused(name: str, text: str, said: str) -> None:
+    with pytest.raises(SettingRefused, match=said):
+        read_settings({name: text})
+
+
+def test_the_last_slash_of_a_server_does_not_matter() -> None:
+    assert read_settings({"NOETL_SERVER": "http://one:1/"}).server == "http://one:1"
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "seen"),
+    [
+        ("db", DB, "postgresql://app:***@db/noetl"),
+        ("queue", "nats://tok:en@n:4222", "nats://tok:***@n:4222"),
+        ("token", "noetl_1234567", "***"),
+        ("token", None, None),
+        ("home", Path("/x"), "/x"),
+        ("port", 1, 1),
+    ],
+)
+def test_what_is_shown_holds_no_secret(field: str, value: object, seen: object) -> None:
+    assert shown(field, value) == seen
