@@ -135,7 +135,11 @@ def _lease_lost(deciding: Deciding, lost: r.LeaseLost) -> None:
     if run is None or leg is None or leg.epoch != lost.epoch or leg.worker is None:
         return
     ids = run.ids
-    deciding.emit(e.LeaseExpired(**ids, epoch=lost.epoch, leg=lost.leg, worker=leg.worker))
+    deciding.emit(
+        e.LeaseExpired(
+            **ids, epoch=lost.epoch, leg=lost.leg, worker=leg.worker, returned=lost.returned
+        )
+    )
     stopped = is_stopped(deciding.execution, deciding.plan, run.step)
     if stopped or leg.lost >= LEASES:
         end(deciding, run, e.StepFailed(**ids, error=given_up(leg.lost, cancelled=stopped)))

@@ -64,7 +64,7 @@ def command(execution: Execution, run: Run, leg: Leg, epoch: int) -> RunLeg:
         trace_id=execution.trace_id or execution.execution_id,
         store=execution.store,
         due={key: wait.due for key, wait in waits.items() if wait.due is not None} if waits else {},
-        resumed=run.started,
+        resumed=run.started or leg.leg > 0,
         frame=copy.deepcopy(run.frame) if run.started else Frame(),
         iterations=None if run.loop is None else share(run.loop, leg),
     )
@@ -88,6 +88,13 @@ def share(loop: LoopRun, leg: Leg) -> Share:
         },
         failed=loop.failed > 0,
     )
+
+
+def due_of(run: Run, leg: Leg) -> int | None:
+    """TASK-8: until when a leg that was given back need not be taken up again (ms)."""
+    if run.loop is not None or not run.suspended or leg.worker is not None:
+        return None
+    return max((wait.due or 0) for wait in run.suspended.values()) or None
 
 
 def open_legs(execution: Execution) -> Iterable[tuple[Run, Leg]]:

@@ -145,7 +145,8 @@ def _step_started(execution: Execution, event: e.StepStarted, _: Plan) -> None:
 
 def _lease_expired(execution: Execution, event: e.LeaseExpired, _: Plan) -> None:
     leg = execution.runs[event.step_run_id].legs[event.leg]
-    leg.worker, leg.lost = None, leg.lost + 1
+    leg.worker = None
+    leg.lost += not event.returned
 
 
 def _task_started(execution: Execution, event: e.TaskStarted, _: Plan) -> None:

@@ -145,6 +145,8 @@ class LeaseExpired(StepEvent, frozen=True, kw_only=True, tag="lease.expired"):
     epoch: int
     leg: int = 0
     worker: str | None = None
+    returned: bool = False
+    """The worker gave it back; it does not count as lost."""
 
 
 # ── task runs ────────────────────────────────────────────────────────────────────────────────

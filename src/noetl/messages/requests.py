@@ -50,11 +50,13 @@ class StepTimeIsUp(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LeaseLost(msgspec.Struct, frozen=True, kw_only=True):
-    """The lease on a leg ran out: its worker is gone or cut off (WRK-1)."""
+    """The lease on a leg ran out: its worker is gone or cut off (WRK-1), or it gave it back."""
 
     step_run_id: str
     leg: int
     epoch: int
+    returned: bool = False
+    """Given back by a worker that stops, or whose task waits long (TASK-8): nothing was lost."""
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):

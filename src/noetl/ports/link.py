@@ -75,6 +75,8 @@ class Verdict(msgspec.Struct, frozen=True, omit_defaults=True):
     state: Literal["recorded", "known", "gap", "later", "moved", "refused"]
     taken: int = 0
     """With `gap`: how many events of this leg and epoch are recorded."""
+    over: bool = False
+    """Whether the leg has ended, and its lease with it."""
     refused: msgspec.Raw = msgspec.Raw(b"[]")
     """The `task.done` whose write to ctx did not stand (LOOP-5), as they were recorded."""
     reason: str = ""

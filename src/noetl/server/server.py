@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any, Protocol
 
 from noetl.control.decide import decide
-from noetl.control.dispatch import RunLeg, command, open_legs
+from noetl.control.dispatch import RunLeg, command, due_of, open_legs
 from noetl.control.execution import Execution, Leg, Run, is_stopped
 from noetl.errors import NoetlError
 from noetl.masking import KNOWN
@@ -28,6 +28,10 @@ from noetl.ports.event_log import Decision, EventLog, ExecutionRow
 from noetl.ports.result_store import ResultStore
 from noetl.server.live import Live
 from noetl.server.replay import frozen
+from noetl.server.timers import arm_execution, arm_step
+
+GRANTS = 20
+"""Bits of an epoch that count the leases of one owner; its term stands above them."""
 
 AHEAD = 2000
 """Decisions that may wait for their commit before run-ahead pauses."""
@@ -55,6 +59,9 @@ class Hands(Protocol):
 
     async def forget(self, scratch: str) -> None: ...
 
+    def keeps(self, live: Live, run: Run, leg: Leg) -> bool:
+        """Whether the worker that had this leg before this process may go on with it."""
+
 
 class Server:
     """Owns executions: takes inputs, writes decisions, hands out legs."""
@@ -77,42 +84,55 @@ class Server:
 
     # ── executions ───────────────────────────────────────────────────────────────────────────
 
-    def adopt(self, execution: Execution, plan: Plan, folder: str | None) -> Live:
-        """Own an execution from now on; open legs get a new epoch."""
+    def adopt(self, execution: Execution, plan: Plan, folder: str | None, term: int = 0) -> Live:
+        """
+        Own an execution from now on; open legs get a new epoch.
+
+        Where workers may hold leases that no log has heard of yet, `term` is greater than that of
+        every owner before: epochs of two owners are never the same.
+        """
         epochs = [leg.epoch for run in execution.runs.values() for leg in run.legs.values()]
         live = Live(
             execution,
             plan,
             folder=folder,
             bodies=Bodies(self._results),
-            term=max(epochs, default=0) + 1,
+            term=max(max(epochs, default=0) + 1, term << GRANTS),
         )
         live.settle = partial(self._settle, live)
         self._live[execution.execution_id] = live
         return live
 
-    def start(self, request: r.StartExecution, plan: Plan, folder: str | None) -> Live:
+    def start(
+        self, request: r.StartExecution, plan: Plan, folder: str | None, term: int = 0
+    ) -> Live:
         """SRV-2. The execution exists when the decision is committed."""
-        live = self.adopt(Execution(execution_id=request.execution_id), plan, folder)
+        live = self.adopt(Execution(execution_id=request.execution_id), plan, folder, term)
         live.started_at = int(time.time() * 1000)
         live.version = request.version
-        self._arm_timeout(live)
+        arm_execution(self, live)
         self.receive(live, request)
         return live
 
     def go_on(
-        self, execution: Execution, plan: Plan, row: ExecutionRow, folder: str | None
+        self,
+        execution: Execution,
+        plan: Plan,
+        row: ExecutionRow,
+        folder: str | None,
+        term: int = 0,
     ) -> Live:
         """Take up an execution where its log stands."""
-        live = self.adopt(execution, plan, folder)
+        live = self.adopt(execution, plan, folder, term)
         live.started_at, live.version = row.started_at, row.version
         live.ended_at = row.finished_at
         if execution.finished:
             live.end()
             return live
-        self._arm_timeout(live)
+        arm_execution(self, live)
         for run, leg in open_legs(execution):
-            self._ready.append((live, run.step_run_id, leg.leg))
+            if not self.hands.keeps(live, run, leg):
+                self._offer_when_due((live, run.step_run_id, leg.leg), due_of(run, leg))
         self.end_stopped(live)
         self._pump_soon()
         return live
@@ -121,12 +141,24 @@ class Server:
         """NEXT-8: of runs that were told to stop and have no worker any more, say so."""
         execution = live.execution
         for run, leg in list(open_legs(execution)):
+            if self.hands.keeps(live, run, leg):
+                continue
             if is_stopped(execution, live.plan, run.step) and run.step_run_id in execution.runs:
                 self._fail_leg(live, run, leg.leg, max(live.term, leg.epoch + 1), STOPPED)
 
     @property
     def lives(self) -> list[Live]:
         return list(self._live.values())
+
+    def lose(self, live: Live, run_id: str, leg: int, epoch: int, *, returned: bool) -> None:
+        """A lease has ended: the leg is offered again once the log has it (WRK-1)."""
+        given = r.LeaseLost(step_run_id=run_id, leg=leg, epoch=epoch, returned=returned)
+        taken = self.receive(live, given)
+        taken.committed.add_done_callback(partial(self._offer, (live, run_id, leg)))
+
+    def stop_leg(self, live: Live, command: RunLeg) -> None:
+        """NEXT-8: a leg that nobody runs ends as cancelled."""
+        self._fail_leg(live, command, command.leg, command.epoch, STOPPED)
 
     def give_up(self, live: Live, command: RunLeg, fault: BaseException) -> None:
         """A leg that a fault of ours ended: the log says so, and the run fails."""
@@ -229,9 +261,9 @@ class Server:
             if isinstance(event, e.LoopDone) and event.parent_id is not None:
                 continue  # a loop inside a task (LOOP-7): its run goes on
             if live.plan.steps[event.step].pipeline.effect:
-                self._chore(self.hands.forget(f"{execution_id}/{event.step_run_id}"))
+                self.chore(self.hands.forget(f"{execution_id}/{event.step_run_id}"))
         if live.execution.finished:
-            self._chore(self.hands.forget(execution_id))
+            self.chore(self.hands.forget(execution_id))
 
     def _append(
         self,
@@ -274,7 +306,7 @@ class Server:
 
     def _mind_cancel(self, live: Live, events: list[e.Event]) -> None:
         if any(type(event) is e.ExecutionCancelled for event in events):
-            self._chore(self.hands.cancel(live.execution.execution_id))
+            self.chore(self.hands.cancel(live.execution.execution_id))
 
     def _settle(self, live: Live, commit: Commit) -> None:
         self._uncommitted -= 1
@@ -288,7 +320,7 @@ class Server:
     def _drop(self, live: Live, fault: BaseException) -> None:
         """The state in memory is not what the log says: forget it, and whoever waits is told."""
         if self._live.pop(live.execution.execution_id, None) is not None:
-            self._chore(self.hands.cancel(live.execution.execution_id))
+            self.chore(self.hands.cancel(live.execution.execution_id))
         if not isinstance(fault, NoetlError):
             said = KNOWN.masked(f"a fault of NoETL itself: {type(fault).__name__}: {fault}")
             wrapped = NoetlError(f"{said}; the log is sound, and `noetl resume` goes on from it")
@@ -332,8 +364,24 @@ class Server:
     def _offer(self, key: tuple[Live, str, int], commit: Commit) -> None:
         if commit.exception() is not None:
             return
+        live, run_id, number = key
+        run = live.execution.runs.get(run_id)
+        leg = run.legs.get(number) if run is not None else None
+        self._offer_when_due(key, due_of(run, leg) if run is not None and leg is not None else None)
+
+    def _offer_when_due(self, key: tuple[Live, str, int], due: int | None) -> None:
+        """TASK-8: a leg that waits for a time is offered when it has come."""
+        left = 0.0 if due is None else due / 1000 - time.time()
+        if left > 0:
+            asyncio.get_running_loop().call_later(left, self._offer_when_due, key, None)
+            return
         self._ready.append(key)
         self._pump_soon()
+
+    def pump(self) -> None:
+        """Begin what is ready now, not in the next turn."""
+        if self._ready:
+            self._pump()
 
     def _pump_soon(self) -> None:
         if not self._pumping:
@@ -347,7 +395,7 @@ class Server:
             live, run_id, number = self._ready.popleft()
             run = live.execution.runs.get(run_id)
             leg = run.legs.get(number) if run is not None else None
-            if run is not None and leg is not None and self._is_live(live):
+            if run is not None and leg is not None and self.is_live(live):
                 self._begin(live, run, leg)
             if time.monotonic() > until:
                 break
@@ -362,7 +410,7 @@ class Server:
             return
         if self._run_through(live, run, leg, epoch):
             return
-        self._arm_step(live, run)
+        arm_step(self, live, run)
         self.hands.begin(command(live.execution, run, leg, epoch), live.plan, live.folder)
 
     def _run_through(self, live: Live, run: Run, leg: Leg, epoch: int) -> bool:
@@ -383,44 +431,11 @@ class Server:
         self.receive(live, report)
         return True
 
-    def _is_live(self, live: Live) -> bool:
+    def is_live(self, live: Live) -> bool:
         return self._live.get(live.execution.execution_id) is live
 
-    # ── small things ─────────────────────────────────────────────────────────────────────────
-
-    def _arm_timeout(self, live: Live) -> None:
-        """DOC-4 `limits.timeout`."""
-        seconds = live.plan.limits.timeout
-        if seconds is not None:
-            left = max(0.0, live.started_at / 1000 + seconds - time.time())
-            live.timer = asyncio.get_running_loop().call_later(
-                left,
-                lambda: self._is_live(live) and self.receive(live, r.TimeIsUp(seconds=seconds)),
-            )
-
-    def _arm_step(self, live: Live, run: Run) -> None:
-        """
-        TASK-10 where no single worker can tell: a loop whose iterations are handed out.
-
-        The clock starts anew when the execution is taken up again after a crash.
-        """
-        step = live.plan.steps[run.step]
-        seconds = step.timeout
-        if seconds is None or step.loop is None or step.loop.exec == "local":
-            return
-        if run.step_run_id not in live.timed:
-            live.timed.add(run.step_run_id)
-            asyncio.get_running_loop().call_later(
-                seconds, self._end_step, live, run.step_run_id, seconds
-            )
-
-    def _end_step(self, live: Live, run_id: str, seconds: float) -> None:
-        live.timed.discard(run_id)
-        if self._is_live(live) and run_id in live.execution.runs:
-            self.receive(live, r.StepTimeIsUp(step_run_id=run_id, seconds=seconds))
-            self._chore(self.hands.cancel(live.execution.execution_id, run_id))
-
-    def _chore(self, work: Any) -> None:
+    def chore(self, work: Any) -> None:
+        """Something to do beside, that nobody waits for."""
         task = asyncio.get_running_loop().create_task(work)
         self._chores.add(task)
         task.add_done_callback(self._chores.discard)

@@ -124,7 +124,12 @@ def input_of(
         case e.ExecutionResumed() as resumed:
             return r.ResumeExecution(reason=resumed.reason)
         case e.LeaseExpired() as lost:
-            return r.LeaseLost(step_run_id=lost.step_run_id, leg=lost.leg, epoch=lost.epoch)
+            return r.LeaseLost(
+                step_run_id=lost.step_run_id,
+                leg=lost.leg,
+                epoch=lost.epoch,
+                returned=lost.returned,
+            )
         case e.StepEvent() | e.CtxPatched(step_run_id=str()) as first if late := out_of_time(
             state, plan, first, recorded
         ):

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from noetl.control.dispatch import RunLeg
-from noetl.control.execution import Execution, Run
+from noetl.control.execution import Execution, Leg, Run
 from noetl.errors import NoetlError
 from noetl.messages.events import Event
 from noetl.messages.reference import Reference
@@ -71,6 +71,11 @@ class Worker:
             return
         except Exception as fault:  # promise 7: one bad leg does not stop the others
             self._surround.broken(command, fault)
+
+    def keeps(self, live: object, run: Run, leg: Leg) -> bool:
+        """Nothing outlives the process: what it ran before is run by it anew."""
+        del live, run, leg
+        return False
 
     def run_through(self, plan: Plan, execution: Execution, run: Run) -> list[Event] | None:
         """What a fresh run without effect comes to, if it waits for nothing."""

@@ -1,0 +1,460 @@
+"""
+Where workers of other processes call: legs are granted here, reports taken, leases kept (WRK-1).
+
+To the server it is the hands that run legs. It decides nothing about steps or tokens: it knows
+who has which leg, and hands what it is told to the server in the order in which it came.
+"""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any, NamedTuple
+
+import msgspec
+
+from noetl.control.dispatch import RunLeg
+from noetl.control.execution import Execution, Leg, Run
+from noetl.errors import LogUnavailable, NoetlError, ServerAway, ServerRefused, VersionConflict
+from noetl.masking import KNOWN
+from noetl.messages import events as e
+from noetl.messages.codec import encode, encode_events
+from noetl.messages.requests import Report
+from noetl.playbook.plan import Plan
+from noetl.ports.desk import Taken
+from noetl.ports.event_log import Printed, PrintedLine
+from noetl.ports.link import (
+    Answer,
+    Bell,
+    Call,
+    Grant,
+    Hold,
+    Question,
+    Reply,
+    Sent,
+    Stop,
+    Told,
+    Verdict,
+)
+from noetl.server.inspection import Unfit, inspected
+from noetl.server.leases import Lease, Leases, LegKey, key_of
+from noetl.server.live import Live
+from noetl.server.server import Server
+from noetl.server.waiting_legs import WaitingLegs
+
+LEASE = 15.0
+"""Seconds that a worker may be silent (TASK-10 overrides it by step)."""
+
+ANSWERED = 700_000
+"""Bytes of grants in one answer, about: what is more comes with the next."""
+
+Through = Callable[[Plan, Execution, Run, str], list[e.Event] | None]
+
+
+class Seen(msgspec.Struct, kw_only=True):
+    """A worker that called, as of its last call."""
+
+    name: str
+    pool: str
+    slots: int
+    version: str
+    host: str
+    pid: int
+    since: float
+    at: float
+    free: int = 0
+
+
+class Waiting(NamedTuple):
+    """A report that was taken, until its commit."""
+
+    taken: Taken
+    over: bool
+
+
+class FrontDesk:
+    """Listener for workers, hands for the server; see `ports.link` for what is said."""
+
+    def __init__(
+        self,
+        server: Server,
+        *,
+        name: str,
+        version: str,
+        printed: Printed,
+        through: Through,
+        bring: Callable[[str], Awaitable[Live | str]],
+        ask: Callable[[Question], Awaitable[Any]],
+        ttl: float = LEASE,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.name = name
+        self.bells: list[Bell] = []
+        self.seen: dict[str, Seen] = {}
+        self.legs = WaitingLegs()
+        self.leases = Leases(clock)
+        self._server = server
+        self._version = version
+        self._printed = printed
+        self._through = through
+        self._bring = bring
+        self._ask = ask
+        self._ttl = ttl
+        self._clock = clock
+        self._spent: dict[LegKey, int] = {}
+        """The last epoch of legs whose lease ended before the log heard of it."""
+        self._stops: dict[str, list[Stop]] = {}
+        self._tidy: dict[str, list[str]] = {}
+        self._visited: dict[str, set[str]] = {}
+        self._ringing: set[str] = set()
+
+    # ── hands of the server ──────────────────────────────────────────────────────────────────
+
+    def begin(self, command: RunLeg, plan: Plan, folder: str | None) -> None:
+        """Offer a leg to the workers of its pool."""
+        key = (command.execution_id, command.step_run_id, command.leg)
+        spent = self._spent.pop(key, None)
+        if spent is not None and spent >= command.epoch:
+            command = msgspec.structs.replace(command, epoch=spent + 1)
+        step = plan.steps[command.step]
+        self.legs.add(plan.executor.pool, command, plan.digest, folder, step.lease.ttl or self._ttl)
+        self._ring_soon(plan.executor.pool)
+
+    def run_through(self, plan: Plan, execution: Execution, run: Run) -> list[e.Event] | None:
+        """What waits for nothing and touches nothing needs no worker of another process."""
+        return self._through(plan, execution, run, self.name)
+
+    def keeps(self, live: Live, run: Run, leg: Leg) -> bool:
+        """After a take-over open leases get a full term: their workers may be alive."""
+        if leg.worker is None:
+            return False
+        hold = Hold(live.execution.execution_id, run.step_run_id, leg.leg, leg.epoch)
+        known = self.leases.find(key_of(hold))
+        if known is None or known.hold.epoch < leg.epoch:
+            ttl = live.plan.steps[run.step].lease.ttl or self._ttl
+            self._grant_to(leg.worker, hold, ttl)
+        return True
+
+    async def cancel(self, execution_id: str, step_run_id: str | None = None) -> None:
+        """NEXT-8: legs that nobody has end now; workers are told of the others."""
+        live = self._server.find(execution_id)
+        for command in self.legs.take_out(execution_id, step_run_id):
+            if live is not None and command.step_run_id in live.execution.runs:
+                self._server.stop_leg(live, command)
+        for lease in self.leases.of_execution(execution_id, step_run_id):
+            stop = Stop(execution_id, lease.hold.step_run_id)
+            stops = self._stops.setdefault(lease.worker, [])
+            if stop not in stops:
+                stops.append(stop)
+                self._nudge(lease.worker)
+
+    async def forget(self, scratch: str) -> None:
+        execution_id, _, run = scratch.partition("/")
+        visited = self._visited
+        for worker in visited.get(execution_id, ()) if run else visited.pop(execution_id, ()):
+            if worker in self.seen:
+                self._tidy.setdefault(worker, []).append(scratch)
+
+    # ── calls of workers ─────────────────────────────────────────────────────────────────────
+
+    async def answer(self, call: Call) -> Answer:
+        """Everything is decided before the first await: calls take effect in order of arrival."""
+        if call.version != self._version:
+            return Answer(server=self.name, refusal=self._other_version(call))
+        self._note(call)
+        taken = [self._take(call.worker, sent) for sent in call.reports]
+        lost = [] if call.holds is None else self._renew(call.worker, call.holds)
+        for hold in call.returns:
+            self._give_back(call.worker, hold)
+        for line in call.lines:
+            self._printed.keep(printed_line(line))
+        verdicts = [
+            await self._verdict(call.worker, sent, state)
+            for sent, state in zip(call.reports, taken, strict=True)
+        ]
+        self._server.pump()  # what these reports led to may go back with the answer
+        grants = self._grant(call)
+        return Answer(
+            server=self.name,
+            verdicts=verdicts,
+            lost=lost,
+            stops=self._stops.pop(call.worker, []),
+            tidy=self._tidy.pop(call.worker, []),
+            grants=grants,
+            more=self.legs.count(call.pool) > 0,
+        )
+
+    async def reply(self, question: Question) -> Reply:
+        try:
+            return Reply(value=msgspec.Raw(encode(await self._ask(question))))
+        except NoetlError as wrong:
+            return Reply(error={"code": code_of(wrong), "message": KNOWN.masked(str(wrong))})
+        except Exception as fault:  # promise 7: one bad question does not stop the others
+            said = KNOWN.masked(f"{type(fault).__name__}: {fault}")
+            return Reply(error={"code": "internal", "message": said})
+
+    def _other_version(self, call: Call) -> str:
+        return (
+            f"worker {call.worker} is version {call.version}, server {self.name} is version "
+            f"{self._version}: install the same version on both"
+        )
+
+    def _note(self, call: Call) -> None:
+        now = time.time()
+        seen = self.seen.get(call.worker)
+        if seen is None:
+            self.seen[call.worker] = Seen(
+                name=call.worker,
+                pool=call.pool,
+                slots=call.slots,
+                version=call.version,
+                host=call.host,
+                pid=call.pid,
+                since=now,
+                at=now,
+                free=call.free,
+            )
+        else:
+            seen.at, seen.free, seen.slots = now, call.free, call.slots
+
+    # ── reports ──────────────────────────────────────────────────────────────────────────────
+
+    def _take(self, worker: str, sent: Sent) -> Verdict | Waiting | None:
+        """Whether a report stands; None where the execution is not in memory."""
+        hold = sent.hold
+        live = self._server.find(hold.execution_id)
+        if live is None:
+            return None
+        run = live.execution.runs.get(hold.step_run_id)
+        leg = run.legs.get(hold.leg) if run is not None else None
+        if run is None or leg is None:
+            return Verdict("refused", over=True, reason="the leg has ended")
+        if not self._may_report(live, leg, worker, hold):
+            return Verdict("refused", reason="another worker has the leg, or its lease has ended")
+        known = leg.taken if hold.epoch == leg.epoch else 0
+        if sent.after > known:
+            return Verdict("gap", taken=known)
+        try:
+            events = inspected(sent, live.execution, run, leg)[known - sent.after :]
+        except Unfit as wrong:
+            self._end_lease(hold)
+            return Verdict("refused", reason=str(wrong))
+        if not events:
+            return Verdict("known")
+        report = Report(
+            step_run_id=hold.step_run_id,
+            leg=hold.leg,
+            epoch=hold.epoch,
+            worker=worker,
+            events=events,
+            after=known,
+        )
+        taken = self._server.receive(live, report)
+        if not taken.events:
+            return Verdict("refused", reason="the server could not take the report")
+        over = not is_open(live, hold)
+        if over:
+            self._forget_leg(key_of(hold))
+        return Waiting(taken, over)
+
+    def _may_report(self, live: Live, leg: Leg, worker: str, hold: Hold) -> bool:
+        """Its lease is the present one; or the owner before granted it, unheard by the log."""
+        lease = self.leases.find(key_of(hold))
+        if lease is not None:
+            return lease.hold.epoch == hold.epoch and lease.worker == worker
+        if leg.epoch < hold.epoch < live.term and leg.worker is None:
+            self.legs.discard(key_of(hold))
+            self._grant_to(worker, hold, live.plan.steps[self._step(live, hold)].lease.ttl)
+            return True
+        return False
+
+    def _step(self, live: Live, hold: Hold) -> str:
+        return live.execution.runs[hold.step_run_id].step
+
+    async def _verdict(self, worker: str, sent: Sent, state: Verdict | Waiting | None) -> Verdict:
+        if state is None:
+            found = await self._bring(sent.hold.execution_id)
+            if isinstance(found, str):
+                return ABSENT[found]
+            state = self._take(worker, sent)
+            if state is None:
+                return ABSENT["later"]
+        if isinstance(state, Verdict):
+            return state
+        try:
+            await state.taken.committed
+        except (LogUnavailable, VersionConflict):
+            return Verdict("later", reason="the log could not be written")
+        except NoetlError as wrong:
+            return Verdict("later", reason=KNOWN.masked(str(wrong)))
+        refused = refused_writes(state.taken.events)
+        if refused:
+            return Verdict("recorded", over=state.over, refused=msgspec.Raw(encode_events(refused)))
+        return OVER if state.over else RECORDED
+
+    # ── leases ───────────────────────────────────────────────────────────────────────────────
+
+    def _grant(self, call: Call) -> list[Grant]:
+        grants: list[Grant] = []
+        room = ANSWERED
+        while len(grants) < call.free and room > 0:
+            offer = self.legs.take(call.pool)
+            if offer is None:
+                break
+            command = offer.command
+            if self._server.find(command.execution_id) is None:
+                continue
+            text = encode(command)
+            room -= len(text)
+            hold = Hold(command.execution_id, command.step_run_id, command.leg, command.epoch)
+            self._grant_to(call.worker, hold, offer.ttl)
+            grants.append(
+                Grant(
+                    command=msgspec.Raw(text),
+                    digest=offer.digest,
+                    folder=offer.folder,
+                    ttl=offer.ttl,
+                )
+            )
+        return grants
+
+    def _grant_to(self, worker: str, hold: Hold, ttl: float | None) -> None:
+        self.leases.grant(hold, worker, ttl or self._ttl)
+        self._visited.setdefault(hold.execution_id, set()).add(worker)
+
+    def _renew(self, worker: str, holds: list[Hold]) -> list[Hold]:
+        """Extend; a lease that the worker does not name is one whose grant it never got."""
+        lost = self.leases.renew(worker, holds)
+        for hold in lost:
+            self._readopt(worker, hold)
+        lost = self.leases.renew(worker, lost)
+        named = {key_of(hold) for hold in holds}
+        now = self._clock()
+        for lease in self.leases.of_worker(worker):
+            young = lease.until - now > 0.5 * lease.ttl  # its grant may be on the way still
+            if key_of(lease.hold) not in named and not young:
+                self._expire(lease)
+        return lost
+
+    def _readopt(self, worker: str, hold: Hold) -> None:
+        """A worker that works quietly across a take-over keeps what nobody else was given."""
+        live = self._server.find(hold.execution_id)
+        run = live.execution.runs.get(hold.step_run_id) if live is not None else None
+        leg = run.legs.get(hold.leg) if run is not None else None
+        if live is not None and leg is not None:
+            self._may_report(live, leg, worker, hold)
+
+    def _give_back(self, worker: str, hold: Hold) -> None:
+        lease = self.leases.find(key_of(hold))
+        if lease is not None and lease.worker == worker and lease.hold.epoch == hold.epoch:
+            self._expire(lease, returned=True)
+
+    def expire(self) -> None:
+        """End the leases whose time is up; their legs are offered again."""
+        for lease in self.leases.expired():
+            self._expire(lease)
+
+    def _expire(self, lease: Lease, *, returned: bool = False) -> None:
+        hold = lease.hold
+        live = self._server.find(hold.execution_id)
+        self.leases.end(key_of(hold))
+        if live is None:
+            return
+        self._spent[key_of(hold)] = hold.epoch
+        self._server.lose(live, hold.step_run_id, hold.leg, hold.epoch, returned=returned)
+        if not is_open(live, hold):
+            self._forget_leg(key_of(hold))
+
+    def _end_lease(self, hold: Hold) -> None:
+        lease = self.leases.find(key_of(hold))
+        if lease is not None:
+            self._expire(lease)
+
+    def _forget_leg(self, key: LegKey) -> None:
+        self.leases.end(key)
+        self._spent.pop(key, None)
+
+    def release(self, execution_id: str) -> None:
+        """The execution has ended here, or belongs to another server: nothing is kept of it."""
+        for lease in self.leases.of_execution(execution_id):
+            self._forget_leg(key_of(lease.hold))
+        self.legs.take_out(execution_id)
+        self._visited.pop(execution_id, None)
+        for key in [key for key in self._spent if key[0] == execution_id]:
+            del self._spent[key]
+
+    # ── time and bells ───────────────────────────────────────────────────────────────────────
+
+    async def watch(self) -> None:
+        """Leases run out, and bells that nobody heard ring again, until this is cancelled."""
+        while True:
+            await asyncio.sleep(min(1.0, self._ttl / 8))
+            self.expire()
+            for pool in self.legs.pools():
+                self._ring(pool)
+            silent = time.time() - 4 * self._ttl
+            for name in [name for name, seen in self.seen.items() if seen.at < silent]:
+                del self.seen[name]
+                self._stops.pop(name, None)
+                self._tidy.pop(name, None)
+
+    def _ring_soon(self, pool: str) -> None:
+        """Two turns later: a worker that has just reported takes the leg with its answer."""
+        if pool not in self._ringing:
+            self._ringing.add(pool)
+            loop = asyncio.get_running_loop()
+            loop.call_soon(loop.call_soon, self._ring, pool)
+
+    def _ring(self, pool: str) -> None:
+        self._ringing.discard(pool)
+        legs = self.legs.count(pool)
+        if legs:
+            for bell in self.bells:
+                bell.ring(pool, legs)
+
+    def _nudge(self, worker: str) -> None:
+        for bell in self.bells:
+            bell.nudge(worker)
+
+
+def is_open(live: Live, hold: Hold) -> bool:
+    run = live.execution.runs.get(hold.step_run_id)
+    return run is not None and hold.leg in run.legs
+
+
+def refused_writes(events: list[e.Event]) -> list[e.Event]:
+    """LOOP-5: outcomes whose write to ctx was turned into a failure."""
+    return [
+        event
+        for event in events
+        if type(event) is e.TaskDone
+        and event.error is not None
+        and event.error.get("kind") == "ctx_conflict"
+    ]
+
+
+def printed_line(told: Told) -> PrintedLine:
+    return PrintedLine(**msgspec.structs.asdict(told))
+
+
+def code_of(wrong: NoetlError) -> str:
+    if isinstance(wrong, ServerRefused):
+        return wrong.code
+    return CODES.get(type(wrong).__name__, "invalid")
+
+
+CODES = {
+    "ExecutionNotFound": "not_found",
+    "PlaybookNotFound": "not_found",
+    "UnreadableFile": "not_found",
+    "LogUnavailable": "later",
+    ServerAway.__name__: "later",
+    "HomeInUse": "moved",
+}
+RECORDED = Verdict("recorded")
+OVER = Verdict("recorded", over=True)
+ABSENT = {
+    "ended": Verdict("refused", over=True, reason="the execution has ended"),
+    "moved": Verdict("moved", reason="another server owns the execution"),
+    "later": Verdict("later", reason="the execution is being taken over"),
+}
+"""What a report hears whose execution this server does not have."""

@@ -1,0 +1,86 @@
+"""What a worker sends is not trusted: is this a report that a worker may make on this leg?"""
+
+import msgspec
+
+from noetl.control.execution import Execution, Leg, Run
+from noetl.errors import NoetlError
+from noetl.messages import events as e
+from noetl.messages.codec import decode_events, encode_events
+from noetl.ports.link import Sent
+
+REPORTED: tuple[type[e.Event], ...] = (
+    e.StepStarted,
+    e.StepDone,
+    e.StepFailed,
+    e.TaskStarted,
+    e.TaskDone,
+    e.TaskSuspended,
+    e.LoopStarted,
+    e.IterationStarted,
+    e.IterationDone,
+    e.IterationFailed,
+    e.LoopDone,
+)
+"""The events that are a worker's to tell; every other one is the server's own."""
+
+ENVELOPE = 4096
+"""Bytes that an event may have beside its data."""
+
+
+class Unfit(NoetlError):
+    """A report that no worker of ours would have sent; the message says what is wrong with it."""
+
+
+def inspected(sent: Sent, execution: Execution, run: Run, leg: Leg) -> list[e.Event]:
+    """The events of a report; raises Unfit."""
+    try:
+        events = decode_events(bytes(sent.events))
+    except (msgspec.DecodeError, TypeError, ValueError, KeyError, IndexError) as wrong:
+        raise Unfit(f"the report cannot be read: {wrong}") from None
+    if not events:
+        raise Unfit("the report is empty")
+    if len(sent.events) > execution.largest:
+        refuse_large(events, execution.largest)
+    for event in events:
+        look_at(event, run, leg)
+    return events
+
+
+def refuse_large(events: list[e.Event], largest: int) -> None:
+    """EVT-4: what is larger than the limit belongs into the result store."""
+    for event in events:
+        size = len(encode_events([event]))
+        if size > largest + ENVELOPE:
+            raise Unfit(
+                f"an event of {size:,} bytes is above the limit of {largest:,} "
+                "(executor.spec.policy.limits.max_payload_bytes)"
+            )
+
+
+def look_at(event: e.Event, run: Run, leg: Leg) -> None:
+    name = event.__struct_config__.tag
+    if not isinstance(event, REPORTED) or not isinstance(event, e.StepEvent):
+        raise Unfit(f"'{name}' is not a worker's to report")
+    if event.step_run_id != run.step_run_id or event.step != run.step:
+        raise Unfit(f"'{name}' is about another run than the report")
+    number = getattr(event, "leg", leg.leg)
+    if number != leg.leg:
+        raise Unfit(f"'{name}' is about leg {number}, the report about leg {leg.leg}")
+    if isinstance(event, e.StepStarted) and leg.leg != 0:
+        raise Unfit("a step is started by its first leg")
+    if isinstance(event, e.LoopStarted) and event.parent_id is None:
+        raise Unfit("a step's own loop is begun by the server (LOOP-2)")
+    if isinstance(event, e.IterationStarted | e.IterationDone | e.IterationFailed):
+        look_at_iteration(event, run)
+
+
+def look_at_iteration(
+    event: e.IterationStarted | e.IterationDone | e.IterationFailed, run: Run
+) -> None:
+    if event.parent_id is not None:
+        return  # of a loop inside a task (LOOP-7)
+    loop = run.loop
+    if loop is None:
+        raise Unfit(f"step '{run.step}' has no loop")
+    if not 0 <= event.index < loop.total:
+        raise Unfit(f"iteration {event.index} is none of {loop.total}")

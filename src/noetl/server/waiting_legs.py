@@ -1,0 +1,66 @@
+"""The legs that wait for a worker, by pool, in the order in which they were offered."""
+
+from collections import OrderedDict
+from typing import NamedTuple
+
+from noetl.control.dispatch import RunLeg
+from noetl.server.leases import LegKey
+
+
+class Offer(NamedTuple):
+    """A leg that any worker of its pool may take."""
+
+    command: RunLeg
+    digest: str
+    folder: str | None
+    ttl: float
+
+
+class WaitingLegs:
+    """Rebuilt from the log whenever a server takes an execution over (promise 5)."""
+
+    def __init__(self) -> None:
+        self._pools: dict[str, OrderedDict[LegKey, Offer]] = {}
+        self._where: dict[LegKey, str] = {}
+        self._of: dict[str, set[LegKey]] = {}
+        """Execution → its legs here."""
+
+    def add(self, pool: str, command: RunLeg, digest: str, folder: str | None, ttl: float) -> None:
+        key = (command.execution_id, command.step_run_id, command.leg)
+        self.discard(key)
+        self._pools.setdefault(pool, OrderedDict())[key] = Offer(command, digest, folder, ttl)
+        self._where[key] = pool
+        self._of.setdefault(command.execution_id, set()).add(key)
+
+    def take(self, pool: str) -> Offer | None:
+        """The oldest of a pool."""
+        waiting = self._pools.get(pool)
+        if not waiting:
+            return None
+        return self.discard(next(iter(waiting)))
+
+    def discard(self, key: LegKey) -> Offer | None:
+        pool = self._where.pop(key, None)
+        if pool is None:
+            return None
+        waiting = self._pools[pool]
+        offer = waiting.pop(key)
+        if not waiting:
+            del self._pools[pool]
+        mine = self._of[key[0]]
+        mine.discard(key)
+        if not mine:
+            del self._of[key[0]]
+        return offer
+
+    def take_out(self, execution_id: str, step_run_id: str | None = None) -> list[RunLeg]:
+        """Remove the legs of an execution, or of one of its runs."""
+        keys = [key for key in self._of.get(execution_id, ()) if step_run_id in (None, key[1])]
+        found = [self.discard(key) for key in sorted(keys)]
+        return [offer.command for offer in found if offer is not None]
+
+    def count(self, pool: str) -> int:
+        return len(self._pools.get(pool, ()))
+
+    def pools(self) -> dict[str, int]:
+        return {pool: len(waiting) for pool, waiting in self._pools.items()}
