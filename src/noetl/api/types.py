@@ -1,0 +1,394 @@
+"""
+What the API takes and answers: one type for each object, the same for server, client and CLI.
+
+Times are RFC 3339 texts. A page is followed by asking again with its `next` as `cursor`.
+"""
+
+from typing import Annotated, Any, Literal
+
+import msgspec
+
+from noetl.playbook.finding import Finding
+from noetl.server.waiting import Wait
+
+Role = Literal["viewer", "operator", "author", "admin", "worker"]
+Name = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
+
+
+# ── refusals ─────────────────────────────────────────────────────────────────────────────────
+
+
+class Fault(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Why a request was refused."""
+
+    code: str
+    """A word for programs."""
+    message: str
+    """A sentence for people."""
+    hint: str = ""
+    """What to do about it."""
+    findings: list[Finding] | None = None
+    """With a refused playbook: all that is wrong with it."""
+
+
+class Refusal(msgspec.Struct, frozen=True, kw_only=True):
+    """The body of every answer that is no success."""
+
+    error: Fault
+
+
+# ── catalog ──────────────────────────────────────────────────────────────────────────────────
+
+
+class RegisterRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A playbook to register; as `text/yaml` the body is the text itself."""
+
+    text: str
+    migrate: bool = False
+    """Whether a text of an older dialect is turned into this one first."""
+
+
+class Entry(msgspec.Struct, frozen=True, kw_only=True):
+    """One version of a registered playbook."""
+
+    playbook_id: str
+    path: str
+    version: int
+    digest: str
+    registered_at: str
+    name: str
+    description: str | None
+    labels: dict[str, str]
+    migrated: bool
+    """Whether it came in an older dialect; the entry's page has that text too."""
+
+
+class Registered(msgspec.Struct, frozen=True, kw_only=True):
+    """What a registration came to."""
+
+    entry: Entry
+    fresh: bool
+    """False: the newest version had this text already, and is what came back."""
+    findings: list[Finding]
+    """Warnings; a playbook with errors is refused."""
+
+
+class EntryPage(msgspec.Struct, frozen=True, kw_only=True):
+    """Entries: of the whole catalog the newest by path, of one path the newest first."""
+
+    entries: list[Entry]
+    next: str | None
+
+
+class EntryText(Entry, frozen=True, kw_only=True):
+    """An entry with its text."""
+
+    text: str
+    original: str | None
+    """As it was before it was migrated."""
+
+
+class ValidateRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A text to check; as `text/yaml` the body is the text itself."""
+
+    text: str
+
+
+class Validated(msgspec.Struct, frozen=True, kw_only=True):
+    """All that is wrong with a text."""
+
+    valid: bool
+    findings: list[Finding]
+
+
+# ── executions ───────────────────────────────────────────────────────────────────────────────
+
+
+class ExecuteRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Which playbook to execute, by its id or by its path, and on what."""
+
+    playbook_id: Name | None = None
+    path: Name | None = None
+    version: Annotated[int, msgspec.Meta(ge=1, le=999_999_999)] | None = None
+    """With `path`; without it the newest."""
+    payload: dict[str, Any] = {}
+    """Goes into `workload`, and nowhere else."""
+
+
+class Listed(msgspec.Struct, frozen=True, kw_only=True):
+    """An execution in a list, as `noetl list --json` shows it."""
+
+    execution_id: str
+    path: str
+    version: str | None
+    status: str
+    interrupted: bool
+    """Not ended, and nobody is left who decides for it."""
+    started_at: str
+    updated_at: str
+    finished_at: str | None
+    parent_execution_id: str | None
+    error: str | None
+
+
+class ExecutionPage(msgspec.Struct, frozen=True, kw_only=True):
+    """Executions, the newest first."""
+
+    executions: list[Listed]
+    next: str | None
+
+
+class StepTally(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of a step so far."""
+
+    step: str
+    runs: int
+    failed: int
+    status: str
+
+
+class Standing(msgspec.Struct, frozen=True, kw_only=True):
+    """How an execution stands and what it waits for, as `noetl status --json` shows it."""
+
+    execution_id: str
+    path: str
+    version: str | None
+    status: str
+    interrupted: bool
+    owner: str | None
+    """The process that decides for it."""
+    seq: int
+    started_at: str
+    updated_at: str
+    finished_at: str | None
+    duration_ms: int
+    error: dict[str, Any] | None
+    steps: list[StepTally]
+    waits: list[Wait]
+
+
+class State(msgspec.Struct, frozen=True, kw_only=True):
+    """The state that the log comes to, as `noetl replay --json` shows it."""
+
+    execution_id: str
+    seq: int
+    status: str
+    ctx: dict[str, Any]
+    tokens: list[Any]
+    runs: list[Any]
+    loops: list[Any]
+
+
+class Summary(msgspec.Struct, frozen=True, kw_only=True):
+    """What an execution came to, as `noetl run --json` shows it."""
+
+    execution_id: str
+    status: str
+    ctx: dict[str, Any]
+    result: Any
+    error: dict[str, Any] | None
+    steps: list[StepTally]
+    duration_ms: int
+
+
+class OrderRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Why an execution is cancelled, paused or resumed."""
+
+    reason: Annotated[str, msgspec.Meta(max_length=1000)] = ""
+
+
+class Event(msgspec.Struct, frozen=True, kw_only=True):
+    """An event in its envelope (EVT-1), as `noetl events --json` shows it."""
+
+    event_id: str
+    seq: int
+    execution_id: str
+    timestamp: str
+    source: str
+    name: str
+    entity: str
+    entity_id: str
+    status: str
+    step: str | None
+    step_run_id: str | None
+    task_run_id: str | None
+    trace_id: str
+    parent_id: str | None
+    data: dict[str, Any]
+
+
+class EventPage(msgspec.Struct, frozen=True, kw_only=True):
+    """Events in their order."""
+
+    events: list[Event]
+    after: int
+    """The log was read up to here: the `after` of the next page, or of a stream."""
+    more: bool
+    """Whether there is more now; a page may be short of its limit and not be the last."""
+
+
+class Line(msgspec.Struct, frozen=True, kw_only=True):
+    """A line that a task printed, as `noetl logs --json` shows it."""
+
+    timestamp: str
+    step: str
+    task_run_id: str
+    attempt: int
+    stream: str
+    text: str
+
+
+class LinePage(msgspec.Struct, frozen=True, kw_only=True):
+    """What the tasks of an execution printed, in order."""
+
+    lines: list[Line]
+    next: str | None
+
+
+# ── credentials and tokens ───────────────────────────────────────────────────────────────────
+
+
+class CredentialRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A credential to register (KEY-1). Its values go in and never out."""
+
+    kind: Name
+    fields: dict[str, Any]
+
+
+class Credential(msgspec.Struct, frozen=True, kw_only=True):
+    """What may be shown of a credential."""
+
+    name: str
+    kind: str
+    key_id: str
+    updated_at: str
+
+
+class CredentialPage(msgspec.Struct, frozen=True, kw_only=True):
+    """The registered credentials, by name."""
+
+    credentials: list[Credential]
+    next: str | None
+
+
+class TokenRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A token to make."""
+
+    name: Name
+    role: Role
+    expires_in: Annotated[float, msgspec.Meta(gt=0, le=1e10)] | None = None
+    """Seconds; without it the token is good until it is revoked."""
+
+
+class Token(msgspec.Struct, frozen=True, kw_only=True):
+    """What may be shown of a token."""
+
+    token_id: str
+    name: str
+    role: str
+    created_at: str
+    expires_at: str | None
+    revoked_at: str | None
+
+
+class TokenMade(Token, frozen=True, kw_only=True):
+    """A new token; its text is shown this once."""
+
+    token: str
+
+
+class TokenPage(msgspec.Struct, frozen=True, kw_only=True):
+    """The tokens, the oldest first."""
+
+    tokens: list[Token]
+    next: str | None
+
+
+# ── runtime ──────────────────────────────────────────────────────────────────────────────────
+
+
+class Server(msgspec.Struct, frozen=True, kw_only=True):
+    """A server as it was last seen."""
+
+    name: str
+    address: str
+    version: str
+    started_at: str
+    seen_at: str
+
+
+class Worker(msgspec.Struct, frozen=True, kw_only=True):
+    """A worker as it was last seen."""
+
+    name: str
+    pool: str
+    slots: int
+    busy: int
+    version: str
+    host: str
+    pid: int
+    started_at: str
+    seen_at: str
+    server: str | None
+
+
+class Pool(msgspec.Struct, frozen=True, kw_only=True):
+    """The workers of one pool together."""
+
+    name: str
+    workers: int
+    slots: int
+    busy: int
+
+
+class Runtime(msgspec.Struct, frozen=True, kw_only=True):
+    """Who is there, and what there is to do."""
+
+    server: str
+    """The one that answers."""
+    version: str
+    servers: list[Server]
+    workers: list[Worker]
+    pools: list[Pool]
+    waits_for: list[str]
+    """What the answering server lacks, if it is not ready."""
+    counts: dict[str, Any]
+    """Executions by status, legs that wait for a worker by pool, leases, and so on."""
+
+
+class Health(msgspec.Struct, frozen=True, kw_only=True):
+    """Whether the server lives, or is ready."""
+
+    status: Literal["ok", "waiting"]
+
+
+# ── workers ──────────────────────────────────────────────────────────────────────────────────
+
+
+class Hello(msgspec.Struct, frozen=True, kw_only=True):
+    """Whom a worker has reached."""
+
+    server: str
+    version: str
+    store: str
+    """What references to results say (RES-1)."""
+
+
+class Woken(msgspec.Struct, frozen=True, kw_only=True):
+    """The answer to a worker that waits for something to do."""
+
+    server: str
+    """Whom to call."""
+    rung: bool
+    """False: nothing happened meanwhile."""
+
+
+class Stored(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The reference to a stored body (RES-1)."""
+
+    store: str
+    key: str
+    size: int
+    checksum: str
+    range: str | None = None
+    schema_hint: str | None = None
