@@ -78,6 +78,7 @@ CODES: dict[str, Code] = {
         input_choice="A task needs exactly one input of a group.",
         retired_word="A word of an older dialect is used.",
     ),
+    **_errors("DIA-S4", no_counterpart="What an older dialect says here has no counterpart."),
     **_errors("DOC-5", unknown_entry="`entry_step` names no step."),
     **_errors(
         "NEXT-6",
@@ -102,6 +103,7 @@ CODES: dict[str, Code] = {
         unknown_workbook_task="No workbook task has this name.",
         workbook_cycle="Workbook tasks call each other in a circle.",
     ),
+    **_warnings("DIA-S4", changed_meaning="What an older dialect says here means less, or more."),
     **_warnings(
         "VAL-3",
         unreachable_step="No arc reaches the step.",

@@ -1,0 +1,177 @@
+"""A document under migration: its blocks, what has been changed, what cannot be."""
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+from noetl.expression.syntax import is_template
+from noetl.playbook.codes import CODES
+from noetl.playbook.dialects.detect import dialects_of
+from noetl.playbook.dialects.rewrite import Block, Rewriting
+from noetl.playbook.dialects.tree import (
+    Document,
+    Mapping,
+    Node,
+    Scalar,
+    Sequence,
+    Slot,
+    slots_below,
+)
+from noetl.playbook.finding import Finding
+
+LONGEST_SHOWN = 60
+
+
+class Note(NamedTuple):
+    """A change whose new line is not known yet."""
+
+    code: str
+    message: str
+    line: int
+    path: str
+    old: str
+    new: str
+    slot: Slot
+    """Where it stands now."""
+
+
+class Draft:
+    """The tree, and everything to be told about it."""
+
+    def __init__(self, document: Document) -> None:
+        self.document = document
+        self.notes: list[Note] = []
+        self.findings: list[Finding] = []
+        self.row: Rewriting | None = None
+        self.left: dict[tuple[str, int], Slot] = {}
+        """What a row leaves for later ones: by a word of its own and the identity of a block."""
+        self.dialects = dialects_of(document.root)
+
+    @property
+    def root(self) -> Mapping:
+        root = self.document.root
+        return root if isinstance(root, Mapping) else Mapping()
+
+    def apply(self, table: tuple[Rewriting, ...]) -> None:
+        """Every row, in order, to every block of its kind."""
+        for row in table:
+            self.row = row
+            for block in list(self.blocks(row.block)):
+                row.apply(self, block)
+
+    # ── telling ──
+
+    def tell(self, was: Slot, old: str, new: str, *, now: Slot | None = None) -> None:
+        """A change of the present row: `old` stood at `was`, `new` stands at `now`."""
+        assert self.row is not None
+        self.notes.append(
+            Note(self.row.code, self.row.message, was.line, was.path, old, new, now or was)
+        )
+
+    def refuse(self, at: Slot, message: str, hint: str, *, code: str = "no-counterpart") -> None:
+        """What cannot be translated, or (by its code) only with a warning."""
+        finding = Finding(code, CODES[code].severity, at.line, 1, at.path, message, hint)
+        if finding not in self.findings:
+            self.findings.append(finding)
+
+    # ── blocks ──
+
+    def blocks(self, kind: Block) -> Iterator[Mapping]:
+        return _BLOCKS[kind](self)
+
+    def steps(self) -> list[Mapping]:
+        workflow = self.root.sequence("workflow")
+        return workflow.mappings() if workflow is not None else []
+
+    def tasks(self) -> Iterator[Mapping]:
+        """Every task: of steps, nested in them, and of the workbook."""
+        for step in self.steps():
+            yield from (slot.node for slot in tasks_of(step))  # type: ignore[misc]
+        workbook = self.root.mapping("workbook")
+        named = workbook.mapping("tasks") if workbook is not None else None
+        for slot in named.slots if named is not None else ():
+            if isinstance(slot.node, Mapping):
+                yield slot.node
+                yield from (inner.node for inner in tasks_of(slot.node))  # type: ignore[misc]
+
+    def rules(self) -> Iterator[Mapping]:
+        for task in self.tasks():
+            yield from rules_of(task)
+
+    def arcs(self) -> Iterator[Mapping]:
+        for step in self.steps():
+            yield from arcs_of(step)
+
+
+_BLOCKS: dict[Block, Callable[[Draft], Iterator[Mapping]]] = {
+    "document": lambda draft: iter([draft.root]),
+    "step": lambda draft: iter(draft.steps()),
+    "task": lambda draft: draft.tasks(),
+    "rule": lambda draft: draft.rules(),
+    "arc": lambda draft: draft.arcs(),
+}
+
+
+def tasks_of(step: Mapping) -> Iterator[Slot]:
+    """The label slots of a pipeline, those nested in `iterator` tasks after their own."""
+    tool = step.sequence("tool")
+    for entry in tool.mappings() if tool is not None else ():
+        if len(entry.slots) == 1 and isinstance(entry.slots[0].node, Mapping):
+            yield entry.slots[0]
+            yield from tasks_of(entry.slots[0].node)
+
+
+def rules_of(task: Mapping) -> list[Mapping]:
+    rules = below_path(task, "spec", "policy")
+    listed = rules.sequence("rules") if rules is not None else None
+    return listed.mappings() if listed is not None else []
+
+
+def then_of(rule: Mapping) -> Mapping | None:
+    """The directive of a rule, with `when` or of `else`."""
+    otherwise = rule.mapping("else")
+    return rule.mapping("then") if otherwise is None else otherwise.mapping("then")
+
+
+def arcs_of(step: Mapping) -> list[Mapping]:
+    router = step.node("next")
+    if isinstance(router, Sequence):
+        return router.mappings()
+    arcs = router.sequence("arcs") if isinstance(router, Mapping) else None
+    return arcs.mappings() if arcs is not None else []
+
+
+def below_path(node: Mapping, *keys: str) -> Mapping | None:
+    """The mapping at a path of keys."""
+    found: Mapping | None = node
+    for key in keys:
+        found = found.mapping(key) if found is not None else None
+    return found
+
+
+def templates_below(node: Node) -> Iterator[Slot]:
+    """The slots below a node that hold a template."""
+    for slot in slots_below(node):
+        if isinstance(slot.node, Scalar) and slot.node.style != "*" and is_template(slot.text):
+            yield slot
+
+
+def respell(slot: Slot, change: Callable[[str], str]) -> bool:
+    """Change the text of a scalar; its spelling stays where it can. Whether anything changed."""
+    node = slot.node
+    if not isinstance(node, Scalar) or not isinstance(node.value, str):
+        return False
+    new = change(node.value)
+    if new == node.value:
+        return False
+    if node.style in ("|", ">"):  # the line breaks of a folded text stay where they are
+        node.lines = [node.lines[0], *change("\n".join(node.lines[1:])).split("\n")]
+        node.value = new
+    else:
+        slot.say(new)
+    return True
+
+
+def shown(value: Any) -> str:
+    """A value, short enough for one line of a report."""
+    text = " ".join(str(value).split())
+    return text if len(text) <= LONGEST_SHOWN else f"{text[: LONGEST_SHOWN - 1]}…"

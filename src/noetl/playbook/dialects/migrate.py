@@ -1,0 +1,108 @@
+"""From the text of an older dialect to the canonical one, with everything that was done (DIA)."""
+
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping
+
+import msgspec
+
+from noetl.kinds.kind import Kind
+from noetl.kinds.table import KINDS
+from noetl.playbook.dialects.draft import Draft, Note
+from noetl.playbook.dialects.rewrite import Rewrite
+from noetl.playbook.dialects.table import TABLES
+from noetl.playbook.dialects.tree_reading import read_tree
+from noetl.playbook.dialects.tree_writing import Written, write_tree
+from noetl.playbook.finding import Finding
+from noetl.playbook.load import load
+from noetl.playbook.yaml_checks import Refused, decoded
+from noetl.playbook.yaml_text import read_yaml
+
+_OLDER = frozenset({"retired-word", "retired-name", "step-when", "root-vars"})
+
+
+class Migrated(msgspec.Struct, frozen=True):
+    """What became of a text. An error among the findings: it could not be translated whole."""
+
+    text: str
+    rewrites: tuple[Rewrite, ...]
+    findings: tuple[Finding, ...]
+    """Lines are those of the source."""
+    changed: bool
+
+    @property
+    def complete(self) -> bool:
+        return all(finding.severity != "error" for finding in self.findings)
+
+
+def migrate(source: str | bytes, kinds: Mapping[str, Kind] = KINDS) -> Migrated:
+    """
+    The canonical text of a playbook in any dialect, or in a mix of them.
+
+    A canonical text comes back as it is. Bad input gives findings, never an exception.
+    """
+    before = load(source, kinds)
+    try:
+        text = decoded(source)
+        tree = read_yaml(source)
+        document = tree.value(tree.root)
+    except Refused:
+        return Migrated(_as_text(source), (), before.findings, False)
+    if tree.faults or not isinstance(document, dict):
+        return Migrated(text, (), before.findings, False)
+    draft = Draft(read_tree(tree))
+    for table in TABLES:
+        draft.apply(table)
+    if not draft.notes:
+        return Migrated(text, (), _sorted(_told(draft, before.findings)), False)
+    written = write_tree(draft.document)
+    after = load(written.text, kinds)
+    found = _told(draft, [_in_source(one, written) for one in after.findings])
+    return Migrated(written.text, _rewrites(draft.notes, written), _sorted(found), True)
+
+
+def _told(draft: Draft, loaded: Iterable[Finding]) -> tuple[Finding, ...]:
+    """The draft's own findings; what the loader says about the same older words adds nothing."""
+    lines = {finding.line for finding in draft.findings}
+    more = (one for one in loaded if one.code not in _OLDER or one.line not in lines)
+    return (*draft.findings, *more)
+
+
+def _as_text(source: str | bytes) -> str:
+    return source if isinstance(source, str) else source.decode("utf-8-sig", errors="replace")
+
+
+def _rewrites(notes: list[Note], written: Written) -> tuple[Rewrite, ...]:
+    made = [
+        Rewrite(
+            note.code,
+            note.line,
+            _new_line(note, written),
+            note.path,
+            note.old,
+            note.new,
+            note.message,
+        )
+        for note in notes
+    ]
+    return tuple(sorted(made, key=lambda one: (one.line, one.new_line)))
+
+
+def _new_line(note: Note, written: Written) -> int:
+    """Where the change stands now; what is gone is told where it would have been."""
+    place = written.places.get(id(note.slot))
+    if place is not None:
+        return place
+    return min(bisect_left(written.origins, note.line) + 1, max(1, len(written.origins)))
+
+
+def _in_source(finding: Finding, written: Written) -> Finding:
+    """A finding of the new text, at the line of the source that it comes from."""
+    at = min(finding.line, len(written.origins)) - 1
+    line = written.origins[at] if at >= 0 else finding.line
+    return msgspec.structs.replace(finding, line=line)
+
+
+def _sorted(findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
+    severities = {"error": 0, "warning": 1}
+    known = dict.fromkeys(findings)
+    return tuple(sorted(known, key=lambda one: (one.line, severities[one.severity], one.code)))

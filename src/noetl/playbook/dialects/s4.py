@@ -1,0 +1,199 @@
+"""The eval dialect: `when` of a step, `eval` of a task, `next` as a list, `vars` (DIA-S4)."""
+
+from noetl.playbook.dialects import s4_vars
+from noetl.playbook.dialects.detect import dialects_of
+from noetl.playbook.dialects.draft import Draft, respell, shown, templates_below
+from noetl.playbook.dialects.names import Respelling, respelled, revalued
+from noetl.playbook.dialects.rewrite import Rewriting
+from noetl.playbook.dialects.shapes import covers_errors, next_as_router, settle_then, shape_rule
+from noetl.playbook.dialects.tree import Mapping, Scalar, Sequence, Slot, flowing, node_of
+
+_FAIL_ON_ERROR = "{{ outcome.status == 'error' }}"
+
+
+def guard_of_step(draft: Draft, step: Mapping) -> None:
+    """`when` → admission rules: what does not match stays outside."""
+    guard = step.slot("when")
+    if guard is None or "step" not in step:
+        return
+    spec = step.mapping("spec")
+    if spec is not None and "admit" in (spec.mapping("policy") or Mapping()):
+        draft.refuse(
+            guard,
+            "the step has both an older 'when' and admission rules",
+            "put the condition of 'when' into a rule of spec.policy.admit, then remove 'when'",
+        )
+        return
+    at = step.place("when")
+    step.pop("when")
+    spec = step.within("spec", like=guard, at=at)
+    made = step.slot("spec")
+    assert made is not None
+    if made.line == guard.line:
+        made.before = guard.before
+    elif any(line for line in guard.before):
+        made.before += [line for line in guard.before if line]
+    rule = Slot(guard.node, key="when", line=guard.line, path=guard.path, beside=guard.beside)
+    allowed = node_of({"when": rule, "then": flowing({"allow": True})}, guard.line)
+    denied = node_of({"else": {"then": flowing({"allow": False})}}, guard.line)
+    admit = spec.within("policy", like=guard).within("admit", like=guard)
+    admit.put("rules", [allowed, denied])
+    draft.tell(guard, "when", "spec.policy.admit.rules", now=rule)
+
+
+def rules_of_eval(draft: Draft, task: Mapping) -> None:
+    """`eval` → `spec.policy.rules`, with the dialect's default as the last rule."""
+    held = task
+    if "eval" not in task and "eval" in (task.mapping("spec") or Mapping()):
+        held = task.mapping("spec") or task
+    slot = held.slot("eval")
+    if slot is None or "kind" not in task:
+        return
+    policy = (task.mapping("spec") or Mapping()).mapping("policy")
+    if policy is not None and "rules" in policy:
+        draft.refuse(
+            slot,
+            "the task has both an older 'eval' and rules of a policy",
+            "put the entries of 'eval' into spec.policy.rules in the order that is meant",
+        )
+        return
+    rules = slot.node
+    empty = isinstance(rules, Scalar) and rules.value is None
+    at = held.place("eval")
+    held.pop("eval")
+    if empty or (isinstance(rules, Sequence) and not rules.slots):
+        draft.tell(slot, "eval: []", "", now=slot)
+        return
+    spec = task.within("spec", like=slot, at=at)
+    made = task.slot("spec")
+    if made is not None and made.line == slot.line:
+        made.before = slot.before
+    target = spec.within("policy", like=slot)
+    placed = target.put("rules", rules)
+    placed.line, placed.path, placed.beside = slot.line, slot.path, slot.beside
+    if made is not None and made.line != slot.line:
+        placed.before = [line for line in slot.before if line]
+    draft.left["eval", id(task)] = slot
+    draft.tell(slot, "eval", "spec.policy.rules", now=placed)
+
+
+def default_of_eval(draft: Draft, task: Mapping) -> None:
+    """No match and no else: ok → continue, error → fail. The canonical default is continue."""
+    slot = draft.left.get(("eval", id(task)))
+    policy = (task.mapping("spec") or Mapping()).mapping("policy")
+    rules = policy.sequence("rules") if policy is not None else None
+    if slot is None or rules is None or covers_errors(rules):
+        return
+    last = rules.append({"when": "", "then": flowing({"do": "fail"})}, line=slot.line)
+    assert isinstance(last.node, Mapping)
+    guard = last.node.slot("when")
+    assert guard is not None
+    guard.node = Scalar(_FAIL_ON_ERROR, [f'"{_FAIL_ON_ERROR}"'], '"', "", slot.line)
+    draft.tell(slot, "no entry for other errors", "error → fail, as the last rule", now=last)
+
+
+def router_of_list(draft: Draft, step: Mapping) -> None:
+    """`next` as a list with `spec.next_mode` → `next.spec.mode` and `arcs`."""
+    if "eval" not in (dialects_of(step) or draft.dialects) and "case" in draft.dialects:
+        return  # the case dialect reads a list as parallel routes
+    slot = step.slot("next")
+    router = next_as_router(slot) if slot is not None else None
+    if slot is not None and router is not None:
+        draft.tell(slot, "next: [ … ]", "next: { arcs: [ … ] }")
+    mode_of_spec(draft, step)
+
+
+def mode_of_spec(draft: Draft, step: Mapping) -> None:
+    spec, router = step.mapping("spec"), step.mapping("next")
+    mode = spec.pop("next_mode") if spec is not None else None
+    if spec is None or mode is None:
+        return
+    if not spec.slots and not spec.tail:
+        emptied = step.pop("spec")
+        assert emptied is not None
+        if any(emptied.before) and step.slots:
+            follows = step.slots[min(1, len(step.slots) - 1)]
+            follows.before = [*emptied.before, *follows.before]
+    if router is None:
+        draft.tell(mode, "spec.next_mode", "")
+        return
+    knobs = router.mapping("spec")
+    if knobs is None:
+        made = router.put("spec", flowing({"mode": mode}), at=0)
+        made.line, made.path = mode.line, mode.path
+        made.beside, mode.beside = mode.beside, ""
+        made.before, mode.before = [line for line in mode.before if line], []
+        draft.tell(mode, "spec.next_mode", "next.spec.mode", now=made)
+    elif "mode" not in knobs:
+        knobs.put("mode", mode.node, like=mode)
+        draft.tell(mode, "spec.next_mode", "next.spec.mode", now=knobs.slot("mode"))
+
+
+def backoff_of_rule(draft: Draft, rule: Mapping) -> None:
+    """`fixed` → `none`, which keeps the delay constant."""
+    for holder in (rule.mapping("then"), (rule.mapping("else") or Mapping()).mapping("then")):
+        slot = holder.slot("backoff") if holder is not None else None
+        if slot is not None and slot.text == "fixed":
+            slot.say("none")
+            draft.tell(slot, "backoff: fixed", "backoff: none")
+
+
+def status_in_templates(draft: Draft, root: Mapping) -> None:
+    """The status of an outcome is `ok` or `error`."""
+    _in_templates(
+        draft, root, lambda text: revalued(text, ("outcome", "status"), {"success": "ok"})
+    )
+
+
+def _renamed_path(path: tuple[str | int, ...]) -> Respelling | None:
+    for old, new in _PATHS.items():
+        if path[: len(old)] == old:
+            return Respelling(len(old), new)
+    return None
+
+
+_PATHS: dict[tuple[str, ...], str] = {
+    ("token", "args"): "args",
+    ("token", "execution_id"): "execution_id",
+    ("outcome", "py", "exception"): "outcome.py.exception_type",
+}
+
+
+def names_in_templates(draft: Draft, root: Mapping) -> None:
+    """Names that have another spelling now, with the same meaning."""
+    _in_templates(draft, root, lambda text: respelled(text, _renamed_path))
+
+
+def _in_templates(draft: Draft, root: Mapping, change: "s4_vars.Change") -> None:
+    for slot in templates_below(root):
+        old = slot.text
+        if respell(slot, change):
+            draft.tell(slot, shown(old), shown(slot.text))
+
+
+TABLE: tuple[Rewriting, ...] = (
+    Rewriting(
+        "eval-step-when",
+        "step",
+        guard_of_step,
+        "Admission decides which tokens may fire a step; a refused token waits.",
+    ),
+    Rewriting(
+        "eval-rules", "task", rules_of_eval, "What an outcome means is the policy of the task."
+    ),
+    Rewriting("eval-rule-shape", "rule", shape_rule, "A rule is a guard and its directive."),
+    Rewriting(
+        "eval-no-match",
+        "task",
+        default_of_eval,
+        "Where no rule matches, a policy goes on; the eval dialect failed on an error.",
+    ),
+    Rewriting("eval-next", "step", router_of_list, "The router holds the arcs and their mode."),
+    Rewriting("eval-backoff", "rule", backoff_of_rule, "`none` keeps the delay constant."),
+    Rewriting(
+        "eval-status", "document", status_in_templates, "The status of an outcome is ok or error."
+    ),
+    Rewriting("eval-names", "document", names_in_templates, "The name has changed."),
+    *s4_vars.TABLE,
+    Rewriting("eval-rule-shape", "rule", settle_then, "A rule is a guard and its directive."),
+)

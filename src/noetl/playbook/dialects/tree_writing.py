@@ -1,0 +1,144 @@
+"""From a tree back to YAML text, with the way from each new line to the old one (DIA)."""
+
+from typing import NamedTuple
+
+from noetl.playbook.dialects.spelling import spelled
+from noetl.playbook.dialects.tree import Collection, Document, Mapping, Node, Scalar, Slot
+
+WIDEST_FLOW = 88
+_FLOW_SIGNS = frozenset(",[]{}")
+
+
+class Written(NamedTuple):
+    """A text, the source line of each of its lines, and the new line of each slot."""
+
+    text: str
+    origins: list[int]
+    places: dict[int, int]
+    """Identity of a slot → its line, from 1."""
+
+
+def write_tree(document: Document) -> Written:
+    """The text of a document."""
+    writing = _Writing()
+    for line in document.head:
+        writing.line(line, 1)
+    root = document.root
+    if isinstance(root, Scalar) or root.flow:
+        writing.value("", Slot(root, gap="", line=1), 0)
+        if not isinstance(root, Scalar):
+            writing.comments(root.tail, 0, 1)
+    else:
+        writing.block(root, 0)
+    text = document.ending.join(writing.lines)
+    if document.last_newline:
+        text += document.ending
+    return Written(text, writing.origins, writing.places)
+
+
+class _Writing:
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.origins: list[int] = []
+        self.places: dict[int, int] = {}
+        self.origin = 1
+
+    def line(self, text: str, origin: int) -> None:
+        """One line; what is new stands where the line before it stood."""
+        self.origin = origin or self.origin
+        self.lines.append(text)
+        self.origins.append(self.origin)
+
+    def comments(self, comments: list[str], column: int, origin: int) -> None:
+        for comment in comments:
+            self.line(" " * column + comment if comment else "", origin)
+
+    def block(self, node: Collection, column: int, lead: str | None = None) -> None:
+        """The slots of a block collection; `lead` stands before the first instead of blanks."""
+        for slot in node.slots:
+            if lead is None:
+                self.comments(slot.before, column, slot.line)
+            start = " " * column if lead is None else lead
+            lead = None
+            self.places[id(slot)] = len(self.lines) + 1
+            if isinstance(node, Mapping):
+                self.value(f"{start}{slot.key_text}:", slot, column)
+            else:
+                self.element(start, slot, column)
+        self.comments(node.tail, column, 0)
+
+    def element(self, start: str, slot: Slot, column: int) -> None:
+        """One element of a list; a collection inside begins on the line of its dash."""
+        node = opened(slot.node)
+        if node is None or node.prefix or slot.beside:
+            self.value(f"{start}-", slot, column)
+            return
+        indent = max(2, node.indent)
+        if node.slots[0].before:
+            self.comments(node.slots[0].before, len(start), slot.line)
+            self.places[id(slot)] = len(self.lines) + 1
+        self.block(node, column + indent, f"{start}-{' ' * (indent - 1)}")
+
+    def value(self, start: str, slot: Slot, column: int) -> None:
+        """What stands after a key or a dash."""
+        node = slot.node
+        inside = opened(node)
+        if inside is not None:
+            self.line(f"{start} {inside.prefix}".rstrip() + slot.beside, slot.line)
+            flat = isinstance(inside, Mapping) and inside.indent <= 0
+            self.block(inside, column + (2 if flat else inside.indent))
+            return
+        first, *more = node.lines if isinstance(node, Scalar) else flow_lines(node)
+        text = f"{node.prefix}{first}"
+        head = f"{start}{slot.gap or ' '}{text}" if text and start else f"{start}{text}"
+        # A comment beside a block text stands in its first line already.
+        block = isinstance(node, Scalar) and node.style in ("|", ">")
+        self.line(head if more else head + slot.beside, node.line or slot.line)
+        for number, line in enumerate(more, 1):
+            last = number == len(more) and not block
+            shown = f"{' ' * column}{line}" if line else ""
+            origin = node.line + number if node.line else 0
+            self.line(shown + (slot.beside if last else ""), origin)
+
+
+def opened(node: Node) -> Collection | None:
+    """The collection, if it is written in block style, below its key."""
+    if isinstance(node, Scalar) or not node.slots:
+        return None
+    if not node.flow:
+        return node
+    shown = flow_text(node)
+    if shown == node.fresh:
+        return None
+    too_much = len(shown) > WIDEST_FLOW or "\n" in shown or _has_comments(node)
+    return node if too_much else None
+
+
+def _has_comments(node: Node) -> bool:
+    if isinstance(node, Scalar):
+        return False
+    return any(slot.before or slot.beside or _has_comments(slot.node) for slot in node.slots)
+
+
+def flow_lines(node: Collection) -> list[str]:
+    """A flow collection as it was, or anew where it has changed."""
+    shown = flow_text(node)
+    return node.raw if node.raw and shown == node.fresh else [shown]
+
+
+def flow_text(node: Node) -> str:
+    """A node in flow style, in one line; a line break in it says that it does not fit."""
+    if isinstance(node, Scalar):
+        return node.prefix + _flow_scalar(node)
+    if isinstance(node, Mapping):
+        pairs = [f"{slot.key_text}: {flow_text(slot.node)}".rstrip() for slot in node.slots]
+        return f"{node.prefix}{{ {', '.join(pairs)} }}" if pairs else f"{node.prefix}{{}}"
+    return f"{node.prefix}[{', '.join(flow_text(slot.node) for slot in node.slots)}]"
+
+
+def _flow_scalar(node: Scalar) -> str:
+    if node.style in ("|", ">"):
+        return "\n"
+    if node.style == "" and isinstance(node.value, str) and _FLOW_SIGNS & set(node.value):
+        return spelled(node.value)
+    return " ".join(line.strip() for line in node.lines)
