@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 from tests.contracts.homes import HOMES, Homes
+from tests.contracts.lines import LINES, Lines
 from tests.contracts.stores import STORES
 from tests.support.asynchronous import pytest_pyfunc_call  # noqa: F401
 
@@ -19,3 +20,8 @@ def homes(request: pytest.FixtureRequest) -> Homes:
 def store(request: pytest.FixtureRequest) -> Iterator[ResultStore]:
     with STORES[request.param](request) as opened:
         yield opened
+
+
+@pytest.fixture(params=LINES)
+def lines(request: pytest.FixtureRequest) -> Lines:
+    return LINES[request.param](request)

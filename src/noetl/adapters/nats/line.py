@@ -1,0 +1,184 @@
+"""One connection to NATS that comes back by itself, with all that is listened to on it."""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from typing import Any
+from urllib.parse import urlsplit
+
+from noetl.adapters.nats.library import FAULTS, Client, Msg, errors
+
+Says = Callable[[str], None]
+Hear = Callable[[Msg], None]
+
+CONNECT = 5
+PAUSE = 0.25
+"""Seconds between two tries to connect."""
+PING = 5
+"""Seconds between two looks whether the server is still there."""
+
+
+def silent(_: str) -> None:
+    """Nobody wants to know."""
+
+
+def place_of(url: str) -> str:
+    """Host and port for messages; never the password."""
+    parts = urlsplit(url if "://" in url else f"nats://{url}")
+    return f"{parts.hostname}:{parts.port or 4222}"
+
+
+class Ear:
+    """
+    Hears every message of a subscription in the moment in which it is read.
+
+    The library takes it for the future of a single answer, and so spares it a queue and a task
+    per message: a quarter of the processor time of a request. It must not raise: the library
+    would stop reading.
+    """
+
+    def __init__(self, hear: Hear, complain: Callable[[Exception], None]) -> None:
+        self._hear = hear
+        self._complain = complain
+
+    def cancelled(self) -> bool:
+        return False
+
+    def set_result(self, message: Msg) -> None:
+        try:
+            self._hear(message)
+        except Exception as fault:  # promise 7: rubbish ends nothing
+            self._complain(fault)
+
+
+class Line:
+    """Open until `close`. While NATS is away `up` is not set, and what is published is lost."""
+
+    def __init__(self, url: str, *, name: str, says: Says = silent) -> None:
+        self._url = url
+        self._name = name
+        self._says = says
+        self._ears: list[tuple[str, str, Hear]] = []
+        self._client: Client | None = None
+        self._told = ""
+        self._tasks: set[asyncio.Task[None]] = set()
+        self.place = place_of(url)
+        self.closed = False
+        self.up = asyncio.Event()
+        self.losses: list[Callable[[], None]] = []
+        """Called when the connection is gone: answers under way do not come any more."""
+
+    @property
+    def client(self) -> Client:
+        """The connection as it is now; ask for it each time."""
+        if self._client is None:
+            raise errors.ConnectionClosedError
+        return self._client
+
+    @property
+    def largest(self) -> int:
+        """Bytes that one message may have, headers included."""
+        return 1024 * 1024 if self._client is None else int(self._client.max_payload)
+
+    async def open(self) -> None:
+        """Wait for NATS, however long it takes, and say so."""
+        client = Client()
+        try:
+            await client.connect(
+                self._url,
+                name=self._name,
+                connect_timeout=CONNECT,
+                reconnect_time_wait=PAUSE,  # type: ignore[arg-type]
+                max_reconnect_attempts=-1,
+                ping_interval=PING,
+                # What is said while the line is down is said again, by whoever said it.
+                pending_size=0,
+                error_cb=self._complain,
+                disconnected_cb=self._lose,
+                reconnected_cb=self._regain,
+                closed_cb=self._end,
+            )
+            for subject, queue, hear in self._ears:
+                await self._subscribe(client, subject, queue, hear)
+            await client.flush(CONNECT)
+        except BaseException:
+            with suppress(*FAULTS):
+                await client.close()
+            raise
+        self._client = client
+        await self._regain()
+
+    async def listen(self, subject: str, hear: Hear, *, queue: str = "") -> None:
+        """From now on, also on every connection that follows this one; `hear` must be quick."""
+        self._ears.append((subject, queue, hear))
+        if self._client is not None and not self._client.is_closed:
+            await self._subscribe(self._client, subject, queue, hear)
+
+    async def publish(
+        self,
+        subject: str,
+        payload: bytes,
+        *,
+        reply: str = "",
+        headers: dict[str, str] | None = None,
+    ) -> None:
+        """Raises one of FAULTS when there is no line."""
+        await self.client.publish(subject, payload, reply, headers)
+
+    def start(self, work: Coroutine[Any, Any, None]) -> None:
+        """Do it in the background; it ends with the line at the latest."""
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+
+    def complain(self, fault: Exception) -> None:
+        """Say it, unless it was the last thing said."""
+        reason = " ".join(str(fault).split()) or type(fault).__name__
+        if reason != self._told and not self.closed:
+            self._told = reason
+            wait = "" if self.up.is_set() else "waiting for "
+            self._says(f"{wait}NATS at {self.place}: {reason}")
+
+    async def close(self) -> None:
+        self.closed = True
+        self.up.clear()
+        for task in list(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        if self._client is not None:
+            with suppress(*FAULTS):
+                await self._client.close()
+
+    async def _subscribe(self, client: Client, subject: str, queue: str, hear: Hear) -> None:
+        ear: Any = Ear(hear, self.complain)
+        await client.subscribe(subject, queue, future=ear)
+
+    def _ended(self, task: "asyncio.Task[None]") -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (fault := task.exception()) is not None:
+            self.complain(fault if isinstance(fault, Exception) else RuntimeError(repr(fault)))
+
+    async def _complain(self, fault: Exception) -> None:
+        self.complain(fault)
+
+    async def _lose(self) -> None:
+        if self.closed or not self.up.is_set():
+            return
+        self.up.clear()
+        self._told = ""
+        self._says(f"the connection to NATS at {self.place} is lost; trying again")
+        for lost in self.losses:
+            lost()
+
+    async def _regain(self) -> None:
+        if self._told or not self.up.is_set():
+            self._says(f"connected to NATS at {self.place}")
+        self._told = ""
+        self.up.set()
+
+    async def _end(self) -> None:
+        """The library gave up, as it does after some errors of the server; this does not."""
+        if not self.closed and self._client is not None:
+            await self._lose()
+            self._client = None
+            self.start(self.open())

@@ -1,0 +1,53 @@
+"""How subjects, the stream and its consumers are called."""
+
+import re
+
+import msgspec
+
+_PLAIN = re.compile(r"[A-Za-z0-9_-]")
+
+
+def token_of(name: str) -> str:
+    """A name as one token of a subject: what NATS reserves is written as `=` and hex digits."""
+    return "".join(
+        letter if _PLAIN.match(letter) else "".join(f"={byte:02X}" for byte in letter.encode())
+        for letter in name
+    )
+
+
+class Names(msgspec.Struct, frozen=True):
+    """All names below one root; installations that share a NATS have different roots."""
+
+    root: str = "noetl"
+
+    @property
+    def stream(self) -> str:
+        return token_of(self.root).upper()
+
+    @property
+    def any_ask(self) -> str:
+        """Questions that any server can answer."""
+        return f"{self.root}.any.ask"
+
+    @property
+    def any_roll(self) -> str:
+        """Every server answers with its name."""
+        return f"{self.root}.any.roll"
+
+    @property
+    def work(self) -> str:
+        """What the stream keeps."""
+        return f"{self.root}.work.*.*"
+
+    def calls(self, server: str) -> str:
+        return f"{self.root}.server.{token_of(server)}"
+
+    def questions(self, server: str) -> str:
+        return f"{self.root}.server.{token_of(server)}.ask"
+
+    def rings(self, pool: str, server: str = "") -> str:
+        """Of one server; without it: of all, as a filter."""
+        return f"{self.root}.work.{token_of(pool)}.{token_of(server) if server else '*'}"
+
+    def nudges(self, worker: str) -> str:
+        return f"{self.root}.worker.{token_of(worker)}"

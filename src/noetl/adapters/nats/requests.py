@@ -1,0 +1,103 @@
+"""Questions over a line, each with its answer, its end of patience, and its parts."""
+
+import asyncio
+import uuid
+from itertools import count
+from typing import Any
+
+from noetl.adapters.nats.library import FAULTS, Msg
+from noetl.adapters.nats.line import Line
+from noetl.adapters.nats.parcels import Parcels, parts_of
+from noetl.errors import ServerAway
+
+FAULT = "Noetl-Fault"
+"""Header of an answer that is none: the server could not give one."""
+NOBODY = "503"
+
+Outcome = bytes | ServerAway
+Waiting = asyncio.Future[Outcome]
+
+
+class Requests:
+    """Sent in the order in which they were asked; any number may be under way."""
+
+    def __init__(self, line: Line) -> None:
+        self._line = line
+        self._numbers = count(1)
+        self._waiting: dict[str, tuple[Waiting, str]] = {}
+        self._parcels = Parcels()
+        self._sending = asyncio.Lock()
+        self._inbox = f"_INBOX.{uuid.uuid4().hex}."
+        line.losses.append(self._lose)
+
+    async def open(self) -> None:
+        """One subscription for all answers."""
+        await self._line.listen(f"{self._inbox}*", self._hear)
+
+    async def ask(self, subject: str, payload: bytes, *, seconds: float, whom: str) -> bytes:
+        """Raises ServerAway when nobody listens there, or no answer came in time."""
+        loop = asyncio.get_running_loop()
+        waiting: Waiting = loop.create_future()
+        number = str(next(self._numbers))
+        timer = loop.call_later(seconds, _give_up, waiting, whom, seconds)
+        try:
+            async with self._sending:
+                await self._ready(waiting)
+                if not waiting.done():
+                    self._waiting[number] = (waiting, whom)
+                    await self._send(subject, payload, f"{self._inbox}{number}", waiting)
+            outcome = await waiting
+        finally:
+            timer.cancel()
+            if self._waiting.pop(number, None) is not None:
+                self._parcels.forget(number)
+        if isinstance(outcome, ServerAway):
+            raise outcome
+        return outcome
+
+    async def _ready(self, waiting: Waiting) -> None:
+        """Returns when the line is up, or when it is too late for that."""
+        if self._line.up.is_set():
+            return
+        up = asyncio.ensure_future(self._line.up.wait())
+        either: set[asyncio.Future[Any]] = {up, waiting}
+        try:
+            await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            up.cancel()
+
+    async def _send(self, subject: str, payload: bytes, reply: str, waiting: Waiting) -> None:
+        try:
+            for piece, headers in parts_of(payload, self._line.largest):
+                await self._line.publish(subject, piece, reply=reply, headers=headers)
+        except FAULTS as fault:
+            _settle(waiting, ServerAway(f"NATS at {self._line.place} does not answer: {fault}"))
+
+    def _hear(self, message: Msg) -> None:
+        number = message.subject[len(self._inbox) :]
+        waiting, whom = self._waiting.get(number, (None, ""))
+        if waiting is None:  # it came twice, or too late
+            return
+        headers = message.headers
+        if headers is None:
+            _settle(waiting, message.data)
+        elif headers.get("Status") == NOBODY:
+            _settle(waiting, ServerAway(f"{whom} is not there: nobody listens to its calls"))
+        elif FAULT in headers:
+            _settle(waiting, ServerAway(f"{whom} could not answer: {headers[FAULT]}"))
+        elif (whole := self._parcels.join(number, message.data, headers)) is not None:
+            _settle(waiting, whole)
+
+    def _lose(self) -> None:
+        away = f"the connection to NATS at {self._line.place} was lost"
+        for waiting, _ in self._waiting.values():
+            _settle(waiting, ServerAway(away))
+
+
+def _give_up(waiting: Waiting, whom: str, seconds: float) -> None:
+    _settle(waiting, ServerAway(f"{whom} did not answer within {seconds:g} s"))
+
+
+def _settle(waiting: Waiting, outcome: Outcome) -> None:
+    if not waiting.done():
+        waiting.set_result(outcome)

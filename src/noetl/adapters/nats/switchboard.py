@@ -1,0 +1,133 @@
+"""Where workers reach a server over NATS: calls, questions, and the roll call."""
+
+import asyncio
+from collections.abc import Coroutine
+from contextlib import suppress
+from typing import Any
+
+import msgspec
+
+from noetl.adapters.nats.bell import NatsBell
+from noetl.adapters.nats.library import FAULTS, Msg
+from noetl.adapters.nats.line import Line, Says, silent
+from noetl.adapters.nats.names import Names
+from noetl.adapters.nats.parcels import Parcels, parts_of
+from noetl.adapters.nats.requests import FAULT
+from noetl.adapters.nats.stream import make_stream
+from noetl.ports.link import Answer, Call, Listener, Question, Reply
+
+GROUP = "noetl.server.any"
+"""Of the servers in this queue group one gets each question that is for nobody in particular."""
+FAREWELL = 5.0
+"""Seconds that answers under way have when the server stops."""
+
+_encode = msgspec.json.Encoder().encode
+_call = msgspec.json.Decoder(Call)
+_question: msgspec.json.Decoder[Question] = msgspec.json.Decoder(Question)
+
+
+class Stamp(msgspec.Struct):
+    """As much of a call as every version can read."""
+
+    worker: str
+    version: str
+
+
+class NatsSwitchboard:
+    """
+    Begins answers in the order in which calls arrive: a task is started for each when it is read,
+    and tasks take their first step in the order in which they were started.
+    """
+
+    def __init__(
+        self, url: str, listener: Listener, *, says: Says = silent, root: str = "noetl"
+    ) -> None:
+        self._names = Names(root)
+        self._listener = listener
+        self._parcels = Parcels()
+        self._answering: set[asyncio.Task[None]] = set()
+        self.line = Line(url, name=listener.name, says=says)
+        self.bell = NatsBell(self.line, listener.name, self._names)
+
+    async def open(self) -> None:
+        """Returns when NATS is there; JetStream may be missing, or come later."""
+        mine, names = self._listener.name, self._names
+        await self.line.listen(names.calls(mine), self._hear_call)
+        await self.line.listen(names.questions(mine), self._hear_question)
+        await self.line.listen(names.any_ask, self._hear_question, queue=GROUP)
+        await self.line.listen(names.any_roll, self._hear_roll)
+        await self.line.open()
+        try:
+            await make_stream(self.line, names)
+        except FAULTS as fault:
+            self.line.complain(fault)
+
+    async def close(self) -> None:
+        """What is being answered is answered first, if it does not take long."""
+        if self._answering:
+            _, late = await asyncio.wait(self._answering, timeout=FAREWELL)
+            for task in late:
+                task.cancel()
+            await asyncio.gather(*late, return_exceptions=True)
+            with suppress(*FAULTS):
+                await self.line.client.flush(1)
+        await self.line.close()
+
+    def _hear_call(self, message: Msg) -> None:
+        if (whole := self._whole(message)) is None:
+            return
+        try:
+            call = _call.decode(whole)
+        except msgspec.DecodeError as fault:
+            self._refuse(message, whole, fault)
+            return
+        self._begin(message.reply, self._listener.answer(call))
+
+    def _hear_question(self, message: Msg) -> None:
+        if (whole := self._whole(message)) is not None:
+            self._begin(message.reply, self._listener.reply(_question.decode(whole)))
+
+    def _hear_roll(self, message: Msg) -> None:
+        if message.reply:
+            self.line.start(self.line.publish(message.reply, self._listener.name.encode()))
+
+    def _whole(self, message: Msg) -> bytes | None:
+        # Without a reply subject nobody waits for the answer, and reports would go unconfirmed.
+        if not message.reply:
+            return None
+        return self._parcels.join(message.reply, message.data, message.headers)
+
+    def _refuse(self, message: Msg, whole: bytes, fault: msgspec.DecodeError) -> None:
+        """A worker of another version learns why; rubbish learns nothing."""
+        stamp = msgspec.json.decode(whole, type=Stamp)
+        says = (
+            f"the call of worker '{stamp.worker}', version {stamp.version}, cannot be read "
+            f"({fault}); run the version of the server"
+        )
+        answer = Answer(server=self._listener.name, refusal=says)
+        self.line.start(self._send(message.reply, _encode(answer)))
+
+    def _begin(self, reply: str, answering: Coroutine[Any, Any, Answer | Reply]) -> None:
+        task = asyncio.get_running_loop().create_task(self._answer(reply, answering))
+        self._answering.add(task)
+        task.add_done_callback(self._answering.discard)
+
+    async def _answer(self, reply: str, answering: Coroutine[Any, Any, Answer | Reply]) -> None:
+        try:
+            answer = await answering
+        except asyncio.CancelledError:
+            await self._fail(reply, "it stops")
+        except Exception as fault:  # promise 7: one bad answer ends nothing
+            self.line.complain(fault)
+            await self._fail(reply, f"{type(fault).__name__}: {fault}"[:500])
+        else:
+            await self._send(reply, _encode(answer))
+
+    async def _fail(self, reply: str, why: str) -> None:
+        with suppress(*FAULTS):
+            await self.line.publish(reply, b"", headers={FAULT: why})
+
+    async def _send(self, reply: str, payload: bytes) -> None:
+        with suppress(*FAULTS):  # the worker asks again
+            for piece, headers in parts_of(payload, self.line.largest):
+                await self.line.publish(reply, piece, headers=headers)
