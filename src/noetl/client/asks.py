@@ -1,0 +1,226 @@
+"""Every question that a client can put to a server: its route, its body, the type of its answer."""
+
+import secrets
+from collections.abc import Mapping
+from typing import Any, Generic, Literal, TypeVar
+from urllib.parse import quote
+
+import msgspec
+
+from noetl.api import types as t
+from noetl.server.verify import Verified
+from noetl.server.views.explanation import Explanation
+from noetl.server.views.standing import Listed, Standing
+
+T = TypeVar("T")
+Order = Literal["cancel", "pause", "resume"]
+LONGEST_WAIT = 30.0
+"""Seconds that one long poll may take; a longer wait is several of them."""
+
+PROOF = 600.0
+"""Seconds that making every decision of a long log again may take."""
+
+
+class Ask(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
+    """One request, not yet sent."""
+
+    method: str
+    path: str
+    answer: Any
+    """The type of the answer: of `type[T]`, which mypy cannot say of unions."""
+    query: Mapping[str, str | int | float | bool | None] = {}
+    body: bytes | None = None
+    media: str = "application/json"
+    headers: Mapping[str, str] = {}
+    again: bool = True
+    """Whether it may be sent twice, where the first answer was lost."""
+    patience: float = 0.0
+    """Seconds that the server may take on purpose."""
+
+
+def _in_path(text: str) -> str:
+    return quote(text, safe="")
+
+
+def _catalog(path: str) -> str:
+    return f"/api/catalog/{quote(path.strip('/'), safe='/')}"
+
+
+# ── catalog ──────────────────────────────────────────────────────────────────────────────────
+
+
+def register(text: str, *, migrate: bool = False) -> Ask[t.Registered]:
+    """The next version of a playbook; the same text again is the same version."""
+    body = msgspec.json.encode(t.RegisterRequest(text=text, migrate=migrate))
+    return Ask(method="POST", path="/api/catalog", body=body, answer=t.Registered)
+
+
+def catalog(*, cursor: str | None = None, limit: int = 100) -> Ask[t.EntryPage]:
+    """The newest version of every path."""
+    query = {"cursor": cursor, "limit": limit}
+    return Ask(method="GET", path="/api/catalog", query=query, answer=t.EntryPage)
+
+
+def versions(path: str, *, cursor: str | None = None, limit: int = 100) -> Ask[t.EntryPage]:
+    """All versions of a path, the newest first."""
+    query = {"cursor": cursor, "limit": limit}
+    return Ask(method="GET", path=f"{_catalog(path)}/versions", query=query, answer=t.EntryPage)
+
+
+def playbook(path: str, *, version: int | None = None) -> Ask[t.EntryText]:
+    """One version with its text; without a number the newest."""
+    below = "latest" if version is None else str(version)
+    return Ask(method="GET", path=f"{_catalog(path)}/versions/{below}", answer=t.EntryText)
+
+
+# ── executions ───────────────────────────────────────────────────────────────────────────────
+
+
+def execute(
+    path: str,
+    *,
+    version: int | None = None,
+    payload: Mapping[str, Any] | None = None,
+    key: str | None = None,
+) -> Ask[Listed]:
+    """
+    Begin an execution; the answer comes when it is on the disk.
+
+    `key` makes it safe to ask again: the same key starts one execution. Without one the client
+    draws its own, so that a lost answer never starts two.
+    """
+    wanted = t.ExecuteRequest(path=path, version=version, payload=dict(payload or {}))
+    return Ask(
+        method="POST",
+        path="/api/executions",
+        body=msgspec.json.encode(wanted),
+        headers={"Idempotency-Key": key or secrets.token_hex(16)},
+        answer=Listed,
+    )
+
+
+def executions(
+    *,
+    status: str | None = None,
+    path: str | None = None,
+    parent: str | None = None,
+    since: str | None = None,
+    until: str | None = None,
+    cursor: str | None = None,
+    limit: int = 100,
+) -> Ask[t.ExecutionPage]:
+    """Executions, the newest first."""
+    query = {
+        "status": status,
+        "path": path,
+        "parent": parent,
+        "since": since,
+        "until": until,
+        "cursor": cursor,
+        "limit": limit,
+    }
+    return Ask(method="GET", path="/api/executions", query=query, answer=t.ExecutionPage)
+
+
+def standing(execution_id: str) -> Ask[Standing]:
+    """How an execution stands, and what it waits for."""
+    return _of(execution_id, "", Standing)
+
+
+def state(execution_id: str) -> Ask[t.State]:
+    """The state that its log comes to."""
+    return _of(execution_id, "/state", t.State)
+
+
+def events(
+    execution_id: str, *, after: int = 0, name: str | None = None, limit: int = 200
+) -> Ask[t.EventPage]:
+    """A page of its events, those after a `seq`."""
+    return _of(execution_id, "/events", t.EventPage, {"after": after, "name": name, "limit": limit})
+
+
+def lines(
+    execution_id: str, *, step: str | None = None, cursor: str | None = None, limit: int = 200
+) -> Ask[t.LinePage]:
+    """A page of what its tasks printed."""
+    return _of(execution_id, "/logs", t.LinePage, {"step": step, "cursor": cursor, "limit": limit})
+
+
+def summary(execution_id: str, *, wait: float = 0.0) -> Ask[t.Summary]:
+    """What it came to; with `wait` the answer waits so many seconds for the end."""
+    seconds = min(wait, LONGEST_WAIT)
+    ask: Ask[t.Summary] = _of(execution_id, "/result", t.Summary, {"wait": seconds or None})
+    return msgspec.structs.replace(ask, patience=seconds)
+
+
+def explanation(execution_id: str) -> Ask[Explanation]:
+    """Why it waits or failed."""
+    return _of(execution_id, "/explanation", Explanation)
+
+
+def verified(execution_id: str) -> Ask[Verified]:
+    """Whether every decision in its log follows from its recorded input."""
+    ask: Ask[Verified] = _of(execution_id, "/verify", Verified)
+    return msgspec.structs.replace(ask, patience=PROOF)
+
+
+def order(execution_id: str, kind: Order, *, reason: str = "") -> Ask[Listed]:
+    """Cancel, pause or resume."""
+    return Ask(
+        method="POST",
+        path=f"/api/executions/{_in_path(execution_id)}/{kind}",
+        body=msgspec.json.encode(t.OrderRequest(reason=reason)),
+        answer=Listed,
+    )
+
+
+def _of(
+    execution_id: str, below: str, answer: Any, query: Mapping[str, Any] | None = None
+) -> Ask[Any]:
+    path = f"/api/executions/{_in_path(execution_id)}{below}"
+    return Ask(method="GET", path=path, query=query or {}, answer=answer)
+
+
+# ── credentials, tokens, runtime ─────────────────────────────────────────────────────────────
+
+
+def put_credential(name: str, kind: str, fields: Mapping[str, Any]) -> Ask[t.Credential]:
+    """Register a credential, or replace it."""
+    body = msgspec.json.encode(t.CredentialRequest(kind=kind, fields=dict(fields)))
+    path = f"/api/credentials/{_in_path(name)}"
+    return Ask(method="PUT", path=path, body=body, answer=t.Credential)
+
+
+def credentials(*, cursor: str | None = None, limit: int = 100) -> Ask[t.CredentialPage]:
+    """What is registered: never a value."""
+    query = {"cursor": cursor, "limit": limit}
+    return Ask(method="GET", path="/api/credentials", query=query, answer=t.CredentialPage)
+
+
+def remove_credential(name: str) -> Ask[None]:
+    return Ask(method="DELETE", path=f"/api/credentials/{_in_path(name)}", answer=None)
+
+
+def make_token(name: str, role: t.Role, *, expires_in: float | None = None) -> Ask[t.TokenMade]:
+    """A new token; its text is in this answer and never again."""
+    body = msgspec.json.encode(t.TokenRequest(name=name, role=role, expires_in=expires_in))
+    return Ask(method="POST", path="/api/tokens", body=body, answer=t.TokenMade, again=False)
+
+
+def tokens(*, cursor: str | None = None, limit: int = 100) -> Ask[t.TokenPage]:
+    query = {"cursor": cursor, "limit": limit}
+    return Ask(method="GET", path="/api/tokens", query=query, answer=t.TokenPage)
+
+
+def revoke_token(token_id: str) -> Ask[None]:
+    return Ask(method="DELETE", path=f"/api/tokens/{_in_path(token_id)}", answer=None)
+
+
+def runtime() -> Ask[t.Runtime]:
+    """Servers, workers, pools and what there is to do."""
+    return Ask(method="GET", path="/api/runtime", answer=t.Runtime)
+
+
+def ready() -> Ask[t.Health]:
+    """Whether the server takes requests."""
+    return Ask(method="GET", path="/readyz", answer=t.Health)

@@ -1,0 +1,106 @@
+"""Why an execution waits or failed: the facts, as the API answers them; words are the reader's."""
+
+import msgspec
+
+from noetl.control.execution import Execution
+from noetl.errors import NoetlError
+from noetl.playbook.load import load_valid
+from noetl.playbook.model import Playbook
+from noetl.playbook.plan import Plan
+from noetl.ports.event_log import EventLog, ExecutionRow, Playbooks
+from noetl.server.causes import Cause, Trail, causes_of, trail_of
+from noetl.server.waiting import Wait, waits_of
+from noetl.tools.plugins import KnownKinds
+
+
+class Stopped(msgspec.Struct, frozen=True):
+    """The order that stopped it: a request, `fail_fast` or its time limit."""
+
+    by: str
+    reason: str
+
+
+class Refused(msgspec.Struct, frozen=True):
+    """The rule of an admission that refused a token."""
+
+    token_id: str
+    rule: int
+    """Counted from 0."""
+    line: int
+    guard: str
+
+
+class Dropped(msgspec.Struct, frozen=True):
+    """A token that led to nothing."""
+
+    step: str
+    reason: str
+
+
+class Explanation(msgspec.Struct, frozen=True, kw_only=True):
+    """All that there is to say about how an execution stands."""
+
+    execution_id: str
+    path: str
+    status: str
+    interrupted: bool
+    duration_ms: int
+    failures: int
+    """How many there are; `causes` tells of the first."""
+    causes: list[Cause]
+    waits: list[Wait]
+    stopped: Stopped | None = None
+    refused: list[Refused] = []
+    dropped: list[Dropped] = []
+
+
+async def explanation_of(
+    log: EventLog,
+    playbooks: Playbooks,
+    row: ExecutionRow,
+    execution: Execution,
+    plan: Plan,
+    *,
+    holder: str | None,
+) -> Explanation:
+    """`holder`: whoever decides for it now, and lives."""
+    kept = await playbooks.text(row.digest)
+    if kept is None:
+        raise NoetlError(f"the playbook of '{row.execution_id}' is not in this home any more")
+    playbook = load_valid(kept[0], KnownKinds())
+    trail = await trail_of(log, row.execution_id)
+    order = trail.cancelled
+    waits = waits_of(execution, plan)
+    return Explanation(
+        execution_id=row.execution_id,
+        path=row.path,
+        status=row.status,
+        interrupted=row.finished_at is None and holder is None,
+        duration_ms=(row.finished_at or row.updated_at) - row.started_at,
+        failures=execution.failed,
+        causes=causes_of(execution, trail, playbook),
+        waits=waits,
+        stopped=None if order is None else Stopped(order.by, order.reason),
+        refused=[found for wait in waits for found in refusals(wait, trail, playbook)],
+        dropped=[Dropped(token.step, token.reason) for token in trail.dropped],
+    )
+
+
+def refusals(wait: Wait, trail: Trail, playbook: Playbook) -> list[Refused]:
+    """Which rule refused the token that waits."""
+    verdict = trail.verdicts.get(wait.token_id or "")
+    if verdict is None or verdict.rule is None:
+        return []
+    rules = [
+        step.admission.rules[verdict.rule]
+        for step in playbook.steps
+        if step.name == wait.step and step.admission is not None
+    ]
+    return [
+        Refused(verdict.token_id, verdict.rule, rule.place.line, guard_words(rule.when))
+        for rule in rules
+    ]
+
+
+def guard_words(when: object) -> str:
+    return "else" if when is None else f"when {when}"

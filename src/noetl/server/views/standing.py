@@ -1,0 +1,115 @@
+"""How an execution stands, as the command line prints it and the API answers it."""
+
+from typing import Any
+
+import msgspec
+
+from noetl.control.execution import Execution
+from noetl.messages.envelope import timestamp
+from noetl.playbook.plan import Plan
+from noetl.ports.event_log import ExecutionRow, PrintedLine
+from noetl.server.waiting import Wait, waits_of
+
+
+class Listed(msgspec.Struct, frozen=True, kw_only=True):
+    """An execution in a list."""
+
+    execution_id: str
+    path: str
+    version: str | None
+    status: str
+    interrupted: bool
+    """Not ended, and nobody is left who decides for it."""
+    started_at: str
+    updated_at: str
+    finished_at: str | None
+    duration_ms: int
+    parent_execution_id: str | None
+    error: str | None
+
+
+class Standing(msgspec.Struct, frozen=True, kw_only=True):
+    """An execution by itself: what runs, what waits, and for what."""
+
+    execution_id: str
+    path: str
+    version: str | None
+    status: str
+    interrupted: bool
+    owner: str | None
+    """The process or server that decides for it."""
+    seq: int
+    started_at: str
+    updated_at: str
+    finished_at: str | None
+    duration_ms: int
+    error: dict[str, Any] | None
+    steps: list[dict[str, Any]]
+    waits: list[Wait]
+
+
+class Line(msgspec.Struct, frozen=True, kw_only=True):
+    """A line that a task printed."""
+
+    timestamp: str
+    step: str
+    task_run_id: str
+    attempt: int
+    stream: str
+    text: str
+
+
+def listed_of(row: ExecutionRow, *, interrupted: bool) -> Listed:
+    return Listed(
+        execution_id=row.execution_id,
+        path=row.path,
+        version=row.version,
+        status=row.status,
+        interrupted=interrupted,
+        started_at=timestamp(row.started_at),
+        updated_at=timestamp(row.updated_at),
+        finished_at=None if row.finished_at is None else timestamp(row.finished_at),
+        duration_ms=(row.finished_at or row.updated_at) - row.started_at,
+        parent_execution_id=row.parent_execution_id,
+        error=row.error,
+    )
+
+
+def standing_of(
+    row: ExecutionRow, execution: Execution, plan: Plan, *, holder: str | None
+) -> Standing:
+    """`holder`: whoever decides for it now, and lives."""
+    return Standing(
+        execution_id=row.execution_id,
+        path=row.path,
+        version=row.version,
+        status=execution.status,
+        interrupted=row.finished_at is None and holder is None,
+        owner=holder,
+        seq=execution.seq,
+        started_at=timestamp(row.started_at),
+        updated_at=timestamp(row.updated_at),
+        finished_at=None if row.finished_at is None else timestamp(row.finished_at),
+        duration_ms=(row.finished_at or row.updated_at) - row.started_at,
+        error=execution.error,
+        steps=steps_of(execution),
+        waits=waits_of(execution, plan),
+    )
+
+
+def steps_of(execution: Execution) -> list[dict[str, Any]]:
+    return [
+        {"step": step, "runs": tally.runs, "failed": tally.failed, "status": tally.status}
+        for step, tally in execution.tallies.items()
+    ]
+
+
+def line_of(line: PrintedLine) -> Line:
+    return Line(
+        timestamp=timestamp(line.at),
+        step=line.step,
+        task_run_id=line.task_run_id,
+        attempt=line.attempt,
+        stream=line.stream,
+        text=line.text,
+    )
