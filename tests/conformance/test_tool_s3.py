@@ -33,7 +33,11 @@ class Objects:
         self._tool = s3_tool() if kind == "s3" else gcs_tool()
 
     def ask(self, operation: str, key: str | None = None, **named: Any) -> Outcome:
-        more = {name: named.pop(name) for name in ("max_inline", "timeout") if name in named}
+        more = {
+            name: named.pop(name)
+            for name in ("max_inline", "timeout", "client_retries")
+            if name in named
+        }
         kind = S3Inputs if self.kind == "s3" else GcsInputs
         given = {"operation": operation, "bucket": "bucket", "key": key, "auth": "db", **named}
         call = call_of(kind(**given), folder=self._folder, **more)
@@ -236,6 +240,38 @@ def test_what_cannot_be_done_says_why(
 
     assert error_of(outcome) == (kind, False)
     assert says in message_of(outcome)
+
+
+@pytest.mark.rule("OUT-4")
+@pytest.mark.parametrize("bucket", ["", "a b", 'a"b', "a/b", "..", "a\nb", "a?b", "b\u00fccher"])
+def test_a_bucket_that_cannot_be_is_not_asked_for(objects: Objects, bucket: str) -> None:
+    outcome = objects.ask("get", "a", bucket=bucket)
+
+    assert error_of(outcome) == ("input", False)
+    assert message_of(outcome).startswith(f"bucket is {bucket!r}; expected letters")
+
+
+@pytest.mark.rule("OUT-4", "KEY-2")
+@pytest.mark.parametrize(
+    "endpoint",
+    ["nope", "http://", "http://h:99999", "http://h:x", "ftp://h", "http://[::1", "http://u:p w@h"],
+)
+def test_an_endpoint_that_cannot_be_is_not_asked(objects: Objects, endpoint: str) -> None:
+    outcome = objects.ask("get", "a", endpoint=endpoint)
+
+    assert error_of(outcome) == ("input", False)
+    assert message_of(outcome).startswith("'endpoint' is no address of a server; expected http://")
+    assert "p w" not in message_of(outcome)
+
+
+@pytest.mark.rule("TASK-11")
+def test_client_retries_repeat_inside_the_tool(objects: Objects, http_server: HttpServer) -> None:
+    path = "/bucket/a" if objects.kind == "s3" else "/storage/v1/b/bucket/o/a"
+    http_server.fail(path, times=2)
+
+    objects.ask("head", "a", endpoint=http_server.url, client_retries=2)
+
+    assert http_server.count(path) == 3
 
 
 @pytest.mark.rule("OUT-4")

@@ -1,8 +1,8 @@
 """Sends requests for tasks of kind `http`, through one pool of connections."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
 from contextlib import ExitStack
+from functools import partial
 from typing import Any
 
 import aiohttp
@@ -18,6 +18,7 @@ from noetl.tools.http.body import Body, read_body
 from noetl.tools.http.failures import failure_of, is_retryable, timed_out
 from noetl.tools.http.request import Request, make_request
 from noetl.tools.refusal import Refusal, unforeseen
+from noetl.tools.retries import Pause, repeated
 from noetl.tools.tool import Call, Workplace
 
 REDIRECTS = 10
@@ -27,8 +28,6 @@ SILENCE = Timeout(connect=30, read=300)
 """What holds where the task sets no timeout: a call never hangs on a peer that went silent."""
 _HEAD = 65_536
 _FAULTS = (aiohttp.ClientError, OSError, ValueError, RuntimeError)
-
-Pause = Callable[[float], Awaitable[object]]
 
 
 class HttpTool:
@@ -61,7 +60,8 @@ class HttpTool:
             async with asyncio.timeout(call.timeout.total):
                 request = await make_request(call, workplace)
                 name = request.name
-                return await self._send(request, call, workplace)
+                sending = partial(self._send, request, call, workplace)
+                return await repeated(sending, call.client_retries, self._pause)
         except Refusal as refusal:
             return refusal.outcome
         except CredentialMissing as missing:
@@ -83,16 +83,6 @@ class HttpTool:
             await session.close()
 
     async def _send(self, request: Request, call: Call[Any], workplace: Workplace) -> Outcome:
-        """TASK-11: `client_retries` further tries where the failure may pass."""
-        for sent in range(call.client_retries):
-            outcome = await self._send_once(request, call, workplace)
-            error = outcome.error
-            if error is None or not error["retryable"] or error["kind"] == "timeout":
-                return outcome
-            await self._pause(min(0.1 * 2**sent, 2.0))
-        return await self._send_once(request, call, workplace)
-
-    async def _send_once(self, request: Request, call: Call[Any], workplace: Workplace) -> Outcome:
         limits = silence_of(call.timeout)
         timeout = aiohttp.ClientTimeout(
             total=None, sock_connect=limits.connect, sock_read=limits.read

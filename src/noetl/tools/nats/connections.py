@@ -4,6 +4,7 @@ import asyncio
 import math
 import ssl
 from collections.abc import Awaitable, Mapping
+from contextlib import suppress
 from typing import Any, TypeVar
 
 import msgspec
@@ -14,11 +15,15 @@ from noetl.kinds.messaging import NatsInputs
 from noetl.tools.nats.nkey import Nkey
 from noetl.tools.refusal import Refusal
 from noetl.tools.tool import Call, Workplace
+from noetl.tools.urls import checked_url
 
 T = TypeVar("T")
 
 CONNECT = 10.0
 """Seconds for a connection, where the task names none."""
+CLOSING = 0.5
+"""Seconds for a goodbye."""
+SCHEMES = ("nats", "tls", "ws", "wss")
 KNOWN = {
     "user": "user",
     "username": "user",
@@ -37,13 +42,29 @@ class Address(msgspec.Struct, frozen=True):
     fields: tuple[tuple[str, str], ...] = ()
 
 
+class Guarded(Client):
+    """The library's client, which by itself goes on in the clear where a server offers no TLS."""
+
+    wants_tls = False
+
+    async def _process_info(self, info: dict[str, Any], initial_connection: bool = False) -> None:
+        await super()._process_info(info, initial_connection)
+        if not (initial_connection and self.wants_tls):
+            return
+        if not (info.get("tls_required") or info.get("tls_available")):
+            says = "the NATS server offers no TLS, which the url or 'ca' of the credential asks for"
+            raise Refusal("connection", says)
+        info["tls_required"] = True
+
+
 class Connection:
     """A connected client, and what the server complained about meanwhile."""
 
     def __init__(self) -> None:
-        self.client = Client()
+        self.client = Guarded()
         self.complaints: list[Exception] = []
         self._lost = asyncio.Event()
+        self._begun = False
 
     async def open(self, address: Address, seconds: float) -> None:
         """Connect once: whether another try makes sense is the policy's to say."""
@@ -57,7 +78,9 @@ class Connection:
             # The library fills this in from a seed by a package of its own; ours signs already.
             self.client._public_nkey = key.public
         if "ca" in fields:
-            more["tls"] = ssl.create_default_context(cadata=fields["ca"])
+            more["tls"] = trusting(fields["ca"])
+        self.client.wants_tls = "ca" in fields or address.url.startswith("tls:")
+        self._begun = True
         try:
             await self.client.connect(
                 address.url,
@@ -95,7 +118,20 @@ class Connection:
             await asyncio.gather(*either, return_exceptions=True)
 
     async def close(self) -> None:
-        await self.client.close()
+        """Bounded: after a handshake that failed the library waits for an end that never comes."""
+        if not self._begun:
+            return
+        with suppress(TimeoutError):
+            async with asyncio.timeout(CLOSING):
+                await self.client.close()
+
+
+def trusting(ca: str) -> ssl.SSLContext:
+    try:
+        return ssl.create_default_context(cadata=ca)
+    except (ssl.SSLError, ValueError):
+        says = "the credential's ca is no certificate; expected text in PEM"
+        raise Refusal("auth", says) from None
 
 
 class Connections:
@@ -146,4 +182,5 @@ async def address_of(call: Call[NatsInputs], workplace: Workplace) -> Address:
     }
     if name is not None and not fields and credential.get("value"):
         fields["token"] = str(credential["value"])
-    return Address(url if "://" in url else f"nats://{url}", tuple(sorted(fields.items())))
+    whole = checked_url(url if "://" in url else f"nats://{url}", "url", SCHEMES)
+    return Address(whole, tuple(sorted(fields.items())))

@@ -10,6 +10,7 @@ from noetl.errors import CredentialMissing
 from noetl.kinds.messaging import NatsInputs
 from noetl.messages.outcome import Outcome, failed, ok
 from noetl.tools.refusal import Refusal, unforeseen
+from noetl.tools.retries import repeated
 from noetl.tools.tool import Call, Workplace
 
 if TYPE_CHECKING:
@@ -56,19 +57,27 @@ class NatsTool:
         address = await connections.address_of(call, workplace)
         if self._connections is None:
             self._connections = connections.Connections()
-        seconds = call.timeout.connect or connections.CONNECT
-        name = f"the connection to {address.url.rpartition('@')[2]}"
-        try:
-            async with asyncio.timeout(call.timeout.total):
-                connection = await self._connections.find(address, seconds)
+        pool = self._connections
+
+        async def send() -> Outcome:
+            seconds = call.timeout.connect or connections.CONNECT
+            name = f"the connection to {address.url.rpartition('@')[2]}"
+            try:
+                connection = await pool.find(address, seconds)
                 name = named(call.inputs)
                 work = operations.Work(call, workplace, connection)
                 seconds = work.seconds
                 return ok(await connection.while_alive(operation(work)))
-        except (Refusal, CredentialMissing):
-            raise
-        except Exception as fault:
-            return failures.failure_of(name, fault, seconds=call.timeout.total or seconds)
+            except Refusal:
+                raise
+            except Exception as fault:
+                return failures.failure_of(name, fault, seconds=seconds)
+
+        try:
+            async with asyncio.timeout(call.timeout.total):
+                return await repeated(send, call.client_retries)
+        except TimeoutError as fault:
+            return failures.failure_of(named(call.inputs), fault, seconds=call.timeout.total)
 
 
 def named(inputs: NatsInputs) -> str:

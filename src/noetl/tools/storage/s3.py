@@ -25,6 +25,7 @@ _AT_ONCE = 2
 _STATUS = re.compile(r"non-2xx status code: (\d{3})")
 _CODE = re.compile(r"<Code>([^<]+)</Code>")
 _SAYS = re.compile(r"<Message>([^<]+)</Message>")
+_REGION = re.compile(r"[A-Za-z0-9-]+")
 _KINDS = {401: "auth", 403: "auth", 404: "not_found"}
 
 
@@ -39,7 +40,7 @@ def s3_tool() -> ObjectTool:
             stores[place] = store_of(settings)
         return S3Bucket(stores[place])
 
-    return ObjectTool(opening, failure_of, stores.clear)
+    return ObjectTool(opening, failure_of, stores.clear, repeats=False)
 
 
 class S3Bucket:
@@ -149,13 +150,16 @@ def settings_of(call: Call[S3Inputs], credential: Mapping[str, Any] | None) -> d
     endpoint = inputs.endpoint or told.get("endpoint")
     settings: dict[str, Any] = {
         "bucket": inputs.bucket,
-        "region": inputs.region or told.get("region") or "us-east-1",
+        "region": str(inputs.region or told.get("region") or "us-east-1"),
         "endpoint": endpoint,
         "virtual_hosted_style_request": not inputs.path_style,
         "connect_timeout": call.timeout.connect or CONNECT_TIMEOUT,
         "read_timeout": call.timeout.read or READ_TIMEOUT,
         "retries": call.client_retries,
     }
+    if not _REGION.fullmatch(settings["region"]):
+        says = f"region is {settings['region']!r}; expected a name such as 'eu-west-1'"
+        raise Refusal("input", says)
     if credential is None:
         return settings
     key, secret = told.get("access_key_id"), told.get("secret_access_key")

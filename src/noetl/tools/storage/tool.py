@@ -1,7 +1,9 @@
 """Runs operations on objects for tasks of kind `s3` and `gcs`."""
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -12,15 +14,19 @@ from noetl.messages.outcome import Outcome, failed, ok
 from noetl.ports.result_store import ResultStore
 from noetl.tools.paths import inside
 from noetl.tools.refusal import Refusal, unforeseen
+from noetl.tools.retries import repeated
 from noetl.tools.sql.rows import Rows
 from noetl.tools.storage.bodies import payload_of, saved, value_of
 from noetl.tools.storage.bucket import Bucket, Found
 from noetl.tools.tool import Call, Workplace
+from noetl.tools.urls import checked_url
 
 Opening = Callable[[Call[Any], Mapping[str, Any] | None], Bucket]
 """The bucket of a call, with the fields of its credential if it names one."""
 Failure = Callable[[Exception, str], Outcome | None]
 """What an exception of the kind's library means; None where it is not the library's."""
+_BUCKET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,254}")
+"""What the stores have ever allowed; each says itself where it is stricter today."""
 _LISTED = ("key", "size", "etag", "last_modified")
 
 
@@ -29,10 +35,19 @@ class ObjectTool:
 
     keeps_time = True
 
-    def __init__(self, opening: Opening, failure_of: Failure, closing: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        opening: Opening,
+        failure_of: Failure,
+        closing: Callable[[], None],
+        *,
+        repeats: bool = True,
+    ) -> None:
         self._opening = opening
         self._failure_of = failure_of
         self._closing = closing
+        self._repeats = repeats
+        """Whether `client_retries` are this tool's to do, or the library's (TASK-11)."""
 
     async def call(self, call: Call[ObjectInputs], workplace: Workplace) -> Outcome:
         outcome = await self._bounded(call, workplace)
@@ -46,26 +61,46 @@ class ObjectTool:
 
     async def _bounded(self, call: Call[ObjectInputs], workplace: Workplace) -> Outcome:
         inputs = call.inputs
-        name = f"{inputs.operation} {inputs.bucket}/{inputs.key or inputs.prefix or ''}"
+        tries = call.client_retries if self._repeats else 0
         try:
             async with asyncio.timeout(call.timeout.total):
                 credential = await workplace.unlock(inputs.auth) if inputs.auth else None
-                bucket = self._opening(call, credential)
-                checked(inputs)
-                return await OPERATIONS[inputs.operation](bucket, call, workplace.results)
+                checked(inputs, credential or {})
+                asking = partial(self._ask, call, credential, workplace.results)
+                return await repeated(asking, tries)
         except Refusal as refusal:
             return refusal.outcome
         except CredentialMissing as missing:
             return failed("auth", str(missing))
         except TimeoutError:
-            says = f"{name} was not complete in time (total timeout of {call.timeout.total:g} s)"
-            return failed("timeout", says, retryable=True)
+            late = f"was not complete in time (total timeout of {call.timeout.total:g} s)"
+            return failed("timeout", f"{named(inputs)} {late}", retryable=True)
+
+    async def _ask(
+        self, call: Call[ObjectInputs], credential: Mapping[str, Any] | None, results: ResultStore
+    ) -> Outcome:
+        try:
+            bucket = self._opening(call, credential)
+            return await OPERATIONS[call.inputs.operation](bucket, call, results)
+        except Refusal as refusal:
+            return refusal.outcome
         except Exception as fault:
-            return self._failure_of(fault, name) or unforeseen(fault)
+            return self._failure_of(fault, named(call.inputs)) or unforeseen(fault)
 
 
-def checked(inputs: ObjectInputs) -> None:
-    """What the operation cannot do without."""
+def named(inputs: ObjectInputs) -> str:
+    """The operation as a message tells it."""
+    return f"{inputs.operation} {inputs.bucket}/{inputs.key or inputs.prefix or ''}"
+
+
+def checked(inputs: ObjectInputs, credential: Mapping[str, Any]) -> None:
+    """What the operation cannot do without, and what no library takes without falling over it."""
+    if not _BUCKET.fullmatch(inputs.bucket):
+        says = f"bucket is {inputs.bucket!r}; expected letters, digits, '.', '_' and '-'"
+        raise Refusal("input", says)
+    endpoint = inputs.endpoint or credential.get("endpoint")
+    if endpoint:
+        checked_url(str(endpoint), "endpoint", ("http", "https"))
     if inputs.operation != "list" and not inputs.key:
         raise Refusal("input", f"'{inputs.operation}' needs 'key', the name of an object")
     if inputs.operation == "copy" and not inputs.source:

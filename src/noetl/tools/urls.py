@@ -1,0 +1,28 @@
+"""Whether a text is the address of a server, before a library is asked to go there."""
+
+import re
+from collections.abc import Sequence
+from urllib.parse import urlsplit
+
+from noetl.tools.refusal import Refusal
+
+_STRANGE = re.compile(r"[\x00-\x20\x7f\"<>\\^`{|}]")
+"""What stands in no URL; libraries read it in different ways, or fall over it."""
+
+
+def checked_url(text: str, name: str, schemes: Sequence[str]) -> str:
+    """The same text. It may hold a password, so that a message never quotes it (KEY-2)."""
+    try:
+        parts = urlsplit(text)
+        whole = bool(parts.hostname) and parts.port != 0 and not _STRANGE.search(text)
+    except ValueError:  # a port that is no number, a bracket that is not closed
+        raise _refusal(name, schemes) from None
+    if not whole or parts.scheme not in schemes:
+        raise _refusal(name, schemes)
+    return text
+
+
+def _refusal(name: str, schemes: Sequence[str]) -> Refusal:
+    known = " or ".join(f"{scheme}://" for scheme in schemes)
+    says = f"'{name}' is no address of a server; expected {known} with a host, and a port if needed"
+    return Refusal("input", says)
