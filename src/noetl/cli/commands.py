@@ -24,6 +24,9 @@ COMMANDS: dict[str, Entry] = {
     "resume": Entry("noetl.cli.resume:resume", "Go on with an interrupted or paused execution."),
     "credential": Entry("noetl.cli.credential:credential", "Register credentials, encrypted."),
     "validate": Entry("noetl.cli.validate:validate", "Check playbooks and show every fault."),
+    "migrate": Entry(
+        "noetl.cli.migrate:migrate_command", "Translate a playbook of an older dialect."
+    ),
     "graph": Entry("noetl.cli.graph.command:graph", "Draw a playbook, as Mermaid or SVG."),
     "schema": Entry("noetl.cli.schema:schema", "Print the JSON Schema of playbooks for editors."),
     "completion": Entry("noetl.cli.completion:completion", "Print a shell completion script."),

@@ -21,6 +21,7 @@ Examples:
   noetl run playbook.yaml
   noetl run playbook.yaml --set region=eu --set limits.rows=100
   noetl run playbook.yaml --payload order.json --json > result.json
+  noetl run old.yaml --migrate
 
 \b
 Exit codes: 0 completed, 1 failed or cancelled, 2 invalid playbook, 3 usage or environment,
@@ -43,8 +44,9 @@ Exit codes: 0 completed, 1 failed or cancelled, 2 invalid playbook, 3 usage or e
     type=FILE,
     help="Read the payload from FILE (JSON or YAML), or - for standard input.",
 )
+@click.option("--migrate", is_flag=True, help="Take a playbook of an older dialect too.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object.")
-def run(file: str, sets: tuple[str, ...], payload: str | None, as_json: bool) -> int:
+def run(file: str, sets: tuple[str, ...], payload: str | None, migrate: bool, as_json: bool) -> int:
     """
     Run a playbook in this process; its log is kept in the home folder (NOETL_HOME).
 
@@ -55,10 +57,11 @@ def run(file: str, sets: tuple[str, ...], payload: str | None, as_json: bool) ->
     source = read_source(file)
     given = payload_of(payload, sets)
     try:
-        playbook = load_valid(source.content, KnownKinds())
+        content = canonical(source) if migrate else source.content
+        playbook = load_valid(content, KnownKinds())
     except PlaybookRejected as rejected:
         return refuse(source, rejected, as_json)
-    text = source.content.decode("utf-8-sig")
+    text = content.decode("utf-8-sig")
     plan = make_plan(playbook, text, KnownKinds())
     folder = str(Path.cwd() if file == "-" else Path(file).absolute().parent)
 
@@ -66,6 +69,15 @@ def run(file: str, sets: tuple[str, ...], payload: str | None, as_json: bool) ->
         return await local.start(text, folder=folder, payload=given, plan=plan)
 
     return see_through(begin, as_json=as_json)
+
+
+def canonical(source: Source) -> bytes:
+    """The canonical text of a playbook in any dialect; PlaybookRejected where it has none."""
+    from noetl.cli.migrating import read_migrated, tell_migrated
+
+    migrated = read_migrated(source)
+    tell_migrated(source, migrated)
+    return migrated.text.encode()
 
 
 def refuse(source: Source, rejected: PlaybookRejected, as_json: bool) -> int:

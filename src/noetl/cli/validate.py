@@ -19,6 +19,7 @@ Examples:
   noetl validate playbook.yaml
   noetl validate --json playbooks/*.yaml
   cat playbook.yaml | noetl validate -
+  noetl validate --migrate old.yaml
 
 \b
 Exit codes: 0 all valid (warnings allowed), 2 one is invalid, 3 one cannot be read.
@@ -43,16 +44,17 @@ class Refusal(msgspec.Struct, frozen=True):
 @click.command(epilog=EPILOG)
 @click.argument("files", nargs=-1, required=True, metavar="FILE...", type=FILE)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object per file and line.")
-def validate(files: tuple[str, ...], as_json: bool) -> int:
+@click.option("--migrate", is_flag=True, help="Judge what an older dialect is translated to.")
+def validate(files: tuple[str, ...], as_json: bool, migrate: bool) -> int:
     """
     Check playbooks and show every fault with its place and its remedy.
 
     FILE is a playbook, or - for standard input.
     """
-    return max(validate_one(name, as_json) for name in files)
+    return max(validate_one(name, as_json, migrated=migrate) for name in files)
 
 
-def validate_one(name: str, as_json: bool) -> int:
+def validate_one(name: str, as_json: bool, *, migrated: bool = False) -> int:
     """Check one file; an unreadable one does not keep the others from being checked."""
     try:
         source = read_source(name)
@@ -61,13 +63,22 @@ def validate_one(name: str, as_json: bool) -> int:
             show_json(Refusal("error", str(wrong)))
         click.echo(f"error: {wrong}", err=True)
         return exits.UNUSABLE
-    findings = load(source.content, KnownKinds()).findings
+    findings = findings_of(source, migrated=migrated)
     valid = all(finding.severity != "error" for finding in findings)
     if as_json:
         show_json(Verdict(source.name, valid, findings))
     else:
         show(source, findings)
     return exits.OK if valid else exits.INVALID
+
+
+def findings_of(source: Source, *, migrated: bool) -> tuple[Finding, ...]:
+    """What is wrong with a playbook, or with what it is translated to."""
+    if not migrated:
+        return load(source.content, KnownKinds()).findings
+    from noetl.playbook.dialects.migrate import migrate
+
+    return migrate(source.content, KnownKinds()).findings
 
 
 def show(source: Source, findings: tuple[Finding, ...], *, err: bool = False) -> None:

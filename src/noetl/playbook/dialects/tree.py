@@ -7,7 +7,7 @@ end of a line to that line. Every part knows the line and the path that it had i
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from noetl.playbook.dialects.spelling import block_lines, spelled
 
@@ -115,7 +115,8 @@ class Sequence:
 
     slots: list["Slot"] = field(default_factory=list)
     flow: bool = False
-    indent: int = 2
+    indent: int | None = None
+    """None: as the other lists of the document."""
     prefix: str = ""
     line: int = 0
     tail: list[str] = field(default_factory=list)
@@ -167,12 +168,21 @@ class Slot:
         self.node = Scalar(value, spelled(value, style).split("\n"), style, prefix, self.line)
 
 
+class Manners(NamedTuple):
+    """How the author spaces things, for what is written anew."""
+
+    list_indent: int = 2
+    room: str = " "
+    """What stands inside the braces of a flow mapping."""
+
+
 @dataclass(eq=False, slots=True)
 class Document:
     """The root, what stands above it, and how its lines end."""
 
     root: Node
     head: list[str]
+    manners: "Manners"
     ending: str = "\n"
     last_newline: bool = True
 

@@ -1,5 +1,8 @@
 """From a YAML text to a tree that keeps comments, order and spelling (DIA)."""
 
+import re
+from collections import Counter
+from operator import itemgetter
 from typing import Any
 
 import yaml
@@ -8,6 +11,7 @@ from yaml.nodes import ScalarNode
 from noetl.playbook.dialects.tree import (
     Collection,
     Document,
+    Manners,
     Mapping,
     Node,
     Scalar,
@@ -20,6 +24,7 @@ from noetl.playbook.reader import below
 from noetl.playbook.yaml_text import PLAIN, TEXT, Tree
 
 _BLOCKS = ("|", ">")
+_BRACE = re.compile(r"(?<!\{)\{ ?(?=[\w\"'])")
 
 
 def read_tree(tree: Tree) -> Document:
@@ -39,6 +44,7 @@ class _Reading:
         self.event: Any = None
         self.owner: Slot | None = None
         self.anchors: dict[str, Node] = {}
+        self.indents: Counter[int] = Counter()
         self.pending: list[tuple[int, str]] = []
         self.closed: list[tuple[int, Collection]] = []
 
@@ -53,7 +59,13 @@ class _Reading:
         above = self.take(-1)
         if isinstance(root, Scalar) or root.flow:
             head += above
-        return Document(root, head, self.ending, self.text.endswith("\n"))
+        return Document(root, head, self.manners(), self.ending, self.text.endswith("\n"))
+
+    def manners(self) -> Manners:
+        """The author's ways, by the majority."""
+        indent, _ = max(self.indents.items(), key=itemgetter(1), default=(2, 0))
+        braces = Counter(_BRACE.findall(self.text))
+        return Manners(indent, "" if braces["{"] > braces["{ "] else " ")
 
     def step(self) -> None:
         self.event = next(self.events)
@@ -179,7 +191,7 @@ class _Reading:
         if event.anchor:
             self.anchors[event.anchor] = node
 
-    def begin(self, made: Collection, column: int) -> int:
+    def begin(self, made: Collection, slot: Slot, column: int) -> int:
         """Open a collection; the column of its slots."""
         event = self.event
         self.advance()
@@ -200,6 +212,8 @@ class _Reading:
             if made.prefix:
                 inner = self.event.start_mark.column - 2
         made.indent = 2 if made.flow else inner - column
+        if isinstance(made, Sequence) and slot.key is not None and not made.flow:
+            self.indents[made.indent] += 1
         return inner
 
     def finish(self, made: Collection, start: int, slot: Slot, column: int) -> None:
@@ -214,13 +228,13 @@ class _Reading:
             made.fresh = flow_text(made)
             self.owner = slot
         else:
-            self.closed.append((column + made.indent, made))
+            self.closed.append((column + (made.indent or 0), made))
         self.step()
 
     def mapping(self, slot: Slot, column: int, path: str) -> Mapping:
         made = Mapping()
         start = self.event.start_mark.index
-        inner = self.begin(made, column)
+        inner = self.begin(made, slot, column)
         start += len(made.prefix)
         while not isinstance(self.event, yaml.MappingEndEvent):
             self.advance()
@@ -242,7 +256,7 @@ class _Reading:
     def sequence(self, slot: Slot, column: int, path: str) -> Sequence:
         made = Sequence()
         start = self.event.start_mark.index
-        inner = self.begin(made, column)
+        inner = self.begin(made, slot, column)
         start += len(made.prefix)
         while not isinstance(self.event, yaml.SequenceEndEvent):
             self.advance()

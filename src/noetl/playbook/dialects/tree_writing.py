@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from noetl.playbook.dialects.spelling import spelled
-from noetl.playbook.dialects.tree import Collection, Document, Mapping, Node, Scalar, Slot
+from noetl.playbook.dialects.tree import Collection, Document, Manners, Mapping, Node, Scalar, Slot
 
 WIDEST_FLOW = 88
 _FLOW_SIGNS = frozenset(",[]{}")
@@ -20,7 +20,7 @@ class Written(NamedTuple):
 
 def write_tree(document: Document) -> Written:
     """The text of a document."""
-    writing = _Writing()
+    writing = _Writing(document.manners)
     for line in document.head:
         writing.line(line, 1)
     root = document.root
@@ -37,7 +37,8 @@ def write_tree(document: Document) -> Written:
 
 
 class _Writing:
-    def __init__(self) -> None:
+    def __init__(self, manners: Manners) -> None:
+        self.manners = manners
         self.lines: list[str] = []
         self.origins: list[int] = []
         self.places: dict[int, int] = {}
@@ -73,7 +74,7 @@ class _Writing:
         if node is None or node.prefix or slot.beside:
             self.value(f"{start}-", slot, column)
             return
-        indent = max(2, node.indent)
+        indent = max(2, node.indent or 2)
         if node.slots[0].before:
             self.comments(node.slots[0].before, len(start), slot.line)
             self.places[id(slot)] = len(self.lines) + 1
@@ -85,10 +86,11 @@ class _Writing:
         inside = opened(node)
         if inside is not None:
             self.line(f"{start} {inside.prefix}".rstrip() + slot.beside, slot.line)
-            flat = isinstance(inside, Mapping) and inside.indent <= 0
-            self.block(inside, column + (2 if flat else inside.indent))
+            self.block(inside, column + self.indent_of(inside, slot))
             return
-        first, *more = node.lines if isinstance(node, Scalar) else flow_lines(node)
+        first, *more = (
+            node.lines if isinstance(node, Scalar) else flow_lines(node, self.manners.room)
+        )
         text = f"{node.prefix}{first}"
         head = f"{start}{slot.gap or ' '}{text}" if text and start else f"{start}{text}"
         # A comment beside a block text stands in its first line already.
@@ -99,6 +101,14 @@ class _Writing:
             shown = f"{' ' * column}{line}" if line else ""
             origin = node.line + number if node.line else 0
             self.line(shown + (slot.beside if last else ""), origin)
+
+    def indent_of(self, node: Collection, slot: Slot) -> int:
+        """A list may stand below its key without indent, a mapping may not."""
+        if isinstance(node, Mapping):
+            return max(2, node.indent)
+        if slot.key is None:
+            return max(2, node.indent or 2)
+        return self.manners.list_indent if node.indent is None else node.indent
 
 
 def opened(node: Node) -> Collection | None:
@@ -120,20 +130,20 @@ def _has_comments(node: Node) -> bool:
     return any(slot.before or slot.beside or _has_comments(slot.node) for slot in node.slots)
 
 
-def flow_lines(node: Collection) -> list[str]:
+def flow_lines(node: Collection, room: str) -> list[str]:
     """A flow collection as it was, or anew where it has changed."""
-    shown = flow_text(node)
-    return node.raw if node.raw and shown == node.fresh else [shown]
+    return node.raw if node.raw and flow_text(node) == node.fresh else [flow_text(node, room)]
 
 
-def flow_text(node: Node) -> str:
+def flow_text(node: Node, room: str = " ") -> str:
     """A node in flow style, in one line; a line break in it says that it does not fit."""
     if isinstance(node, Scalar):
         return node.prefix + _flow_scalar(node)
     if isinstance(node, Mapping):
-        pairs = [f"{slot.key_text}: {flow_text(slot.node)}".rstrip() for slot in node.slots]
-        return f"{node.prefix}{{ {', '.join(pairs)} }}" if pairs else f"{node.prefix}{{}}"
-    return f"{node.prefix}[{', '.join(flow_text(slot.node) for slot in node.slots)}]"
+        pairs = [f"{slot.key_text}: {flow_text(slot.node, room)}".rstrip() for slot in node.slots]
+        inside = f"{room}{', '.join(pairs)}{room}" if pairs else ""
+        return f"{node.prefix}{{{inside}}}"
+    return f"{node.prefix}[{', '.join(flow_text(slot.node, room) for slot in node.slots)}]"
 
 
 def _flow_scalar(node: Scalar) -> str:

@@ -74,10 +74,26 @@ def test_a_slot_moves_with_its_comments() -> None:
     assert write_tree(read).text == "a:\n  c: 2\nd:\n  e: 3\n  # why\n  b: 1  # one\n"
 
 
-def test_a_changed_flow_collection_is_written_anew() -> None:
-    read, top = root("a: {b: 1}\nc: {d: 2}\n")
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("a: {b: 1}\nc: {d: 2}\n", "a: {b: 1, x: word}\nc: {d: 2}\n"),
+        ("a: { b: 1 }\nc: {d: 2}\ne: { f: 3 }\n", "a: { b: 1, x: word }\nc: {d: 2}\ne: { f: 3 }\n"),
+        ("a: {b: 1,\n    c: 2}\n", "a: {b: 1, c: 2, x: word}\n"),
+        ("a: {b: 1,  # one\n    c: 2}\n", "a:\n  b: 1  # one\n  c: 2\n  x: word\n"),
+    ],
+)
+def test_a_changed_flow_collection_is_written_anew(before: str, after: str) -> None:
+    read, top = root(before)
     (top.mapping("a") or Mapping()).put("x", "word")
-    assert write_tree(read).text == "a: { b: 1, x: word }\nc: {d: 2}\n"
+    assert write_tree(read).text == after
+
+
+@pytest.mark.parametrize("dash", ["- ", "  - "])
+def test_a_new_list_stands_as_the_others_of_the_document(dash: str) -> None:
+    read, top = root(f"a:\n{dash}1\n")
+    top.put("b", ["x1", "x2"])
+    assert write_tree(read).text == f"a:\n{dash}1\nb:\n{dash}x1\n{dash}x2\n"
 
 
 def test_a_flow_collection_that_grows_too_wide_is_opened() -> None:
