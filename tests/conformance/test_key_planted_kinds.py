@@ -8,7 +8,8 @@ from typing import Any
 import duckdb
 import msgspec
 import pytest
-from tests.support import gcs, nats, s3
+from tests.support import gcs, kubernetes, nats, s3
+from tests.support.kubernetes import MISSING
 from tests.support.leaks import HEAD, SECRET, finds, register
 from tests.support.podman import IMAGE, Podman
 from tests.support.snowflake import SnowPlace
@@ -29,6 +30,8 @@ PLANTED = {
     "snow": "planted-snow-password",
     "key": "planted-snow-private-key",
     "registry": "planted-registry-password",
+    "cluster": "planted-cluster-token",
+    "stranger": "planted-stranger-token",
 }
 BELL = 'OPENQASM 2.0;\ninclude "qelib1.inc";\nqreg q[1];\ncreg c[1];\nh q[0];\nmeasure q -> c;\n'
 Task = tuple[str, dict[str, Any]]
@@ -139,6 +142,15 @@ CONTAINERS: dict[str, Task] = {
     "mount": ("error", {"command": "true", "mounts": [{"source": S, "target": "/x"}]}),
     "login": ("error", {"image": "127.0.0.1:9/none:1", "auth": "registry"}),
 }
+JOBS: dict[str, Task] = {
+    "given": ("ok", {"command": 'echo "$S"', "env": {"S": S}}),
+    "ended": ("error", {"command": 'echo "$S"; exit 3', "env": {"S": S}}),
+    "word": ("error", {"command": ["echo", S]}),
+    "input": ("error", {"command": "true", "stdin": S}),
+    "missing": ("error", {"command": "true", "image": MISSING, "env": {"S": S}}),
+    "denied": ("error", {"command": "true", "auth": "stranger"}),
+    "away": ("error", {"command": "true", "auth": "nowhere"}),
+}
 KINDS: dict[str, tuple[dict[str, Any], dict[str, Task]]] = {
     "script": ({}, SCRIPTS),
     "transform": ({}, TRANSFORMS),
@@ -148,6 +160,10 @@ KINDS: dict[str, tuple[dict[str, Any], dict[str, Task]]] = {
     "snowflake": ({"auth": "snow"}, STATEMENTS),
     "quantum": ({}, CIRCUITS),
     "container": ({"image": IMAGE}, CONTAINERS),
+    "kubernetes": (
+        {"kind": "container", "engine": "kubernetes", "image": "alpine:3", "auth": "cluster"},
+        JOBS,
+    ),
 }
 """What all tasks of a kind share, and the tasks."""
 
@@ -190,7 +206,12 @@ class Place(msgspec.Struct, frozen=True):
 
 
 def credentials(
-    home: Path, bus: nats.NatsServer, s3: s3.S3Place, gcs: gcs.GcsPlace, snow: SnowPlace
+    home: Path,
+    bus: nats.NatsServer,
+    s3: s3.S3Place,
+    gcs: gcs.GcsPlace,
+    snow: SnowPlace,
+    cluster: kubernetes.Cluster,
 ) -> None:
     user = {"url": bus.url, "user": "u"}
     account = {"client_email": "a@b", "token_uri": gcs.endpoint, "endpoint": gcs.endpoint}
@@ -212,6 +233,9 @@ def credentials(
         "snow": ("snowflake", {**snow.credential, "password": PLANTED["snow"]}),
         "refused": ("snowflake", {**snow.credential, "password": PLANTED["snow"], "port": 1}),
         "key": ("snowflake", {**snow.credential, "private_key": PLANTED["key"]}),
+        "cluster": ("generic", cluster.credential),
+        "stranger": ("generic", {**cluster.credential, "token": PLANTED["stranger"]}),
+        "nowhere": ("generic", {**cluster.credential, "address": "http://127.0.0.1:9"}),
         "registry": (
             "generic",
             {"host": "127.0.0.1:9", "username": "u", "password": PLANTED["registry"]},
@@ -232,11 +256,16 @@ def place(
         users = f'authorization {{ user: u, password: "{PLANTED["nats"]}" }}'
         bus = stack.enter_context(nats.running(users))
         amazon, google = stack.enter_context(s3.serving()), stack.enter_context(gcs.serving())
-        credentials(home, bus, amazon, google, snow_server)
+        cluster = stack.enter_context(kubernetes.running(PLANTED["cluster"]))
+        credentials(home, bus, amazon, google, snow_server, cluster)
         set_up: dict[str, Any] = {**podman.environment, "NOETL_HOME": str(home)}
         ran = noetl("run", file, "--json", **set_up, PLANTED=SECRET)
         assert ran.code == 0, ran
-        held = {"s3": amazon.bytes_at("k"), "gcs": google.bytes_at("k")}
+        held = {
+            "s3": amazon.bytes_at("k"),
+            "gcs": google.bytes_at("k"),
+            "kubernetes": cluster.made[0]["stringData"]["S"].encode(),
+        }
     name = ran.objects()[0]["execution_id"]
     answers = [ran]
     # Asked by processes that know no secret: nothing is left for them to mask.
@@ -255,7 +284,7 @@ def test_every_task_ended_as_it_should_and_used_it(place: Place, kind: str) -> N
 
 
 def test_it_came_where_it_was_to_go(place: Place) -> None:
-    assert place.objects == {"s3": SECRET.encode(), "gcs": SECRET.encode()}
+    assert place.objects == dict.fromkeys(("s3", "gcs", "kubernetes"), SECRET.encode())
     used = [
         place.done["nats_look"]["result"]["data"],
         place.done["s3_had"]["result"]["data"],
@@ -264,6 +293,7 @@ def test_it_came_where_it_was_to_go(place: Place) -> None:
         place.done["transform_value"]["result"]["a"],
         place.done["script_given"]["result"]["stdout"],
         place.done["container_given"]["result"]["stderr"],
+        place.done["kubernetes_given"]["result"]["stdout"],
     ]
     assert [set(value) for value in used] == [{"$secret"}] * len(used)
 

@@ -9,8 +9,9 @@ deletion are real.
 import asyncio
 import os
 import signal
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+import threading
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import Any
 
 from aiohttp import web
@@ -23,7 +24,8 @@ PLACE = "/namespaces/work"
 class Cluster:
     """What was asked of it, and the objects that are there now."""
 
-    def __init__(self) -> None:
+    def __init__(self, token: str = TOKEN) -> None:
+        self._token = token
         self.secrets: dict[str, dict[str, Any]] = {}
         self.jobs: dict[str, dict[str, Any]] = {}
         self.made: list[dict[str, Any]] = []
@@ -38,7 +40,12 @@ class Cluster:
 
     @property
     def credential(self) -> dict[str, Any]:
-        return {"kind": "kubernetes", "address": self.url, "token": TOKEN, "namespace": "work"}
+        return {
+            "kind": "kubernetes",
+            "address": self.url,
+            "token": self._token,
+            "namespace": "work",
+        }
 
     def app(self) -> web.Application:
         app = web.Application(middlewares=[self._guard])
@@ -57,7 +64,7 @@ class Cluster:
         if self.failing:
             self.failing -= 1
             return refusal(503, "the server is currently unable to handle the request")
-        if request.headers.get("Authorization") != f"Bearer {TOKEN}":
+        if request.headers.get("Authorization") != f"Bearer {self._token}":
             return refusal(401, "Unauthorized")
         answered: web.StreamResponse = await handler(request)
         return answered
@@ -193,9 +200,9 @@ def refusal(code: int, message: str) -> web.Response:
 
 
 @asynccontextmanager
-async def serving() -> AsyncIterator[Cluster]:
+async def serving(token: str = TOKEN) -> AsyncIterator[Cluster]:
     """On loopback, in the event loop of the test."""
-    cluster = Cluster()
+    cluster = Cluster(token)
     runner = web.AppRunner(cluster.app(), shutdown_timeout=0.1)
     await runner.setup()
     site = web.TCPSite(runner, "127.0.0.1", 0)
@@ -207,3 +214,20 @@ async def serving() -> AsyncIterator[Cluster]:
     finally:
         await cluster.close()
         await runner.cleanup()
+
+
+@contextmanager
+def running(token: str = TOKEN) -> Iterator[Cluster]:
+    """The same in a thread of its own, for programs that the test starts."""
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever, name="cluster", daemon=True)
+    thread.start()
+    place = serving(token)
+    try:
+        yield asyncio.run_coroutine_threadsafe(place.__aenter__(), loop).result(60)
+    finally:
+        leaving = place.__aexit__(None, None, None)
+        asyncio.run_coroutine_threadsafe(leaving, loop).result(60)
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.close()

@@ -9,6 +9,7 @@ import aiohttp
 import msgspec
 
 from noetl.tools.refusal import Refusal
+from noetl.tools.urls import checked_url
 
 PIPE = 65_536
 ALREADY = 409
@@ -25,7 +26,7 @@ class Cluster:
         if not (address and token):
             says = "the credential for Kubernetes needs address (of the API) and token"
             raise Refusal("auth", f"{says}; namespace and ca (PEM) may be added")
-        self._address = str(address).rstrip("/")
+        self._address = checked_url(str(address), "address", ("http", "https")).rstrip("/")
         self._namespace = str(credential.get("namespace", "default"))
         try:
             ca = credential.get("ca")
@@ -114,7 +115,8 @@ class Cluster:
 
     def _away(self, fault: Exception) -> Refusal:
         says = f"the Kubernetes API at {self._address} cannot be reached: {fault}"
-        return Refusal("connection", says, retryable=True)
+        retryable = not isinstance(fault, aiohttp.ClientConnectorCertificateError)
+        return Refusal("connection", says, retryable=retryable)
 
 
 def reason_in(body: bytes) -> str:

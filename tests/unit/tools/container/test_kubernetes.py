@@ -102,6 +102,13 @@ ENDS: dict[str, tuple[Any, dict[str, Any], str, bool, str]] = {
     "a wrong token": (["true"], {"credential": {"token": "t"}}, "auth", False, "(401)"),
     "no token": (["true"], {"credential": {"token": ""}}, "auth", False, "address (of the API)"),
     "a ca that is none": (["true"], {"credential": {"ca": "x"}}, "auth", False, "is no PEM"),
+    "no address": (
+        ["true"],
+        {"credential": {"address": "https://u:t0ken-x@host:port"}},
+        "input",
+        False,
+        "'address' is no address of a server",
+    ),
     "nobody there": (
         ["true"],
         {"credential": {"address": "http://127.0.0.1:1"}},
@@ -134,6 +141,7 @@ def test_every_end_is_an_outcome_and_leaves_nothing(case: str) -> None:
     assert (ran.error["kind"], ran.error["retryable"]) == (kind, retryable), ran.error
     assert words in ran.error["message"]
     assert TOKEN not in str(ran.outcome)
+    assert "t0ken-x" not in str(ran.outcome)
     assert (ran.cluster.jobs, ran.cluster.secrets) == ({}, {})
 
 
