@@ -1,18 +1,22 @@
 """`noetl events`: the log of an execution, event by event (EVT-1)."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from fnmatch import fnmatchcase
 from typing import Any
 
 import click
 import msgspec
 
+from noetl.api.types import Event
 from noetl.assembly import Local
 from noetl.cli import exits
-from noetl.cli.home import ID, in_home, is_interrupted, print_json
+from noetl.cli.contexts import Target
+from noetl.cli.home import ID, is_interrupted, print_json
 from noetl.cli.running.words import value_words
+from noetl.cli.target import aimed, near_or_far
 from noetl.cli.terminal import columns
+from noetl.client.client import Client
 from noetl.messages.envelope import envelope
 from noetl.messages.names import canonical
 from noetl.server.replay import rows_of
@@ -35,7 +39,8 @@ POLL = 0.25
 )
 @click.option("--follow", is_flag=True, help="Wait for more, until the execution has ended.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object per event and line.")
-def events(execution_id: str, name: str | None, follow: bool, as_json: bool) -> int:
+@aimed
+def events(execution_id: str, name: str | None, follow: bool, as_json: bool, target: Target) -> int:
     """Print the events of an execution in their order."""
     wanted = None if name is None else canonical(name)
     room = columns()
@@ -48,13 +53,30 @@ def events(execution_id: str, name: str | None, follow: bool, as_json: bool) -> 
         else:
             click.echo(line_of(event, room))
 
-    async def print_all(local: Local) -> None:
+    async def near(local: Local) -> None:
         await local.row(execution_id)
         async for event in envelopes(local, execution_id, follow=follow, on_wait=told_once()):
             show(event)
 
-    in_home(print_all)
+    def far(client: Client) -> None:
+        for event in events_at(client, execution_id, wanted, follow=follow):
+            show(msgspec.structs.asdict(event))
+
+    near_or_far(target, near=near, far=far)
     return exits.OK
+
+
+def events_at(
+    client: Client, execution_id: str, wanted: str | None, *, follow: bool
+) -> Iterator[Event]:
+    """The server's events: page by page those that there are, then the stream."""
+    after, more = 0, True
+    while more:
+        page = client.events(execution_id, after=after, name=wanted)
+        yield from page.events
+        after, more = page.after, page.more
+    if follow and client.standing(execution_id).finished_at is None:
+        yield from client.stream(execution_id, after=after)
 
 
 def told_once() -> Callable[[str], None]:

@@ -9,14 +9,13 @@ import msgspec
 from noetl.assembly import Local
 from noetl.cli import exits
 from noetl.cli.advice import advice_for
-from noetl.cli.home import ID, JSON, in_home, is_interrupted, print_json
+from noetl.cli.contexts import Target
+from noetl.cli.home import ID, JSON, print_json
 from noetl.cli.running.words import error_words, seconds, value_words
-from noetl.errors import NoetlError
-from noetl.playbook.load import load_valid
-from noetl.playbook.model import Playbook
-from noetl.server.causes import Cause, Link, Trail, causes_of, trail_of
-from noetl.server.waiting import Wait, waits_of
-from noetl.tools.plugins import KnownKinds
+from noetl.cli.target import aimed, near_or_far
+from noetl.server.causes import Cause, Link
+from noetl.server.views.explanation import Explanation, explanation_of
+from noetl.server.waiting import Wait
 
 EPILOG = """\b
 Examples:
@@ -27,7 +26,7 @@ Examples:
 SHOWN_CAUSES = 5
 
 
-class Explanation(msgspec.Struct, frozen=True, kw_only=True):
+class Explained(msgspec.Struct, frozen=True, kw_only=True):
     """What `--json` prints: the facts, and the same in words."""
 
     execution_id: str
@@ -41,65 +40,78 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
 @click.command(epilog=EPILOG)
 @ID
 @JSON
-def explain(execution_id: str, as_json: bool) -> int:
+@aimed
+def explain(execution_id: str, as_json: bool, target: Target) -> int:
     """Say why an execution waits or failed: the chain of causes, and what to do next."""
-    explanation = in_home(lambda local: explained(local, execution_id))
+    found = near_or_far(
+        target,
+        near=lambda local: explanation_in(local, execution_id),
+        far=lambda client: client.explanation(execution_id),
+    )
+    words = words_of(found)
     if as_json:
-        print_json(explanation)
+        print_json(explained(found, words))
     else:
-        for line in explanation.words:
+        for line in words:
             click.echo(line)
     return exits.OK
 
 
-async def explained(local: Local, execution_id: str) -> Explanation:
+async def explanation_in(local: Local, execution_id: str) -> Explanation:
     row = await local.row(execution_id)
     execution, plan, _ = await local.load(execution_id)
-    kept = await local.home.playbooks.text(row.digest)
-    if kept is None:
-        raise NoetlError(f"the playbook of '{execution_id}' is not in this home any more")
-    playbook = load_valid(kept[0], KnownKinds())
-    trail = await trail_of(local.home.log, execution_id)
-    interrupted = await is_interrupted(local, row)
-    causes = causes_of(execution, trail, playbook)
-    waits = waits_of(execution, plan)
-    took = seconds((row.finished_at or row.updated_at) - row.started_at)
-    words = [f"execution {execution_id} of {row.path}: {stands(row.status, interrupted)}, {took}"]
-    if interrupted:
-        words.append(f"  the process that ran it is gone; go on with: noetl resume {execution_id}")
-    words += cancel_words(trail)
-    for cause in causes[:SHOWN_CAUSES]:
-        words += cause_words(cause, execution_id)
-    if execution.failed > SHOWN_CAUSES:
-        words.append(f"and {execution.failed - SHOWN_CAUSES:,} more failures")
-    for wait in waits:
-        words += wait_words(wait, trail, playbook)
-    if len(words) == 1:
-        words += dropped_words(trail) or ["  nothing failed and nothing waits"]
-    return Explanation(
-        execution_id=execution_id,
-        status=row.status,
-        interrupted=interrupted,
-        causes=causes,
-        waits=waits,
+    home = local.home
+    holder = await home.owners.holder(execution_id)
+    return await explanation_of(home.log, home.playbooks, row, execution, plan, holder=holder)
+
+
+def explained(found: Explanation, words: list[str]) -> Explained:
+    return Explained(
+        execution_id=found.execution_id,
+        status=found.status,
+        interrupted=found.interrupted,
+        causes=found.causes,
+        waits=found.waits,
         words=words,
     )
+
+
+def words_of(found: Explanation) -> list[str]:
+    """The whole story, line by line."""
+    execution_id, took = found.execution_id, seconds(found.duration_ms)
+    stand = stands(found.status, found.interrupted)
+    words = [f"execution {execution_id} of {found.path}: {stand}, {took}"]
+    if found.interrupted:
+        words.append(f"  the process that ran it is gone; go on with: noetl resume {execution_id}")
+    words += stop_words(found)
+    for cause in found.causes[:SHOWN_CAUSES]:
+        words += cause_words(cause, execution_id)
+    if found.failures > SHOWN_CAUSES:
+        words.append(f"and {found.failures - SHOWN_CAUSES:,} more failures")
+    for wait in found.waits:
+        words += wait_words(wait, found)
+    if len(words) == 1:
+        words += dropped_words(found) or ["  nothing failed and nothing waits"]
+    return words
 
 
 def stands(status: str, interrupted: bool) -> str:
     return f"{status}, interrupted" if interrupted else status
 
 
-def cancel_words(trail: Trail) -> list[str]:
-    order = trail.cancelled
+BY = {
+    "cancel": "it was cancelled on request",
+    "fail_fast": "`fail_fast` stopped it at the first failure",
+    "timeout": "its own time limit stopped it",
+}
+
+
+def stop_words(found: Explanation) -> list[str]:
+    order = found.stopped
     if order is None:
         return []
-    by = {
-        "cancel": "it was cancelled on request",
-        "fail_fast": "`fail_fast` stopped it at the first failure",
-        "timeout": "its own time limit stopped it",
-    }[order.by]
-    return [f"  {by}{f': {order.reason}' if order.reason and order.by == 'cancel' else ''}"]
+    why = f": {order.reason}" if order.reason and order.by == "cancel" else ""
+    return [f"  {BY.get(order.by, order.by)}{why}"]
 
 
 def cause_words(cause: Cause, execution_id: str) -> Iterator[str]:
@@ -149,19 +161,14 @@ def wrapped_words(error: dict[str, Any]) -> Iterator[str]:
         cause = cause.get("cause")
 
 
-def wait_words(wait: Wait, trail: Trail, playbook: Playbook) -> Iterator[str]:
+def wait_words(wait: Wait, found: Explanation) -> Iterator[str]:
     yield f"step '{wait.step}': {wait.words}"
-    verdict = trail.verdicts.get(wait.token_id or "")
-    if verdict is None or verdict.rule is None:
-        return
-    for step in playbook.steps:
-        if step.name == wait.step and step.admission is not None:
-            rule = step.admission.rules[verdict.rule]
-            guard = "else" if rule.when is None else f"when {rule.when}"
-            yield f"  refused by rule {verdict.rule + 1} (line {rule.place.line}): {guard}"
+    for refused in found.refused:
+        if refused.token_id == wait.token_id:
+            yield f"  refused by rule {refused.rule + 1} (line {refused.line}): {refused.guard}"
 
 
-def dropped_words(trail: Trail) -> list[str]:
+def dropped_words(found: Explanation) -> list[str]:
     return [
-        f"  a token at step '{token.step}' was dropped: {token.reason}" for token in trail.dropped
+        f"  a token at step '{token.step}' was dropped: {token.reason}" for token in found.dropped
     ]

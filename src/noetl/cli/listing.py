@@ -1,19 +1,22 @@
-"""`noetl list`: which executions are in this home?"""
+"""`noetl list`: which executions are there?"""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from fnmatch import fnmatchcase
+from itertools import islice
 
 import click
 
 from noetl.adapters.sqlite.database import FILE
 from noetl.assembly import Local
 from noetl.cli import exits
-from noetl.cli.home import JSON, in_home, is_interrupted, print_json
+from noetl.cli.contexts import Target
+from noetl.cli.home import JSON, is_interrupted, print_json
 from noetl.cli.running.words import seconds, short
 from noetl.cli.status import TONES, shown_status
+from noetl.cli.target import aimed, near_or_far
 from noetl.cli.terminal import Paint, wants_colour
-from noetl.messages.envelope import timestamp
-from noetl.ports.event_log import ExecutionRow
+from noetl.client.client import Client
+from noetl.server.views.standing import Listed, listed_of
 from noetl.settings import read_settings
 
 EPILOG = """\b
@@ -38,69 +41,72 @@ PAGE = 200
     help="At most so many, the newest first.",
 )
 @JSON
-def listing(status: str | None, path: str | None, limit: int, as_json: bool) -> int:
+@aimed
+def listing(status: str | None, path: str | None, limit: int, as_json: bool, target: Target) -> int:
     """List executions, the newest first."""
-    settings = read_settings()
-    if not (settings.home / FILE).exists():
-        click.echo(f"nothing has run in {settings.home} yet", err=True)
+    if target.local and not (home := read_settings().home / FILE).exists():
+        click.echo(f"nothing has run in {home.parent} yet", err=True)
         return exits.OK
 
-    async def collect(local: Local) -> list[tuple[ExecutionRow, str]]:
+    async def near(local: Local) -> list[Listed]:
         found = []
-        async for row, stands in matching(local, status, path):
-            found.append((row, stands))
-            if len(found) == limit:
-                break
+        async for row in rows_in(local, status):
+            if is_wanted(row, status, path):
+                found.append(row)
+                if len(found) == limit:
+                    break
         return found
 
-    rows = in_home(collect)
+    rows = near_or_far(
+        target,
+        near=near,
+        far=lambda client: list(islice(rows_at(client, status, path), limit)),
+    )
     paint = Paint(wants_colour())
-    for row, stands in rows:
+    for row in rows:
         if as_json:
-            print_json(as_object(row, stands))
+            print_json(row)
         else:
-            click.echo(line_of(row, stands, paint))
+            click.echo(line_of(row, paint))
     if not rows:
         click.echo("no execution matches", err=True)
     return exits.OK
 
 
-async def matching(
-    local: Local, status: str | None, path: str | None
-) -> AsyncIterator[tuple[ExecutionRow, str]]:
-    """The rows that were asked for, with the status to show."""
+def stored(status: str | None) -> str | None:
+    """The status as it is kept: who runs an execution is nothing that a row knows."""
+    return "running" if status == "interrupted" else status
+
+
+def is_wanted(row: Listed, status: str | None, path: str | None) -> bool:
+    return status in (None, stands(row)) and (path is None or fnmatchcase(row.path, path))
+
+
+def stands(row: Listed) -> str:
+    return shown_status(row.status, interrupted=row.interrupted)
+
+
+async def rows_in(local: Local, status: str | None) -> AsyncIterator[Listed]:
+    """The home's rows, page by page."""
     before = None
-    stored = "running" if status == "interrupted" else status
     while True:
-        page = await local.home.executions.page(status=stored, before=before, limit=PAGE)
+        page = await local.home.executions.page(status=stored(status), before=before, limit=PAGE)
         for row in page:
-            if path is not None and not fnmatchcase(row.path, path):
-                continue
-            stands = shown_status(row.status, interrupted=await is_interrupted(local, row))
-            if status in (None, stands):
-                yield row, stands
+            yield listed_of(row, interrupted=await is_interrupted(local, row))
         if len(page) < PAGE:
             return
         before = page[-1].execution_id
 
 
-def as_object(row: ExecutionRow, stands: str) -> dict[str, object]:
-    return {
-        "execution_id": row.execution_id,
-        "path": row.path,
-        "version": row.version,
-        "status": row.status,
-        "interrupted": stands == "interrupted",
-        "started_at": timestamp(row.started_at),
-        "updated_at": timestamp(row.updated_at),
-        "finished_at": None if row.finished_at is None else timestamp(row.finished_at),
-        "parent_execution_id": row.parent_execution_id,
-        "error": row.error,
-    }
+def rows_at(client: Client, status: str | None, path: str | None) -> Iterator[Listed]:
+    """The server's rows, page by page; a glob is matched here."""
+    whole = path if path is not None and not any(sign in path for sign in "*?[") else None
+    for page in client.pages(client.executions, status=stored(status), path=whole):
+        yield from (row for row in page.executions if is_wanted(row, status, path))
 
 
-def line_of(row: ExecutionRow, stands: str, paint: Paint) -> str:
-    took = seconds((row.finished_at or row.updated_at) - row.started_at)
-    word = paint(TONES.get(stands, "note"), stands.ljust(11))
+def line_of(row: Listed, paint: Paint) -> str:
+    took = seconds(row.duration_ms)
+    word = paint(TONES.get(stands(row), "note"), stands(row).ljust(11))
     why = f"  {short(row.error, 60)}" if row.error else ""
-    return f"{row.execution_id}  {word}  {timestamp(row.started_at)}  {took:>9}  {row.path}{why}"
+    return f"{row.execution_id}  {word}  {row.started_at}  {took:>9}  {row.path}{why}"

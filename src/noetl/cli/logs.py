@@ -1,13 +1,17 @@
 """`noetl logs`: what the tasks of an execution printed."""
 
+from collections.abc import Iterable
+
 import click
 
 from noetl.assembly import Local
 from noetl.cli import exits
-from noetl.cli.home import ID, in_home, print_json
+from noetl.cli.contexts import Target
+from noetl.cli.home import ID, print_json
+from noetl.cli.target import aimed, near_or_far
 from noetl.cli.terminal import plain
-from noetl.messages.envelope import timestamp
-from noetl.ports.event_log import PrintedLine
+from noetl.client.client import Client
+from noetl.server.views.standing import Line, line_of
 
 EPILOG = """\b
 Examples:
@@ -22,30 +26,29 @@ MOST = 1_000_000
 @ID
 @click.option("--step", metavar="STEP", help="Only what this step printed.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line.")
-def logs(execution_id: str, step: str | None, as_json: bool) -> int:
+@aimed
+def logs(execution_id: str, step: str | None, as_json: bool, target: Target) -> int:
     """Print what the tasks of an execution wrote to their standard output and error."""
 
-    async def read(local: Local) -> list[PrintedLine]:
-        await local.row(execution_id)
-        return list(await local.home.printed.read(execution_id, step=step, limit=MOST))
+    def show(lines: Iterable[Line]) -> None:
+        for line in lines:
+            if as_json:
+                print_json(line)
+            else:
+                at = line.timestamp[11:23]
+                click.echo(f"{at} {line.step} | {plain(line.text, keep=TAB)}")
 
-    for line in in_home(read):
-        if as_json:
-            print_json(as_object(line))
-        else:
-            click.echo(f"{timestamp(line.at)[11:23]} {line.step} | {plain(line.text, keep=TAB)}")
+    async def near(local: Local) -> None:
+        await local.row(execution_id)
+        printed = await local.home.printed.read(execution_id, step=step, limit=MOST)
+        show(line_of(line) for line in printed)
+
+    def far(client: Client) -> None:
+        for page in client.pages(client.lines, execution_id, step=step):
+            show(page.lines)
+
+    near_or_far(target, near=near, far=far)
     return exits.OK
 
 
 TAB = "\t"
-
-
-def as_object(line: PrintedLine) -> dict[str, object]:
-    return {
-        "timestamp": timestamp(line.at),
-        "step": line.step,
-        "task_run_id": line.task_run_id,
-        "attempt": line.attempt,
-        "stream": line.stream,
-        "text": line.text,
-    }

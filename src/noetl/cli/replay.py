@@ -1,17 +1,19 @@
 """`noetl replay`: the state that the log comes to, and the proof that it follows (EVT-5)."""
 
-from typing import Any
-
 import click
+import msgspec
 
 from noetl.assembly import Local
 from noetl.cli import exits
-from noetl.cli.home import ID, JSON, in_home, print_json
+from noetl.cli.contexts import Target
+from noetl.cli.home import ID, JSON, print_json
 from noetl.cli.running.words import count, value_words
-from noetl.control.execution import Execution, Run
+from noetl.cli.target import aimed, near_or_far
+from noetl.client.client import Client
 from noetl.messages.codec import encode
 from noetl.server.replay import replay as fold
 from noetl.server.verify import Verified, verify
+from noetl.server.views.state import State, state_of
 
 EPILOG = """\b
 Examples:
@@ -21,8 +23,6 @@ Examples:
 \b
 Exit codes: 0 rebuilt (and proved), 1 the log differs from what follows, 3 usage or environment.
 """
-
-State = dict[str, Any]
 
 
 @click.command(epilog=EPILOG)
@@ -34,9 +34,14 @@ State = dict[str, Any]
     help="Make every decision again from its recorded input, and compare.",
 )
 @JSON
-def replay(execution_id: str, proving: bool, as_json: bool) -> int:
+@aimed
+def replay(execution_id: str, proving: bool, as_json: bool, target: Target) -> int:
     """Rebuild the state of an execution from its log alone."""
-    state, proof = in_home(lambda local: rebuilt(local, execution_id, proving=proving))
+    state, proof = near_or_far(
+        target,
+        near=lambda local: rebuilt(local, execution_id, proving=proving),
+        far=lambda client: asked(client, execution_id, proving=proving),
+    )
     if as_json:
         told = state if proof is None else {**state, "verified": proof}
         print_json(told)
@@ -59,47 +64,9 @@ async def rebuilt(
     return state_of(execution), proof
 
 
-def state_of(execution: Execution) -> State:
-    """The state as the contract of the command names it."""
-    runs = execution.runs.values()
-    return {
-        "execution_id": execution.execution_id,
-        "seq": execution.seq,
-        "status": execution.status,
-        "ctx": execution.ctx,
-        "tokens": list(execution.tokens.values()),
-        "runs": [run_of(run) for run in runs],
-        "loops": [loop_of(run) for run in runs if run.loop is not None],
-    }
-
-
-def run_of(run: Run) -> State:
-    return {
-        "step_run_id": run.step_run_id,
-        "step": run.step,
-        "args": run.args,
-        "started": run.started,
-        "frame": run.frame,
-        "legs": list(run.legs.values()),
-        "suspended": list(run.suspended.values()),
-    }
-
-
-def loop_of(run: Run) -> State:
-    loop = run.loop
-    assert loop is not None, "the run has a loop"
-    return {
-        "step_run_id": run.step_run_id,
-        "step": run.step,
-        "mode": loop.mode,
-        "exec": loop.exec,
-        "total": loop.total,
-        "offered": loop.offered,
-        "low": loop.low,
-        "done": loop.done,
-        "failed": loop.failed,
-        "active": sorted(loop.active),
-    }
+def asked(client: Client, execution_id: str, *, proving: bool) -> tuple[State, Verified | None]:
+    proof = client.verified(execution_id) if proving else None
+    return msgspec.structs.asdict(client.state(execution_id)), proof
 
 
 def lines_of(state: State) -> list[str]:

@@ -1,23 +1,21 @@
 """`noetl status`: how does an execution stand, what runs, and what waits for what?"""
 
-from typing import Any
-
 import click
-import msgspec
 
 from noetl.assembly import Local
 from noetl.cli import exits
-from noetl.cli.home import ID, JSON, in_home, is_interrupted, print_json
-from noetl.cli.running.report import steps_of
+from noetl.cli.contexts import Target
+from noetl.cli.home import ID, JSON, print_json
 from noetl.cli.running.words import count, error_words, seconds, short
+from noetl.cli.target import aimed, near_or_far
 from noetl.cli.terminal import Paint, Tone, wants_colour
-from noetl.messages.envelope import timestamp
-from noetl.server.waiting import Wait, waits_of
+from noetl.server.views.standing import Standing, standing_of
 
 EPILOG = """\b
 Examples:
   noetl status 06h3k9v2q8m4x0c7w1
   noetl status 06h3k9v2q8m4x0c7w1 --json
+  noetl status 06h3k9v2q8m4x0c7w1 --server http://127.0.0.1:8765
 """
 
 TONES: dict[str, Tone] = {
@@ -29,33 +27,17 @@ TONES: dict[str, Tone] = {
 }
 
 
-class Standing(msgspec.Struct, frozen=True, kw_only=True):
-    """What `--json` prints."""
-
-    execution_id: str
-    path: str
-    version: str | None
-    status: str
-    interrupted: bool
-    """Not ended, and the process that ran it is gone."""
-    owner: str | None
-    """The process that runs it."""
-    seq: int
-    started_at: str
-    updated_at: str
-    finished_at: str | None
-    duration_ms: int
-    error: dict[str, Any] | None
-    steps: list[dict[str, Any]]
-    waits: list[Wait]
-
-
 @click.command(epilog=EPILOG)
 @ID
 @JSON
-def status(execution_id: str, as_json: bool) -> int:
+@aimed
+def status(execution_id: str, as_json: bool, target: Target) -> int:
     """Show how an execution stands: what runs, what waits, and for what."""
-    standing = in_home(lambda local: standing_of(local, execution_id))
+    standing = near_or_far(
+        target,
+        near=lambda local: standing_in(local, execution_id),
+        far=lambda client: client.standing(execution_id),
+    )
     if as_json:
         print_json(standing)
     else:
@@ -64,25 +46,11 @@ def status(execution_id: str, as_json: bool) -> int:
     return exits.OK
 
 
-async def standing_of(local: Local, execution_id: str) -> Standing:
+async def standing_in(local: Local, execution_id: str) -> Standing:
     row = await local.row(execution_id)
     execution, plan, _ = await local.load(execution_id)
-    return Standing(
-        execution_id=execution_id,
-        path=row.path,
-        version=row.version,
-        status=execution.status,
-        interrupted=await is_interrupted(local, row),
-        owner=await local.home.owners.holder(execution_id),
-        seq=execution.seq,
-        started_at=timestamp(row.started_at),
-        updated_at=timestamp(row.updated_at),
-        finished_at=None if row.finished_at is None else timestamp(row.finished_at),
-        duration_ms=(row.finished_at or row.updated_at) - row.started_at,
-        error=execution.error,
-        steps=steps_of(execution),
-        waits=waits_of(execution, plan),
-    )
+    holder = await local.home.owners.holder(execution_id)
+    return standing_of(row, execution, plan, holder=holder)
 
 
 def lines_of(standing: Standing, paint: Paint) -> list[str]:
@@ -120,4 +88,8 @@ def how_on(standing: Standing) -> str:
         return f"; go on with: noetl resume {standing.execution_id}"
     if standing.status == "failed":
         return f"; why: noetl explain {standing.execution_id}"
-    return f", by process {standing.owner}" if standing.owner else ""
+    return f", by {decider(standing.owner)}" if standing.owner else ""
+
+
+def decider(owner: str) -> str:
+    return f"process {owner}" if owner.isdecimal() else owner
