@@ -2,10 +2,8 @@
 
 import asyncio
 import os
-import secrets
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from noetl.adapters.files.result_store import FileResultStore
@@ -13,44 +11,30 @@ from noetl.adapters.memory.home import MemoryHome
 from noetl.adapters.memory.result_store import MemoryResultStore
 from noetl.adapters.sqlite.home import Home, open_home
 from noetl.control.dispatch import RunLeg
-from noetl.control.ending import result_of
-from noetl.errors import ExecutionNotFound, NoetlError, UnreadableFile
+from noetl.control.execution import Execution
+from noetl.errors import ExecutionNotFound
 from noetl.keychain.door import KeychainDoor
 from noetl.messages import requests as r
-from noetl.messages.events import ExecutionRequested
-from noetl.playbook.load import load_valid
-from noetl.playbook.plan import Plan, digest_of, make_plan
+from noetl.playbook.plan import Plan
 from noetl.ports.desk import Taken
 from noetl.ports.event_log import ExecutionRow, Note, Printed, PrintedLine
 from noetl.ports.result_store import ResultStore
+from noetl.server.answers import summary as summary_of
+from noetl.server.custody import ORDERS
+from noetl.server.ids import new_execution_id
+from noetl.server.library import Library
 from noetl.server.live import Live
-from noetl.server.replay import first_event, replay
 from noetl.server.retention import forget_old, sweep
 from noetl.server.server import Server
 from noetl.settings import Settings
-from noetl.tools.plugins import KnownKinds
 from noetl.tools.table import Toolbox
 from noetl.worker.worker import Worker
 from noetl.worker.workplace import Surround
 
 AnyHome = Home | MemoryHome
 
-ORDERS: dict[str, type[Any]] = {
-    "cancel": r.CancelExecution,
-    "pause": r.PauseExecution,
-    "resume": r.ResumeExecution,
-}
-"""Notes that other processes leave in the inbox."""
-
 WATCH = 0.25
 """Seconds between two looks into the inbox."""
-
-
-def new_execution_id() -> str:
-    """Ids sort by the time of their making; the rest is chance."""
-    alphabet = "0123456789abcdefghjkmnpqrstvwxyz"
-    number = (int(time.time() * 1000) << 40) | secrets.randbits(40)
-    return "".join(alphabet[(number >> shift) & 31] for shift in range(85, -1, -5))
 
 
 class Overheard:
@@ -99,7 +83,7 @@ class Local:
             run_ahead=settings.run_ahead,
         )
         self.server.hands = self.worker
-        self._plans: dict[str, tuple[Plan, str | None]] = {}
+        self.library = Library(home)
         self._inbox: asyncio.Task[None] | None = None
 
     @classmethod
@@ -137,18 +121,7 @@ class Local:
     # ── starting and going on ────────────────────────────────────────────────────────────────
 
     async def plan_of(self, text: str, folder: str | None, made: Plan | None = None) -> Plan:
-        """
-        The checked plan of a text, kept so that the run can always go back to it (T15).
-
-        `made` is the plan of this text where the caller has it already.
-        """
-        digest = digest_of(text)
-        if digest not in self._plans:
-            kinds = KnownKinds()
-            plan = make_plan(load_valid(text, kinds), text, kinds) if made is None else made
-            await self.home.playbooks.keep(digest, plan.path, text, folder)
-            self._plans[digest] = (plan, folder)
-        return self._plans[digest][0]
+        return await self.library.plan_of(text, folder, made)
 
     async def start(
         self,
@@ -207,14 +180,8 @@ class Local:
 
     async def open_children(self, execution_id: str) -> list[str]:
         """TOOL-1: the children that have not ended."""
-        found = []
-        for status in ("running", "paused"):
-            before, page = None, None
-            while page is None or page:
-                page = await self.home.executions.page(status=status, before=before, limit=200)
-                found += [row for row in page if row.parent_execution_id == execution_id]
-                before = page[-1].execution_id if page else None
-        return [row.execution_id for row in found]
+        rows = await self.home.executions.children(execution_id)
+        return [row.execution_id for row in rows if row.finished_at is None]
 
     async def row(self, execution_id: str) -> ExecutionRow:
         row = await self.home.executions.find(execution_id)
@@ -224,20 +191,16 @@ class Local:
             )
         return row
 
-    async def load(self, execution_id: str) -> tuple[Any, Plan, str | None]:
+    async def load(self, execution_id: str) -> tuple[Execution, Plan, str | None]:
         """The state of an execution, and the plan that it began with."""
-        requested = await first_event(self.home.log, execution_id)
-        assert isinstance(requested, ExecutionRequested), "a log begins with its request"
-        found = await self.home.playbooks.text(requested.digest)
-        if found is None:
-            raise NoetlError(f"the playbook of '{execution_id}' is not in this home any more")
-        text, _ = found
-        folder = requested.folder
-        plan = await self.plan_of(text, folder)
-        execution, _ = await replay(self.home.log, execution_id, plan)
-        return execution, plan, folder
+        return await self.library.load(execution_id)
 
     # ── what the worker asks (ports.desk.Desk) ───────────────────────────────────────────────
+
+    immediate = True
+
+    def hand_back(self, command: RunLeg) -> None:
+        """A process that is its own worker waits itself."""
 
     def take(self, execution_id: str, report: r.Report) -> Taken:
         return self.server.take(execution_id, report)
@@ -254,15 +217,14 @@ class Local:
         folder: str | None,
         wait: bool,
     ) -> dict[str, Any]:
-        del version  # files have none; the catalog does
         live = self.server.find(execution_id)
         if live is None and await self.home.executions.find(execution_id) is not None:
             live = await self.resume(execution_id)
         if live is None:
-            file = child_file(path, folder)
+            found = await self.library.child(path, version, folder)
             live = await self.start(
-                file.read_text(),
-                folder=str(file.parent),
+                found.text,
+                folder=found.folder,
                 payload=payload,
                 execution_id=execution_id,
                 parent_execution_id=parent_execution_id,
@@ -314,22 +276,6 @@ class Local:
             self.server.give_up(live, command, fault)
 
 
-def child_file(path: str, folder: str | None) -> Path:
-    """TOOL-1: a file relative to the parent's."""
-    root = Path(folder) if folder is not None else Path.cwd()
-    for candidate in (root / path, root / f"{path}.yaml", root / path / "playbook.yaml"):
-        if candidate.is_file():
-            return candidate
-    raise UnreadableFile(f"no playbook '{path}': looked in {root}")
-
-
 def summary(live: Live) -> dict[str, Any]:
     """TOOL-1: what a parent sees of its child."""
-    execution = live.execution
-    return {
-        "execution_id": execution.execution_id,
-        "status": execution.status,
-        "ctx": execution.ctx,
-        "result": result_of(execution.leaves),
-        "error": execution.error,
-    }
+    return summary_of(live.execution)

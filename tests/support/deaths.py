@@ -235,6 +235,9 @@ class EchoingDesk:
         self._world = world
         self._seen: list[tuple[str, Report]] = []
         self.child = local.child
+        self.hand_back = local.hand_back
+
+    immediate = True
 
     def take(self, execution_id: str, report: Report) -> Taken:
         taken = self._local.take(execution_id, report)

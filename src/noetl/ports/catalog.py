@@ -1,7 +1,7 @@
 """Where registered playbooks are kept, each version for good (SRV-1)."""
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 import msgspec
 
@@ -19,7 +19,7 @@ class CatalogEntry(msgspec.Struct, frozen=True, kw_only=True):
     """Milliseconds since 1970."""
     name: str
     description: str | None = None
-    labels: dict[str, str] = {}
+    labels: dict[str, Any] = {}
     original_digest: str | None = None
     """The text before it was migrated, where it was."""
 
@@ -46,7 +46,7 @@ class Catalog(Protocol):
         digest: str,
         name: str,
         description: str | None = None,
-        labels: Mapping[str, str] | None = None,
+        labels: Mapping[str, Any] | None = None,
         original: str | None = None,
     ) -> tuple[CatalogEntry, bool]: ...
 

@@ -1,8 +1,10 @@
 """The answer to an append: it comes when the decision is committed, or was refused."""
 
 import asyncio
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from typing import Any
+
+from noetl.messages.events import Event
 
 
 class Commit:
@@ -14,9 +16,11 @@ class Commit:
     whoever is responsible for the execution.
     """
 
-    __slots__ = ("_callbacks", "_done", "_fault", "_future")
+    __slots__ = ("_callbacks", "_done", "_fault", "_future", "refused")
 
     def __init__(self) -> None:
+        self.refused: Sequence[Event] = ()
+        """Of a report to another process: outcomes that were recorded otherwise (LOOP-5)."""
         self._done = False
         self._fault: BaseException | None = None
         self._callbacks: list[Callable[[Commit], None]] | None = None

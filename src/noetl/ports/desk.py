@@ -2,6 +2,7 @@
 
 from typing import Any, NamedTuple, Protocol
 
+from noetl.control.dispatch import RunLeg
 from noetl.messages.events import Event
 from noetl.messages.requests import Report
 from noetl.ports.commit import Commit
@@ -16,6 +17,13 @@ class Taken(NamedTuple):
 
 class Desk(Protocol):
     """The server as a worker sees it."""
+
+    @property
+    def immediate(self) -> bool:
+        """Whether `take` answers with what was recorded; else that comes with the commit."""
+
+    def hand_back(self, command: RunLeg) -> None:
+        """Give up a leg that waits long; its report is committed (TASK-8)."""
 
     def take(self, execution_id: str, report: Report) -> Taken:
         """Decide on a report; the answer comes at once, the commit later."""

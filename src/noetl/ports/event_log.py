@@ -144,7 +144,8 @@ class Inbox(Protocol):
       executions that this process owns;
     - `waits` is True as soon as there may be something to collect: a note left by any process for
       what this one owns wakes it; False when the seconds have passed without one. A note that
-      waited for an owner is collected after a claim or an adoption, not announced.
+      waited for an owner is collected after a claim or an adoption, not announced, and a caller
+      collects after every wait, for an announcement can be lost.
     """
 
     async def leave(self, execution_id: str, kind: str, fields: dict[str, Any]) -> None: ...

@@ -92,6 +92,8 @@ class Grant(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     folder: str | None = None
     ttl: float = 0.0
     """Seconds after which the lease ends unless it is renewed."""
+    beat: float = 0.0
+    """Seconds between two renewals (TASK-10); 0: the worker's own choice."""
 
 
 class Stop(msgspec.Struct, frozen=True, array_like=True):

@@ -39,7 +39,7 @@ from noetl.server.inspection import Unfit, inspected
 from noetl.server.leases import Lease, Leases, LegKey, key_of
 from noetl.server.live import Live
 from noetl.server.server import Server
-from noetl.server.waiting_legs import WaitingLegs
+from noetl.server.waiting_legs import Offer, WaitingLegs
 
 LEASE = 15.0
 """Seconds that a worker may be silent (TASK-10 overrides it by step)."""
@@ -115,8 +115,10 @@ class FrontDesk:
         spent = self._spent.pop(key, None)
         if spent is not None and spent >= command.epoch:
             command = msgspec.structs.replace(command, epoch=spent + 1)
-        step = plan.steps[command.step]
-        self.legs.add(plan.executor.pool, command, plan.digest, folder, step.lease.ttl or self._ttl)
+        lease = plan.steps[command.step].lease
+        ttl = lease.ttl or self._ttl
+        offer = Offer(command, plan.digest, folder, ttl, lease.heartbeat or 0.0)
+        self.legs.add(plan.executor.pool, offer)
         self._ring_soon(plan.executor.pool)
 
     def run_through(self, plan: Plan, execution: Execution, run: Run) -> list[e.Event] | None:
@@ -313,6 +315,7 @@ class FrontDesk:
                     digest=offer.digest,
                     folder=offer.folder,
                     ttl=offer.ttl,
+                    beat=offer.beat,
                 )
             )
         return grants

@@ -39,6 +39,10 @@ class Live:
         """Called with the answer to each append."""
         self.finished: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         """Resolved when the end is committed; failed when the log could not be written."""
+        self.begun: Commit | None = None
+        """The answer to the first append of this ownership."""
+        self.listeners: list[Callable[[], None]] = []
+        """Called after each commit: there is something new to read."""
         self.timer: asyncio.TimerHandle | None = None
         self.timed: set[str] = set()
         """Step runs whose timeout is counted here."""

@@ -111,7 +111,7 @@ class Server:
         live.started_at = int(time.time() * 1000)
         live.version = request.version
         arm_execution(self, live)
-        self.receive(live, request)
+        live.begun = self.receive(live, request).committed
         return live
 
     def go_on(
@@ -191,6 +191,10 @@ class Server:
     def watch(self, watcher: Any) -> None:
         """Call `watcher(live, events)` after each decision (live output)."""
         self._watchers.append(watcher)
+
+    @property
+    def uncommitted(self) -> int:
+        return self._uncommitted
 
     @property
     def far_ahead(self) -> bool:
@@ -287,7 +291,7 @@ class Server:
             last=execution.seq,
             at=at,
             events=text,
-            row=self._row(live, at) if shown else None,
+            row=self.row(live, at) if shown else None,
             snapshot=snapshot,
         )
         self._uncommitted += 1
@@ -316,6 +320,8 @@ class Server:
             self._drop(live, fault)
         elif live.execution.finished and live.uncommitted == 0:
             live.end()
+        for listener in live.listeners:
+            listener()
 
     def _drop(self, live: Live, fault: BaseException) -> None:
         """The state in memory is not what the log says: forget it, and whoever waits is told."""
@@ -328,7 +334,7 @@ class Server:
             fault = wrapped
         live.end(fault)
 
-    def _row(self, live: Live, at: int) -> ExecutionRow:
+    def row(self, live: Live, at: int) -> ExecutionRow:
         """What lists show of the execution from now on."""
         execution = live.execution
         error = execution.error

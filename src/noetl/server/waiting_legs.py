@@ -14,6 +14,7 @@ class Offer(NamedTuple):
     digest: str
     folder: str | None
     ttl: float
+    beat: float
 
 
 class WaitingLegs:
@@ -25,10 +26,11 @@ class WaitingLegs:
         self._of: dict[str, set[LegKey]] = {}
         """Execution → its legs here."""
 
-    def add(self, pool: str, command: RunLeg, digest: str, folder: str | None, ttl: float) -> None:
+    def add(self, pool: str, offer: Offer) -> None:
+        command = offer.command
         key = (command.execution_id, command.step_run_id, command.leg)
         self.discard(key)
-        self._pools.setdefault(pool, OrderedDict())[key] = Offer(command, digest, folder, ttl)
+        self._pools.setdefault(pool, OrderedDict())[key] = offer
         self._where[key] = pool
         self._of.setdefault(command.execution_id, set()).add(key)
 

@@ -3,7 +3,7 @@
 import asyncio
 import random
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Generator
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -69,6 +69,8 @@ class LegWork:
         """Reference key → value, as templates read it."""
         self.stopped = False
         """Interrupted: report what is recorded, and no end."""
+        self.lost = False
+        """Another worker has it: nothing of it is reported any more."""
 
     @cached_property
     def fitting(self) -> Fitting:
@@ -90,6 +92,11 @@ class LegWork:
         if not executor.reference_first and surely_fits(values, executor.limits.max_payload_bytes):
             return values
         return self.fitting.fit(values)
+
+    @property
+    def may_wait_elsewhere(self) -> bool:
+        """Whether the leg may be given back while it pauses (TASK-8)."""
+        return False
 
     # ── what a pipeline sees ─────────────────────────────────────────────────────────────────
 
@@ -160,12 +167,18 @@ class LegWork:
                 )
             )
             self.report()
+            if seconds > self.worker.patience and self.may_wait_elsewhere:
+                await self.barrier()
+                self.worker.desk.hand_back(self.command)
+                raise LegLost(self.command.step_run_id)
         await self.worker.sleep(seconds)
 
     async def _settle(self, ask: Settle) -> e.TaskDone:
         """LOOP-5: the server says whether the write stands."""
         # Another iteration of this leg may have reported it already.
         self.report()
+        if not self.worker.desk.immediate and self.committed is not None:
+            await self.committed
         return self.refused.pop(ask.done.task_run_id, ask.done)
 
     async def _load(self, ask: Load) -> str | None:
@@ -187,6 +200,8 @@ class LegWork:
         events = [*self.events, *last]
         if not events:
             return []
+        if self.lost:
+            raise LegLost(self.command.step_run_id)
         self.events.clear()
         if KNOWN:
             events = self.secrecy.report(events)
@@ -209,12 +224,18 @@ class LegWork:
             raise LegLost(command.step_run_id)
         self.committed = taken.committed
         if self.asks:
-            self.refused.update(
-                (event.task_run_id, event)
-                for event in taken.events
-                if type(event) is e.TaskDone and event.do == "fail" and event.error is not None
-            )
+            self._learn(taken.events)
+            if not taken.committed.done():
+                taken.committed.add_done_callback(lambda commit: self._learn(commit.refused))
         return taken.events
+
+    def _learn(self, recorded: Sequence[e.Event]) -> None:
+        """Which writes did not stand (LOOP-5)."""
+        self.refused.update(
+            (event.task_run_id, event)
+            for event in recorded
+            if type(event) is e.TaskDone and event.do == "fail" and event.error is not None
+        )
 
     async def barrier(self) -> None:
         """TASK-9: recorded outcomes are committed before the next task with an effect starts."""
@@ -239,6 +260,10 @@ ANSWER: dict[type[Any], Callable[[LegWork, Any], Awaitable[Any]]] = {
 
 class PlainWork(LegWork):
     """A step without a loop: one pipeline, from where its frame stands."""
+
+    @property
+    def may_wait_elsewhere(self) -> bool:
+        return self.step.timeout is None  # else its clock would begin anew
 
     def begin(self) -> None:
         """Run as far as it goes without waiting; the rest is a task of its own."""

@@ -1,6 +1,7 @@
 """A worker: it takes legs, runs them within its slots, and lets go of them when told to."""
 
 import asyncio
+import math
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager, suppress
 from functools import partial
@@ -43,6 +44,7 @@ class Worker:
         slots: int = 100,
         run_ahead: bool = True,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        patience: float = math.inf,
     ) -> None:
         self.name = name
         self.sleep = sleep
@@ -58,6 +60,8 @@ class Worker:
         self._news: asyncio.Task[None] | None = None
         self._bodies = Bodies(results)
         self.stopping = False
+        self.patience = patience
+        """Seconds: a leg that pauses longer is given back, and taken up by any worker (TASK-8)."""
 
     # ── legs ─────────────────────────────────────────────────────────────────────────────────
 
@@ -166,6 +170,20 @@ class Worker:
             if leg.command.execution_id == execution_id
             and step_run_id in (None, leg.command.step_run_id)
         ]
+        await self._end(tasks)
+
+    async def let_go(self, execution_id: str, step_run_id: str, leg: int) -> None:
+        """Another worker has this leg: end what runs of it, and say nothing."""
+        tasks = []
+        for task, work in self._work.items():
+            command = work.command
+            if (command.execution_id, command.step_run_id, command.leg) == (
+                execution_id,
+                step_run_id,
+                leg,
+            ):
+                work.stopped = work.lost = True
+                tasks.append(task)
         await self._end(tasks)
 
     async def stop(self) -> None:

@@ -11,7 +11,7 @@ import msgspec
 
 from noetl.assembly import Local
 from noetl.cli import exits
-from noetl.cli.running.report import Report, report_of
+from noetl.server.report import Report, report_of
 from noetl.cli.running.show import Show
 from noetl.server.live import Live
 from noetl.settings import Settings

@@ -7,7 +7,7 @@ import click
 
 from noetl.cli import exits
 from noetl.cli.running.attend import Begin, attend
-from noetl.cli.running.report import Report
+from noetl.server.report import Report
 from noetl.cli.running.show import Show
 from noetl.cli.running.words import error_words, seconds, value_words
 from noetl.cli.terminal import Paint, columns, plain, wants_colour

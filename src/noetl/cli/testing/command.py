@@ -11,7 +11,7 @@ from noetl.cli import exits
 from noetl.cli.home import print_json
 from noetl.cli.run import refuse
 from noetl.cli.running.attend import runner
-from noetl.cli.running.report import report_of
+from noetl.server.report import report_of
 from noetl.cli.running.words import count, seconds
 from noetl.cli.source import FILE, read_source
 from noetl.cli.terminal import Paint, plain, wants_colour

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from noetl.cli.running.report import Report
+from noetl.server.report import Report
 from noetl.cli.running.words import error_words, value_words
 from noetl.cli.testing.document import Expected
 from noetl.messages.names import NAMES, canonical

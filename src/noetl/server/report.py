@@ -1,4 +1,4 @@
-"""What `run` and `resume` say at the end: the object of `--json`, and its values in short."""
+"""What an execution came to: the object of `run --json`, with the values behind references."""
 
 from typing import Any
 

@@ -1,0 +1,116 @@
+"""Which plan does an execution follow? Texts are kept by digest, plans made once (T15, TPL-4)."""
+
+from pathlib import Path
+from typing import Protocol
+
+from noetl.control.execution import Execution
+from noetl.errors import NoetlError, PlaybookNotFound, UnreadableFile
+from noetl.messages.events import ExecutionRequested
+from noetl.playbook.load import load_valid
+from noetl.playbook.plan import Plan, digest_of, make_plan
+from noetl.ports.catalog import Catalog
+from noetl.ports.event_log import EventLog, Playbooks
+from noetl.server.replay import first_event, replay
+from noetl.tools.plugins import KnownKinds
+
+
+class Shelves(Protocol):
+    """The part of a home that has texts and logs."""
+
+    @property
+    def playbooks(self) -> Playbooks: ...
+
+    @property
+    def catalog(self) -> Catalog: ...
+
+    @property
+    def log(self) -> EventLog: ...
+
+
+class Found:
+    """A text that a path led to."""
+
+    def __init__(self, text: str, folder: str | None, version: str | None) -> None:
+        self.text = text
+        self.folder = folder
+        self.version = version
+        """In the catalog; None for a file."""
+
+
+class Library:
+    """Texts, plans, and the states that they lead to."""
+
+    def __init__(self, home: Shelves) -> None:
+        self._home = home
+        self._plans: dict[str, Plan] = {}
+
+    async def plan_of(self, text: str, folder: str | None, made: Plan | None = None) -> Plan:
+        """
+        The checked plan of a text, kept so that the run can always go back to it.
+
+        `made` is the plan of this text where the caller has it already.
+        """
+        digest = digest_of(text)
+        if digest not in self._plans:
+            plan = plan_from(text) if made is None else made
+            await self._home.playbooks.keep(digest, plan.path, text, folder)
+            self._plans[digest] = plan
+        return self._plans[digest]
+
+    async def plan_by(self, digest: str) -> Plan:
+        """The plan of a text that was kept before."""
+        plan = self._plans.get(digest)
+        if plan is None:
+            text, _ = await self.text_of(digest)
+            plan = self._plans[digest] = plan_from(text)
+        return plan
+
+    async def text_of(self, digest: str) -> tuple[str, str | None]:
+        found = await self._home.playbooks.text(digest)
+        if found is None:
+            raise PlaybookNotFound(f"no playbook with digest {digest[:12]}… in this home")
+        return found
+
+    async def load(self, execution_id: str) -> tuple[Execution, Plan, str | None]:
+        """The state of an execution, the plan that it began with, and its folder."""
+        requested = await first_event(self._home.log, execution_id)
+        assert isinstance(requested, ExecutionRequested), "a log begins with its request"
+        found = await self._home.playbooks.text(requested.digest)
+        if found is None:
+            raise NoetlError(f"the playbook of '{execution_id}' is not in this home any more")
+        plan = await self.plan_of(found[0], requested.folder)
+        execution, _ = await replay(self._home.log, execution_id, plan)
+        return execution, plan, requested.folder
+
+    async def child(self, path: str, version: str | None, folder: str | None) -> Found:
+        """TOOL-1: the catalog's, or a file relative to the parent's."""
+        number = None if version is None else version_number(version)
+        entry = await self._home.catalog.find(path, number)
+        if entry is not None:
+            text, _ = await self.text_of(entry.digest)
+            return Found(text, None, str(entry.version))
+        if number is not None:
+            raise PlaybookNotFound(f"the catalog has no version {number} of '{path}'")
+        file = child_file(path, folder)
+        return Found(file.read_text(), str(file.parent), None)
+
+
+def version_number(version: str) -> int:
+    if not (version.isascii() and version.isdecimal()):
+        raise PlaybookNotFound(f"a version is a whole number, got '{version}'")
+    return int(version)
+
+
+def plan_from(text: str) -> Plan:
+    """Raises PlaybookRejected."""
+    kinds = KnownKinds()
+    return make_plan(load_valid(text, kinds), text, kinds)
+
+
+def child_file(path: str, folder: str | None) -> Path:
+    """TOOL-1: a file relative to the parent's."""
+    root = Path(folder) if folder is not None else Path.cwd()
+    for candidate in (root / path, root / f"{path}.yaml", root / path / "playbook.yaml"):
+        if candidate.is_file():
+            return candidate
+    raise UnreadableFile(f"no playbook '{path}': looked in the catalog and in {root}")

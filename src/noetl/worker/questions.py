@@ -1,0 +1,62 @@
+"""What a worker asks of servers: playbooks, children, credentials; however long they are away."""
+
+import asyncio
+from contextlib import suppress
+from typing import Any
+
+from noetl.errors import ServerAway, ServerRefused
+from noetl.messages.codec import decode
+from noetl.ports.link import Link, OwnerWanted, Question
+from noetl.worker.remote_line import FIRST_PAUSE, LONGEST_PAUSE
+
+MOST_KNOWN = 20_000
+
+
+class Questions:
+    """Asks the server that decides for an execution, and finds it again when it has changed."""
+
+    def __init__(self, link: Link) -> None:
+        self._link = link
+        self.where: dict[str, str] = {}
+        """Execution → the server that granted a leg of it last."""
+
+    async def ask(self, question: Question, about: str | None = None) -> Any:
+        """The answer, however long the servers are away; raises ServerRefused."""
+        pause = FIRST_PAUSE
+        server = None if about is None else self.server_of(about)
+        while True:
+            try:
+                reply = await self._link.ask(question, server)
+            except ServerAway:
+                pass
+            else:
+                if reply.error is None:
+                    return decode(bytes(reply.value))
+                code = str(reply.error.get("code"))
+                if code not in ("later", "moved"):
+                    raise ServerRefused(str(reply.error.get("message")), code=code)
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, LONGEST_PAUSE)
+            server = None if about is None else await self.owner(about)
+
+    async def owner(self, execution_id: str) -> str | None:
+        """Which server decides for it now; None: whoever answers."""
+        with suppress(ServerAway):
+            for name in dict.fromkeys((execution_id, execution_id.partition("-")[0])):
+                reply = await self._link.ask(OwnerWanted(name))
+                found = decode(bytes(reply.value)) if reply.error is None else None
+                if found and found.get("server"):
+                    self.where[execution_id] = found["server"]
+                    return str(found["server"])
+        return None
+
+    def server_of(self, execution_id: str) -> str | None:
+        """A child belongs to the server of its parent, whose id its own begins with."""
+        if len(self.where) > MOST_KNOWN:  # whoever is asked instead answers, too
+            self.where.clear()
+        name = execution_id
+        while name:
+            if name in self.where:
+                return self.where[name]
+            name = name.rpartition("-")[0]
+        return None

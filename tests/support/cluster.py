@@ -1,0 +1,149 @@
+"""Servers and workers in one process, on a home in memory, with a wire that can be cut."""
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+from noetl.adapters.memory.home import MemoryHome
+from noetl.adapters.memory.link import DirectLink, Exchange
+from noetl.adapters.memory.result_store import MemoryResultStore
+from noetl.control.execution import Execution
+from noetl.control_plane import ControlPlane
+from noetl.data_plane import DataPlane
+from noetl.messages.codec import decode_events
+from noetl.messages.events import Event
+from noetl.ports.link import Link
+from noetl.server.replay import rows_of
+from noetl.settings import Settings
+from noetl.tools.table import Toolbox
+
+PATIENCE = 60.0
+"""Seconds before a test that hangs fails; never a time that is expected to pass."""
+
+
+class Cluster:
+    """Grow it with `server` and `worker`; take members away with `kill`."""
+
+    def __init__(self, home: Path, *, ttl: float = 10.0, poll: float = 0.05) -> None:
+        self.settings = Settings(home=home, lease_ttl=ttl)
+        self.exchange = Exchange()
+        self.root = MemoryHome()
+        self.results = MemoryResultStore()
+        self.servers: list[ControlPlane] = []
+        self.workers: list[DataPlane] = []
+        self.said: list[str] = []
+        self._poll = poll
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._count = 0
+
+    async def server(self) -> ControlPlane:
+        self._count += 1
+        home = self.root.beside(f"server-{self._count}")
+        plane = ControlPlane(self.settings, home, results=self.results, says=self.said.append)
+        await plane.begin()
+        plane.front_desk.bells.append(self.exchange.attach(plane.front_desk))
+        self.servers.append(plane)
+        return plane
+
+    def worker(self, tools: Toolbox, *, link: Link | None = None) -> DataPlane:
+        self._count += 1
+        wire = link or DirectLink(self.exchange, poll=self._poll, patience=2.0)
+        plane = DataPlane(
+            self.settings,
+            wire,
+            results=self.results,
+            tools=tools,
+            says=self.said.append,
+            name=f"worker-{self._count}",
+        )
+        self.workers.append(plane)
+        self._tasks[plane.name] = asyncio.get_running_loop().create_task(plane.run())
+        return plane
+
+    # ── ends ─────────────────────────────────────────────────────────────────────────────────
+
+    async def kill_worker(self, plane: DataPlane) -> None:
+        """As a machine that loses its power: nothing is said, nothing given back."""
+        self.workers.remove(plane)
+        plane.desk.link = Cut()
+        plane.desk.questions._link = plane.desk.link
+        self._tasks.pop(plane.name).cancel()
+        for work in plane.worker._work.values():
+            work.stopped = work.lost = True
+        plane.worker.stopping = True
+        for task in list(plane.worker._work):
+            task.cancel()
+
+    async def kill_server(self, plane: ControlPlane) -> None:
+        self.servers.remove(plane)
+        self.exchange.detach(plane.name)
+        for task in plane._tasks:
+            task.cancel()
+        plane.home.die()  # type: ignore[attr-defined]
+        for live in plane.server.lives:
+            plane.server.release(live.execution.execution_id)
+
+    async def close(self) -> None:
+        for worker in self.workers:
+            await worker.drain(0.0)
+            self._tasks[worker.name].cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._tasks[worker.name]
+            await worker.close()
+        for server in self.servers:
+            await server.close()
+
+    # ── running ──────────────────────────────────────────────────────────────────────────────
+
+    async def run(self, text: str, payload: dict[str, Any] | None = None) -> Execution:
+        execution_id = await self.start(text, payload)
+        return await self.end_of(execution_id)
+
+    async def start(self, text: str, payload: dict[str, Any] | None = None) -> str:
+        entry, _ = await self.servers[0].register(text)
+        row = await self.servers[0].execute(playbook_id=entry.playbook_id, payload=payload or {})
+        return row.execution_id
+
+    async def end_of(self, execution_id: str) -> Execution:
+        async with asyncio.timeout(PATIENCE):
+            while not self.servers or not await self.servers[0].ended(execution_id, 1.0):
+                await asyncio.sleep(0)
+        execution, _ = await self.servers[0].state(execution_id)
+        return execution
+
+    async def events(self, execution_id: str) -> list[Event]:
+        return [
+            event
+            async for row in rows_of(self.root.log, execution_id)
+            for event in decode_events(row.events)
+        ]
+
+
+class Cut:
+    """A line that leads nowhere."""
+
+    async def call(self, *_: Any) -> Any:
+        await asyncio.get_running_loop().create_future()
+
+    ask = call
+
+    async def wake(self, *_: Any, **__: Any) -> Any:
+        await asyncio.get_running_loop().create_future()
+
+    async def close(self) -> None:
+        """It is."""
+
+
+def clustered(test: Callable[..., Awaitable[None]], home: Path, **options: Any) -> None:
+    """Run a test on a cluster, which is closed whatever happens."""
+
+    async def run() -> None:
+        cluster = Cluster(home, **options)
+        try:
+            await test(cluster)
+        finally:
+            await cluster.close()
+
+    asyncio.run(run())
