@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from noetl.playbook.finding import Finding
-from noetl.server.waiting import Wait
+from noetl.server.views.standing import Line, Listed
 
 Role = Literal["viewer", "operator", "author", "admin", "worker"]
 Name = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
@@ -115,56 +115,11 @@ class ExecuteRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     """Goes into `workload`, and nowhere else."""
 
 
-class Listed(msgspec.Struct, frozen=True, kw_only=True):
-    """An execution in a list, as `noetl list --json` shows it."""
-
-    execution_id: str
-    path: str
-    version: str | None
-    status: str
-    interrupted: bool
-    """Not ended, and nobody is left who decides for it."""
-    started_at: str
-    updated_at: str
-    finished_at: str | None
-    parent_execution_id: str | None
-    error: str | None
-
-
 class ExecutionPage(msgspec.Struct, frozen=True, kw_only=True):
     """Executions, the newest first."""
 
     executions: list[Listed]
     next: str | None
-
-
-class StepTally(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of a step so far."""
-
-    step: str
-    runs: int
-    failed: int
-    status: str
-
-
-class Standing(msgspec.Struct, frozen=True, kw_only=True):
-    """How an execution stands and what it waits for, as `noetl status --json` shows it."""
-
-    execution_id: str
-    path: str
-    version: str | None
-    status: str
-    interrupted: bool
-    owner: str | None
-    """The process that decides for it."""
-    seq: int
-    started_at: str
-    updated_at: str
-    finished_at: str | None
-    duration_ms: int
-    error: dict[str, Any] | None
-    steps: list[StepTally]
-    waits: list[Wait]
 
 
 class State(msgspec.Struct, frozen=True, kw_only=True):
@@ -187,7 +142,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     ctx: dict[str, Any]
     result: Any
     error: dict[str, Any] | None
-    steps: list[StepTally]
+    steps: list[dict[str, Any]]
     duration_ms: int
 
 
@@ -225,17 +180,6 @@ class EventPage(msgspec.Struct, frozen=True, kw_only=True):
     """The log was read up to here: the `after` of the next page, or of a stream."""
     more: bool
     """Whether there is more now; a page may be short of its limit and not be the last."""
-
-
-class Line(msgspec.Struct, frozen=True, kw_only=True):
-    """A line that a task printed, as `noetl logs --json` shows it."""
-
-    timestamp: str
-    step: str
-    task_run_id: str
-    attempt: int
-    stream: str
-    text: str
 
 
 class LinePage(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,0 +1,137 @@
+"""Routes of the catalog: register playbooks, list them, read one; check a text (SRV-1)."""
+
+import asyncio
+from pathlib import Path
+from typing import Annotated, Any
+
+from litestar import Response
+from litestar.params import FromPath, QueryParameter
+
+from noetl.api import types as t
+from noetl.api.answers import answered
+from noetl.api.paging import USUAL, Cursor, Limit, page_of, place_in
+from noetl.api.surround import Asking, Surround
+from noetl.api.texts import decoded, is_yaml, loaded, refuse_large, yaml_in
+from noetl.errors import PlaybookNotFound, PlaybookRejected
+from noetl.messages.envelope import timestamp
+from noetl.playbook.dialects.migrate import Migrated, migrate
+from noetl.playbook.finding import Finding
+from noetl.playbook.schema import json_schema
+from noetl.ports.catalog import CatalogEntry
+from noetl.tools.plugins import KnownKinds
+
+Migrate = Annotated[
+    bool, QueryParameter(name="migrate", description="Turn an older dialect into this one first.")
+]
+Version = Annotated[int | None, QueryParameter(ge=1, le=999_999_999)]
+
+
+class CatalogDesk:
+    """Answers for the catalog."""
+
+    def __init__(self, surround: Surround) -> None:
+        self._plane = surround.plane
+        self._schema: dict[str, Any] | None = None
+
+    async def register(self, request: Asking, older: Migrate = False) -> Response[t.Registered]:
+        """Register a playbook: the next version of its path, unless its text is the newest."""
+        if is_yaml(request):
+            asked = t.RegisterRequest(text=await yaml_in(request), migrate=older)
+        else:
+            asked = await decoded(request, t.RegisterRequest)
+        text, original, findings = await ready(refuse_large(asked.text), migrate=asked.migrate)
+        entry, fresh = await self._plane.register(text, original=original)
+        told = t.Registered(entry=entry_of(entry), fresh=fresh, findings=findings)
+        return answered(told, status=201 if fresh else 200)
+
+    async def page(self, cursor: Cursor = None, limit: Limit = USUAL) -> Response[t.EntryPage]:
+        """The newest version of every playbook, by path."""
+        after = place_in(cursor, str)
+        rows = await self._plane.home.catalog.page(after=after, limit=limit + 1)
+        entries, next = page_of(rows, limit, lambda entry: entry.path)
+        return answered(t.EntryPage(entries=[entry_of(one) for one in entries], next=next))
+
+    async def versions(
+        self, path: FromPath[Path], cursor: Cursor = None, limit: Limit = USUAL
+    ) -> Response[t.EntryPage]:
+        """Every version of one playbook, the newest first."""
+        name, before = path_in(path), place_in(cursor, int)
+        rows = await self._plane.home.catalog.versions(name, before=before, limit=limit + 1)
+        if not rows and before is None:
+            raise missing(name, None)
+        entries, next = page_of(rows, limit, lambda entry: entry.version)
+        return answered(t.EntryPage(entries=[entry_of(one) for one in entries], next=next))
+
+    async def entry(self, path: FromPath[Path], version: Version = None) -> Response[t.EntryText]:
+        """One version of a playbook with its text; without `version` the newest."""
+        name, home = path_in(path), self._plane.home
+        found = await home.catalog.find(name, version)
+        if found is None:
+            raise missing(name, version)
+        kept = await home.playbooks.text(found.digest)
+        if kept is None:
+            raise PlaybookNotFound(f"the text of '{found.playbook_id}' is not kept any more")
+        original = await home.catalog.original(found.playbook_id)
+        return answered(t.EntryText(text=kept[0], original=original, **fields_of(found)))
+
+    async def validate(self, request: Asking) -> Response[t.Validated]:
+        """All that is wrong with a text; nothing is registered."""
+        if is_yaml(request):
+            text = await yaml_in(request)
+        else:
+            text = (await decoded(request, t.ValidateRequest)).text
+        findings = (await loaded(refuse_large(text))).findings
+        valid = all(finding.severity != "error" for finding in findings)
+        return answered(t.Validated(valid=valid, findings=list(findings)))
+
+    async def schema(self) -> Response[dict[str, Any]]:
+        """The JSON Schema of playbooks, for editors (VAL-4)."""
+        if self._schema is None:
+            usable = {name: kind for name, kind in KnownKinds().items() if kind.fault is None}
+            self._schema = json_schema(usable)
+        return answered(self._schema)
+
+
+async def ready(text: str, *, migrate: bool) -> tuple[str, str | None, list[Finding]]:
+    """The text to register, the one it was made of, and its warnings."""
+    if migrate:
+        made = await asyncio.to_thread(migrated, text)
+        if not made.complete:
+            raise PlaybookRejected(made.findings)
+        return made.text, text if made.changed else None, list(made.findings)
+    found = await loaded(text)
+    if found.playbook is None:
+        raise PlaybookRejected(found.findings)
+    return text, None, list(found.findings)
+
+
+def migrated(text: str) -> Migrated:
+    return migrate(text, KnownKinds())
+
+
+def path_in(path: Path) -> str:
+    """The path of a playbook as the catalog has it: the router puts a slash in front."""
+    return str(path).lstrip("/")
+
+
+def missing(path: str, version: int | None) -> PlaybookNotFound:
+    which = "" if version is None else f", version {version}"
+    return PlaybookNotFound(f"no playbook '{path}'{which} in the catalog")
+
+
+def fields_of(entry: CatalogEntry) -> dict[str, Any]:
+    return {
+        "playbook_id": entry.playbook_id,
+        "path": entry.path,
+        "version": entry.version,
+        "digest": entry.digest,
+        "registered_at": timestamp(entry.registered_at),
+        "name": entry.name,
+        "description": entry.description,
+        "labels": entry.labels,
+        "migrated": entry.original_digest is not None,
+    }
+
+
+def entry_of(entry: CatalogEntry) -> t.Entry:
+    return t.Entry(**fields_of(entry))

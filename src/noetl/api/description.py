@@ -1,0 +1,127 @@
+"""The OpenAPI document: what the framework reads from signatures, completed from the table."""
+
+import re
+from typing import Any
+
+import msgspec
+from litestar import Litestar
+from litestar.openapi.config import OpenAPIConfig
+from litestar.openapi.plugins import JsonRenderPlugin
+from litestar.openapi.spec import Components, SecurityScheme
+
+from noetl import __version__
+from noetl.api import types as t
+from noetl.api.routes import Route, all_routes, bound
+from noetl.api.texts import YAML
+from noetl.api.worker import WorkerDesk
+from noetl.ports.link import Call, Question
+
+Part = dict[str, Any]
+SCHEMAS = "#/components/schemas/{name}"
+SCHEME = "token"
+PARAMETER = re.compile(r"\{(\w+):\w+\}")
+WHAT = (
+    "What a NoETL server answers. Refusals are `Refusal`, whatever the reason. Lists take `limit` "
+    "and `cursor`, which is `next` of the page before."
+)
+
+BODIES: dict[str, Any] = {
+    "/api/catalog": t.RegisterRequest,
+    "/api/validate": t.ValidateRequest,
+    "/api/worker/calls": Call,
+    "/api/worker/questions": Question,
+    "/api/worker/results": Any,
+}
+"""Bodies that the routes read for themselves, so that the framework does not know them."""
+
+STREAMS: dict[str, tuple[str, Any]] = {
+    "/api/worker/calls": ("application/json", dict),
+    "/api/worker/questions": ("application/json", dict),
+    "/api/worker/results": ("application/json", Any),
+    "/api/executions/{execution_id}/stream": ("text/event-stream", str),
+    "/metrics": ("text/plain", str),
+}
+"""Answers that are sent piece by piece or are no JSON; workers' are `noetl.ports.link`'s."""
+
+
+def openapi() -> Part:
+    """The whole document; it needs no server."""
+    config = OpenAPIConfig(
+        title="NoETL",
+        version=__version__,
+        description=WHAT,
+        render_plugins=[JsonRenderPlugin()],
+        components=Components(
+            security_schemes={SCHEME: SecurityScheme(type="http", scheme="bearer")}
+        ),
+    )
+    nobody = object()  # signatures are all that is read
+    routes = [bound(nobody, route) for route in all_routes()]
+    app = Litestar(routes, openapi_config=config, logging_config=None)
+    document: Part = app.openapi_schema.to_schema()
+    for name, schema in schemas().items():
+        document["components"]["schemas"].setdefault(name, schema)
+    for route in all_routes():
+        complete(document["paths"][template_of(route)][route.method.lower()], route)
+    return document
+
+
+def template_of(route: Route) -> str:
+    """The path as OpenAPI writes it."""
+    return PARAMETER.sub(r"{\1}", route.path)
+
+
+def schemas() -> Part:
+    """Of the types that no signature names."""
+    named = [t.Refusal, *(kind for kind in BODIES.values() if kind is not Any)]
+    _, components = msgspec.json.schema_components(named, ref_template=SCHEMAS)
+    return components
+
+
+def schema_of(kind: Any) -> Part:
+    if kind is Any:
+        return {}
+    (schema,), _ = msgspec.json.schema_components([kind], ref_template=SCHEMAS)
+    return schema
+
+
+def complete(operation: Part, route: Route) -> None:
+    operation["security"] = [] if route.access == "open" else [{SCHEME: []}]
+    operation["summary"] = summary_of(route)
+    operation["tags"] = [route.path.split("/")[2] if route.path.startswith("/api") else "server"]
+    path = template_of(route)
+    for parameter in operation.get("parameters", ()):
+        if parameter["in"] == "path":  # paths of playbooks are no URIs
+            parameter["schema"].pop("format", None)
+    if path in BODIES and route.takes:
+        operation["requestBody"] = body_of(route, BODIES[path])
+    responses = operation["responses"]
+    responses.pop("400", None)
+    if path in STREAMS and (route.method, path) != ("POST", "/api/worker/results"):
+        media, kind = STREAMS[path]
+        responses["200"]["content"] = {media: {"schema": schema_of(kind)}}
+    if path.endswith("/stream"):
+        responses["204"] = {"description": "There is nothing after the given id."}
+    if route.answer.__qualname__ == "CatalogDesk.register":
+        responses["200"] = {**responses["201"], "description": "The newest version is the same."}
+    if path == "/readyz":
+        responses["503"] = {**responses["200"], "description": "It waits."}
+    responses["4XX"] = refusal("The request was refused.")
+    responses["5XX"] = refusal("The server cannot answer now.")
+
+
+def summary_of(route: Route) -> str:
+    doc = (route.answer.__doc__ or "").strip()
+    return doc.splitlines()[0]
+
+
+def body_of(route: Route, kind: Any) -> Part:
+    content: Part = {"application/json": {"schema": schema_of(kind)}}
+    for media in YAML[: 1 if YAML[0] in route.takes else 0]:
+        content[media] = {"schema": {"type": "string"}}
+    return {"required": route.answer is not WorkerDesk.keep, "content": content}
+
+
+def refusal(description: str) -> Part:
+    schema = {"$ref": SCHEMAS.format(name="Refusal")}
+    return {"description": description, "content": {"application/json": {"schema": schema}}}

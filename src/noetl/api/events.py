@@ -1,0 +1,174 @@
+"""Routes of the log: pages of events, and the live stream with resume (EVT-1)."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from contextlib import suppress
+from fnmatch import fnmatchcase
+from typing import Annotated, Any
+
+import msgspec
+from litestar import Response
+from litestar.params import FromPath, HeaderParameter, QueryParameter
+from litestar.response import Stream
+
+from noetl.api import types as t
+from noetl.api.answers import answered, shown
+from noetl.api.executions import known
+from noetl.api.paging import USUAL, Limit
+from noetl.api.surround import Surround
+from noetl.messages.envelope import envelope
+from noetl.messages.names import canonical
+from noetl.ports.event_log import LogRow
+
+After = Annotated[int | None, QueryParameter(ge=0, le=2**53, description="The last `seq` known.")]
+LastEventId = Annotated[
+    str | None, HeaderParameter(name="Last-Event-ID", max_length=20, description="As `after`.")
+]
+Glob = Annotated[
+    str | None, QueryParameter(max_length=200, description="Names to show; older names are known.")
+]
+
+SCANNED = 5000
+"""Events that one page looks at for a glob; a page may be short of its limit for that."""
+ROWS = 100
+BEAT = 15.0
+"""Seconds of silence after which a comment says that the stream is alive."""
+HEADERS = {"cache-control": "no-store", "x-accel-buffering": "no"}
+
+
+class EventsDesk:
+    """Answers for the log."""
+
+    def __init__(self, surround: Surround, *, beat: float = BEAT) -> None:
+        self._surround = surround
+        self._plane = surround.plane
+        self._beat = beat
+
+    async def page(
+        self,
+        execution_id: FromPath[str],
+        after: After = None,
+        limit: Limit = USUAL,
+        name: Glob = None,
+    ) -> Response[t.EventPage]:
+        """Events in their order, from `after` on."""
+        await self._plane.row(known(execution_id))
+        wanted = None if name is None else canonical(name)
+        trace = await self._trace(execution_id)
+        found: list[dict[str, Any]] = []
+        seen = after or 0
+        end = seen + SCANNED
+        while True:
+            rows = await self._plane.home.log.read(execution_id, after=seen, limit=ROWS)
+            for row in rows:
+                for event in enveloped(row, execution_id, trace, seen):
+                    seen = event["seq"]
+                    if wanted is None or fnmatchcase(event["name"], wanted):
+                        found.append(event)
+                    if len(found) == limit or seen >= end:
+                        more = seen < row.last or row is not rows[-1] or len(rows) == ROWS
+                        return answered(page_of(found, seen, more=more))
+            if len(rows) < ROWS:
+                return answered(page_of(found, seen, more=False))
+
+    async def stream(
+        self,
+        execution_id: FromPath[str],
+        after: After = None,
+        last: LastEventId = None,
+        name: Glob = None,
+    ) -> Stream:
+        """Every event as it comes, as server-sent events, until the execution has ended."""
+        row = await self._plane.row(known(execution_id))
+        start = int(last) if last is not None and last.isascii() and last.isdecimal() else after
+        if last is not None and row.finished_at is not None and (start or 0) >= row.seq:
+            # It has all of it, and came back only because the stream had ended: 204 stops that.
+            return Stream(iter(()), status_code=204, headers=HEADERS)
+        frames = self._frames(execution_id, start or 0, None if name is None else canonical(name))
+        return Stream(frames, media_type="text/event-stream", headers=HEADERS)
+
+    async def _frames(
+        self, execution_id: str, after: int, wanted: str | None
+    ) -> AsyncIterator[bytes]:
+        """
+        Frames, one row of the log at a time: the next is read when these are sent, so a slow
+        reader costs one row of memory and slows nobody else (T13).
+        """
+        trace = await self._trace(execution_id)
+        yield b"retry: 1000\n\n"
+        rows = self._plane.follow(execution_id, after=after)
+        async for row in with_beats(rows, self._surround.closing, self._beat):
+            if row is None:
+                yield b": nothing new\n\n"
+                continue
+            for event in enveloped(row, execution_id, trace, after):
+                if wanted is None or fnmatchcase(event["name"], wanted):
+                    yield frame(event)
+            after = max(after, row.last)
+        if not self._surround.closing.is_set():
+            ended = await self._plane.row(execution_id)
+            status = msgspec.json.encode({"status": ended.status, "seq": ended.seq})
+            yield b"event: end\ndata: " + status + b"\n\n"
+
+    async def _trace(self, execution_id: str) -> str | None:
+        """EVT-1: the trace stands in the first event, and in the envelope of all."""
+        rows = await self._plane.home.log.read(execution_id, limit=1)
+        first = msgspec.json.decode(rows[0].events)[0] if rows else {}
+        trace: str | None = first.get("trace_id")
+        return trace
+
+
+def enveloped(
+    row: LogRow, execution_id: str, trace: str | None, after: int
+) -> Iterator[dict[str, Any]]:
+    """The events of a row behind `after`."""
+    for offset, event in enumerate(msgspec.json.decode(row.events)):
+        seq = row.first + offset
+        if seq > after:
+            yield envelope(event, execution_id=execution_id, seq=seq, at=row.at, trace_id=trace)
+
+
+def page_of(found: list[dict[str, Any]], after: int, *, more: bool) -> t.EventPage:
+    return t.EventPage(events=[t.Event(**event) for event in found], after=after, more=more)
+
+
+def frame(event: dict[str, Any]) -> bytes:
+    """JSON has no line breaks of its own, so one `data` line holds it."""
+    return b"id: %d\nevent: %s\ndata: %s\n\n" % (
+        event["seq"],
+        event["name"].encode(),
+        shown(event),
+    )
+
+
+async def with_beats(
+    rows: AsyncIterator[LogRow], closing: asyncio.Event, beat: float
+) -> AsyncIterator[LogRow | None]:
+    """The rows; None after each `beat` seconds without one. Ends when the server stops."""
+    stopping = asyncio.create_task(closing.wait())
+    pending: asyncio.Task[LogRow] | None = None
+    try:
+        while not closing.is_set():
+            if pending is None:
+                pending = asyncio.ensure_future(anext(rows))
+            await asyncio.wait(
+                [pending, stopping], timeout=beat, return_when=asyncio.FIRST_COMPLETED
+            )
+            if not pending.done():
+                if not closing.is_set():
+                    yield None
+                continue
+            done, pending = pending, None
+            try:
+                row = done.result()
+            except StopAsyncIteration:
+                return
+            yield row
+    finally:
+        stopping.cancel()
+        if pending is not None:
+            pending.cancel()
+            with suppress(asyncio.CancelledError, StopAsyncIteration, Exception):
+                await pending
+        if hasattr(rows, "aclose"):
+            await rows.aclose()

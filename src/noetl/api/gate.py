@@ -1,0 +1,145 @@
+"""Who may pass: deny by default, on every route alike; the role is the route's own word."""
+
+import time
+from collections.abc import Callable
+from urllib.parse import urlsplit
+
+from litestar.connection import ASGIConnection
+from litestar.datastructures import State
+from litestar.exceptions import (
+    ClientException,
+    HTTPException,
+    MethodNotAllowedException,
+    NotAuthorizedException,
+    PermissionDeniedException,
+)
+from litestar.handlers import BaseRouteHandler
+
+from noetl.api.roles import Access, allows
+from noetl.api.tokens import LONGEST, digest_of, is_good
+from noetl.ports.tokens import TokenRow, Tokens
+
+ACCESS = "access"
+TAKES = "takes"
+"""Keys of a route's options: whom it lets in, and which types of body it takes."""
+
+FRESH = 2.0
+"""Seconds for which a token that was good is not looked up again."""
+MOST = 1000
+
+LOOPBACK = ("localhost", "::1")
+
+Connection = ASGIConnection[BaseRouteHandler, object, object, State]
+
+
+class Gate:
+    """The guard of the whole app. `tokens` is None where auth is off."""
+
+    def __init__(
+        self,
+        tokens: Tokens | None,
+        *,
+        now: Callable[[], float] = time.time,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._tokens = tokens
+        self._now = now
+        self._clock = clock
+        self._seen: dict[str, tuple[float, TokenRow]] = {}
+
+    async def __call__(self, connection: Connection, route: BaseRouteHandler) -> None:
+        access: Access | None = route.opt.get(ACCESS)
+        if access is None:  # not one of the table: nobody has said who may
+            raise MethodNotAllowedException
+        refuse_nul(connection)
+        if access == "open":
+            return
+        if self._tokens is None:
+            refuse_strangers(connection)
+        else:
+            await self._admit(self._tokens, connection, access)
+        refuse_type(connection, route.opt.get(TAKES, ()))
+
+    def forget(self) -> None:
+        """A token was revoked: look all of them up again."""
+        self._seen.clear()
+
+    async def _admit(self, tokens: Tokens, connection: Connection, access: Access) -> None:
+        digest = digest_of(bearer(connection))
+        row = await self._row(tokens, digest)
+        if row is None or not is_good(row, digest, int(self._now() * 1000)):
+            raise NotAuthorizedException("the token is not known, has expired or was revoked")
+        if not allows(row.role, access):
+            raise PermissionDeniedException(
+                f"the token's role is {row.role}, and this needs {access}"
+            )
+
+    async def _row(self, tokens: Tokens, digest: str) -> TokenRow | None:
+        kept = self._seen.get(digest)
+        if kept is not None and self._clock() - kept[0] < FRESH:
+            return kept[1]
+        row = await tokens.find(digest)
+        if row is not None:
+            if len(self._seen) >= MOST:
+                self._seen.clear()
+            self._seen[digest] = (self._clock(), row)
+        return row
+
+
+def bearer(connection: Connection) -> str:
+    """The token of a request; it is never taken from the URL, which others log."""
+    scheme, _, text = connection.headers.get("authorization", "").partition(" ")
+    text = text.strip()
+    if scheme.lower() != "bearer" or not text or len(text) > LONGEST:
+        raise NotAuthorizedException("the request carries no bearer token")
+    return text
+
+
+def refuse_strangers(connection: Connection) -> None:
+    """
+    Without auth the browser of whoever runs the server is a way in for any page it shows: a name
+    that was made to point here is refused, and so is a page of another origin.
+    """
+    host = host_in(f"//{connection.headers.get('host', '')}")
+    if not is_loopback(host):
+        raise PermissionDeniedException(
+            f"without auth the server answers to localhost only, not to '{host[:100]}'"
+        )
+    origin = connection.headers.get("origin")
+    if origin is not None and not is_loopback(host_in(origin)):
+        raise PermissionDeniedException("without auth the server answers no other origin's page")
+
+
+def host_in(url: str) -> str:
+    try:
+        return urlsplit(url).hostname or ""
+    except ValueError:
+        return ""
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a name or address means this machine alone."""
+    return host in LOOPBACK or (host.startswith("127.") and host.replace(".", "").isdecimal())
+
+
+def refuse_nul(connection: Connection) -> None:
+    # No name of ours has one, and PostgreSQL takes none in a text.
+    if "\x00" in connection.scope["path"] or b"%00" in connection.scope["query_string"]:
+        raise ClientException("the URL holds a NUL character")
+
+
+def refuse_type(connection: Connection, takes: tuple[str, ...]) -> None:
+    """415 for a body of another type. A form of a foreign page cannot send these types."""
+    headers = connection.headers
+    if not takes or (headers.get("content-length") in (None, "0") and not chunked(connection)):
+        return
+    found = headers.get("content-type", "").partition(";")[0].strip().lower()
+    if found not in takes:
+        raise HTTPException(
+            status_code=415,
+            detail=f"the body is '{found[:100]}', and this takes {' or '.join(takes)}",
+        )
+
+
+def chunked(connection: Connection) -> bool:
+    return "transfer-encoding" in connection.headers

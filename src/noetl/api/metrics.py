@@ -1,0 +1,87 @@
+"""What `/metrics` says: counts of the plane, and how requests fared (Prometheus text)."""
+
+from collections.abc import Iterator, Mapping
+from time import perf_counter
+from typing import Any
+
+from litestar.types import ASGIApp, Message, Receive, Scope, Send
+from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+LABELS = {"executions": "status", "legs_waiting": "pool"}
+"""What the keys of a count with parts are; `name` for any other."""
+TYPE = "text/plain; version=0.0.4"
+UNROUTED = "none"
+
+
+class Metrics:
+    """The counters of one app. Each has a registry of its own: two apps are two servers."""
+
+    def __init__(self) -> None:
+        self._registry = CollectorRegistry()
+        self._requests = Counter(
+            "noetl_http_requests",
+            "Requests that were answered.",
+            ["method", "route", "status"],
+            registry=self._registry,
+        )
+        self._seconds = Histogram(
+            "noetl_http_answer_seconds",
+            "Seconds until an answer began.",
+            ["route"],
+            registry=self._registry,
+        )
+
+    def watched(self, app: ASGIApp) -> ASGIApp:
+        """The app, with every answer counted when it begins."""
+
+        async def watching(scope: Scope, receive: Receive, send: Send) -> None:
+            began = perf_counter()
+
+            async def sending(message: Message) -> None:
+                if message["type"] == "http.response.start":
+                    # The template of the route, never the path: labels must not be unbounded.
+                    route = scope.get("path_template", UNROUTED)
+                    self._seconds.labels(route).observe(perf_counter() - began)
+                    self._requests.labels(scope.get("method"), route, message["status"]).inc()
+                await send(message)
+
+            await app(scope, receive, sending)
+
+        return watching
+
+    def text(self, counts: Mapping[str, Any]) -> bytes:
+        registry = CollectorRegistry()
+        registry.register(Counts(counts))
+        return generate_latest(registry) + generate_latest(self._registry)
+
+
+class Counts(Collector):
+    """The counts of a plane as gauges: a number, or numbers by one label."""
+
+    def __init__(self, counts: Mapping[str, Any]) -> None:
+        self._counts = counts
+
+    def collect(self) -> Iterator[Metric]:
+        for name, value in self._counts.items():
+            if isinstance(value, Mapping):
+                gauge = GaugeMetricFamily(f"noetl_{name}", words(name), labels=[label(name)])
+                for part, number in value.items():
+                    if is_number(number):
+                        gauge.add_metric([str(part)], number)
+                yield gauge
+            elif is_number(value):
+                yield GaugeMetricFamily(f"noetl_{name}", words(name), value=value)
+
+
+def is_number(value: object) -> bool:
+    return isinstance(value, int | float)
+
+
+def label(name: str) -> str:
+    return LABELS.get(name, "name")
+
+
+def words(name: str) -> str:
+    return f"{name.replace('_', ' ').capitalize()} as the answering server counts them."

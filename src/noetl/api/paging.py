@@ -1,0 +1,50 @@
+"""Lists in pages: where the page before ended, as a text that means nothing to its bearer."""
+
+import base64
+import binascii
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any, TypeVar
+
+import msgspec
+from litestar.params import QueryParameter
+
+from noetl.errors import ServerRefused
+
+T = TypeVar("T")
+
+Limit = Annotated[int, QueryParameter(ge=1, le=200, description="How many at the most.")]
+Cursor = Annotated[
+    str | None, QueryParameter(max_length=2000, description="`next` of the page before.")
+]
+USUAL = 50
+
+
+def cursor_of(place: Any) -> str:
+    return base64.urlsafe_b64encode(msgspec.json.encode(place)).decode().rstrip("=")
+
+
+def place_in(cursor: str | None, type: type[T]) -> T | None:
+    """The place that a cursor stands for; None without one."""
+    if cursor is None:
+        return None
+    try:
+        text = base64.b64decode(cursor + "=" * (-len(cursor) % 4), "-_", validate=True)
+        place = msgspec.json.decode(text, type=type)
+    except (binascii.Error, ValueError):
+        place = None
+    if place is None or "\x00" in str(place):
+        raise ServerRefused(
+            "the cursor is not one of this list: expected `next` of the page before",
+            code="cursor",
+            status=422,
+        )
+    return place
+
+
+def page_of(
+    rows: Sequence[T], limit: int, place: Callable[[T], Any]
+) -> tuple[Sequence[T], str | None]:
+    """The rows to show and the cursor behind them, of `limit + 1` rows or fewer."""
+    if len(rows) <= limit:
+        return rows, None
+    return rows[:limit], cursor_of(place(rows[limit - 1]))

@@ -1,0 +1,73 @@
+"""What the API needs of the control plane; `noetl.control_plane.ControlPlane` has it."""
+
+from collections.abc import AsyncIterator
+from typing import Any, Literal, Protocol
+
+from noetl.control.execution import Execution
+from noetl.keychain.door import KeychainDoor
+from noetl.playbook.plan import Plan
+from noetl.ports.catalog import CatalogEntry
+from noetl.ports.event_log import ExecutionRow, LogRow
+from noetl.ports.home import AnyHome
+from noetl.ports.link import Answer, Bell, Call, Question, Reply
+from noetl.ports.result_store import ResultStore
+
+OrderKind = Literal["cancel", "pause", "resume"]
+
+
+class Desk(Protocol):
+    """Where workers' calls are answered (`ports.link.Listener`), and who rings for them."""
+
+    @property
+    def bells(self) -> list[Bell]: ...
+
+    async def answer(self, call: Call) -> Answer: ...
+
+    async def reply(self, question: Question) -> Reply: ...
+
+
+class Plane(Protocol):
+    """A server process without its doors."""
+
+    @property
+    def name(self) -> str: ...
+
+    address: str
+    """Where others reach it; known once it listens."""
+
+    @property
+    def home(self) -> AnyHome: ...
+    @property
+    def results(self) -> ResultStore: ...
+    @property
+    def keychain(self) -> KeychainDoor: ...
+    @property
+    def front_desk(self) -> Desk: ...
+
+    async def register(
+        self, text: str, *, original: str | None = None
+    ) -> tuple[CatalogEntry, bool]: ...
+
+    async def execute(
+        self,
+        *,
+        playbook_id: str | None = None,
+        path: str | None = None,
+        version: int | None = None,
+        payload: dict[str, Any],
+        key: str | None = None,
+    ) -> ExecutionRow: ...
+
+    async def order(self, execution_id: str, kind: OrderKind, reason: str) -> ExecutionRow: ...
+
+    async def row(self, execution_id: str) -> ExecutionRow: ...
+
+    async def state(self, execution_id: str) -> tuple[Execution, Plan]: ...
+
+    async def summary(self, execution_id: str, *, wait: float = 0) -> dict[str, Any]: ...
+
+    def follow(self, execution_id: str, *, after: int) -> AsyncIterator[LogRow]: ...
+
+    async def counts(self) -> dict[str, Any]: ...
+
+    def health(self) -> dict[str, Any]: ...

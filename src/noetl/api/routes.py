@@ -1,0 +1,157 @@
+"""
+Every route of the API, and who may use it.
+
+The app is built from this table and nothing else: a route that is not here does not exist, and one
+without a role cannot be written down.
+"""
+
+from collections.abc import Callable, Iterator
+from types import MethodType
+from typing import Any, NamedTuple
+
+from litestar.handlers import HTTPRouteHandler
+
+from noetl.api.access import AccessDesk
+from noetl.api.catalog import CatalogDesk
+from noetl.api.credentials import CredentialsDesk
+from noetl.api.document import DocumentDesk
+from noetl.api.events import EventsDesk
+from noetl.api.executions import ExecutionsDesk
+from noetl.api.gate import ACCESS, TAKES
+from noetl.api.roles import Access
+from noetl.api.runtime import RuntimeDesk
+from noetl.api.texts import LARGEST, TAKEN
+from noetl.api.worker import WorkerDesk
+
+KB = 1024
+MB = 1024 * KB
+JSON = ("application/json",)
+
+
+class Route(NamedTuple):
+    """One route: what it is, who may use it, what answers, what it takes."""
+
+    method: str
+    path: str
+    access: Access
+    answer: Callable[..., Any]
+    """A method of the desk that the route is listed under."""
+    takes: tuple[str, ...] = ()
+    """Types of the body; none for a route without one."""
+    most: int | None = 64 * KB
+    """Bytes of the body; None where it is taken piece by piece."""
+    status: int = 200
+    """What OpenAPI calls the usual answer."""
+
+
+Desks = tuple[tuple[type[Any], tuple[Route, ...]], ...]
+ONE = "/api/executions/{execution_id:str}"
+C, E, L, K, A, R, W, D = (
+    CatalogDesk,
+    ExecutionsDesk,
+    EventsDesk,
+    CredentialsDesk,
+    AccessDesk,
+    RuntimeDesk,
+    WorkerDesk,
+    DocumentDesk,
+)
+
+ROUTES: Desks = (
+    (
+        C,
+        (
+            Route("POST", "/api/catalog", "author", C.register, TAKEN, 2 * LARGEST, status=201),
+            Route("GET", "/api/catalog", "viewer", C.page),
+            Route("GET", "/api/catalog/entries/{path:path}", "viewer", C.entry),
+            Route("GET", "/api/catalog/versions/{path:path}", "viewer", C.versions),
+            Route("POST", "/api/validate", "viewer", C.validate, TAKEN, 2 * LARGEST),
+            Route("GET", "/api/schema", "viewer", C.schema),
+        ),
+    ),
+    (
+        E,
+        (
+            Route("POST", "/api/executions", "operator", E.execute, JSON, 8 * MB, status=201),
+            Route("GET", "/api/executions", "viewer", E.page),
+            Route("GET", ONE, "viewer", E.standing),
+            Route("GET", f"{ONE}/state", "viewer", E.state),
+            Route("GET", f"{ONE}/explanation", "viewer", E.explanation),
+            Route("GET", f"{ONE}/verify", "operator", E.verify),
+            Route("GET", f"{ONE}/logs", "viewer", E.lines),
+            Route("GET", f"{ONE}/result", "viewer", E.result),
+            Route("POST", f"{ONE}/cancel", "operator", E.cancel, JSON),
+            Route("POST", f"{ONE}/pause", "operator", E.pause, JSON),
+            Route("POST", f"{ONE}/resume", "operator", E.resume, JSON),
+        ),
+    ),
+    (
+        L,
+        (
+            Route("GET", f"{ONE}/events", "viewer", L.page),
+            Route("GET", f"{ONE}/stream", "viewer", L.stream),
+        ),
+    ),
+    (
+        K,
+        (
+            Route("PUT", "/api/credentials/{name:path}", "admin", K.put, JSON, 1 * MB),
+            Route("GET", "/api/credentials", "author", K.page),
+            Route("DELETE", "/api/credentials/{name:path}", "admin", K.remove, status=204),
+        ),
+    ),
+    (
+        A,
+        (
+            Route("POST", "/api/tokens", "admin", A.make, JSON, status=201),
+            Route("GET", "/api/tokens", "admin", A.page),
+            Route("DELETE", "/api/tokens/{token_id:str}", "admin", A.revoke, status=204),
+        ),
+    ),
+    (
+        W,
+        (
+            Route("GET", "/api/worker/hello", "worker", W.hello),
+            Route("POST", "/api/worker/calls", "worker", W.call, JSON, 64 * MB),
+            Route("POST", "/api/worker/questions", "worker", W.ask, JSON, 64 * MB),
+            Route("GET", "/api/worker/wake", "worker", W.wake),
+            Route("POST", "/api/worker/results", "worker", W.keep, JSON, None, status=201),
+            Route("GET", "/api/worker/results", "worker", W.fetch),
+        ),
+    ),
+    (
+        R,
+        (
+            Route("GET", "/api/runtime", "viewer", R.runtime),
+            Route("GET", "/healthz", "open", R.live),
+            Route("GET", "/readyz", "open", R.ready),
+            Route("GET", "/metrics", "viewer", R.metrics),
+        ),
+    ),
+    (D, (Route("GET", "/openapi.json", "viewer", D.openapi),)),
+)
+
+
+def all_routes() -> Iterator[Route]:
+    """Every route, in the order of the table."""
+    for _, routes in ROUTES:
+        yield from routes
+
+
+def bound(desk: object, route: Route) -> HTTPRouteHandler:
+    """The route as the framework takes it, answered by this desk."""
+    made: HTTPRouteHandler = HTTPRouteHandler(
+        route.path,
+        http_method=route.method,  # type: ignore[arg-type]
+        opt={ACCESS: route.access, TAKES: route.takes},
+        request_max_body_size=route.most,
+        status_code=route.status,
+        operation_id=operation_of(route),
+        description=route.answer.__doc__,
+    )(MethodType(route.answer, desk))
+    return made
+
+
+def operation_of(route: Route) -> str:
+    desk, _, name = route.answer.__qualname__.partition(".")
+    return f"{desk.removesuffix('Desk').lower()}_{name}"

@@ -1,0 +1,98 @@
+"""Routes about the server itself: who is there, whether it is well, what it counts."""
+
+import time
+from collections.abc import Sequence
+
+from litestar import Response
+
+from noetl import __version__
+from noetl.api import types as t
+from noetl.api.answers import answered
+from noetl.api.metrics import TYPE
+from noetl.api.surround import Surround
+from noetl.messages.envelope import timestamp
+from noetl.ports.roster import ServerRow, WorkerRow
+
+RECENT = 60_000
+"""Milliseconds after which a server or worker that was not seen is not there."""
+
+
+class RuntimeDesk:
+    """Answers about servers and workers."""
+
+    def __init__(self, surround: Surround) -> None:
+        self._plane = surround.plane
+        self._metrics = surround.metrics
+        self._closing = surround.closing
+
+    async def runtime(self) -> Response[t.Runtime]:
+        """Servers, workers and pools that were seen in the last minute, and what waits."""
+        since, roster = int(time.time() * 1000) - RECENT, self._plane.home.roster
+        workers = await roster.workers(since_ms=since)
+        servers = await roster.servers(since_ms=since)
+        told = t.Runtime(
+            server=self._plane.name,
+            version=__version__,
+            servers=[server_of(row) for row in servers],
+            workers=[worker_of(row) for row in workers],
+            pools=pools_of(workers),
+            waits_for=list(self._plane.health()["waits_for"]),
+            counts=await self._plane.counts(),
+        )
+        return answered(told)
+
+    async def live(self) -> Response[t.Health]:
+        """Whether the process lives. Says nothing else: it is open to all."""
+        return health(self._plane.health()["live"])
+
+    async def ready(self) -> Response[t.Health]:
+        """Whether it takes requests; 503 while it waits for database or queue, or stops."""
+        return health(self._plane.health()["ready"] and not self._closing.is_set())
+
+    async def metrics(self) -> Response[bytes]:
+        """What it counts, for Prometheus."""
+        return Response(self._metrics.text(await self._plane.counts()), media_type=TYPE)
+
+
+def health(well: bool) -> Response[t.Health]:
+    return answered(t.Health(status="ok" if well else "waiting"), status=200 if well else 503)
+
+
+def pools_of(workers: Sequence[WorkerRow]) -> list[t.Pool]:
+    pools: dict[str, list[WorkerRow]] = {}
+    for row in workers:
+        pools.setdefault(row.pool, []).append(row)
+    return [
+        t.Pool(
+            name=name,
+            workers=len(rows),
+            slots=sum(row.slots for row in rows),
+            busy=sum(row.busy for row in rows),
+        )
+        for name, rows in sorted(pools.items())
+    ]
+
+
+def server_of(row: ServerRow) -> t.Server:
+    return t.Server(
+        name=row.name,
+        address=row.address,
+        version=row.version,
+        started_at=timestamp(row.started_at),
+        seen_at=timestamp(row.seen_at),
+    )
+
+
+def worker_of(row: WorkerRow) -> t.Worker:
+    return t.Worker(
+        name=row.name,
+        pool=row.pool,
+        slots=row.slots,
+        busy=row.busy,
+        version=row.version,
+        host=row.host,
+        pid=row.pid,
+        started_at=timestamp(row.started_at),
+        seen_at=timestamp(row.seen_at),
+        server=row.server,
+    )

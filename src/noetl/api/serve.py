@@ -1,0 +1,100 @@
+"""The API on a socket: uvicorn inside the loop that the control plane runs in."""
+
+import asyncio
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import uvicorn
+
+from noetl.api.app import create_app, surround_of
+from noetl.api.gate import is_loopback
+from noetl.api.plane import Plane
+from noetl.errors import SettingRefused
+
+GRACE = 10
+"""Seconds that requests under way have to end when the server stops."""
+BACKLOG = 2048
+
+
+class Quiet(uvicorn.Server):
+    """A server whose owner decides when it stops: signals are the owner's business."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+def refuse_open(host: str, *, auth: bool) -> None:
+    """Without auth nobody but this machine may reach the server."""
+    if not auth and not is_loopback(host):
+        raise SettingRefused(
+            f"host is {host}, which others can reach, and auth is off: expected 127.0.0.1, ::1 or "
+            "localhost; turn auth on (--auth, NOETL_AUTH=1) to listen there"
+        )
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A listening socket; port 0 takes a free one."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    made = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        made.bind((host, port))
+        made.listen(BACKLOG)
+        made.setblocking(False)
+    except (OSError, OverflowError) as wrong:
+        made.close()
+        reason = wrong.strerror if isinstance(wrong, OSError) else str(wrong)
+        raise SettingRefused(
+            f"cannot listen on {host}:{port}: {reason}; stop what listens there, or take another "
+            "port (--port, NOETL_PORT)"
+        ) from None
+    return made
+
+
+async def serve(
+    plane: Plane,
+    host: str,
+    port: int,
+    *,
+    auth: bool,
+    stop: asyncio.Event,
+    ready: Callable[[str], None] = lambda _: None,
+) -> None:
+    """Answer requests until `stop` is set; `ready` is told the URL once it listens."""
+    refuse_open(host, auth=auth)
+    listening = listen(host, port)
+    app = create_app(plane, auth=auth)
+    server = Quiet(
+        uvicorn.Config(
+            app,
+            log_config=None,
+            access_log=False,
+            lifespan="on",
+            proxy_headers=False,
+            server_header=False,
+            date_header=False,
+            timeout_graceful_shutdown=GRACE,
+        )
+    )
+    serving = asyncio.create_task(server.serve(sockets=[listening]))
+    stopping = asyncio.create_task(stop.wait())
+    try:
+        # The socket listens already: whoever connects from now on is answered.
+        plane.address = url_of(host, listening.getsockname()[1])
+        ready(plane.address)
+        await asyncio.wait([serving, stopping], return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        stopping.cancel()
+        surround_of(app).close()
+        server.should_exit = True
+        try:
+            await serving
+        finally:
+            listening.close()
+
+
+def url_of(host: str, port: int) -> str:
+    shown = f"[{host}]" if ":" in host else host
+    return f"http://{shown}:{port}"

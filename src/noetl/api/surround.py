@@ -1,0 +1,54 @@
+"""What the answers of one app share: the plane behind it, and the word that it stops."""
+
+import asyncio
+from collections.abc import Awaitable
+from contextlib import suppress
+from typing import TypeVar
+
+from litestar import Request
+from litestar.datastructures import State
+
+from noetl.api.metrics import Metrics
+from noetl.api.plane import Plane
+from noetl.api.wakes import Wakes
+
+T = TypeVar("T")
+Asking = Request[object, object, State]
+
+
+class Surround:
+    """One for each app; `closing` ends whatever waits, so that a stop takes no minute."""
+
+    def __init__(self, plane: Plane) -> None:
+        self.plane = plane
+        self.wakes = Wakes()
+        self.metrics = Metrics()
+        self.closing = asyncio.Event()
+        plane.front_desk.bells.append(self.wakes)
+
+    def close(self) -> None:
+        """Whatever waits is answered now."""
+        self.closing.set()
+        self.wakes.close()
+
+    async def unless_gone(self, request: Asking, work: Awaitable[T]) -> T | None:
+        """What the work comes to; None where the client is gone or the server stops before."""
+        asked = asyncio.ensure_future(work)
+        others = [
+            asyncio.create_task(gone(request)),
+            asyncio.create_task(self.closing.wait()),
+        ]
+        try:
+            await asyncio.wait([asked, *others], return_when=asyncio.FIRST_COMPLETED)
+            return asked.result() if asked.done() else None
+        finally:
+            for task in (asked, *others):
+                task.cancel()
+            with suppress(asyncio.CancelledError, Exception):
+                await asked
+
+
+async def gone(request: Asking) -> None:
+    """Return when the client has gone; its body must have been read or be none."""
+    while (await request.receive())["type"] != "http.disconnect":
+        pass

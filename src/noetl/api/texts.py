@@ -1,0 +1,58 @@
+"""The text of a playbook in a request: as YAML itself, or in a JSON object."""
+
+import asyncio
+from typing import TypeVar
+
+import msgspec
+from litestar.exceptions import HTTPException, ValidationException
+
+from noetl.api.surround import Asking
+from noetl.playbook.load import Loaded, load
+from noetl.tools.plugins import KnownKinds
+
+YAML = ("text/yaml", "application/yaml", "application/x-yaml", "text/x-yaml")
+TAKEN = (*YAML, "application/json")
+LARGEST = 2 * 1024 * 1024
+"""Bytes of a playbook (DOC-7); of a JSON object around one, twice that."""
+SMALL = 20_000
+"""Bytes of a playbook that is read so quickly that no thread is worth it."""
+
+T = TypeVar("T")
+
+
+def is_yaml(request: Asking) -> bool:
+    return request.headers.get("content-type", "").partition(";")[0].strip().lower() in YAML
+
+
+async def decoded(request: Asking, type: type[T]) -> T:
+    """The body as a JSON value of this type."""
+    body = await request.body()
+    try:
+        return msgspec.json.decode(body, type=type)
+    except msgspec.ValidationError as wrong:
+        raise ValidationException(str(wrong)) from None
+    except (msgspec.DecodeError, UnicodeError) as wrong:
+        raise HTTPException(status_code=400, detail=f"the body is no JSON: {wrong}") from None
+
+
+async def yaml_in(request: Asking) -> str:
+    body = await request.body()
+    try:
+        return body.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise HTTPException(status_code=400, detail="the body is not text in UTF-8") from None
+
+
+def refuse_large(text: str) -> str:
+    if len(text) > LARGEST or len(text.encode("utf-8", "surrogatepass")) > LARGEST:
+        raise HTTPException(
+            status_code=413, detail=f"the playbook is larger than {LARGEST:,} bytes"
+        )
+    return text
+
+
+async def loaded(text: str) -> Loaded:
+    """All that is wrong with a text; a large one is read beside the event loop."""
+    if len(text) < SMALL:
+        return load(text, KnownKinds())
+    return await asyncio.to_thread(lambda: load(text, KnownKinds()))

@@ -1,0 +1,132 @@
+"""Routes of workers that come over HTTP: calls, questions, wake-ups, bodies (WRK-1)."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Annotated, Any
+
+import msgspec
+from litestar import Response
+from litestar.params import FromQuery, QueryParameter
+from litestar.response import Stream
+
+from noetl import __version__
+from noetl.api import types as t
+from noetl.api.answers import NEVER_KEPT, answered
+from noetl.api.executions import known
+from noetl.api.surround import Asking, Surround
+from noetl.api.texts import decoded
+from noetl.errors import NoetlError, ServerRefused
+from noetl.messages.reference import Reference
+from noetl.ports.link import POLL, Call, Question
+
+Name = Annotated[str, QueryParameter(min_length=1, max_length=200)]
+Hint = Annotated[str | None, QueryParameter(max_length=200)]
+Seconds = Annotated[float, QueryParameter(ge=0, le=30)]
+Whom = Annotated[
+    str | None, QueryParameter(max_length=200, description="The server that is meant; else any.")
+]
+JSON = "application/json"
+
+
+class WorkerDesk:
+    """Answers for workers; the front desk behind it is the one that NATS leads to."""
+
+    def __init__(self, surround: Surround) -> None:
+        self._surround = surround
+        self._plane = surround.plane
+        self._under_way: set[asyncio.Task[bytes]] = set()
+
+    async def hello(self) -> Response[t.Hello]:
+        """Whom the worker has reached, and where its results go."""
+        told = t.Hello(server=self._plane.name, version=__version__, store=self._plane.results.name)
+        return answered(told)
+
+    async def call(self, request: Asking, server: Whom = None) -> Stream:
+        """
+        Everything that a worker says at a time.
+
+        The answer begins when the call has taken its place in the order, and ends after the
+        commit: a worker may send the next call when the answer to this one has begun.
+        """
+        self._refuse_other(server)
+        call = await decoded(request, Call)
+        return self._answering(lambda: self._plane.front_desk.answer(call))
+
+    async def ask(self, request: Asking, server: Whom = None) -> Stream:
+        """A question of a worker."""
+        self._refuse_other(server)
+        question: Question = await decoded(request, Question)  # type: ignore[arg-type]
+        return self._answering(lambda: self._plane.front_desk.reply(question))
+
+    async def wake(
+        self,
+        request: Asking,
+        worker: Name,
+        pool: Name = "default",
+        hungry: FromQuery[bool] = True,
+        wait: Seconds = POLL,
+    ) -> Response[t.Woken]:
+        """Wait until there may be something to do, or so many seconds."""
+        waiting = self._surround.wakes.wait(worker, pool, hungry=hungry, seconds=wait)
+        rung = await self._surround.unless_gone(request, waiting)
+        return answered(t.Woken(server=self._plane.name, rung=bool(rung)))
+
+    async def keep(
+        self, request: Asking, execution_id: FromQuery[str], hint: Hint = None
+    ) -> Response[t.Stored]:
+        """Keep a body (RES-1), taken piece by piece: however large, it needs little memory."""
+        writer = self._plane.results.open(known(execution_id))
+        try:
+            async for piece in request.stream():
+                await asyncio.to_thread(writer.write, piece)
+            reference = await writer.finish(hint)
+        except BaseException:
+            await writer.discard()
+            raise
+        return answered(t.Stored(**reference.fields()), status=201)
+
+    async def fetch(
+        self,
+        store: Name,
+        key: Name,
+        size: Annotated[int, QueryParameter(ge=0)],
+        checksum: Name,
+        hint: Hint = None,
+    ) -> Stream:
+        """The JSON text of a body. One that turns out wrong breaks off before its end."""
+        reference = Reference(store, key, size, checksum, schema_hint=hint)
+        pieces = self._plane.results.pieces(reference)
+        first = await asyncio.to_thread(next, pieces, None)  # BodyLost here is still a refusal
+
+        async def sent() -> AsyncIterator[bytes]:
+            piece = first
+            while piece is not None:
+                yield piece
+                piece = await asyncio.to_thread(next, pieces, None)
+
+        return Stream(sent(), media_type=JSON, headers=NEVER_KEPT)
+
+    def _answering(self, answer: Callable[[], Awaitable[Any]]) -> Stream:
+        """Begun in the order of arrival; ended even if the worker does not wait for it."""
+
+        async def encoded() -> bytes:
+            try:
+                return msgspec.json.encode(await answer())
+            except NoetlError as wrong:
+                fault = t.Fault(code="internal", message=str(wrong))
+                return msgspec.json.encode(t.Refusal(error=fault))
+
+        task = asyncio.get_running_loop().create_task(encoded())
+        self._under_way.add(task)
+        task.add_done_callback(self._under_way.discard)
+
+        async def sent() -> AsyncIterator[bytes]:
+            yield await asyncio.shield(task)
+
+        return Stream(sent(), media_type=JSON, headers=NEVER_KEPT)
+
+    def _refuse_other(self, server: str | None) -> None:
+        if server is not None and server != self._plane.name:
+            raise ServerRefused(
+                f"this is server {self._plane.name}, not {server}", code="moved", status=421
+            )
