@@ -87,7 +87,7 @@ def deliver(
 def show(source: Source, migrated: Migrated) -> None:
     """The report for people, on standard error: the product has standard output for itself."""
     paint, room = Paint(wants_colour(err=True)), columns(err=True)
-    for line in told(migrated.rewrites, paint):
+    for line in told(migrated.rewrites, paint) if migrated.complete else ():
         click.echo(line, err=True)
     for text in render(source, migrated.findings, paint, room):
         click.echo(text, err=True)

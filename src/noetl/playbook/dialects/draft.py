@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from noetl.expression.syntax import is_template
 from noetl.playbook.codes import CODES
-from noetl.playbook.dialects.detect import dialects_of
+from noetl.playbook.dialects.detect import Dialect, dialects_of
 from noetl.playbook.dialects.rewrite import Block, Rewriting
 from noetl.playbook.dialects.tree import (
     Document,
@@ -45,6 +45,8 @@ class Draft:
         self.left: dict[tuple[str, int], Slot] = {}
         """What a row leaves for later ones: by a word of its own and the identity of a block."""
         self.dialects = dialects_of(document.root)
+        """Those of the source, whatever rows have changed since."""
+        self._spoken = {id(step): dialects_of(step) for step in self.steps()}
 
     @property
     def root(self) -> Mapping:
@@ -72,6 +74,10 @@ class Draft:
         finding = Finding(code, CODES[code].severity, at.line, 1, at.path, message, hint)
         if finding not in self.findings:
             self.findings.append(finding)
+
+    def spoken(self, step: Mapping) -> frozenset[Dialect]:
+        """The dialects that one step showed in the source."""
+        return self._spoken.get(id(step), frozenset())
 
     # ── blocks ──
 

@@ -1,5 +1,6 @@
 """From the text of an older dialect to the canonical one, with everything that was done (DIA)."""
 
+import re
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping
 
@@ -15,8 +16,10 @@ from noetl.playbook.dialects.tree_writing import Written, write_tree
 from noetl.playbook.finding import Finding
 from noetl.playbook.load import load
 from noetl.playbook.yaml_checks import Refused, decoded
-from noetl.playbook.yaml_text import read_yaml
+from noetl.playbook.yaml_text import Tree, read_yaml
 
+_WORD = re.compile(r"\w+|\W")
+_KEY = re.compile(r"[\w-]+(?=\W*$)")
 _OLDER = frozenset({"retired-word", "retired-name", "step-when", "root-vars"})
 
 
@@ -53,18 +56,29 @@ def migrate(source: str | bytes, kinds: Mapping[str, Kind] = KINDS) -> Migrated:
     for table in TABLES:
         draft.apply(table)
     if not draft.notes:
-        return Migrated(text, (), _sorted(_told(draft, before.findings)), False)
+        return Migrated(text, (), _sorted(_told(draft, tree, before.findings)), False)
     written = write_tree(draft.document)
     after = load(written.text, kinds)
-    found = _told(draft, [_in_source(one, written) for one in after.findings])
+    found = _told(draft, tree, [_in_source(one, written, tree) for one in after.findings])
     return Migrated(written.text, _rewrites(draft.notes, written), _sorted(found), True)
 
 
-def _told(draft: Draft, loaded: Iterable[Finding]) -> tuple[Finding, ...]:
+def _told(draft: Draft, tree: Tree, loaded: Iterable[Finding]) -> tuple[Finding, ...]:
     """The draft's own findings; what the loader says about the same older words adds nothing."""
     lines = {finding.line for finding in draft.findings}
     more = (one for one in loaded if one.code not in _OLDER or one.line not in lines)
-    return (*draft.findings, *more)
+    own = (_at_word(one, tree, _KEY.findall(one.path)[-1:]) for one in draft.findings)
+    return (*own, *more)
+
+
+def _at_word(finding: Finding, tree: Tree, words: list[str]) -> Finding:
+    """The finding at the column where one of the words stands; else where its line begins."""
+    line = tree.lines[finding.line - 1] if finding.line <= len(tree.lines) else ""
+    found = (
+        match.start() for word in words if (match := re.search(rf"(?<!\w){re.escape(word)}", line))
+    )
+    start = next(found, len(line) - len(line.lstrip("- ")))
+    return msgspec.structs.replace(finding, column=start + 1)
 
 
 def _as_text(source: str | bytes) -> str:
@@ -95,11 +109,14 @@ def _new_line(note: Note, written: Written) -> int:
     return min(bisect_left(written.origins, note.line) + 1, max(1, len(written.origins)))
 
 
-def _in_source(finding: Finding, written: Written) -> Finding:
+def _in_source(finding: Finding, written: Written, tree: Tree) -> Finding:
     """A finding of the new text, at the line of the source that it comes from."""
-    at = min(finding.line, len(written.origins)) - 1
-    line = written.origins[at] if at >= 0 else finding.line
-    return msgspec.structs.replace(finding, line=line)
+    lines = written.text.splitlines()
+    if not 0 < finding.line <= len(written.origins):
+        return finding
+    there = msgspec.structs.replace(finding, line=written.origins[finding.line - 1])
+    word = _WORD.match(lines[finding.line - 1][finding.column - 1 :])
+    return _at_word(there, tree, [word[0]] if word else [])
 
 
 def _sorted(findings: tuple[Finding, ...]) -> tuple[Finding, ...]:

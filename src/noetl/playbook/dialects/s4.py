@@ -1,11 +1,27 @@
 """The eval dialect: `when` of a step, `eval` of a task, `next` as a list, `vars` (DIA-S4)."""
 
+from collections.abc import Callable
+
+from noetl.expression.syntax import check_guard, is_template
 from noetl.playbook.dialects import s4_vars
-from noetl.playbook.dialects.detect import dialects_of
-from noetl.playbook.dialects.draft import Draft, respell, shown, templates_below
-from noetl.playbook.dialects.names import Respelling, respelled, revalued
+from noetl.playbook.dialects.draft import (
+    Draft,
+    arcs_of,
+    below_path,
+    respell,
+    shown,
+    templates_below,
+)
+from noetl.playbook.dialects.names import Respelling, paths_read, respelled, revalued
 from noetl.playbook.dialects.rewrite import Rewriting
-from noetl.playbook.dialects.shapes import covers_errors, next_as_router, settle_then, shape_rule
+from noetl.playbook.dialects.shapes import (
+    brace_guard,
+    covers_errors,
+    list_mode,
+    next_as_router,
+    settle_then,
+    shape_rule,
+)
 from noetl.playbook.dialects.tree import Mapping, Scalar, Sequence, Slot, flowing, node_of
 
 _FAIL_ON_ERROR = "{{ outcome.status == 'error' }}"
@@ -29,15 +45,17 @@ def guard_of_step(draft: Draft, step: Mapping) -> None:
     spec = step.within("spec", like=guard, at=at)
     made = step.slot("spec")
     assert made is not None
+    comments = [line for line in guard.before if line]
     if made.line == guard.line:
-        made.before = guard.before
-    elif any(line for line in guard.before):
-        made.before += [line for line in guard.before if line]
+        made.before = [line for line in guard.before if not line]
+    text = guard.text
+    if text is not None and not is_template(text) and check_guard(f"{{{{ {text} }}}}") is None:
+        guard.say(f"{{{{ {text} }}}}")
     rule = Slot(guard.node, key="when", line=guard.line, path=guard.path, beside=guard.beside)
     allowed = node_of({"when": rule, "then": flowing({"allow": True})}, guard.line)
     denied = node_of({"else": {"then": flowing({"allow": False})}}, guard.line)
     admit = spec.within("policy", like=guard).within("admit", like=guard)
-    admit.put("rules", [allowed, denied])
+    admit.put("rules", [Slot(allowed, before=comments, line=guard.line), denied])
     draft.tell(guard, "when", "spec.policy.admit.rules", now=rule)
 
 
@@ -93,13 +111,24 @@ def default_of_eval(draft: Draft, task: Mapping) -> None:
 
 
 def router_of_list(draft: Draft, step: Mapping) -> None:
-    """`next` as a list with `spec.next_mode` → `next.spec.mode` and `arcs`."""
-    if "eval" not in (dialects_of(step) or draft.dialects) and "case" in draft.dialects:
-        return  # the case dialect reads a list as parallel routes
+    """`next` as a name or a list, with `spec.next_mode` → `next.spec.mode` and `arcs`."""
     slot = step.slot("next")
+    mode = list_mode(draft, step)
+    if slot is not None and isinstance(slot.node, Sequence) and mode == "open":
+        draft.refuse(
+            slot,
+            "the arcs of this list have no guards, and the document mixes dialects: in one all of "
+            "them fire, in the other the first",
+            "write spec: { next_mode: inclusive } or exclusive in the step",
+        )
+        return
     router = next_as_router(slot) if slot is not None else None
     if slot is not None and router is not None:
+        if mode == "inclusive":
+            router.put("spec", flowing({"mode": "inclusive"}), at=0)
         draft.tell(slot, "next: [ … ]", "next: { arcs: [ … ] }")
+    for arc in arcs_of(step):
+        brace_guard(draft, arc)
     mode_of_spec(draft, step)
 
 
@@ -159,12 +188,56 @@ _PATHS: dict[tuple[str, ...], str] = {
 }
 
 
+def pipe_of_step(draft: Draft, step: Mapping) -> None:
+    """`pipe` → `tool`: the list is the pipeline."""
+    for holder, slot in ((step, step.slot("pipe")), (step, _pipe_within(step))):
+        if slot is None or not isinstance(slot.node, Sequence):
+            continue
+        if "tool" not in holder:
+            holder.rename("pipe", "tool")
+            draft.tell(slot, "pipe", "tool")
+        elif slot.key == "pipe" and slot is not step.slot("pipe"):
+            tool = step.slot("tool")
+            assert tool is not None
+            tool.node = slot.node
+            draft.tell(slot, "tool: { pipe }", "tool", now=tool)
+
+
+def _pipe_within(step: Mapping) -> Slot | None:
+    tool = step.mapping("tool")
+    return tool.slot("pipe") if tool is not None and len(tool.slots) == 1 else None
+
+
+def defaults_of_executor(draft: Draft, root: Mapping) -> None:
+    """The same words in `executor.spec.defaults`."""
+    defaults = below_path(root, "executor", "spec", "defaults")
+    step = defaults.mapping("step") if defaults is not None else None
+    mode = step.pop("next_mode") if step is not None else None
+    if defaults is None or step is None or mode is None:
+        return
+    if not step.slots:
+        defaults.pop("step")
+    placed = defaults.within("next").put("mode", mode.node, like=mode)
+    draft.tell(mode, "defaults.step.next_mode", "defaults.next.mode", now=placed)
+
+
+def tokens_in_templates(draft: Draft, root: Mapping) -> None:
+    """What else of a token an expression may have read is not to be had."""
+    for slot in templates_below(root):
+        if any(path[0] == "token" for path in paths_read(slot.text)):
+            draft.refuse(
+                slot,
+                "the template reads `token`, of which only the args can be read now",
+                "write args.name for what the arc carries",
+            )
+
+
 def names_in_templates(draft: Draft, root: Mapping) -> None:
     """Names that have another spelling now, with the same meaning."""
     _in_templates(draft, root, lambda text: respelled(text, _renamed_path))
 
 
-def _in_templates(draft: Draft, root: Mapping, change: "s4_vars.Change") -> None:
+def _in_templates(draft: Draft, root: Mapping, change: Callable[[str], str]) -> None:
     for slot in templates_below(root):
         old = slot.text
         if respell(slot, change):
@@ -172,6 +245,10 @@ def _in_templates(draft: Draft, root: Mapping, change: "s4_vars.Change") -> None
 
 
 TABLE: tuple[Rewriting, ...] = (
+    Rewriting("eval-pipe", "step", pipe_of_step, "The list of a step's tasks is its pipeline."),
+    Rewriting(
+        "eval-defaults", "document", defaults_of_executor, "The router owns the mode of its arcs."
+    ),
     Rewriting(
         "eval-step-when",
         "step",
@@ -194,6 +271,7 @@ TABLE: tuple[Rewriting, ...] = (
         "eval-status", "document", status_in_templates, "The status of an outcome is ok or error."
     ),
     Rewriting("eval-names", "document", names_in_templates, "The name has changed."),
+    Rewriting("eval-names", "document", tokens_in_templates, "The name has changed."),
     *s4_vars.TABLE,
     Rewriting("eval-rule-shape", "rule", settle_then, "A rule is a guard and its directive."),
 )

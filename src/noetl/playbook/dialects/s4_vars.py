@@ -1,32 +1,18 @@
 """
-Where does the eval dialect's `vars` live now? (DIA-S4)
+Moving the eval dialect's `vars`: shared writes, writes, reads, by the homes that they have now.
 
-`vars` belonged to one step run. Without a loop, `iter` is exactly that (SCOPE-2). In a sequential
-loop it outlived the iteration, and a guard of `next` could read it: there it becomes a key of
-`ctx` that carries the step's name. A shared write of a loop becomes a reducer (LOOP-5).
+What cannot keep its meaning is refused, or told as a warning (DIA-S4, decision 0037).
 """
 
-import re
 from collections.abc import Callable
-from typing import Any, Literal, NamedTuple
+from typing import Any
 
 from noetl.playbook.blocks import REDUCERS
-from noetl.playbook.dialects.draft import (
-    Draft,
-    arcs_of,
-    respell,
-    rules_of,
-    shown,
-    tasks_of,
-    templates_below,
-    then_of,
-)
+from noetl.playbook.dialects.draft import Draft, arcs_of, respell, shown, templates_below
 from noetl.playbook.dialects.names import Respelling, paths_read, respelled
 from noetl.playbook.dialects.rewrite import Rewriting
-from noetl.playbook.dialects.tree import Mapping, Node, Slot
-
-Change = Callable[[str], str]
-Scope = Literal["iter", "ctx"]
+from noetl.playbook.dialects.s4_homes import StepVars, keys_read, thens_of
+from noetl.playbook.dialects.tree import Mapping, Slot
 
 # Other words for reducers that shared writes are met with.
 _REDUCERS: dict[str, str] = {
@@ -43,84 +29,67 @@ _REDUCERS: dict[str, str] = {
 _OPERATION = ("op", "reducer", "mode", "reduce")
 
 
-class Home(NamedTuple):
-    """The scope and the key that a variable of a step has now."""
-
-    scope: Scope
-    key: str
-
-
-class StepVars:
-    """The variables of one step, and where each of them goes."""
-
-    def __init__(self, step: Mapping) -> None:
-        self.step = step
-        self.name = re.sub(r"\W", "_", str(step.text("step") or "step"))
-        self.mode = _mode_of(step)
-        self.shared = {
-            slot.key or "" for then in thens_of(step) for slot in _keys(then, "set_shared")
-        }
-        self.after = {key for arc in arcs_of(step) for key in _vars_read(arc)}
-        self.taken = {
-            str(path[1])
-            for slot in templates_below(step)
-            for path in paths_read(slot.text)
-            if path[0] == "iter" and len(path) > 1
-        } | {slot.key or "" for then in thens_of(step) for slot in _keys(then, "set_iter")}
-
-    def home(self, key: str) -> Home:
-        if key in self.shared or key in self.after or self.mode in ("sequential", "nested"):
-            return Home("ctx", f"{self.name}_{key}")
-        return Home("iter", f"vars_{key}" if key in self.taken else key)
-
-
-def _mode_of(step: Mapping) -> str:
-    """`sequential`, `parallel`, `nested` (a loop inside a task), or empty without any loop."""
-    if any(
-        isinstance(slot.node, Mapping) and slot.node.text("kind") == "iterator"
-        for slot in tasks_of(step)
-    ):
-        return "nested"
-    loop = step.mapping("loop")
-    if loop is None:
-        return ""
-    spec = loop.mapping("spec")
-    return (spec.text("mode") if spec is not None else None) or loop.text("mode") or "sequential"
-
-
-def thens_of(step: Mapping) -> list[Mapping]:
-    """Every directive of a step's pipeline."""
-    rules = [
-        rule
-        for slot in tasks_of(step)
-        if isinstance(slot.node, Mapping)
-        for rule in rules_of(slot.node)
-    ]
-    return [then for rule in rules if (then := then_of(rule)) is not None]
-
-
-def _keys(then: Mapping, key: str) -> list[Slot]:
-    written = then.mapping(key)
-    return written.slots if written is not None else []
-
-
-def _vars_read(node: Node) -> set[str]:
-    return {
-        str(path[1])
-        for slot in templates_below(node)
-        for path in paths_read(slot.text)
-        if path[0] == "vars" and len(path) > 1
-    }
-
-
 def move_vars(draft: Draft, step: Mapping) -> None:
     """Shared writes, writes and reads of one step, all by the same homes."""
     known = StepVars(step)
+    _warn_of_kept(draft, known)
+    _refuse_early_reads(draft, known)
     for then in thens_of(step):
         _share_writes(draft, known, then)
         _move_writes(draft, known, then)
     for slot in templates_below(step):
         _move_reads(draft, known, slot)
+
+
+def _warn_of_kept(draft: Draft, known: StepVars) -> None:
+    """`ctx` outlives the step run: a step that runs again finds what it wrote before."""
+    kept = [
+        (slot, key)
+        for slot in templates_below(known.step.node("tool") or Mapping())
+        for key in sorted(keys_read(slot))
+        if known.home(key).scope == "ctx"
+    ]
+    if not kept or not _runs_again(draft, str(known.step.text("step"))):
+        return
+    for slot, key in kept:
+        draft.refuse(
+            slot,
+            f"'vars.{key}' was new in each run of the step; 'ctx.{known.home(key).key}' keeps its "
+            "value when the step runs again",
+            "set it at the beginning of the pipeline if it must not",
+            code="changed-meaning",
+        )
+
+
+def _runs_again(draft: Draft, name: str) -> bool:
+    """Whether arcs lead from a step back to it."""
+    arcs = {
+        step.text("step"): [arc.text("step") for arc in arcs_of(step)] for step in draft.steps()
+    }
+    seen: set[str | None] = set()
+    waiting = list(arcs.get(name, ()))
+    while waiting:
+        reached = waiting.pop()
+        if reached == name:
+            return True
+        if reached not in seen:
+            seen.add(reached)
+            waiting += arcs.get(reached, ())
+    return False
+
+
+def _refuse_early_reads(draft: Draft, known: StepVars) -> None:
+    """LOOP-5: a reduced value is there when the loop has ended, not before."""
+    if known.step.mapping("loop") is None:
+        return
+    for slot in templates_below(known.step.node("tool") or Mapping()):
+        for key in sorted(keys_read(slot) & known.shared):
+            draft.refuse(
+                slot,
+                f"the pipeline reads 'vars.{key}', which iterations write together: its value is "
+                "known only when the loop has ended",
+                "read it in 'next' or in a later step",
+            )
 
 
 def _share_writes(draft: Draft, known: StepVars, then: Mapping) -> None:

@@ -1,9 +1,10 @@
 """Shapes that several dialects share: rules without `then`, `next` as a name or a list."""
 
 import re
+from typing import Literal
 
-from noetl.expression.syntax import is_template
-from noetl.playbook.dialects.draft import Draft, shown
+from noetl.expression.syntax import check_guard, is_template
+from noetl.playbook.dialects.draft import Draft, arcs_of, shown
 from noetl.playbook.dialects.tree import Mapping, Scalar, Sequence, Slot, node_of
 from noetl.playbook.dialects.tree_writing import flow_text
 
@@ -20,11 +21,7 @@ def shape_rule(draft: Draft, rule: Mapping) -> None:
     if expr is not None and "when" not in rule:
         rule.rename("expr", "when")
         draft.tell(expr, "expr", "when")
-    guard = rule.slot("when")
-    if guard is not None and guard.text is not None and not is_template(guard.text):
-        old = guard.text
-        guard.say(f"{{{{ {old} }}}}")
-        draft.tell(guard, shown(old), shown(guard.text))
+    brace_guard(draft, rule)
     otherwise = rule.slot("else")
     if otherwise is None:
         _gather(draft, rule, rule)
@@ -40,6 +37,18 @@ def shape_rule(draft: Draft, rule: Mapping) -> None:
         _gather(draft, rule, inside)
     elif isinstance(inside, Mapping):
         _gather(draft, inside, inside)
+
+
+def brace_guard(draft: Draft, block: Mapping) -> None:
+    """A guard that is an expression without its braces gets them."""
+    guard = block.slot("when")
+    text = guard.text if guard is not None else None
+    if guard is None or text is None or is_template(text):
+        return
+    whole = f"{{{{ {text} }}}}"
+    if check_guard(whole) is None:
+        guard.say(whole)
+        draft.tell(guard, shown(text), shown(whole))
 
 
 def _gather(draft: Draft, source: Mapping, target: Mapping) -> None:
@@ -99,6 +108,29 @@ def covers_errors(rules: Sequence) -> bool:
         if text is not None and _STATUS_ERROR.fullmatch(text.strip()):
             return True
     return False
+
+
+def list_mode(draft: Draft, step: Mapping) -> Literal["exclusive", "inclusive", "open"]:
+    """
+    How a step meant `next` as a list: the eval dialect took the first match, the case dialect and
+    public playbooks all of them. Guards and a mode of its own belong to the eval dialect.
+    """
+    arcs = arcs_of(step)
+    own, all_over = draft.spoken(step), draft.dialects
+    knobs = step.mapping("spec")
+    marked = knobs is not None and "next_mode" in knobs
+    listed = step.sequence("next")
+    names = [slot for slot in listed.slots if slot.text] if listed is not None else []
+    if names and not marked:  # bare names can have no guards: all of them are meant
+        return "inclusive" if listed is not None and len(listed.slots) > 1 else "exclusive"
+    if marked or len(arcs) < 2 or any("when" in arc for arc in arcs):
+        return "exclusive"
+    for dialects in (own, all_over):
+        if "eval" in dialects and "case" not in dialects:
+            return "exclusive"
+        if "case" in dialects and "eval" not in dialects:
+            return "inclusive"
+    return "open" if "eval" in all_over else "inclusive"
 
 
 def next_as_router(slot: Slot) -> Mapping | None:

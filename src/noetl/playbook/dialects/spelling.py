@@ -15,9 +15,10 @@ def spelled(value: Any, style: str = "") -> str:
         return json.dumps(value)
     if style not in ("'", '"') and _SAFE.fullmatch(value) and value.lower() not in _WORDS:
         return value
-    if "\n" not in value and (style == "'" or ('"' in value and "'" not in value)):
+    single = style == "'" or (style == "" and '"' in value and "'" not in value)
+    if single and value.isprintable():
         return "'" + value.replace("'", "''") + "'"
-    return json.dumps(value, ensure_ascii=False)
+    return json.dumps(value, ensure_ascii=not value.isprintable())
 
 
 def block_lines(text: str, former: list[str]) -> list[str]:

@@ -104,7 +104,9 @@ def test_a_flow_collection_that_grows_too_wide_is_opened() -> None:
 
 SPELLINGS = [
     ("a: 'x'", "it's", "a: 'it''s'"),
-    ('a: "x"', 'say "y"', "a: 'say \"y\"'"),
+    ('a: "x"', 'say "y"', 'a: "say \\"y\\""'),
+    ("a: x", "tab\tand \x85", 'a: "tab\\tand \\u0085"'),
+    ("a: 'x'", "two\nlines", 'a: "two\\nlines"'),
     ('a: "x"', 'it\'s "y"', 'a: "it\'s \\"y\\""'),
     ("a: x", "{{ y }}", 'a: "{{ y }}"'),
     ("a: x", '{{ y["z"] }}', "a: '{{ y[\"z\"] }}'"),
