@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 import pytest
+from tests.contracts.http_lines import HttpLines
 from tests.support.nats import NatsServer
 
 from noetl.adapters.memory.link import DirectLink, Exchange
@@ -101,7 +102,6 @@ class NatsLines:
             for reply in ("", "nobody.waits", client.new_inbox()):
                 await client.publish(subject, rubbish, reply)
                 await client.publish(subject, rubbish, reply, {"Noetl-Part": "x/0"})
-        await client.flush()
         await client.close()
 
     async def repeat(self, copies: int) -> None:
@@ -128,6 +128,7 @@ def _multiply(line: Any, copies: int) -> None:
 LINES: dict[str, Callable[[pytest.FixtureRequest], Lines]] = {
     "memory": DirectLines,
     "nats": NatsLines,
+    "http": HttpLines,
 }
 """A new adapter adds its line here."""
 

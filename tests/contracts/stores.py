@@ -4,6 +4,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, closing, nullcontext
 
 import pytest
+from tests.contracts.http_lines import over_http
 
 from noetl.adapters.files.result_store import FileResultStore
 from noetl.adapters.memory.result_store import MemoryResultStore
@@ -25,5 +26,6 @@ STORES: dict[str, Callable[[pytest.FixtureRequest], Opened]] = {
     "memory": lambda _: nullcontext(MemoryResultStore()),
     "files": in_files,
     "postgres": in_postgres,
+    "http": over_http,
 }
 """A new result store adds its line here."""

@@ -66,6 +66,8 @@ def fault_of(wrong: Exception) -> tuple[int, Fault]:
         return status, Fault(code=code, message=str(wrong), hint=hint)
     if isinstance(wrong, HTTPException):
         return framework_fault(wrong)
+    if isinstance(wrong, RecursionError):
+        return 400, Fault(code="malformed", message="the body is nested too deeply")
     return 500, Fault(code="internal", message="the server met an error of its own")
 
 

@@ -62,7 +62,11 @@ async def serve(
     stop: asyncio.Event,
     ready: Callable[[str], None] = lambda _: None,
 ) -> None:
-    """Answer requests until `stop` is set; `ready` is told the URL once it listens."""
+    """
+    Answer requests until `stop` is set; `ready` is told the URL once it listens.
+
+    Requests under way get some seconds to end; streams and long polls end at once.
+    """
     refuse_open(host, auth=auth)
     listening = listen(host, port)
     app = create_app(plane, auth=auth)
@@ -85,6 +89,9 @@ async def serve(
         plane.address = url_of(host, listening.getsockname()[1])
         ready(plane.address)
         await asyncio.wait([serving, stopping], return_when=asyncio.FIRST_COMPLETED)
+    except asyncio.CancelledError:
+        server.force_exit = True  # whoever cancels does not want to wait for anybody
+        raise
     finally:
         stopping.cancel()
         surround_of(app).close()

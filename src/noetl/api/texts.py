@@ -31,7 +31,7 @@ async def decoded(request: Asking, type: type[T]) -> T:
         return msgspec.json.decode(body, type=type)
     except msgspec.ValidationError as wrong:
         raise ValidationException(str(wrong)) from None
-    except (msgspec.DecodeError, UnicodeError) as wrong:
+    except (msgspec.DecodeError, UnicodeError, RecursionError) as wrong:
         raise HTTPException(status_code=400, detail=f"the body is no JSON: {wrong}") from None
 
 

@@ -15,7 +15,8 @@ from noetl.api.answers import NEVER_KEPT, answered
 from noetl.api.executions import known
 from noetl.api.surround import Asking, Surround
 from noetl.api.texts import decoded
-from noetl.errors import NoetlError, ServerRefused
+from noetl.errors import ServerRefused
+from noetl.masking import KNOWN
 from noetl.messages.reference import Reference
 from noetl.ports.link import POLL, Call, Question
 
@@ -91,18 +92,16 @@ class WorkerDesk:
         key: Name,
         size: Annotated[int, QueryParameter(ge=0)],
         checksum: Name,
-        hint: Hint = None,
     ) -> Stream:
         """The JSON text of a body. One that turns out wrong breaks off before its end."""
-        reference = Reference(store, key, size, checksum, schema_hint=hint)
-        pieces = self._plane.results.pieces(reference)
-        first = await asyncio.to_thread(next, pieces, None)  # BodyLost here is still a refusal
+        pieces = self._plane.results.pieces(Reference(store, key, size, checksum))
+        # BodyLost is still a refusal here: of a body of one piece, all of it is known now.
+        ahead = [await asyncio.to_thread(next, pieces, None) for _ in range(2)]
 
         async def sent() -> AsyncIterator[bytes]:
-            piece = first
-            while piece is not None:
+            while (piece := ahead.pop(0)) is not None:
                 yield piece
-                piece = await asyncio.to_thread(next, pieces, None)
+                ahead.append(await asyncio.to_thread(next, pieces, None))
 
         return Stream(sent(), media_type=JSON, headers=NEVER_KEPT)
 
@@ -112,9 +111,9 @@ class WorkerDesk:
         async def encoded() -> bytes:
             try:
                 return msgspec.json.encode(await answer())
-            except NoetlError as wrong:
-                fault = t.Fault(code="internal", message=str(wrong))
-                return msgspec.json.encode(t.Refusal(error=fault))
+            except Exception as fault:  # promise 7: one bad call does not stop the others
+                said = KNOWN.masked(f"{type(fault).__name__}: {fault}")
+                return msgspec.json.encode({"fault": said})
 
         task = asyncio.get_running_loop().create_task(encoded())
         self._under_way.add(task)

@@ -1,0 +1,138 @@
+"""An API on loopback: a plane as small as a test needs it, or a whole one, behind a real socket."""
+
+import asyncio
+import socket
+import threading
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from typing import Any
+
+from noetl.adapters.memory.home import MemoryHome
+from noetl.adapters.memory.result_store import MemoryResultStore
+from noetl.api.plane import Plane
+from noetl.api.serve import serve
+from noetl.errors import ExecutionNotFound
+from noetl.keychain.door import KeychainDoor
+from noetl.ports.event_log import ExecutionRow
+from noetl.ports.link import Answer, Bell, Call, Question, Reply
+from noetl.ports.result_store import ResultStore
+
+
+class Deaf:
+    """A front desk that nobody calls."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.bells: list[Bell] = []
+
+    async def answer(self, call: Call) -> Answer:
+        return Answer(server=self.name, tidy=[call.worker])
+
+    async def reply(self, question: Question) -> Reply:
+        return Reply(error={"code": "not_found", "message": type(question).__name__})
+
+
+class SmallPlane:
+    """A plane without executions, on a home in memory: enough for workers, tokens and faults."""
+
+    def __init__(self, front_desk: Any = None, results: ResultStore | None = None) -> None:
+        self.front_desk = front_desk or Deaf("small")
+        self.name: str = self.front_desk.name
+        self.address = ""
+        self.home = MemoryHome()
+        self.results = results or MemoryResultStore()
+        self.keychain = KeychainDoor(self.home.credentials, None, None)
+        self.fault: Exception | None = None
+        """Raised by whatever asks for executions."""
+        self.waits_for: list[str] = []
+
+    async def register(self, text: str, *, original: str | None = None) -> Any:
+        raise self.fault or NotImplementedError((text, original))
+
+    async def execute(self, **asked: Any) -> ExecutionRow:
+        raise self.fault or NotImplementedError(asked)
+
+    async def order(self, execution_id: str, kind: str, reason: str) -> ExecutionRow:
+        raise self.fault or NotImplementedError((execution_id, kind, reason))
+
+    async def row(self, execution_id: str) -> ExecutionRow:
+        raise self.fault or ExecutionNotFound(f"no execution '{execution_id}'")
+
+    async def state(self, execution_id: str) -> Any:
+        raise self.fault or NotImplementedError(execution_id)
+
+    async def summary(self, execution_id: str, *, wait: float = 0) -> dict[str, Any]:
+        raise self.fault or NotImplementedError((execution_id, wait))
+
+    async def follow(self, execution_id: str, *, after: int) -> AsyncIterator[Any]:
+        raise self.fault or NotImplementedError((execution_id, after))
+        yield
+
+    async def counts(self) -> dict[str, Any]:
+        return {"leases": 3, "executions": {"running": 2}, "set_aside": {"e": "why"}}
+
+    def health(self) -> dict[str, Any]:
+        return {"live": True, "ready": not self.waits_for, "waits_for": self.waits_for}
+
+
+class Served:
+    """A server in the loop of the test."""
+
+    def __init__(self, url: str, task: "asyncio.Task[None]", stop: asyncio.Event) -> None:
+        self.url = url
+        self.task = task
+        self.stop = stop
+
+
+async def begin(plane: Plane, *, auth: bool = False, port: int = 0) -> Served:
+    """Serve until `stop` is set, or the task is cancelled: then without waiting for anybody."""
+    stop = asyncio.Event()
+    url: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+    task = asyncio.create_task(
+        serve(plane, "127.0.0.1", port, auth=auth, stop=stop, ready=url.set_result)
+    )
+    return Served(await url, task, stop)
+
+
+@asynccontextmanager
+async def served(plane: Plane, *, auth: bool = False) -> AsyncIterator[Served]:
+    found = await begin(plane, auth=auth)
+    try:
+        yield found
+    finally:
+        found.stop.set()
+        await found.task
+
+
+@contextmanager
+def served_beside(plane: Plane, *, auth: bool = False) -> Iterator[str]:
+    """The URL of a server in a thread of its own, for tests that block."""
+    loop, ready = asyncio.new_event_loop(), threading.Event()
+    kept: list[Served] = []
+
+    def run() -> None:
+        async def serving() -> None:
+            async with served(plane, auth=auth) as found:
+                kept.append(found)
+                ready.set()
+                await found.stop.wait()
+
+        loop.run_until_complete(serving())
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    assert ready.wait(30)
+    try:
+        yield kept[0].url
+    finally:
+        loop.call_soon_threadsafe(kept[0].stop.set)
+        thread.join()
+        loop.close()
+
+
+def reserved() -> socket.socket:
+    """A port that nobody else gets; who connects to it is refused until it is let go."""
+    kept = socket.socket()
+    kept.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    kept.bind(("127.0.0.1", 0))
+    return kept
