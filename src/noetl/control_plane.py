@@ -136,6 +136,7 @@ class ControlPlane:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         for closer in reversed(self._closers):
             await closer.close()
+        await self.front_desk.record_claims()
         with suppress(NoetlError):
             await self.home.roster.server_gone(self.name)
             await self.custody.hand_over()

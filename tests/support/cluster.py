@@ -16,6 +16,7 @@ from noetl.messages.codec import decode_events
 from noetl.messages.events import Event
 from noetl.ports.link import Link
 from noetl.server.replay import rows_of
+from noetl.server.verify import verify_all
 from noetl.settings import Settings
 from noetl.tools.table import Toolbox
 
@@ -94,6 +95,9 @@ class Cluster:
             await worker.close()
         for server in self.servers:
             await server.close()
+        root = self.root
+        found = await verify_all(root.log, root.playbooks, self.results, root.executions)
+        assert [one.message for one in found.values() if not one.ok] == []
 
     # ── running ──────────────────────────────────────────────────────────────────────────────
 

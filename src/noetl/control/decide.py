@@ -129,12 +129,27 @@ def _resume(deciding: Deciding, request: r.ResumeExecution) -> None:
     deciding.tokens.extend(held)
 
 
+def _leg_claimed(deciding: Deciding, claimed: r.LegClaimed) -> None:
+    run = deciding.execution.runs.get(claimed.step_run_id)
+    leg = run.legs.get(claimed.leg) if run is not None else None
+    if run is None or leg is None or claimed.epoch <= leg.epoch:
+        return
+    deciding.emit(
+        e.TokenClaimed(**run.ids, worker=claimed.worker, epoch=claimed.epoch, leg=claimed.leg)
+    )
+
+
 def _lease_lost(deciding: Deciding, lost: r.LeaseLost) -> None:
     run = deciding.execution.runs.get(lost.step_run_id)
     leg = run.legs.get(lost.leg) if run is not None else None
-    if run is None or leg is None or leg.epoch != lost.epoch or leg.worker is None:
+    if run is None or leg is None:
         return
     ids = run.ids
+    if lost.epoch > leg.epoch and lost.worker is not None and not lost.returned:
+        claim = e.TokenClaimed(**ids, worker=lost.worker, epoch=lost.epoch, leg=lost.leg)
+        deciding.emit(claim)
+    if leg.epoch != lost.epoch or leg.worker is None:
+        return
     deciding.emit(
         e.LeaseExpired(
             **ids, epoch=lost.epoch, leg=lost.leg, worker=leg.worker, returned=lost.returned
@@ -160,6 +175,7 @@ TAKE: dict[type[Any], Callable[[Deciding, Any], None]] = {
     r.StepTimeIsUp: _step_time_is_up,
     r.PauseExecution: _pause,
     r.ResumeExecution: _resume,
+    r.LegClaimed: _leg_claimed,
     r.LeaseLost: _lease_lost,
     r.Report: take_report,
 }

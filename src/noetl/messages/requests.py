@@ -49,6 +49,15 @@ class StepTimeIsUp(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float
 
 
+class LegClaimed(msgspec.Struct, frozen=True, kw_only=True):
+    """A worker has a leg and has not reported yet: a server that stops says so to the next."""
+
+    step_run_id: str
+    leg: int
+    epoch: int
+    worker: str
+
+
 class LeaseLost(msgspec.Struct, frozen=True, kw_only=True):
     """The lease on a leg ran out: its worker is gone or cut off (WRK-1), or it gave it back."""
 
@@ -57,6 +66,8 @@ class LeaseLost(msgspec.Struct, frozen=True, kw_only=True):
     epoch: int
     returned: bool = False
     """Given back by a worker that stops, or whose task waits long (TASK-8): nothing was lost."""
+    worker: str | None = None
+    """Who had it; a claim that the log has not heard of is recorded with its end (T11)."""
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
@@ -81,6 +92,7 @@ Input = (
     | ResumeExecution
     | TimeIsUp
     | StepTimeIsUp
+    | LegClaimed
     | LeaseLost
     | Report
 )

@@ -8,6 +8,7 @@ who has which leg, and hands what it is told to the server in the order in which
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import msgspec
@@ -18,7 +19,7 @@ from noetl.errors import LogUnavailable, NoetlError, ServerAway, ServerRefused, 
 from noetl.masking import KNOWN
 from noetl.messages import events as e
 from noetl.messages.codec import encode, encode_events
-from noetl.messages.requests import Report
+from noetl.messages.requests import LeaseLost, LegClaimed, Report
 from noetl.playbook.plan import Plan
 from noetl.ports.desk import Taken
 from noetl.ports.event_log import Printed, PrintedLine
@@ -363,9 +364,31 @@ class FrontDesk:
         if live is None:
             return
         self._spent[key_of(hold)] = hold.epoch
-        self._server.lose(live, hold.step_run_id, hold.leg, hold.epoch, returned=returned)
+        lost = LeaseLost(
+            step_run_id=hold.step_run_id,
+            leg=hold.leg,
+            epoch=hold.epoch,
+            returned=returned,
+            worker=lease.worker,
+        )
+        self._server.lose(live, lost)
         if not is_open(live, hold):
             self._forget_leg(key_of(hold))
+
+    async def record_claims(self) -> None:
+        """Before this server stops: the next one knows then who works on what."""
+        for lease in self.leases.all():
+            hold = lease.hold
+            live = self._server.find(hold.execution_id)
+            if live is not None:
+                claim = LegClaimed(
+                    step_run_id=hold.step_run_id,
+                    leg=hold.leg,
+                    epoch=hold.epoch,
+                    worker=lease.worker,
+                )
+                with suppress(NoetlError):
+                    await self._server.receive(live, claim).committed
 
     def _end_lease(self, hold: Hold) -> None:
         lease = self.leases.find(key_of(hold))

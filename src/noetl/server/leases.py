@@ -73,6 +73,9 @@ class Leases:
         now = self._clock()
         return [lease for lease in self._by_leg.values() if lease.until <= now]
 
+    def all(self) -> list[Lease]:
+        return list(self._by_leg.values())
+
     def of_execution(self, execution_id: str, step_run_id: str | None = None) -> list[Lease]:
         return [
             lease

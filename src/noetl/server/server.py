@@ -150,11 +150,11 @@ class Server:
     def lives(self) -> list[Live]:
         return list(self._live.values())
 
-    def lose(self, live: Live, run_id: str, leg: int, epoch: int, *, returned: bool) -> None:
+    def lose(self, live: Live, lost: r.LeaseLost) -> None:
         """A lease has ended: the leg is offered again once the log has it (WRK-1)."""
-        given = r.LeaseLost(step_run_id=run_id, leg=leg, epoch=epoch, returned=returned)
-        taken = self.receive(live, given)
-        taken.committed.add_done_callback(partial(self._offer, (live, run_id, leg)))
+        taken = self.receive(live, lost)
+        key = (live, lost.step_run_id, lost.leg)
+        taken.committed.add_done_callback(partial(self._offer, key))
 
     def stop_leg(self, live: Live, command: RunLeg) -> None:
         """NEXT-8: a leg that nobody runs ends as cancelled."""

@@ -124,12 +124,16 @@ def input_of(
         case e.ExecutionResumed() as resumed:
             return r.ResumeExecution(reason=resumed.reason)
         case e.LeaseExpired() as lost:
-            return r.LeaseLost(
-                step_run_id=lost.step_run_id,
-                leg=lost.leg,
-                epoch=lost.epoch,
-                returned=lost.returned,
+            return loss_of(lost)
+        case e.TokenClaimed() as claimed if len(recorded) == 1:
+            return r.LegClaimed(
+                step_run_id=claimed.step_run_id,
+                leg=claimed.leg,
+                epoch=claimed.epoch,
+                worker=claimed.worker,
             )
+        case e.TokenClaimed() if len(recorded) > 1 and isinstance(recorded[1], e.LeaseExpired):
+            return loss_of(recorded[1])
         case e.StepEvent() | e.CtxPatched(step_run_id=str()) as first if late := out_of_time(
             state, plan, first, recorded
         ):
@@ -181,6 +185,16 @@ def request_of(
         trace_id=event.trace_id,
         parent_execution_id=event.parent_execution_id,
         parent_id=event.parent_id,
+    )
+
+
+def loss_of(lost: e.LeaseExpired) -> r.LeaseLost:
+    return r.LeaseLost(
+        step_run_id=lost.step_run_id,
+        leg=lost.leg,
+        epoch=lost.epoch,
+        returned=lost.returned,
+        worker=lost.worker,
     )
 
 

@@ -8,6 +8,7 @@ from noetl.control.execution import Execution
 from noetl.messages.envelope import timestamp
 from noetl.playbook.plan import Plan
 from noetl.ports.event_log import ExecutionRow, PrintedLine
+from noetl.server.report import steps_of
 from noetl.server.waiting import Wait, waits_of
 
 
@@ -95,13 +96,6 @@ def standing_of(
         steps=steps_of(execution),
         waits=waits_of(execution, plan),
     )
-
-
-def steps_of(execution: Execution) -> list[dict[str, Any]]:
-    return [
-        {"step": step, "runs": tally.runs, "failed": tally.failed, "status": tally.status}
-        for step, tally in execution.tallies.items()
-    ]
 
 
 def line_of(line: PrintedLine) -> Line:

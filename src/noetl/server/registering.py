@@ -1,0 +1,28 @@
+"""How a text becomes a version in the catalog (SRV-1)."""
+
+from noetl.playbook.load import load_valid
+from noetl.playbook.plan import digest_of
+from noetl.ports.catalog import Catalog, CatalogEntry
+from noetl.tools.plugins import KnownKinds
+
+
+async def registered(
+    catalog: Catalog, text: str, *, original: str | None = None
+) -> tuple[CatalogEntry, bool]:
+    """
+    A new version of a playbook, unless the newest is this text; raises PlaybookRejected.
+
+    `original` is the text before it was migrated, where it was.
+    """
+    playbook = load_valid(text, KnownKinds())
+    about = playbook.metadata
+    labels, description = about.get("labels"), about.get("description")
+    return await catalog.register(
+        playbook.path,
+        text,
+        digest=digest_of(text),
+        name=playbook.name,
+        description=None if description is None else str(description),
+        labels=labels if isinstance(labels, dict) else None,
+        original=original,
+    )
