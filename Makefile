@@ -48,6 +48,9 @@ unit: setup tools ## all tests
 bench: setup ## ours beside the reference, in one run
 	$(RUN) bench
 
+chaos: setup ## two servers and four workers, 2,000 executions, one process killed every second
+	NOETL_CHAOS=2000 .venv/bin/python -m pytest -s tests/system/test_fleet_deaths.py
+
 fuzz: setup ## chance against the parser and the templates
 	$(RUN) fuzz --runs 5000 --seed 1
 

@@ -141,6 +141,7 @@ class ControlPlane:
             await self.home.roster.server_gone(self.name)
             await self.custody.hand_over()
         await self.keychain.close()
+        self.results.close()
         await self.home.close()
 
     async def _bring(self, execution_id: str) -> Live | str:

@@ -97,6 +97,7 @@ class DataPlane:
     ) -> None:
         self.name = name or f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(3)}"
         self._link = link
+        self._results = results
         me = Call(
             worker=self.name,
             pool=settings.pool,
@@ -136,6 +137,7 @@ class DataPlane:
         await self.worker.close()
         await self.keychain.close()
         await self._link.close()
+        self._results.close()
 
 
 async def run_worker(

@@ -45,4 +45,7 @@ class ResultStore(Protocol):
 
     def pieces(self, reference: Reference) -> Iterator[bytes]: ...
 
+    def close(self) -> None:
+        """Let go of connections; nothing is asked of it any more."""
+
     async def remove(self, execution_id: str, keep: frozenset[str] = frozenset()) -> int: ...

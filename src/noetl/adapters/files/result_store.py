@@ -131,6 +131,9 @@ class FileResultStore:
             lost(reference, "is not one of this store")
         return self._folder / key[1] / f"{key[2]}.json"
 
+    def close(self) -> None:
+        """Nothing is held open."""
+
     async def remove(self, execution_id: str, keep: frozenset[str] = frozenset()) -> int:
         return await asyncio.to_thread(self._remove_now, checked_id(execution_id), keep)
 

@@ -71,6 +71,9 @@ class MemoryResultStore:
             lost(reference, "is not one of this store")
         return verified(reference, (body[at : at + PIECE] for at in range(0, len(body), PIECE)))
 
+    def close(self) -> None:
+        """Nothing is held open."""
+
     async def remove(self, execution_id: str, keep: frozenset[str] = frozenset()) -> int:
         start = f"{checked_id(execution_id)}/"
         gone = [key for key in self.bodies if key.startswith(start) and key not in keep]
