@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import click
+from tests.house import api_page
 from tests.house.markdown import blocks_of
 from tests.house.tree import ROOT
 from tests.house.typewords import input_rows, words_for
@@ -230,7 +231,8 @@ def written() -> dict[str, str]:
     pages = {name: page() for name, page in PAGES.items()}
     tools = {f"{TOOL_PAGES}/{page.name}": with_inputs(page) for page in tool_pages()}
     settings = {SETTINGS_PAGE: with_settings(ROOT / SETTINGS_PAGE)}
-    return pages | tools | settings | {name: with_samples(ROOT / name) for name in SAMPLED}
+    api = {api_page.PAGE: api_page.with_routes(ROOT / api_page.PAGE, table)}
+    return pages | tools | settings | api | {name: with_samples(ROOT / name) for name in SAMPLED}
 
 
 def tool_pages() -> list[Path]:

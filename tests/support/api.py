@@ -36,7 +36,7 @@ class SmallPlane:
     """A plane without executions, on a home in memory: enough for workers, tokens and faults."""
 
     def __init__(self, front_desk: Any = None, results: ResultStore | None = None) -> None:
-        self.front_desk = front_desk or Deaf("small")
+        self.front_desk: Any = front_desk or Deaf("small")
         self.name: str = self.front_desk.name
         self.address = ""
         self.home = MemoryHome()

@@ -83,11 +83,17 @@ def words_of(wrong: HTTPException) -> str:
     """What was wrong and where; the framework keeps it in a list beside its sentence."""
     details: Any = wrong.extra if isinstance(wrong.extra, list) else []
     found = [
-        f"{one.get('source', 'body')} {one.get('key', '')}: {one.get('message', '')}"
+        f"{source_of(one)} {one.get('key', '')}: {one.get('message', '')}"
         for one in details
         if isinstance(one, dict)
     ]
     return "; ".join(found) or wrong.detail or "refused"
+
+
+def source_of(detail: dict[str, Any]) -> str:
+    """`body`, `query`, `path` or `header`; the framework has an enumeration for it."""
+    source = detail.get("source", "body")
+    return str(getattr(source, "value", source))
 
 
 def told(request: Asking, wrong: Exception, status: int, fault: Fault) -> Fault:

@@ -12,7 +12,7 @@ from noetl.playbook.finding import Finding
 from noetl.server.views.standing import Line, Listed
 
 Role = Literal["viewer", "operator", "author", "admin", "worker"]
-Name = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
+Name = Annotated[str, msgspec.Meta(min_length=1, max_length=200, pattern=r"^[^\x00]*$")]
 
 
 # ── refusals ─────────────────────────────────────────────────────────────────────────────────

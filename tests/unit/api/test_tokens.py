@@ -1,0 +1,64 @@
+"""Tokens and roles: what is made, what is good, what opens what."""
+
+import hashlib
+from typing import get_args
+
+import msgspec
+import pytest
+
+from noetl.api.roles import INCLUDES, Access, allows
+from noetl.api.tokens import PREFIX, digest_of, is_good, new_token
+from noetl.api.types import Role
+
+
+def test_a_token_is_long_and_only_its_digest_is_kept() -> None:
+    text, row = new_token("ci", "operator", now_ms=5, expires_at=9)
+    assert text.startswith(PREFIX)
+    assert len(text) >= len(PREFIX) + 43, "256 bits"
+    assert row.digest == hashlib.sha256(text.encode()).hexdigest()
+    assert text.removeprefix(PREFIX) not in repr(row)
+    assert (row.name, row.role, row.created_at, row.expires_at) == ("ci", "operator", 5, 9)
+    assert (row.revoked_at, new_token("ci", "operator", now_ms=5)[0] == text) == (None, False)
+
+
+@pytest.mark.parametrize(
+    ("changes", "now", "good"),
+    [
+        ({}, 100, True),
+        ({"expires_at": 101}, 100, True),
+        ({"expires_at": 100}, 100, False),
+        ({"revoked_at": 1}, 100, False),
+        ({"revoked_at": 200}, 100, False),
+        ({"digest": "0" * 64}, 100, False),
+    ],
+)
+def test_whether_a_token_is_good(changes: dict[str, object], now: int, good: bool) -> None:
+    text, row = new_token("ci", "viewer", now_ms=1)
+    row = msgspec.structs.replace(row, **changes)
+    assert is_good(row, digest_of(text), now) is good
+
+
+def test_a_token_that_nobody_made_is_not_good() -> None:
+    assert not is_good(None, digest_of("noetl_x"), 1)
+
+
+def test_every_role_is_in_the_table() -> None:
+    assert set(INCLUDES) == set(get_args(Role))
+
+
+@pytest.mark.parametrize(
+    ("role", "opened"),
+    [
+        ("viewer", {"viewer"}),
+        ("operator", {"viewer", "operator"}),
+        ("author", {"viewer", "operator", "author"}),
+        ("admin", {"viewer", "operator", "author", "admin"}),
+        ("worker", {"worker"}),
+        ("root", set()),
+        ("", set()),
+        ("open", set()),
+    ],
+)
+def test_what_a_role_opens(role: str, opened: set[Access]) -> None:
+    accesses: list[Access] = [*get_args(Role), "open"]
+    assert {access for access in accesses if allows(role, access)} == opened
