@@ -5,7 +5,7 @@ RUN := $(BIN)/python -m
 PARALLEL ?= -n 2
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check lint types floors words tools unit bench fuzz docs format lock clean
+.PHONY: help setup run test check lint types floors words tools unit bench chaos fuzz docs format lock clean
 
 help: ## show what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14

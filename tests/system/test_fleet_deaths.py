@@ -27,12 +27,12 @@ from tests.support.processes import Running
 
 from noetl.adapters.postgres.home import open_home
 from noetl.adapters.postgres.result_store import PostgresResultStore
-from noetl.api.types import Listed
 from noetl.client.client import Client
 from noetl.messages import events as e
 from noetl.messages.codec import decode_events
 from noetl.server.replay import rows_of
 from noetl.server.verify import verify_all
+from noetl.server.views.standing import Listed
 
 EXECUTIONS = int(os.environ.get("NOETL_CHAOS", "240"))
 NAMES = [name for name in PLAYBOOKS if name != "patient"]
