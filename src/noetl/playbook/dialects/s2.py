@@ -1,0 +1,265 @@
+"""The case dialect: `case`, `vars`, `sink`, `retry`, results by step name (DIA-S2)."""
+
+from copy import deepcopy
+
+from noetl.playbook.dialects import s2_shapes, s2_state
+from noetl.playbook.dialects.draft import Draft, below_path, tasks_of
+from noetl.playbook.dialects.rewrite import Rewriting
+from noetl.playbook.dialects.s2_actions import (
+    Pipe,
+    Work,
+    fail,
+    keep_status,
+    plain_step,
+    reads_envelope,
+    retry_cases,
+    succeed,
+)
+from noetl.playbook.dialects.s2_case import Entry, entries_of
+from noetl.playbook.dialects.s2_guards import FALSE
+from noetl.playbook.dialects.s2_names import Sight
+from noetl.playbook.dialects.s2_pipeline import add_task, kind_of, main_task, plain_task, tool_task
+from noetl.playbook.dialects.s2_retry import retry_of_step
+from noetl.playbook.dialects.s2_routes import route_cases, route_next
+from noetl.playbook.dialects.s2_sinks import Sink, sinks_of
+from noetl.playbook.dialects.tree import Mapping, Sequence, Slot, node_of
+
+
+def loop_as_task(draft: Draft, step: Mapping) -> None:
+    """
+    A loop whose results the step itself needs becomes an iterator task.
+
+    The dialect binds the result, extracts `vars` and routes once, after all iterations (S2 §3.4);
+    a rule can only write what a task has come to.
+    """
+    loop, tools = step.slot("loop"), step.slot("tool")
+    if loop is None or tools is None or not _needs_results(draft, step):
+        return
+    if not isinstance(loop.node, Mapping) or not isinstance(tools.node, Sequence):
+        return
+    iterator = plain_task("iterator", loop)
+    iterator.slots += loop.node.slots
+    inner = Slot(tools.node, key="tool", key_text="tool", line=tools.line, path=tools.path)
+    tools.node.indent = None
+    iterator.slots.append(inner)
+    label = f"each_{loop.node.text('iterator') or 'element'}"
+    named = Slot(iterator, key=label, key_text=label, line=loop.line, path=loop.path)
+    tools.node = node_of([Slot(node_of({label: named}, loop.line), line=loop.line)], loop.line)
+    step.pop("loop")
+    tools.before = [*loop.before, *(line for line in tools.before if line)]
+    draft.left["listed", id(iterator)] = loop
+    draft.tell(loop, "loop", f"tool: [ {{ {label}: {{ kind: iterator }} }} ]", now=named)
+
+
+def _needs_results(draft: Draft, step: Mapping) -> bool:
+    cases = step.sequence("case")
+    thens = [entry.mapping("then") for entry in cases.mappings()] if cases is not None else []
+    sets = any(then is not None and ("set" in then or "vars" in then) for then in thens)
+    return sets or "vars" in step or ("result", id(step)) in draft.left
+
+
+def _work_on(draft: Draft, step: Mapping, like: Slot) -> Work:
+    """The tasks of a step; a step that only routes gets one where its cases need it."""
+    outer = main_task(step)
+    if outer is None:
+        outer = plain_task("noop", like)
+        add_task(step, step.text("step") or "run", outer, Slot(like.node, line=like.line))
+    wrapped = ("listed", id(outer)) in draft.left
+    holder = outer if wrapped else step
+    task = tool_task(holder) or outer
+    return Work(draft, step, holder, task, outer, kind_of(draft, task))
+
+
+def cases_of_step(draft: Draft, step: Mapping) -> None:
+    """`case` → arcs for `next`; rules and tasks for `set`, `sink` and `retry`."""
+    case = step.slot("case")
+    entries = entries_of(draft, case) if case is not None else None
+    if case is None or entries is None:
+        return
+    acts = any(entry.actions for entry in entries)
+    kind = kind_of(draft, main_task(step))
+    looped = "loop" in step or ("listed", id(main_task(step))) in draft.left
+    sight = Sight("router", kind, looped)
+    if acts or _status_after_failure(entries):
+        work = _work_on(draft, step, case)
+        pipe = Pipe(work.holder)
+        sight = sight._replace(kind=work.kind)
+        sights = [_router_sight(work, one, entries, sight) for one in entries]
+        retry_cases(work, entries)
+        succeed(work, entries, pipe)
+        _sink_of_step(draft, work, pipe)
+        fail(work, entries, pipe, keep_error=any(one.error for one in sights))
+        _keep_status(work, entries, sights, case)
+        pipe.finish()
+    else:
+        sights = [sight for _ in entries]
+    success = "loop.done" if "loop" in step else "step.done"
+    route_cases(draft, step, entries, [*sights, sight], success)
+
+
+def _status_after_failure(entries: list[Entry]) -> bool:
+    return any(
+        entry.targets and entry.at("error") != FALSE and reads_envelope(entry, "status_code")
+        for entry in entries
+    )
+
+
+def _router_sight(work: Work, entry: Entry, entries: list[Entry], sight: Sight) -> Sight:
+    """After a failure the event holds neither the answer nor, behind a sink, its error."""
+    if not entry.targets or entry.at("error") == FALSE or work.is_wrapped or "loop" in work.step:
+        return sight
+    own = plain_step(work.step)
+    if reads_envelope(entry, "status_code"):
+        sight = sight._replace(status_code=f"ctx.{own}_status_code")
+    behind = any("sink" in one.actions and one.at("error") != FALSE for one in entries)
+    if behind and reads_envelope(entry, "error") and entry.at("ok") == FALSE:
+        sight = sight._replace(error=f"ctx.{own}_error")
+    return sight
+
+
+def _keep_status(work: Work, entries: list[Entry], sights: list[Sight], like: Slot) -> None:
+    asking = [one for one, sight in zip(entries, sights, strict=True) if sight.status_code]
+    if asking:
+        after_success = any(one.at("ok") != FALSE for one in asking)
+        keep_status(
+            work, Slot(like.node, line=like.line, path=like.path), after_success=after_success
+        )
+
+
+def sink_of_step(draft: Draft, step: Mapping) -> None:
+    """`sink` of a step, and of the workbook's task that it calls → storage tasks."""
+    if "case" in step or not ("sink" in step or _lent_sink(draft, step) is not None):
+        return
+    slot = step.slot("sink") or step.slot("tool")
+    assert slot is not None
+    work = _work_on(draft, step, slot)
+    pipe = Pipe(work.holder)
+    _sink_of_step(draft, work, pipe)
+    pipe.finish()
+
+
+def _sink_of_step(draft: Draft, work: Work, pipe: Pipe) -> None:
+    lent = _lent_sink(draft, work.holder)
+    if lent is not None:
+        pipe.save([lent])
+        draft.left.pop(("lent", id(work.task)), None)
+    sink = work.step.slot("sink")
+    if sink is None:
+        return
+    sinks = sinks_of(draft, sink, work.sight(outer=False))
+    if sinks:
+        work.step.pop("sink")
+        pipe.save(sinks)
+        draft.tell(sink, "sink", "a storage task")
+
+
+def _lent_sink(draft: Draft, holder: Mapping) -> Sink | None:
+    """The call of the sink that a workbook's task had."""
+    for slot in tasks_of(holder):
+        task = slot.node
+        if not isinstance(task, Mapping) or task.text("kind") != "workbook":
+            continue
+        lender = below_path(draft.root, "workbook", "tasks", task.text("name") or "")
+        left = draft.left.get(("sink of", id(lender)))
+        if left is not None:
+            call = plain_task("workbook", slot)
+            call.put("name", left.text or "")
+            args = task.slot("args")
+            if args is not None:
+                call.put("args", deepcopy(args.node))
+            return Sink(Slot(call, line=slot.line, path=slot.path), call, "true")
+    return None
+
+
+def sinks_of_workbook(draft: Draft, root: Mapping) -> None:
+    """The sink of a workbook's task → a task of its own, which the callers run after it."""
+    workbook = root.mapping("workbook")
+    tasks = workbook.mapping("tasks") if workbook is not None else None
+    for slot in list(tasks.slots) if tasks is not None else ():
+        sink = draft.left.get(("workbook sink", id(slot.node)))
+        if sink is None or tasks is None or not isinstance(slot.node, Mapping):
+            continue
+        sight = Sight("after", kind_of(draft, slot.node))
+        found = sinks_of(draft, sink, sight)
+        if len(found) != 1 or found[0].when != "true":
+            draft.refuse(
+                sink,
+                "the sink of a workbook's task has a condition, or there are several",
+                "move it into the steps that call the task",
+            )
+            continue
+        name = f"{slot.key}_sink"
+        while name in tasks:
+            name += "_"
+        made = tasks.put(name, found[0].task, at=tasks.slots.index(slot) + 1)
+        made.line, made.path = sink.line, sink.path
+        made.before = [line for line in sink.before if line]
+        draft.left["sink of", id(slot.node)] = Slot(node_of(name), line=sink.line)
+        draft.tell(sink, "sink of the workbook's task", f"workbook.tasks.{name}", now=made)
+
+
+TABLE: tuple[Rewriting, ...] = (
+    Rewriting(
+        "case-path", "document", s2_shapes.path_of_metadata, "A playbook is found by its path."
+    ),
+    Rewriting(
+        "case-workbook",
+        "document",
+        s2_shapes.tasks_of_workbook,
+        "The workbook holds its tasks by name.",
+    ),
+    Rewriting(
+        "case-tool", "step", s2_shapes.pipeline_of_tool, "A step runs a pipeline of labelled tasks."
+    ),
+    Rewriting(
+        "case-no-tool",
+        "step",
+        s2_shapes.task_of_routing_step,
+        "A step has a tool, or leads somewhere.",
+    ),
+    Rewriting(
+        "case-empty", "task", s2_shapes.empty_inputs, "An input without a value is left out."
+    ),
+    Rewriting("case-loop", "step", s2_shapes.knobs_of_loop, "The knobs of a loop are in its spec."),
+    Rewriting(
+        "case-loop", "step", s2_shapes.names_of_loop, "An iteration has its names below `iter`."
+    ),
+    Rewriting("case-vars", "document", s2_state.reads_of_vars, "What outlives a step is in `ctx`."),
+    Rewriting(
+        "case-results",
+        "document",
+        s2_state.results_by_name,
+        "A result that later steps read is kept in `ctx` below the step's name.",
+    ),
+    Rewriting(
+        "case-workbook",
+        "document",
+        sinks_of_workbook,
+        "A sink is an ordinary storage task.",
+    ),
+    Rewriting(
+        "case-args", "step", s2_state.args_of_step, "Arguments belong to the task that takes them."
+    ),
+    Rewriting("case-retry", "step", retry_of_step, "When to run again is the policy of the task."),
+    Rewriting(
+        "case-loop",
+        "step",
+        loop_as_task,
+        "What a loop came to is known to the step when the loop is one of its tasks.",
+    ),
+    Rewriting("case-vars", "step", s2_state.vars_of_step, "What outlives a step is in `ctx`."),
+    Rewriting(
+        "case-results",
+        "step",
+        s2_state.keep_result,
+        "A result that later steps read is kept in `ctx` below the step's name.",
+    ),
+    Rewriting(
+        "case-routes",
+        "step",
+        cases_of_step,
+        "Arcs say where a token goes; rules of the task say what an outcome means.",
+    ),
+    Rewriting("case-sink", "step", sink_of_step, "A sink is an ordinary storage task."),
+    Rewriting("case-next", "step", route_next, "The router holds the arcs and their mode."),
+)

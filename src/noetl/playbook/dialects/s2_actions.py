@@ -1,0 +1,388 @@
+"""What a case writes, saves and repeats: in rules of the task, and in tasks after it (S2 §8)."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from noetl.playbook.dialects.draft import Draft
+from noetl.playbook.dialects.names import paths_read
+from noetl.playbook.dialects.s2_case import Entry, acting
+from noetl.playbook.dialects.s2_guards import (
+    FALSE,
+    TRUE,
+    all_of,
+    any_of,
+    expression_of,
+    guard_of,
+)
+from noetl.playbook.dialects.s2_names import Sight, translate, unseen
+from noetl.playbook.dialects.s2_pipeline import (
+    IS_ERROR,
+    add_task,
+    fail_on_error,
+    free_label,
+    guard_slot,
+    guarded_error,
+    on_success,
+    only_fails,
+    plain_task,
+    quoted,
+    rule_slot,
+    rules_in,
+    then_node,
+    write,
+)
+from noetl.playbook.dialects.s2_retry import retry_rule
+from noetl.playbook.dialects.s2_sinks import IS_OK, Sink, save, sinks_of
+from noetl.playbook.dialects.s2_state import keep_all, plain_name
+from noetl.playbook.dialects.tree import Mapping, Sequence, Slot, node_of, plain
+
+STATUS_CODE = "{{ outcome.http.status | default(none) }}"
+Acts = list[tuple[Entry, str]]
+
+
+class Work(NamedTuple):
+    """A step under translation, and the tasks that its cases are about."""
+
+    draft: Draft
+    step: Mapping
+    holder: Mapping
+    """Where its sinks go: the step, or the iterator that its loop has become."""
+    task: Mapping
+    """The tool itself, in that holder."""
+    outer: Mapping
+    """What ends the step: the tool, or the iterator around it."""
+    kind: str
+
+    @property
+    def is_wrapped(self) -> bool:
+        return self.holder is not self.step
+
+    def sight(self, *, outer: bool) -> Sight:
+        return Sight("after", self.kind, listed=outer and self.is_wrapped)
+
+
+class Pipe:
+    """The end of a pipeline, to which tasks are added; what skips a task learns where to go."""
+
+    def __init__(self, holder: Mapping) -> None:
+        self.holder = holder
+        self.pending: list[Mapping] = []
+
+    def add(self, label: str, task: Mapping, like: Slot) -> None:
+        self.land(label)
+        add_task(self.holder, label, task, like)
+
+    def land(self, label: str) -> None:
+        for then in self.pending:
+            then.put("do", "jump", at=0)
+            then.put("to", label, at=1)
+        self.pending = []
+
+    def finish(self) -> None:
+        for then in self.pending:
+            then.put("do", "break", at=0)
+        self.pending = []
+
+    def save(self, sinks: list[Sink], *, leaves: bool = False) -> str:
+        """The tasks of some sinks; the label of the first. `leaves`: others follow, not for it."""
+        first = ""
+        for sink in sinks:
+            label = self._gate(sink)
+            wish = free_label(self.holder, "send" if sink.task.text("kind") == "http" else "save")
+            if not label:
+                self.land(wish)
+            entry = save(self.holder, sink)
+            first = first or label or wish
+            if sink is sinks[-1] and leaves:
+                self.pending.append(_directive(entry))
+            if label:
+                self.pending.append(self._otherwise(label))
+        return first
+
+    def _gate(self, sink: Sink) -> str:
+        """A task that lets a sink run only when its condition holds."""
+        if sink.when == TRUE:
+            return ""
+        like = Slot(sink.slot.node, line=sink.slot.line, path=sink.slot.path)
+        label = free_label(self.holder, "check")
+        gate = plain_task("noop", like)
+        rules = rules_in(gate, like)
+        rules.slots.append(rule_slot(sink.when, then_node(like, do="continue"), like))
+        rules.slots.append(rule_slot(None, then_node(like, do="break"), like))
+        self.add(label, gate, like)
+        return label
+
+    def _otherwise(self, label: str) -> Mapping:
+        tools = self.holder.sequence("tool")
+        assert tools is not None
+        gate = next(entry.slots[0].node for entry in tools.mappings() if label in entry)
+        assert isinstance(gate, Mapping)
+        last = rules_in(gate, Slot(gate)).mappings()[-1].mapping("else")
+        assert last is not None
+        then = last.mapping("then")
+        assert then is not None
+        return then
+
+
+def _directive(entry: Slot) -> Mapping:
+    """The directive of a sink after which its result is kept."""
+    assert isinstance(entry.node, Mapping)
+    task = entry.node.slots[0].node
+    assert isinstance(task, Mapping)
+    then = rules_in(task, entry).mappings()[0].mapping("then")
+    assert then is not None
+    return then
+
+
+def retry_cases(work: Work, entries: list[Entry]) -> None:
+    """`then.retry` → a rule of the task, before all others."""
+    draft, sight = work.draft, Sight("rule", work.kind)
+    place = 0
+    for entry in entries:
+        slot = entry.actions.get("retry")
+        if slot is None:
+            continue
+        both = any_of(
+            [
+                all_of([IS_OK, _spelled(draft, entry, entry.at("ok"), sight)]),
+                guarded_error(_spelled(draft, entry, entry.at("error"), sight)),
+            ]
+        )
+        same = entry.at("ok") == entry.at("error")
+        condition = _spelled(draft, entry, entry.at("ok"), sight) if same else both
+        rule = retry_rule(draft, slot, sight, condition)
+        if rule is None:
+            continue
+        rules = rules_in(work.task, slot)
+        rules.slots.insert(place, rule)
+        fail_on_error(rules, slot)
+        place += 1
+        draft.left["case rules", id(work.task)] = slot
+        draft.tell(slot, "case: retry", "spec.policy.rules: do: retry", now=rule)
+
+
+def _spelled(draft: Draft, entry: Entry, expression: str, sight: Sight) -> str:
+    if expression in (TRUE, FALSE):
+        return expression
+    unknown = sight.unknown(guard_of(expression))
+    if unknown is not None:
+        draft.refuse(entry.slot, *unseen(unknown))
+    return expression_of(sight.spelled(guard_of(expression))) or expression
+
+
+def succeed(work: Work, entries: list[Entry], pipe: Pipe) -> None:
+    """What the cases do after a success: first those of the call, then those of the end."""
+    for in_call in (True, False):
+        acts = list(acting([one for one in entries if one.in_call is in_call], "ok"))
+        for keys in (("set",), ("sink",)) if work.is_wrapped else (("set", "sink"),):
+            kept = _until_last(acts, keys)
+            if not kept:
+                continue
+            if kept[0][1] == TRUE:
+                _act(work, kept[0][0], keys, pipe)
+            else:
+                _dispatch(work, kept, keys, pipe)
+
+
+def _until_last(acts: Acts, keys: tuple[str, ...]) -> Acts:
+    """Up to the last entry that does something."""
+    last = max((n for n, (one, _) in enumerate(acts) if set(keys) & set(one.actions)), default=-1)
+    return acts[: last + 1]
+
+
+def _act(work: Work, entry: Entry, keys: tuple[str, ...], pipe: Pipe) -> None:
+    written, sink = entry.actions.get("set"), entry.actions.get("sink")
+    if written is not None and "set" in keys:
+        slots = set_slots(work.draft, written)
+        then = keep_all(work.draft, work.step, slots, written)
+        work.draft.tell(written, "case: set", "set_ctx", now=then.slot("set_ctx"))
+    if sink is not None and "sink" in keys:
+        pipe.save(sinks_of(work.draft, sink, work.sight(outer=False)))
+        work.draft.tell(sink, "case: sink", "a storage task")
+
+
+def _dispatch(work: Work, acts: Acts, keys: tuple[str, ...], pipe: Pipe) -> None:
+    """A task that only decides, and the tasks that it leads to."""
+    outer = keys == ("set",)
+    pipe = Pipe(work.step) if outer else pipe
+    like = acts[0][0].slot
+    bare = Slot(like.node, line=like.line, path=like.path)
+    choose, sight = plain_task("noop", bare), work.sight(outer=outer)
+    rules = Sequence(line=like.line)
+    pipe.add(free_label(pipe.holder, "choose"), choose, bare)
+    sinking = [one for one, _ in acts if "sink" in one.actions and "sink" in keys]
+    skipping: list[Mapping] = []
+    for entry, expression in acts:
+        then = then_node(entry.slot)
+        _set_into(work, then, entry, sight)
+        sink = entry.actions.get("sink") if entry in sinking else None
+        if sink is not None:
+            label = pipe.save(sinks_of(work.draft, sink, sight), leaves=entry is not sinking[-1])
+            if entry is not sinking[0]:
+                then.put("do", "jump", at=0)
+                then.put("to", label, at=1)
+            work.draft.tell(sink, "case: sink", "a storage task")
+        elif sinking:
+            skipping.append(then)
+        if not then.slots:
+            then.put("do", "continue")
+        guard = None if expression == TRUE else _spelled(work.draft, entry, expression, sight)
+        rules.slots.append(rule_slot(guard, then, entry.slot))
+    if sinking and acts[-1][1] != TRUE:
+        last = then_node(bare, do="continue")
+        skipping.append(last)
+        rules.slots.append(rule_slot(None, last, bare))
+    pipe.pending += skipping
+    rules_in(choose, bare).slots = rules.slots
+
+
+def _set_into(work: Work, then: Mapping, entry: Entry, sight: Sight) -> None:
+    written = entry.actions.get("set")
+    if written is None:
+        return
+    for slot in set_slots(work.draft, written):
+        name = plain_name(work.draft, slot)
+        if name is not None:
+            translate(work.draft, slot, sight)
+            write(then, "set_ctx", name, slot.node, Slot(slot.node, line=slot.line))
+    work.draft.tell(written, "case: set", "set_ctx", now=then.slot("set_ctx"))
+
+
+def set_slots(draft: Draft, written: Slot) -> list[Slot]:
+    """The writes of a `set`; `set: { vars: { … } }` and `set: { ctx: { … } }` mean the same."""
+    if not isinstance(written.node, Mapping):
+        draft.refuse(written, "'set' of a case is no mapping", "write set: { name: … }")
+        return []
+    return [
+        inner
+        for slot in written.node.slots
+        for inner in (
+            slot.node.slots
+            if slot.key in ("vars", "ctx") and isinstance(slot.node, Mapping)
+            else [slot]
+        )
+    ]
+
+
+def fail(work: Work, entries: list[Entry], pipe: Pipe, *, keep_error: bool) -> None:
+    """What the cases do after a failure: rules of the task, and sinks behind the end."""
+    acts = list(acting(entries, "error"))
+    for keys in (("set",), ("sink",)) if work.is_wrapped else (("set", "sink"),):
+        kept = _until_last(acts, keys)
+        if kept:
+            task = work.task if "sink" in keys else work.outer
+            _fail_with(work, task, kept, keys, pipe, keep_error=keep_error)
+
+
+def _fail_with(
+    work: Work, task: Mapping, acts: Acts, keys: tuple[str, ...], pipe: Pipe, *, keep_error: bool
+) -> None:
+    draft, sight = work.draft, Sight("rule", work.kind)
+    made: list[Slot] = []
+    for entry, expression in acts:
+        then = then_node(entry.slot, do="fail")
+        if "set" in keys:
+            _set_into(work, then, entry, sight)
+        sink = entry.actions.get("sink") if "sink" in keys else None
+        if sink is not None:
+            _lead_to_sink(work, then, sink, pipe, keep_error=keep_error)
+        made.append(
+            rule_slot(guarded_error(_spelled(draft, entry, expression, sight)), then, entry.slot)
+        )
+    rules = last_runs_count(task, made[0])
+    rules.slots = [slot for slot in rules.slots if not only_fails(slot)]
+    rules.slots[_after_retries(rules) : _after_retries(rules)] = made
+    fail_on_error(rules, made[0])
+    draft.left["case rules", id(task)] = made[0]
+
+
+def _lead_to_sink(work: Work, then: Mapping, sink: Slot, pipe: Pipe, *, keep_error: bool) -> None:
+    like = Slot(sink.node, line=sink.line, path=sink.path)
+    sinks = sinks_of(work.draft, sink, Sight("failed", work.kind))
+    if not sinks:
+        return
+    if ("behind", id(work.holder)) not in work.draft.left:
+        work.draft.left["behind", id(work.holder)] = like
+        pipe.finish()
+        ending = plain_task("noop", like)
+        rules_in(ending, like).slots.append(rule_slot(None, then_node(like, do="break"), like))
+        pipe.add(free_label(pipe.holder, "done"), ending, like)
+    for one in sinks:
+        if one.when != TRUE:
+            work.draft.refuse(
+                one.slot,
+                "a sink after a failure has a condition of its own",
+                "put the condition into 'when' of the case",
+            )
+    wish = free_label(pipe.holder, "send" if sinks[0].task.text("kind") == "http" else "save")
+    for one in sinks:
+        save(pipe.holder, one, failing=one is sinks[-1])
+    then.put("do", "jump", at=0)
+    then.put("to", wish, at=1)
+    then.put("set_prev", quoted("{{ outcome.result }}", like.line))
+    error = quoted("{{ outcome.error }}", like.line)
+    write(then, "set_iter", "failure", error, like)
+    if keep_error:
+        write(then, "set_ctx", f"{plain_step(work.step)}_error", error, like)
+    work.draft.tell(sink, "case: sink", "a storage task after a failure")
+
+
+def last_runs_count(task: Mapping, like: Slot) -> Sequence:
+    """Retries that end in time for the rules below them to see the last failure."""
+    rules = rules_in(task, like)
+    for rule in rules.mappings():
+        then, guard = rule.mapping("then"), rule.slot("when")
+        if then is None or guard is None or then.text("do") != "retry":
+            continue
+        expression = expression_of(guard.text) or TRUE
+        if "_attempt <" not in expression:
+            attempts = plain(then.node("attempts") or node_of(1))
+            guard.node = guard_slot(all_of([expression, f"_attempt < {attempts}"]), guard).node
+    return rules
+
+
+def _after_retries(rules: Sequence) -> int:
+    found = [rule.mapping("then") for rule in rules.mappings()]
+    return sum(1 for then in found if then is not None and then.text("do") == "retry")
+
+
+def plain_step(step: Mapping) -> str:
+    return "".join(sign if sign.isalnum() else "_" for sign in step.text("step") or "step")
+
+
+def keep_status(work: Work, like: Slot, *, after_success: bool) -> None:
+    """Write the status of an http answer to `ctx`, where a router finds it after a failure."""
+    key = f"{plain_step(work.step)}_status_code"
+    rules = last_runs_count(work.task, like)
+    fail_on_error(rules, like)
+    for rule in rules.mappings():
+        then, guard = rule.mapping("then"), rule.text("when") or ""
+        if then is not None and IS_ERROR in guard and then.text("do") != "retry":
+            write(then, "set_ctx", key, quoted(STATUS_CODE, like.line), like)
+    if after_success:
+        then = on_success(work.task, like)
+        write(then, "set_ctx", key, quoted(STATUS_CODE, like.line), like)
+    work.draft.left["case rules", id(work.task)] = like
+
+
+def reads_envelope(entry: Entry, *keys: str) -> bool:
+    """Whether the guard or the args of an entry's arcs read a part of the envelope."""
+    return any(
+        path[0] in ("response", "this") and len(path) > 1 and path[1] in keys
+        for text in _texts(entry)
+        for path in paths_read(text)
+    )
+
+
+def _texts(entry: Entry) -> Iterator[str]:
+    yield guard_of(entry.expression)
+    for target in entry.targets:
+        yield from _texts_below(plain(target.node))
+
+
+def _texts_below(value: object) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for one in value.values() if isinstance(value, dict) else value:
+            yield from _texts_below(one)

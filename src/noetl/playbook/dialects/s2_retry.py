@@ -1,0 +1,164 @@
+"""`retry` of the case dialect → rules of the task (S2 §7, TASK-3)."""
+
+import re
+from typing import Any
+
+from noetl.playbook.dialects.draft import Draft, tasks_of
+from noetl.playbook.dialects.s2_guards import (
+    TRUE,
+    all_of,
+    expression_of,
+    negation,
+    parts_of,
+)
+from noetl.playbook.dialects.s2_names import Sight, unseen
+from noetl.playbook.dialects.s2_pipeline import (
+    IS_ERROR,
+    fail_on_error,
+    kind_of,
+    main_task,
+    quoted,
+    rule_slot,
+    rules_in,
+    then_node,
+)
+from noetl.playbook.dialects.tree import Mapping, Scalar, Slot, plain
+
+MOST_ATTEMPTS = 3
+"""What a retry without `max_attempts` comes to; the dialect names no number."""
+_KEYS = (
+    "max_attempts",
+    "initial_delay",
+    "backoff_multiplier",
+    "retry_when",
+    "stop_when",
+    "max_delay",
+    "jitter",
+)
+_ERRORS_ONLY = re.compile(
+    r"outcome\.status\s*==\s*'error'|outcome\.error(\.\w+)?(\s+is\s+(defined|not\s+none))?"
+    r"|not\s+\(outcome\.status == 'ok'\)|outcome\.error\s*!=\s*none"
+    r"|outcome\.http\.status\s*(>=\s*[45]\d\d|>\s*399|==\s*[45]\d\d)"
+    r"|outcome\.http\.status\s+in\s*[\[(]\s*[45]\d\d(\s*,\s*[45]\d\d)*\s*,?\s*[\])]"
+)
+
+
+def retry_of_step(draft: Draft, step: Mapping) -> None:
+    """The retry of a step's one task."""
+    slot = step.slot("retry")
+    if slot is None:
+        return
+    task = main_task(step)
+    if task is None or len(list(tasks_of(step))) != 1 or "policy" in (task.mapping("spec") or ""):
+        draft.refuse(
+            slot,
+            "a retry of the whole step has no counterpart where it has several tasks or rules",
+            "write a rule with do: retry in the task that is meant",
+        )
+        return
+    rule = retry_rule(draft, slot, Sight("rule", kind_of(draft, task)), TRUE)
+    if rule is None:
+        return
+    step.pop("retry")
+    rules = rules_in(task, slot)
+    rules.slots.append(rule)
+    fail_on_error(rules, slot)
+    draft.left["case rules", id(task)] = slot
+    rule.before = [line for line in slot.before if line]
+    draft.tell(slot, "retry", "spec.policy.rules: do: retry", now=rule)
+
+
+def retry_rule(draft: Draft, slot: Slot, sight: Sight, condition: str) -> Slot | None:
+    """The rule of a `retry` block; `condition` is that of the case around it."""
+    node = slot.node
+    if isinstance(node, Scalar) and isinstance(node.value, int) and node.value is not True:
+        node = Mapping([Slot(node, key="max_attempts", line=slot.line)], line=slot.line)
+    if not isinstance(node, Mapping):
+        draft.refuse(slot, "'retry' is no mapping", "write retry: { max_attempts: 3 }")
+        return None
+    known = True
+    for one in node.slots:
+        if one.key not in _KEYS:
+            draft.refuse(
+                one,
+                f"'{one.key}' of a retry has no counterpart",
+                f"a retry knows {', '.join(_KEYS)}",
+            )
+            known = False
+    attempts = _attempts(draft, node, slot)
+    if attempts is None or not known:
+        return None
+    guard = _guard(draft, node, sight._replace(attempts=attempts), condition)
+    if guard is None:
+        return None
+    then = then_node(slot, do="retry", attempts=attempts, **_delays(node, slot))
+    return rule_slot(guard, then, slot)
+
+
+def _attempts(draft: Draft, node: Mapping, slot: Slot) -> int | None:
+    given = node.slot("max_attempts")
+    value = MOST_ATTEMPTS if given is None else plain(given.node)
+    if isinstance(value, str) and value.strip().isdigit():
+        value = int(value)
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        draft.refuse(
+            given or slot,
+            "'max_attempts' is no whole number >= 1; it cannot be computed while it runs",
+            "write a number, such as max_attempts: 3",
+        )
+        return None
+    return value
+
+
+def _guard(draft: Draft, node: Mapping, sight: Sight, condition: str) -> str | None:
+    """When it runs again: on an error, or as `retry_when` and `stop_when` say."""
+    asked: list[str] = []
+    for key in ("retry_when", "stop_when"):
+        slot = node.slot(key)
+        if slot is None:
+            continue
+        expression = expression_of(plain(slot.node))
+        unknown = sight.unknown(str(slot.text))
+        if expression is None:
+            draft.refuse(
+                slot, f"'{key}' is not one whole expression", f'write {key}: "{{{{ … }}}}"'
+            )
+            return None
+        if unknown is not None:
+            draft.refuse(slot, *unseen(unknown))
+        spelled = expression_of(sight.spelled(f"{{{{ {expression} }}}}")) or ""
+        asked.append(negation(spelled) if key == "stop_when" else spelled)
+    if not asked and condition == TRUE:
+        return IS_ERROR
+    guard = all_of([condition, *asked])
+    # The last run counts as it is: ok goes on, an error fails (S2 §7.2).
+    return guard if errors_only(guard) else all_of([guard, f"_attempt < {sight.attempts}"])
+
+
+def errors_only(expression: str) -> bool:
+    """Whether it is false for every outcome that is ok, as far as its text shows."""
+    return all(
+        any(_ERRORS_ONLY.fullmatch(one.strip("() ") if one[0] == "(" else one) for one in every)
+        for every in (parts_of(one, "and") for one in parts_of(expression, "or"))
+    )
+
+
+def _delays(node: Mapping, slot: Slot) -> dict[str, Any]:
+    """`initial_delay · backoff_multiplier^(n-1)`; doubling has a word of its own."""
+    first, growth = node.slot("initial_delay"), node.slot("backoff_multiplier")
+    more = {key: node.node(key) for key in ("max_delay", "jitter") if key in node}
+    if first is None and growth is None:
+        return more
+    delay: Any = plain(first.node) if first is not None else 1
+    factor = plain(growth.node) if growth is not None else 1
+    if factor in (1, 2):
+        backoff = "exponential" if factor == 2 else None
+        kept = first.node if first is not None else delay
+        return {"backoff": backoff, "delay": kept, **more}
+    base, by = expression_of(delay) or delay, expression_of(factor) or factor
+    text = f"{{{{ {_factor(base)} * {_factor(by)} ** (_attempt - 1) }}}}"
+    return {"delay": quoted(text, slot.line), **more}
+
+
+def _factor(value: Any) -> str:
+    return f"({value})" if isinstance(value, str) else str(value)

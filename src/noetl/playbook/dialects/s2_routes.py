@@ -1,0 +1,181 @@
+"""From the cases and the fallback of a step to its one router (S2 §8.2, §9, NEXT-1)."""
+
+from noetl.playbook.dialects.draft import Draft
+from noetl.playbook.dialects.s2_case import Entry, targets_of
+from noetl.playbook.dialects.s2_guards import (
+    BOTH,
+    FALSE,
+    TRUE,
+    End,
+    all_of,
+    expression_of,
+    guard_of,
+    negation,
+    renamed,
+)
+from noetl.playbook.dialects.s2_names import Sight, translate, unseen
+from noetl.playbook.dialects.s2_pipeline import guard_slot, kind_of, main_task
+from noetl.playbook.dialects.tree import Mapping, Sequence, Slot, flowing
+
+NOT_FAILED = "event.name != 'step.failed'"
+
+
+class Routes:
+    """The arcs of one step, in the order in which they are asked."""
+
+    def __init__(self, draft: Draft, sight: Sight, success: str) -> None:
+        self.draft = draft
+        self.sight = sight
+        self.success = success
+        """The event in which the step ends when all went well."""
+        self.arcs: list[Slot] = []
+        self.inclusive = False
+        self.earlier: list[tuple[Entry, Sight]] = []
+
+    def add(self, entry: Entry, sight: Sight) -> None:
+        """The arcs of one entry of a case."""
+        guard = self._spelled(entry, renamed(entry.expression, self.success), sight)
+        if entry.targets:
+            fails = entry.at("error") != FALSE
+            others = self._others(entry)
+            alone = not fails and entry.at("ok") == TRUE
+            whole = all_of([TRUE if alone and not others else guard, *others])
+            for number, target in enumerate(entry.targets):
+                self._put(target, whole, alone and whole == TRUE, entry, sight, number)
+        self.earlier.append((entry, sight))
+
+    def _others(self, entry: Entry) -> list[str]:
+        """What must not have matched: in a router that takes every match, all that could have."""
+        ends = [end for end in BOTH if entry.at(end) != FALSE]
+        return [
+            self._not(one, sight, ends)
+            for one, sight in self.earlier
+            if (one.blocks or (self.inclusive and one.targets))
+            and any(one.at(end) != FALSE for end in ends)
+        ]
+
+    def _not(self, entry: Entry, sight: Sight, ends: list[End]) -> str:
+        """Not an earlier entry, at the ends that are asked for."""
+        expression = entry.at(ends[0]) if len(ends) == 1 else entry.expression
+        spelled = self._spelled(entry, renamed(expression, self.success), sight)
+        return negation(spelled)
+
+    def _spelled(self, entry: Entry, expression: str, sight: Sight) -> str:
+        unknown = sight.unknown(guard_of(expression))
+        if unknown is not None:
+            node = entry.slot.node
+            guard = node.slot("when") if isinstance(node, Mapping) else None
+            self.draft.refuse(guard or entry.slot, *unseen(unknown))
+        return expression_of(sight.spelled(guard_of(expression))) or expression
+
+    def _put(
+        self, target: Slot, guard: str, bare: bool, entry: Entry, sight: Sight, number: int
+    ) -> None:
+        arc = target.node
+        assert isinstance(arc, Mapping)
+        translate(self.draft, arc, sight)
+        held = entry.slot.node
+        when = held.slot("when") if isinstance(held, Mapping) else None
+        if not bare:
+            made = guard_slot(guard, when or entry.slot)
+            made.beside = when.beside if when is not None and number == 0 else ""
+            arc.slots.insert(arc.place("step") + 1, made)
+            arc.flow = False
+        if number == 0:
+            target.before = [*self._comments(entry), *target.before]
+        self.arcs.append(target)
+
+    def _comments(self, entry: Entry) -> list[str]:
+        node = entry.slot.node
+        inner = node.slots[0].before if isinstance(node, Mapping) and node.slots else []
+        return [line for line in (*entry.slot.before, *inner) if line]
+
+    def fall_back(self, targets: list[Slot]) -> None:
+        """`next` beside a `case`: where no entry has matched after a success (NEXT-3)."""
+        guards = [
+            self._not(one, sight, ["ok"])
+            for one, sight in self.earlier
+            if one.at("ok") != FALSE and (one.blocks or (self.inclusive and one.targets))
+        ]
+        for target in targets:
+            arc = target.node
+            assert isinstance(arc, Mapping)
+            translate(self.draft, arc, self.sight)
+            if guards:
+                arc.slots.insert(
+                    arc.place("step") + 1, guard_slot(all_of([NOT_FAILED, *guards]), target)
+                )
+                arc.flow = False
+            self.arcs.append(target)
+
+    def router(self, like: Slot) -> Mapping:
+        router = Mapping(line=like.line)
+        if self.inclusive:
+            router.put("spec", flowing({"mode": "inclusive"}, like.line)).line = like.line
+        arcs = router.put("arcs", Sequence(self.arcs, line=like.line))
+        arcs.line, arcs.path = like.line, like.path
+        return router
+
+
+def route_cases(
+    draft: Draft, step: Mapping, entries: list[Entry], sights: list[Sight], success: str
+) -> bool:
+    """Give a step its router, from its cases and its `next`. False where `next` is refused."""
+    case, after = step.slot("case"), step.slot("next")
+    assert case is not None
+    fallback = targets_of(draft, after) if after is not None else []
+    if fallback is None:
+        return False
+    routes = Routes(draft, sights[-1], success)
+    routes.inclusive = max([len(fallback), *(len(one.targets) for one in entries)]) > 1
+    for entry, sight in zip(entries, sights, strict=False):
+        routes.add(entry, sight)
+    routes.fall_back(fallback)
+    if routes.arcs:
+        slot = after or Slot(case.node, key="next", key_text="next", line=case.line, path=case.path)
+        slot.node = routes.router(slot)
+        if after is None:
+            step.slots.insert(step.place("case"), slot)
+        slot.before = _merged(case.before, slot.before)
+        slot.beside = slot.beside or case.beside
+        draft.tell(case, "case", "next: { arcs: [ … ] }", now=slot)
+    elif after is not None:
+        step.pop("next")
+    step.pop("case")
+    return True
+
+
+def _merged(first: list[str], second: list[str]) -> list[str]:
+    """Comments of two places at one: blank lines only once."""
+    kept = [line for line in second if line] if first else second
+    return [*first, *kept]
+
+
+def route_next(draft: Draft, step: Mapping) -> None:
+    """`next` without a case: a name, or a list whose steps all follow (S2 §9.1)."""
+    after = step.slot("next")
+    if after is None or "case" in step or isinstance(after.node, Mapping):
+        return
+    if _has_conditions(after):
+        targets_of(draft, after)
+        return
+    if "case" not in draft.dialects or "eval" in (draft.spoken(step) or draft.dialects):
+        return
+    targets = targets_of(draft, after)
+    if targets is None:
+        return
+    sight = Sight("router", kind_of(draft, main_task(step)), "loop" in step)
+    routes = Routes(draft, sight, "")
+    routes.inclusive = len(targets) > 1
+    routes.fall_back(targets)
+    after.node = routes.router(after)
+    how = "next: { spec: { mode: inclusive }, arcs }" if routes.inclusive else "next: { arcs }"
+    draft.tell(after, "next: [ … ]", how)
+
+
+def _has_conditions(after: Slot) -> bool:
+    """`then` and `else` are no keys of an arc in any dialect."""
+    node = after.node
+    return isinstance(node, Sequence) and any(
+        "then" in entry or "else" in entry for entry in node.mappings()
+    )

@@ -1,0 +1,251 @@
+"""A sink of the case dialect → a storage task at the end of the pipeline (S2 §10, RES-3)."""
+
+import re
+from typing import NamedTuple
+
+from noetl.playbook.dialects.draft import Draft
+from noetl.playbook.dialects.s2_guards import TRUE, expression_of, guard_of, spelled_with
+from noetl.playbook.dialects.s2_names import Sight, translate, unseen
+from noetl.playbook.dialects.s2_pipeline import (
+    add_task,
+    free_label,
+    quoted,
+    rule_slot,
+    rules_in,
+    then_node,
+)
+from noetl.playbook.dialects.tree import Mapping, Node, Scalar, Sequence, Slot, node_of, plain
+
+IS_OK = "outcome.status == 'ok'"
+KEEP_RESULT = "{{ _prev }}"
+_NAME = re.compile(r"[A-Za-z_]\w*")
+_TABLE = re.compile(r'(?:[A-Za-z_][\w$]*|"[^"]+")(?:\.(?:[A-Za-z_][\w$]*|"[^"]+"))*|.*\{\{.*')
+_KEYS = frozenset({"tool", "table", "args", "when", "auth", "desc"})
+# By kind: how a bind parameter is written, by name and by place.
+_MARKS: dict[str, tuple[str, str]] = {
+    "postgres": ("%({})s", "%s"),
+    "snowflake": ("%({})s", "%s"),
+    "duckdb": ("${}", "?"),
+}
+_STATEMENTS = ("command", "query")
+# Words of SQL that are met as names of columns.
+_RESERVED = frozenset(
+    [
+        "all",
+        "and",
+        "any",
+        "as",
+        "case",
+        "check",
+        "default",
+        "desc",
+        "else",
+        "end",
+        "from",
+        "group",
+        "in",
+        "is",
+        "limit",
+        "not",
+        "null",
+        "offset",
+        "or",
+        "order",
+        "primary",
+        "references",
+        "select",
+        "table",
+        "then",
+        "to",
+        "user",
+        "when",
+        "where",
+    ]
+)
+_WITH_ARGS = frozenset({"python", "workbook", "playbook", "script"})
+
+
+class Sink(NamedTuple):
+    """A sink, read and translated."""
+
+    slot: Slot
+    task: Mapping
+    when: str
+    """The expression that it waits for."""
+
+
+def sinks_of(draft: Draft, slot: Slot, sight: Sight) -> list[Sink]:
+    """The sinks of a block: one mapping, or a list of them."""
+    node = slot.node
+    entries = node.slots if isinstance(node, Sequence) else [slot]
+    return [sink for entry in entries if (sink := _sink_of(draft, entry, sight)) is not None]
+
+
+def _sink_of(draft: Draft, slot: Slot, sight: Sight) -> Sink | None:
+    node = slot.node
+    tool = node.slot("tool") if isinstance(node, Mapping) else None
+    if not isinstance(node, Mapping) or tool is None:
+        draft.refuse(slot, "a sink has no tool", "write sink: { tool: { kind: postgres }, … }")
+        return None
+    unknown = [one for one in node.slots if one.key not in _KEYS]
+    for one in unknown:
+        draft.refuse(
+            one,
+            f"'{one.key}' of a sink has no counterpart",
+            "write a storage task at the end of the pipeline instead of the sink",
+        )
+    task = tool.node if isinstance(tool.node, Mapping) else node_of({"kind": tool.text}, tool.line)
+    assert isinstance(task, Mapping)
+    when = _condition(draft, node, sight)
+    if unknown or when is None:
+        return None
+    task.flow = False
+    auth = node.pop("auth")
+    if auth is not None and "auth" not in task:
+        task.slots.insert(1, auth)
+    if not _fill(draft, slot, node, task, sight):
+        return None
+    translate(draft, task, sight)
+    return Sink(slot, task, when)
+
+
+def _condition(draft: Draft, node: Mapping, sight: Sight) -> str | None:
+    slot = node.slot("when")
+    if slot is None:
+        return TRUE
+    expression = expression_of(plain(slot.node))
+    if expression is None:
+        draft.refuse(slot, "'when' is not one whole expression", 'write when: "{{ … }}"')
+        return None
+    unknown = sight.unknown(guard_of(expression))
+    if unknown is not None:
+        draft.refuse(slot, *unseen(unknown))
+    return expression_of(sight.spelled(guard_of(expression)))
+
+
+def _fill(draft: Draft, slot: Slot, node: Mapping, task: Mapping, sight: Sight) -> bool:
+    """Bring `table` and `args` into the inputs of the kind."""
+    kind = task.text("kind") or ""
+    table, args = node.slot("table"), node.slot("args")
+    if kind in _MARKS and table is not None:
+        return _insert(draft, task, kind, table, args, sight)
+    if table is not None:
+        draft.refuse(
+            table,
+            f"a sink of kind {kind} has no table",
+            "leave the table out, or put its name into the url or the args",
+        )
+        return False
+    if args is None:
+        return _is_enough(draft, slot, task, kind)
+    key = "params" if kind in _MARKS else "args" if kind in _WITH_ARGS else "body"
+    if key == "body" and kind != "http":
+        draft.refuse(args, f"a sink of kind {kind} takes no args", "write the inputs of its kind")
+        return False
+    if key in task:
+        draft.refuse(args, f"the sink has both '{key}' and 'args'", f"put them into '{key}'")
+        return False
+    if kind == "http" and "method" not in task:
+        task.put("method", "POST", like=_bare(slot))
+    task.put(key, args.node, like=args)
+    return _is_enough(draft, slot, task, kind)
+
+
+def _is_enough(draft: Draft, slot: Slot, task: Mapping, kind: str) -> bool:
+    if kind in _MARKS and not any(key in task for key in _STATEMENTS):
+        draft.refuse(slot, "a sink on a database has no table", "write table: … and args: { … }")
+        return False
+    return True
+
+
+def _insert(
+    draft: Draft, task: Mapping, kind: str, table: Slot, args: Slot | None, sight: Sight
+) -> bool:
+    """`table` and `args` → INSERT with bind parameters."""
+    name = table.text or ""
+    if any(key in task for key in _STATEMENTS):
+        draft.refuse(table, "the sink has both a table and a statement", "leave one of them out")
+        return False
+    if not _TABLE.fullmatch(name):
+        draft.refuse(table, f"'{name}' is no name of a table", "write table: schema.name")
+        return False
+    if args is None or not isinstance(args.node, Mapping):
+        return _insert_rows(draft, task, kind, table, args, sight)
+    columns = [slot.key or "" for slot in args.node.slots]
+    named, placed = _MARKS[kind]
+    by_name = all(_NAME.fullmatch(column) for column in columns)
+    marks = [named.format(column) if by_name else placed for column in columns]
+    plain_columns = [
+        column if _NAME.fullmatch(column) and column.lower() not in _RESERVED else f'"{column}"'
+        for column in columns
+    ]
+    statement = (
+        f"INSERT INTO {name} ({', '.join(plain_columns)})",
+        f"VALUES ({', '.join(marks)})",
+    )
+    task.put("command", _block(statement, table.line), like=_bare(table))
+    params: Node = args.node
+    if not by_name:
+        params = Sequence([Slot(one.node, line=one.line) for one in args.node.slots])
+    task.put("params", params, like=args)
+    return True
+
+
+def _insert_rows(
+    draft: Draft, task: Mapping, kind: str, table: Slot, args: Slot | None, sight: Sight
+) -> bool:
+    """Rows whose columns only the run knows: by name, as the table has them."""
+    value = sight.result
+    if args is not None:
+        given = expression_of(args.text)
+        if given is None:
+            draft.refuse(args, "the args of a sink are no mapping", "write args: { column: … }")
+            return False
+        value = spelled_with(given, sight.respell)
+    name = table.text or ""
+    rows = f"[{value}] if {value} is mapping else {value}"
+    if kind == "duckdb" and name == "rows":
+        draft.refuse(table, "the rows have the name of the table", "write args: { column: … }")
+        return False
+    if kind == "duckdb":
+        statement = (f"INSERT INTO {name} BY NAME", "SELECT * FROM rows")
+        task.put("command", _block(statement, table.line), like=_bare(table))
+        task.put("rows", quoted(f"{{{{ {rows} }}}}", table.line), like=_bare(table))
+        return True
+    if kind == "snowflake":
+        draft.refuse(table, "the columns of a snowflake sink are open", "write args: { column: … }")
+        return False
+    statement = (
+        f"INSERT INTO {name}",
+        f"SELECT * FROM jsonb_populate_recordset(NULL::{name}, %(rows)s::jsonb)",
+    )
+    task.put("command", _block(statement, table.line), like=_bare(table))
+    task.put(
+        "params",
+        {"rows": quoted(f"{{{{ ({rows}) | tojson }}}}", table.line)},
+        like=_bare(table),
+    )
+    return True
+
+
+def _block(lines: tuple[str, ...], line: int) -> Scalar:
+    text = "\n".join(lines) + "\n"
+    return Scalar(text, ["|", *(f"  {one}" for one in lines)], "|", "", line)
+
+
+def _bare(slot: Slot) -> Slot:
+    """Line and path of a slot, without its comments."""
+    return Slot(slot.node, line=slot.line, path=slot.path)
+
+
+def save(holder: Mapping, sink: Sink, *, failing: bool = False) -> Slot:
+    """Put a sink into the pipeline; the result of the step stays that of its main task."""
+    like = sink.slot
+    bare = _bare(like)
+    label = free_label(holder, "send" if sink.task.text("kind") == "http" else "save")
+    rules = rules_in(sink.task, bare)
+    if not failing:
+        kept = then_node(bare, set_prev=quoted(KEEP_RESULT, like.line))
+        rules.slots.append(rule_slot(IS_OK, kept, bare))
+    rules.slots.append(rule_slot(None, then_node(bare, do="fail"), bare))
+    return add_task(holder, label, sink.task, like)
