@@ -1,0 +1,384 @@
+"""
+Which names do templates of public playbooks read, and what are they called here? (DIA-UP)
+
+A step's result by its name is `ctx.<step>`, written when the step is done and read by others; the
+step's own router sees it as `event.result`. A task's result by its name is `iter.<task>`.
+"""
+
+from collections.abc import Iterator
+from typing import Final, Literal, NamedTuple
+
+from noetl.expression.syntax import is_template
+from noetl.playbook.dialects.draft import (
+    Draft,
+    arcs_of,
+    respell,
+    rules_of,
+    shown,
+    templates_below,
+    then_of,
+)
+from noetl.playbook.dialects.names import Respelling, paths_read, respelled, revalued
+from noetl.playbook.dialects.tree import Mapping, Scalar, Slot, slots_below
+from noetl.playbook.dialects.upstream_args import shaped
+from noetl.playbook.dialects.upstream_python import args_of, at_line, change_code, code_of
+from noetl.playbook.dialects.upstream_results import (
+    SQL,
+    Path,
+    Reading,
+    Source,
+    reading,
+    source_of,
+)
+from noetl.playbook.dialects.upstream_sets import Write, own_tasks, write_at_end, write_on_success
+from noetl.playbook.dialects.upstream_shapes import speaks_case
+
+Place = Literal["input", "rule", "router"]
+_EVENTS: Final = {"call.done": "step.done", "call.error": "step.failed", "step.exit": "step.done"}
+
+
+class Spot(NamedTuple):
+    """Where a template stands: its step, the task, and the part of either."""
+
+    step: Mapping | None
+    task: Mapping | None
+    place: Place
+    before: tuple[Slot, ...] = ()
+    """The tasks above it in the pipeline."""
+
+
+class Known:
+    """The names of a document that are something else than results."""
+
+    def __init__(self, draft: Draft) -> None:
+        self.workload = set((draft.root.mapping("workload") or Mapping()).keys())
+        self.written: set[str] = set()
+        self.carried: dict[str, set[str]] = {}
+        for rule in draft.rules():
+            then = then_of(rule) or Mapping()
+            for word in ("set_ctx", "set_iter"):
+                self.written |= set((then.mapping(word) or Mapping()).keys())
+        for arc in draft.arcs():
+            target = self.carried.setdefault(arc.text("step") or "", set())
+            target |= set((arc.mapping("args") or Mapping()).keys())
+
+    def within(self, step: Mapping | None) -> set[str]:
+        """Names that a template of a step finds without a scope."""
+        return self.written | self.workload | self.local(step)
+
+    def local(self, step: Mapping | None) -> set[str]:
+        if step is None:
+            return set()
+        loop = step.mapping("loop") or Mapping()
+        carried = self.carried.get(step.text("step") or "", set())
+        return {loop.text("iterator") or "", *carried} - {""}
+
+
+class Results:
+    """The results that templates read by name, and which of them must be kept for that."""
+
+    def __init__(self, draft: Draft) -> None:
+        self.draft = draft
+        self.known = Known(draft)
+        self.steps: dict[str, Mapping] = {
+            step.text("step") or "": step for step in draft.steps() if own_tasks(step)
+        }
+        self.kept_steps: dict[str, Slot] = {}
+        self.kept_tasks: dict[int, tuple[Slot, Slot]] = {}
+
+    def source_of_step(self, step: Mapping) -> Source:
+        last = own_tasks(step)[-1].node
+        assert isinstance(last, Mapping)
+        return source_of(self.draft, last, listed="loop" in step)
+
+    def find(self, name: str, spot: Spot) -> tuple[Source, str] | None:
+        """The origin of a name and its root here: `iter.fetch`, `ctx.fetch`, `event.result`."""
+        own = spot.step.text("step") if spot.step is not None else None
+        if name == "_prev" and spot.before and spot.place == "input":
+            task = spot.before[-1].node
+            assert isinstance(task, Mapping)
+            return source_of(self.draft, task), "_prev"
+        if name in self.known.within(spot.step):
+            return None
+        found = self._task_named(name, spot)
+        if found is not None:
+            return found
+        step = self.steps.get(name)
+        if step is None:
+            return None
+        source = self.source_of_step(step)
+        if name == own and spot.place == "router":
+            return source, "event.loop.results" if source.listed else "event.result"
+        if name == own and spot.place == "rule" and not source.listed:
+            return source, "outcome.result"
+        return source, f"ctx.{name}"
+
+    def _task_named(self, name: str, spot: Spot) -> tuple[Source, str] | None:
+        tasks = own_tasks(spot.step) if spot.step is not None else []
+        slot = next((one for one in tasks if one.key == name), None)
+        if slot is None or not isinstance(slot.node, Mapping):
+            return None
+        source = source_of(self.draft, slot.node)
+        if slot.node is spot.task and spot.place == "rule":
+            return source, "outcome.result"
+        if spot.place == "router":
+            last = slot is tasks[-1] and "loop" not in (spot.step or Mapping())
+            return (source, "event.result") if last else None
+        single = len(tasks) == 1 and name in self.steps
+        return None if single else (source, f"iter.{name}")
+
+    def keep(self, root: str, name: str, spot: Spot, at: Slot) -> None:
+        """Remember that a result is read after its task or step is done."""
+        if root.startswith("ctx."):
+            self.kept_steps.setdefault(name, at)
+        elif root.startswith("iter."):
+            tasks = own_tasks(spot.step) if spot.step is not None else []
+            slot = next(one for one in tasks if one.key == name)
+            self.kept_tasks.setdefault(id(slot), (slot, at))
+
+    def _below(self, source: Source, path: Path, slot: Slot, spot: Spot) -> Reading:
+        """How a path is read; what code gets as a whole depends on the code."""
+        found = code_of(spot.task) if spot.task is not None and len(path) == 1 else None
+        is_arg = found is not None and slot in args_of(spot.task or Mapping()).slots
+        if found is None or not is_arg or not (slot.key or "").isidentifier():
+            return reading(source, path[1:])
+        code_slot, code = found
+        how = shaped(source, slot.key or "", code)
+        if how.reason:
+            hint = "read what is there now: the rows of the last statement"
+            self.draft.refuse(at_line(code_slot, how.line), how.reason, hint)
+        elif how.code != code.text and is_template(code.text):
+            return reading(source, path[1:])
+        elif how.code != code.text:
+            change_code(self.draft, code_slot, how.code, f"{slot.key} as before", "its new shape")
+        return Reading(0, how.form)
+
+    def respell(self, slot: Slot, spot: Spot) -> None:
+        """The names of results in one template."""
+        refused: list[str] = []
+
+        def respell_path(path: Path) -> Respelling | None:
+            name = str(path[0])
+            found = self.find(name, spot)
+            if found is None:
+                return None
+            source, root = found
+            below = self._below(source, path, slot, spot)
+            if root == "_prev" and not _is_envelope(source, below):
+                return None
+            if below.reason:
+                refused.append(below.reason)
+                return None
+            self.keep(root, name, spot, slot)
+            return Respelling(below.parts + 1, _guarded(below, root))
+
+        old = slot.text
+        if respell(slot, lambda text: respelled(text, respell_path)):
+            self.draft.tell(slot, shown(old), shown(slot.text))
+        for reason in refused:
+            self.draft.refuse(slot, reason, "write what is meant with the names of the new result")
+
+
+def _is_envelope(source: Source, below: Reading) -> bool:
+    """Whether `_prev` is read in the former shape of a result; `_prev` alone is a value."""
+    return source.kind in (*SQL, "http") and (below.parts > 0 or below.form != "{0}")
+
+
+def _guarded(below: Reading, root: str) -> str:
+    """A whole result in its former shape is missing where the result is."""
+    form = below.form.format(root)
+    return f"({form} if {root} is defined)" if form.startswith("{'") else form
+
+
+def spots(draft: Draft) -> Iterator[tuple[Slot, Spot]]:
+    """Every template of the workflow and the workbook, with where it stands."""
+    for step in draft.steps():
+        tasks = own_tasks(step)
+        inside: set[int] = set()
+        for number, label in enumerate(tasks):
+            assert isinstance(label.node, Mapping)
+            for slot, place in _of_task(label.node):
+                inside.add(id(slot))
+                yield slot, Spot(step, label.node, place, tuple(tasks[:number]))
+        router = step.node("next")
+        routing = {id(slot) for slot in templates_below(router)} if router is not None else set()
+        for slot in templates_below(step):
+            if id(slot) not in inside:
+                yield slot, Spot(step, None, "router" if id(slot) in routing else "input")
+    seen = {id(slot) for step in draft.steps() for slot in templates_below(step)}
+    for task in draft.tasks():
+        for slot, place in _of_task(task):
+            if id(slot) not in seen:
+                seen.add(id(slot))
+                yield slot, Spot(None, task, place)
+
+
+def _of_task(task: Mapping) -> Iterator[tuple[Slot, Place]]:
+    ruled = {id(slot) for rule in rules_of(task) for slot in templates_below(rule)}
+    for slot in templates_below(task):
+        yield slot, "rule" if id(slot) in ruled else "input"
+
+
+# ── rows ──
+
+
+def output_names(draft: Draft, _: Mapping) -> None:
+    """`output` is `outcome` in a rule; a router sees the event instead."""
+    for slot, spot in spots(draft):
+        source = source_of(draft, spot.task) if spot.task is not None else None
+        if spot.place == "router" and spot.step is not None and own_tasks(spot.step):
+            source = Results(draft).source_of_step(spot.step)
+        old = slot.text
+        if respell(slot, lambda text, one=source, at=spot: respelled(text, _output(one, at))):  # type: ignore[misc]
+            respell(slot, lambda text: revalued(text, ("outcome", "status"), _STATUSES))
+            draft.tell(slot, shown(old), shown(slot.text))
+
+
+_STATUSES: Final = {"success": "ok", "completed": "ok", "failed": "error"}
+_AS_WHOLE: Final = {
+    "rule": "{'status': outcome.status, 'data': outcome.result, 'error': outcome.error}",
+    "router": "{'status': 'error' if event.error else 'ok', 'data': event.result, "
+    "'error': event.error}",
+}
+_PARTS: Final[dict[str, dict[str, str]]] = {
+    "rule": {"data": "outcome.result", "result": "outcome.result", "ref": "outcome.result"},
+    "router": {
+        "data": "event.result",
+        "result": "event.result",
+        "ref": "event.result",
+        "error": "event.error",
+        "status": "('error' if event.error else 'ok')",
+    },
+}
+
+
+def _output(source: Source | None, spot: Spot):  # type: ignore[no-untyped-def]
+    def respell_path(path: Path) -> Respelling | None:
+        if path[0] != "output" or spot.place == "input":
+            return None
+        if len(path) == 1:
+            return Respelling(1, _AS_WHOLE[spot.place])
+        head = str(path[1])
+        root = _PARTS[spot.place].get(head)
+        if root is None:
+            return Respelling(1, "outcome" if spot.place == "rule" else "event")
+        if not root.endswith("result") or source is None:
+            return Respelling(2, root)
+        if spot.place == "rule" and path[2:3] == ("status_code",):
+            return Respelling(3, "outcome.http.status")
+        below = reading(source, path[2:])
+        if below.reason or (len(path) == 2 and source.kind in SQL):
+            return Respelling(2, root)
+        return Respelling(2 + below.parts, below.form.format(root))
+
+    return respell_path
+
+
+def result_names(draft: Draft, _: Mapping) -> None:
+    """Results by the names of steps and tasks."""
+    if speaks_case(draft):
+        return
+    results = Results(draft)
+    for slot, spot in list(spots(draft)):
+        results.respell(slot, spot)
+    for label, at in results.kept_tasks.values():
+        assert isinstance(label.node, Mapping)
+        write = Write("iter", label.key or "", _value("{{ outcome.result }}", at))
+        write_on_success(label.node, [write], last=False, goes_on=True)
+        draft.tell(at, f"the result of task '{label.key}'", f"iter.{label.key}", now=write.slot)
+    for name, at in results.kept_steps.items():
+        _keep_step(draft, name, results.steps[name], at)
+
+
+def _keep_step(draft: Draft, name: str, step: Mapping, at: Slot) -> None:
+    slot = step.slot("step") or at
+    write = Write("ctx", name, _value("{{ outcome.result }}", slot))
+    write_at_end(own_tasks(step), [write])
+    loop = step.mapping("loop")
+    if loop is not None:
+        policy = loop.within("spec", like=slot).within("policy", like=slot)
+        policy.within("reduce", like=slot).put(name, "append")
+    draft.tell(slot, f"the result of step '{name}'", f"ctx.{name}", now=write.slot)
+
+
+def _value(text: str, like: Slot) -> Slot:
+    return Slot(Scalar(text, [f'"{text}"'], '"', "", like.line), line=like.line, path=like.path)
+
+
+def event_names(draft: Draft, step: Mapping) -> None:
+    """Names of events that routers wait for."""
+    if speaks_case(draft):
+        return
+    done = "loop.done" if "loop" in step else "step.done"
+    names = {old: done if new == "step.done" else new for old, new in _EVENTS.items()}
+    for arc in arcs_of(step):
+        for slot in templates_below(arc):
+            old = slot.text
+            if respell(slot, lambda text: revalued(text, ("event", "name"), names)):
+                draft.tell(slot, shown(old), shown(slot.text))
+
+
+_JOB: Final = frozenset({"uuid", "id", "execution_id"})
+
+
+def plain_names(draft: Draft, root: Mapping) -> None:
+    """`job.uuid`, `step.x`; `keychain` in a template has no counterpart."""
+    for slot in templates_below(root):
+        if any(path[0] == "keychain" for path in paths_read(slot.text)):
+            draft.refuse(
+                slot,
+                "a template reads a secret of the keychain, which templates never see",
+                "write auth: name in the task that needs it, or read it with kind: secrets",
+            )
+        old = slot.text
+        if respell(slot, lambda text: respelled(text, _plain)):
+            draft.tell(slot, shown(old), shown(slot.text))
+
+
+def _plain(path: Path) -> Respelling | None:
+    if path[0] == "job" and len(path) > 1 and path[1] in _JOB:
+        return Respelling(2, "execution_id")
+    if path[0] == "step" and len(path) > 1:
+        return Respelling(1, "iter")
+    return None
+
+
+def bare_names(draft: Draft, _: Mapping) -> None:
+    """
+    Names of the workload and of iterators without their scope.
+
+    They are found without it too (TPL-2), so that only a text that changes anyway says it.
+    """
+    if not draft.notes or "upstream" not in draft.dialects or speaks_case(draft):
+        return
+    known = Known(draft)
+    for slot, spot in spots(draft):
+        inner = _iterators(spot.task)
+        loop = (spot.step.mapping("loop") if spot.step is not None else None) or Mapping()
+        iterator = loop.text("iterator") if spot.place != "router" else None
+        carried = known.carried.get((spot.step or Mapping()).text("step") or "", set())
+        if loop.slot("in") is slot:
+            iterator = None
+
+        def respell_path(
+            path: Path,
+            own: str | None = iterator,
+            hidden: set[str] = known.written | carried | inner,
+        ) -> Respelling | None:
+            name = str(path[0])
+            if name in hidden:
+                return None
+            if name == own:
+                return Respelling(1, f"iter.{name}")
+            return Respelling(1, f"workload.{name}") if name in known.workload else None
+
+        old = slot.text
+        if respell(slot, lambda text, how=respell_path: respelled(text, how)):  # type: ignore[misc]
+            draft.tell(slot, shown(old), shown(slot.text))
+
+
+def _iterators(task: Mapping | None) -> set[str]:
+    """Iterators of nested loops below a task."""
+    if task is None:
+        return set()
+    return {slot.text or "" for slot in slots_below(task) if slot.key == "iterator"} - {""}

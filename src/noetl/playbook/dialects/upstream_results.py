@@ -1,0 +1,156 @@
+"""
+What is a result of public playbooks called here, kind by kind? (DIA-UP, OUT-3)
+
+There `http` gave `{status_code, headers, data}`, `postgres` `{command_0: {rows}}`, and a child its
+`return_step`; a step's result was read by the step's name. Here each has the shape of OUT-3.
+"""
+
+import re
+from typing import Final, NamedTuple
+
+from noetl.playbook.dialects.draft import Draft, below_path
+from noetl.playbook.dialects.tree import Mapping, Slot
+from noetl.playbook.dialects.upstream_code import keys_of_result, read_code
+
+Path = tuple[str | int, ...]
+SQL: Final = frozenset({"postgres", "duckdb", "snowflake"})
+_NUMBERED: Final = re.compile(r"(?:command|statement)_(\d+)")
+_COUNTS: Final = frozenset({"row_count", "rowcount", "rows_affected"})
+_ROWS: Final = frozenset({"rows", "result", "data"})
+_ABOUT_CALL: Final = frozenset({"url", "elapsed", "request"})
+_OF_CHILD: Final = frozenset({"execution_id", "status", "ctx", "result"})
+_NOT_SQL: Final = re.compile(
+    r"--[^\n]*|/\*.*?\*/|'(?:[^']|'')*'|\$(\w*)\$.*?\$\1\$|\{[{%#].*?[}%#]\}", re.DOTALL
+)
+_GIVES_ROWS: Final = re.compile(r"\s*(?:select|with|values|show|table|explain)\b", re.IGNORECASE)
+_RETURNING: Final = re.compile(r"\breturning\b", re.IGNORECASE)
+
+
+class Source(NamedTuple):
+    """The task whose result a name stands for."""
+
+    kind: str
+    task: Mapping
+    listed: bool = False
+    """Whether it is the result of a loop: one value for each iteration."""
+    child: Slot | None = None
+    """`return_step` of a playbook that is called."""
+
+
+class Reading(NamedTuple):
+    """How a path below a result is written: `parts` of it become `form`, with the root in it."""
+
+    parts: int
+    form: str = "{0}"
+    reason: str = ""
+    """Why it cannot be written; empty if it can."""
+
+
+def source_of(draft: Draft, task: Mapping, *, listed: bool = False) -> Source:
+    """A task as the origin of a result; a call to the workbook is the task there."""
+    kind = task.text("kind") or ""
+    origin = task
+    if kind == "workbook":
+        named = below_path(draft.root, "workbook", "tasks", task.text("name") or "")
+        origin, kind = (named, named.text("kind") or "") if named is not None else (task, kind)
+    return Source(kind, origin, listed, draft.left.get(("returned", id(task))))
+
+
+def reading(source: Source, path: Path) -> Reading:
+    """How a path below a result is read; an empty path is the whole of it."""
+    if source.listed:
+        return _of_loop(path)
+    if source.kind == "http":
+        return _of_http(path)
+    if source.kind in SQL:
+        return _of_sql(source, path)
+    if source.kind == "playbook":
+        return _of_child(source, path)
+    if source.kind == "python" and path[:1] == ("data",):
+        return _of_python(source, path)
+    return Reading(0)
+
+
+def _of_loop(path: Path) -> Reading:
+    if path[:1] in (("data",), ("results",), ("result",)):
+        return Reading(1)
+    if not path or isinstance(path[0], int):
+        return Reading(0)
+    return Reading(0, reason=f"a loop's result is the list of its results; '{path[0]}' is no part")
+
+
+def _of_http(path: Path) -> Reading:
+    inner = ("status_code", "headers", "body", *_ABOUT_CALL)
+    if len(path) > 1 and path[0] == "data" and path[1] in inner:
+        below = _of_http(path[1:])
+        return below._replace(parts=below.parts + 1)
+    head = path[0] if path else None
+    if head == "status_code":
+        return Reading(1, "{0}.status")
+    if head == "body":
+        return Reading(1, "{0}.data")
+    if head in _ABOUT_CALL:
+        return Reading(0, reason=f"the result of an http task has no '{head}'")
+    if head == "status":
+        return Reading(0, reason="'status' of an http result is the number of the answer now")
+    return Reading(0)
+
+
+def _of_sql(source: Source, path: Path) -> Reading:
+    at = 1 if path[:1] in (("data",), ("result",), ("results",)) and len(path) > 1 else 0
+    if at and isinstance(path[1], int):
+        return Reading(1)  # `result[0]` of the kinds that had no commands
+    statements = statements_in(source.task)
+    number = _NUMBERED.fullmatch(str(path[at])) if len(path) > at else None
+    if number is not None:
+        if int(number.group(1)) != len(statements) - 1:
+            return Reading(
+                0,
+                reason=f"'{path[at]}' is not the last of {len(statements)} statements, and only "
+                "the last one's result is kept",
+            )
+        at += 1
+    word = path[at] if len(path) > at else None
+    gives_rows = not statements or _gives_rows(statements[-1])
+    if word in _ROWS and gives_rows:
+        return Reading(at + 1)
+    if word in _COUNTS:
+        return Reading(at + 1, "({0} | length)" if gives_rows else "{0}.rowcount")
+    if word is None and not at:
+        rows = "'command_0': {{'rows': {0}}}"
+        return Reading(0, f"{{{{{rows}}}}}") if gives_rows else Reading(0)
+    if isinstance(word, int) and not at:
+        return Reading(0)
+    shown = ".".join(map(str, path))
+    return Reading(0, reason=f"the result of the statement has no '{shown}'")
+
+
+def statements_in(task: Mapping) -> list[str]:
+    """The statements of an SQL task, without their texts and comments."""
+    text = next((task.text(key) or "" for key in ("command", "query") if key in task), "")
+    return [one for one in _NOT_SQL.sub(" ", text).split(";") if one.strip()]
+
+
+def _gives_rows(statement: str) -> bool:
+    return bool(_GIVES_ROWS.match(statement) or _RETURNING.search(statement))
+
+
+def _of_child(source: Source, path: Path) -> Reading:
+    if path[:1] and path[0] in _OF_CHILD and source.child is None:
+        return Reading(0)
+    if path[:1] and path[0] in ("execution_id", "status"):
+        return Reading(0)
+    if path[:1] == ("data",):
+        return Reading(1, "{0}.result")
+    return Reading(0, "{0}.result") if path or source.child is not None else Reading(0)
+
+
+def _of_python(source: Source, path: Path) -> Reading:
+    """`data` is a key of the result, or the result itself: the code decides."""
+    code = read_code(source.task.text("code") or "")
+    keys = keys_of_result(code) if code is not None else None
+    if keys is not None and "data" in keys[0]:
+        return Reading(0)
+    if keys is not None and "data" not in keys[1]:
+        return Reading(1)
+    return Reading(1, "({0}.data | default({0}))" if len(path) > 1 else "{0}.data | default({0})")

@@ -1,0 +1,345 @@
+"""
+Where do the writes of `set` go? (DIA-UP)
+
+Public playbooks write at a task, at a step, at an arc and in a rule, with the scope in the key:
+`ctx.page`, `iter.rows`. Here a rule of a task writes, before its directive takes effect (TASK-5).
+"""
+
+import re
+from copy import deepcopy
+from typing import Final, Literal, NamedTuple
+
+from noetl.playbook.dialects.draft import Draft, arcs_of, rules_of, then_of
+from noetl.playbook.dialects.names import paths_read
+from noetl.playbook.dialects.shapes import covers_errors, shape_rule
+from noetl.playbook.dialects.tree import Mapping, Node, Scalar, Sequence, Slot, flowing
+from noetl.playbook.dialects.upstream_shapes import add_step, fresh_step, speaks_case
+
+Scope = Literal["ctx", "iter", "args"]
+IS_ERROR: Final = "{{ outcome.status == 'error' }}"
+_WORDS: Final[tuple[tuple[str, Scope | None], ...]] = (
+    ("set", None),
+    ("set_ctx", "ctx"),
+    ("set_iter", "iter"),
+)
+_SCOPES: Final[dict[str, Scope]] = {"ctx": "ctx", "vars": "ctx", "iter": "iter", "step": "iter"}
+_ERROR_ONLY: Final = re.compile(r"outcome\.status\s*==\s*['\"]error['\"]|\boutcome\.error\b")
+_EITHER: Final = re.compile(r"\bor\b|\bnot\b|!=|\belse\b|is\s+none")
+_TRUE: Final = re.compile(r"\{\{\s*true\s*\}\}", re.IGNORECASE)
+_ENDS_STEP: Final = ("continue", "break")
+_GOES_ON: Final = ("continue", "break", "jump")
+
+
+class Write(NamedTuple):
+    """One value, and where it is kept."""
+
+    scope: Scope
+    key: str
+    slot: Slot
+
+
+# ── reading `set` ──
+
+
+def writes_of(draft: Draft, holder: Mapping, otherwise: Scope) -> tuple[list[Write], Slot | None]:
+    """The writes of a block, taken out of it, and the slot of the first word."""
+    found: list[Write] = []
+    first: Slot | None = None
+    for word, scope in _WORDS:
+        slot = holder.slot(word)
+        if slot is None:
+            continue
+        if not isinstance(slot.node, Mapping):
+            draft.refuse(slot, f"'{word}' is no mapping", f"write {word}: {{ ctx.name: value }}")
+            continue
+        holder.pop(word)
+        first = first or slot
+        for one in slot.node.slots:
+            found += _writes_below(draft, one, scope or otherwise)
+    return found, first
+
+
+def _writes_below(draft: Draft, slot: Slot, scope: Scope) -> list[Write]:
+    key = slot.key or ""
+    if key in _SCOPES and isinstance(slot.node, Mapping):
+        inside = slot.node.slots
+        return [one for below in inside for one in _writes_below(draft, below, _SCOPES[key])]
+    head, _, rest = key.partition(".")
+    name = rest if rest else head
+    if (rest and head not in _SCOPES) or not name.isidentifier():
+        draft.refuse(
+            slot,
+            f"'{key}' names no place that can be written",
+            "write ctx.name or iter.name: a write replaces the value of one name",
+        )
+        return []
+    return [Write(_SCOPES[head] if rest else scope, name, slot)]
+
+
+# ── writing in rules ──
+
+
+def write_in(then: Mapping, write: Write, *, copied: bool = False) -> Slot:
+    """One write of a directive; what is there already stays."""
+    key = f"set_{write.scope}"
+    then.flow = False
+    target = then.within(key)
+    found = target.slot(write.key)
+    if found is not None:
+        return found
+    like = write.slot
+    node: Node = deepcopy(like.node) if copied else like.node
+    again = Slot(node, line=like.line, path=like.path)
+    made = target.put(write.key, node, like=again if copied else like)
+    made.gap = " "
+    holder = then.slot(key)
+    assert holder is not None
+    holder.line, holder.path = holder.line or like.line, holder.path or like.path
+    return made
+
+
+def write_on_success(task: Mapping, writes: list[Write], *, last: bool, goes_on: bool) -> None:
+    """
+    Writes that happen when a task has succeeded, in every rule that such an outcome may match.
+
+    Without a policy an error fails the step (TASK-2): the rule that says so comes first.
+    `last`: of a pipeline, where `continue` is its end; `goes_on`: wherever the task goes on to.
+    """
+    like = writes[0].slot
+    policy = task.within("spec", like=like).within("policy", like=like)
+    task.flow = False
+    rules = policy.sequence("rules")
+    if rules is None or not rules.slots:
+        rules = Sequence(line=like.line)
+        policy.put("rules", rules)
+        _append_rule(rules, IS_ERROR, "fail", like)
+    directives = _GOES_ON if goes_on else _ENDS_STEP if last else ("break",)
+    fresh, risky = True, any(map(_is_risky, writes))
+    for rule in rules_of(task):
+        then = _matches_success(rule, rules, risky=risky)
+        if then is not None and (then.text("do") or "continue") in directives:
+            for one in writes:
+                write_in(then, one, copied=not fresh)
+            fresh = False
+    if not any(map(_is_catch_all, rules.mappings())) and "continue" in directives:
+        guard = None if covers_errors(rules) else "{{ outcome.status == 'ok' }}"
+        then = _append_rule(rules, guard, "continue", like)
+        for one in writes:
+            write_in(then, one, copied=not fresh)
+
+
+def _append_rule(rules: Sequence, guard: str | None, do: str, like: Slot) -> Mapping:
+    then = Mapping(line=like.line)
+    then.put("do", do)
+    if guard is None:
+        rules.append({"else": {"then": then}}, line=like.line)
+        return then
+    then.flow = True
+    when = Scalar(guard, [f'"{guard}"'], '"', "", like.line)
+    rules.append({"when": when, "then": then}, line=like.line)
+    return then
+
+
+def _is_catch_all(rule: Mapping) -> bool:
+    guard = rule.node("when")
+    always = isinstance(guard, Scalar) and guard.value is True
+    return "else" in rule or always or bool(_TRUE.fullmatch((rule.text("when") or "").strip()))
+
+
+def _matches_success(rule: Mapping, rules: Sequence, *, risky: bool) -> Mapping | None:
+    """
+    The directive of a rule that a success may match.
+
+    A rule for everything is split where a value can only be made from a success.
+    """
+    then, text = then_of(rule), rule.text("when") or ""
+    if then is None or not _is_catch_all(rule):
+        only_errors = _ERROR_ONLY.search(text) and not _EITHER.search(text)
+        return None if only_errors else then
+    place = next(n for n, slot in enumerate(rules.slots) if slot.node is rule)
+    handled = covers_errors(Sequence(rules.slots[:place]))
+    if handled or not risky or (then.text("do") or "continue") != "continue":
+        return then
+    own = _append_rule(rules, "{{ outcome.status == 'ok' }}", "continue", rules.slots[place])
+    rules.slots.insert(place, rules.slots.pop())
+    for slot in then.slots:
+        if slot.key is not None and slot.key != "do":
+            own.put(slot.key, deepcopy(slot.node))
+            own.flow = False
+    return own
+
+
+def _is_risky(write: Write) -> bool:
+    """Whether a value may be missing after an error: it reads below the result."""
+    return any(path[0] == "outcome" and len(path) > 2 for path in paths_read(write.slot.text))
+
+
+# ── rows ──
+
+
+def set_of_rule(draft: Draft, rule: Mapping) -> None:
+    """`set` of a directive → `set_ctx` and `set_iter`."""
+    then = then_of(rule)
+    if then is None or speaks_case(draft):
+        return
+    written = [then.mapping(word) or Mapping() for word, _ in _WORDS[1:]]
+    dotted = any("." in (slot.key or "") for one in written for slot in one.slots)
+    if "set" not in then and not dotted:
+        return
+    places = {word: then.place(word) for word, _ in _WORDS}
+    writes, first = writes_of(draft, then, "iter")
+    if first is None:
+        return
+    at = min(places.values())
+    for write in writes:
+        made = write_in(then, write)
+        draft.tell(write.slot, f"set: {write.slot.key}", f"set_{write.scope}", now=made)
+    for scope in ("ctx", "iter"):
+        slot = then.slot(f"set_{scope}")
+        if slot is not None and not slot.before:
+            slot.before, first.before = first.before, []
+            then.slots.remove(slot)
+            then.slots.insert(min(at, len(then.slots)), slot)
+
+
+def set_of_task(draft: Draft, task: Mapping) -> None:
+    """`set` beside `kind`: written when the task has succeeded."""
+    if "kind" not in task or speaks_case(draft):
+        return
+    writes, first = writes_of(draft, task, "iter")
+    if not writes or first is None:
+        return
+    write_on_success(task, writes, last=False, goes_on=True)
+    _tell(draft, writes, "set of the task")
+
+
+def set_of_step(draft: Draft, step: Mapping) -> None:
+    """`set` beside `tool`: written when the step has succeeded."""
+    if speaks_case(draft) or not any(word in step for word, _ in _WORDS):
+        return
+    slot = next(step.slot(word) for word, _ in _WORDS if word in step)
+    assert slot is not None
+    tasks = own_tasks(step)
+    if "loop" in step or not tasks:
+        draft.refuse(
+            slot,
+            "'set' of a step with a loop is written once, when all iterations are done"
+            if "loop" in step
+            else "'set' of a step without tasks has no place",
+            "lead to a step of its own with args: { … }, and let a noop task there set_ctx",
+        )
+        return
+    writes, _ = writes_of(draft, step, "ctx")
+    if writes:
+        write_at_end(tasks, writes)
+        draft.left["set", id(step)] = slot
+        _tell(draft, writes, "set of the step")
+
+
+def own_tasks(step: Mapping) -> list[Slot]:
+    """The label slots of a step's own pipeline."""
+    tool = step.sequence("tool")
+    slots = [entry.slots[0] for entry in (tool.mappings() if tool else []) if entry.slots]
+    return [slot for slot in slots if isinstance(slot.node, Mapping)]
+
+
+def write_at_end(tasks: list[Slot], writes: list[Write]) -> None:
+    """Writes of a whole pipeline: at its last task, and where it ends before."""
+    for number, slot in enumerate(tasks, 1):
+        task, last = slot.node, number == len(tasks)
+        assert isinstance(task, Mapping)
+        breaks = any((then_of(rule) or Mapping()).text("do") == "break" for rule in rules_of(task))
+        if last or breaks:
+            again = [one._replace(slot=_again(one.slot)) for one in writes]
+            write_on_success(task, writes if last else again, last=last, goes_on=False)
+
+
+def _again(slot: Slot) -> Slot:
+    return Slot(deepcopy(slot.node), line=slot.line, path=slot.path)
+
+
+def _tell(draft: Draft, writes: list[Write], what: str) -> None:
+    for write in writes:
+        draft.tell(write.slot, f"{what}: {write.slot.key}", f"set_{write.scope} of a rule")
+
+
+def set_of_arcs(draft: Draft, step: Mapping) -> None:
+    """
+    `set` of an arc: of the only one, it is the step's own; else a step in between writes it.
+
+    A name without a scope is what the token carries.
+    """
+    if speaks_case(draft):
+        return
+    arcs = arcs_of(step)
+    for arc in arcs:
+        for word in ("input", "with"):
+            if word in arc and "args" not in arc:
+                slot = arc.slot(word)
+                arc.rename(word, "args")
+                assert slot is not None
+                draft.tell(slot, f"{word} of an arc", "args")
+        writes, first = writes_of(draft, arc, "args")
+        if first is None:
+            continue
+        carried = [one for one in writes if one.scope == "args"]
+        kept = [one for one in writes if one.scope != "args"]
+        for one in carried:
+            made = arc.within("args", like=first).put(one.key, one.slot.node, like=one.slot)
+            draft.tell(one.slot, f"set of an arc: {one.slot.key}", "args", now=made)
+        if kept and len(arcs) == 1 and "when" not in arc and _is_plain(step, kept):
+            write_at_end(own_tasks(step), kept)
+            _tell(draft, kept, "set of an arc")
+        elif kept:
+            _write_between(draft, step, arc, kept)
+
+
+def _is_plain(step: Mapping, writes: list[Write]) -> bool:
+    """Whether the step itself can write: it has tasks, no loop, and no value needs the event."""
+    event = any(path[0] == "event" for one in writes for path in paths_read(one.slot.text))
+    return "loop" not in step and bool(own_tasks(step)) and not event
+
+
+def _write_between(draft: Draft, step: Mapping, arc: Mapping, writes: list[Write]) -> None:
+    target, like = arc.text("step") or "", writes[0].slot
+    name = fresh_step(draft, f"{step.text('step')}_to_{target}")
+    carried = [slot.key for slot in (arc.mapping("args") or Mapping()).slots]
+    forwarded = {key: f"{{{{ args.{key} }}}}" for key in carried if key is not None}
+    args = arc.within("args", like=like)
+    for one in writes:
+        args.put(one.key, one.slot.node, like=one.slot)
+    leads = arc.slot("step")
+    assert leads is not None
+    leads.say(name)
+    sets = {one.key: f"{{{{ args.{one.key} }}}}" for one in writes}
+    rule = {"else": {"then": {"do": "continue", "set_ctx": sets}}}
+    onward: dict[str, object] = {"step": target}
+    if forwarded:
+        onward["args"] = flowing(forwarded)
+    task = {"kind": "noop", "spec": {"policy": {"rules": [rule]}}}
+    made = add_step(
+        draft,
+        step,
+        {"step": name, "tool": [{"keep": task}], "next": {"arcs": [onward]}},
+        like,
+    )
+    for one in writes:
+        draft.tell(
+            one.slot, f"set of an arc: {one.slot.key}", f"set_ctx of step '{name}'", now=made
+        )
+
+
+def else_of_rule(draft: Draft, rule: Mapping) -> None:
+    """`- else: { do: … }`, `then` beside `else`, `set` beside `do`: all of it goes below `then`."""
+    otherwise = rule.slot("else")
+    if otherwise is not None and "expr" not in rule:
+        shape_rule(draft, rule)
+    holder = rule if otherwise is None else rule.mapping("else")
+    loose = holder.slot("set") if holder is not None and not speaks_case(draft) else None
+    if holder is None or loose is None:
+        return
+    holder.pop("set")
+    holder.flow = False
+    then = holder.within("then", like=loose)
+    then.slots.append(loose)
+    draft.tell(loose, "set beside do", "then: { set: … }")

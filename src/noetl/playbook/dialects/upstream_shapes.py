@@ -1,0 +1,289 @@
+"""The outer forms of public playbooks: `tool`, its entries, workbook, loop, executor (DIA-UP)."""
+
+from noetl.playbook.dialects.draft import Draft, shown
+from noetl.playbook.dialects.tree import Mapping, Node, Scalar, Sequence, Slot, flowing, slots_below
+
+# Marks of the case dialect, whose own table reads names of results, `set` and workbook lists.
+_CASE_KEYS = frozenset({"case", "sink", "retry_when", "stop_when", "max_attempts"})
+_CASE_STEP_KEYS = frozenset({"vars", "retry"})
+_PROFILES = frozenset({"local", "distributed"})
+_ENDS = frozenset({"end", "stop", "continue", "ignore", "skip", "complete", "none"})
+_FAILS = frozenset({"fail", "error", "raise"})
+_WORK_KEYS = frozenset({"tool", "next", "case", "pipe", "call", "loop", "sink", "kind", "type"})
+
+
+def speaks_case(draft: Draft) -> bool:
+    """Whether the document holds words that only the case dialect has."""
+    if any(slot.key in _CASE_KEYS for slot in slots_below(draft.root)):
+        return True
+    return any(key in step for step in draft.steps() for key in _CASE_STEP_KEYS)
+
+
+# ── executor ──
+
+
+def executor_words(draft: Draft, root: Mapping) -> None:
+    """`profile`, `version`, `requires`: every runtime takes every playbook."""
+    executor = root.mapping("executor")
+    if executor is None:
+        return
+    for word in ("profile", "version", "requires"):
+        slot = executor.slot(word)
+        if slot is None:
+            continue
+        if word == "profile" and slot.text in _PROFILES and "kind" not in executor:
+            executor.rename("profile", "kind")
+            draft.tell(slot, "executor.profile", "executor.kind")
+        else:
+            executor.pop(word)
+            draft.tell(slot, f"executor.{word}", "removed")
+    _leaf_is_error(draft, executor)
+    if not executor.slots:
+        _leave_out(root, "executor")
+
+
+def _leaf_is_error(draft: Draft, executor: Mapping) -> None:
+    spec = executor.mapping("spec")
+    slot = spec.slot("no_next_is_error") if spec is not None else None
+    if spec is None or slot is None:
+        return
+    if isinstance(slot.node, Scalar) and slot.node.value is True:
+        draft.refuse(
+            slot,
+            "'no_next_is_error' makes every last step a failure, which has no counterpart",
+            "remove it; where no match is a failure, add an arc without when to a step that fails",
+        )
+        return
+    spec.pop("no_next_is_error")
+    draft.tell(slot, "executor.spec.no_next_is_error", "removed")
+    if not spec.slots:
+        executor.pop("spec")
+
+
+def _leave_out(holder: Mapping, key: str) -> None:
+    """Take a slot out; the comments above it go to what follows."""
+    at = holder.place(key)
+    gone = holder.pop(key)
+    comments = [line for line in gone.before if line] if gone is not None else []
+    if comments and at < len(holder.slots):
+        holder.slots[at].before = [*comments, *holder.slots[at].before]
+
+
+# ── loop ──
+
+
+def loop_words(draft: Draft, step: Mapping) -> None:
+    """`collection` and `element`; a cursor that claims rows has no counterpart."""
+    loop = step.mapping("loop")
+    if loop is None:
+        return
+    for old, new in (("collection", "in"), ("element", "iterator")):
+        slot = loop.slot(old)
+        if slot is not None and new not in loop:
+            loop.rename(old, new)
+            draft.tell(slot, f"loop.{old}", f"loop.{new}")
+    cursor = loop.slot("cursor")
+    if cursor is not None:
+        draft.refuse(
+            cursor,
+            "a loop over a cursor claims rows while it runs, which has no counterpart",
+            "read the rows in a task before the loop, or let a step claim a batch and route back "
+            "to itself until nothing is left",
+        )
+
+
+# ── tool ──
+
+
+def tool_as_list(draft: Draft, step: Mapping) -> None:
+    """`tool` as one mapping, or entries with `name` and `kind` → tasks with labels."""
+    if "step" not in step:
+        return
+    _label_tasks(draft, step, step.text("step") or "task")
+
+
+def _label_tasks(draft: Draft, holder: Mapping, label: str) -> None:
+    slot = holder.slot("tool")
+    if slot is None:
+        return
+    if isinstance(slot.node, Mapping) and _is_task(slot.node):
+        task = slot.node
+        named = task.pop("name") if task.text("kind") != "workbook" else None
+        key = Slot(task, named.text if named and named.text else label, line=slot.line)
+        key.key_text, key.path = key.key or "", slot.path
+        slot.node = Sequence([Slot(Mapping([key], line=slot.line), line=slot.line)], line=slot.line)
+        draft.tell(slot, "tool: { … }", f"tool: [ {key.key}: {{ … }} ]", now=key)
+    if isinstance(slot.node, Sequence):
+        for number, entry in enumerate(slot.node.slots, 1):
+            _label_entry(draft, entry, f"task_{number}")
+        for entry_mapping in slot.node.mappings():
+            for one in entry_mapping.slots:
+                if isinstance(one.node, Mapping):
+                    _label_tasks(draft, one.node, one.key or "task")
+
+
+def _is_task(node: Mapping) -> bool:
+    return any(isinstance(node.node(key), Scalar) for key in ("kind", "type"))
+
+
+def _label_entry(draft: Draft, entry: Slot, fallback: str) -> None:
+    """`- name: x, kind: …` → `- x: { kind: … }`."""
+    task = entry.node
+    if not isinstance(task, Mapping) or not _is_task(task):
+        return
+    first = task.slots[0]
+    workbook = task.text("kind") == "workbook"
+    word = next((one for one in ("name", "label", "id") if one in task and not workbook), None)
+    named = task.pop(word) if word is not None else None
+    label = named.text if named is not None and named.text else fallback
+    key = Slot(task, label, label, first.before, line=entry.line, path=entry.path)
+    if named is not None and not task.flow:
+        key.beside, named.beside = named.beside, ""
+    first.before = []
+    task.indent = 2
+    entry.node = Mapping([key], line=entry.line)
+    draft.tell(entry, f"- {word or 'kind'}: …", f"- {label}: {{ … }}", now=key)
+
+
+def empty_step(draft: Draft, step: Mapping) -> None:
+    """A step with nothing but its name does nothing, and says so."""
+    name = step.slot("step")
+    if name is None or any(key in step for key in _WORK_KEYS):
+        return
+    task = Slot(flowing({"kind": "noop"}, name.line), name.text or "task", line=name.line)
+    task.key_text = task.key or ""
+    made = step.put("tool", [Slot(Mapping([task], line=name.line), line=name.line)])
+    made.line, made.path = name.line, name.path
+    draft.tell(name, "a step without tool or next", "tool: [ { kind: noop } ]", now=made)
+
+
+# ── workbook ──
+
+
+def workbook_tasks(draft: Draft, root: Mapping) -> None:
+    """A list with names → `tasks` by name."""
+    slot = root.slot("workbook")
+    if slot is None or speaks_case(draft):
+        return
+    if isinstance(slot.node, Sequence):
+        tasks = Mapping(line=slot.line)
+        for entry in slot.node.slots:
+            _place_task(draft, tasks, entry)
+        tasks.tail = slot.node.tail
+        holder = Mapping(line=slot.line)
+        holder.put("tasks", tasks)
+        slot.node = holder
+        draft.tell(slot, "workbook: [ … ]", "workbook: { tasks: { … } }")
+
+
+def _place_task(draft: Draft, tasks: Mapping, entry: Slot) -> None:
+    task = entry.node
+    word = _name_word(task)
+    if not isinstance(task, Mapping) or not word or task.text(word) in (None, *tasks.keys()):
+        draft.refuse(
+            entry,
+            "an entry of the workbook has no name of its own",
+            "write workbook: { tasks: { name: { kind: … } } }",
+        )
+        return
+    first, label = task.slots[0], task.text(word) or ""
+    task.pop(word)
+    task.indent = 2
+    key = Slot(_unpacked(draft, task), label, label, first.before, line=entry.line, path=entry.path)
+    first.before = []
+    tasks.slots.append(key)
+
+
+def _name_word(task: Node) -> str:
+    if not isinstance(task, Mapping):
+        return ""
+    return next((one for one in ("name", "task") if one in task), "")
+
+
+def _unpacked(draft: Draft, entry: Mapping) -> Mapping:
+    """`{ tool: { kind: … }, … }` → the task itself."""
+    tool = entry.mapping("tool")
+    if tool is None:
+        return entry
+    for slot in entry.slots:
+        if slot.key == "tool":
+            continue
+        if slot.key in ("desc", "description"):
+            draft.tell(slot, f"workbook {slot.key}", "removed")
+        elif slot.key == "assert":
+            draft.refuse(
+                slot,
+                "'assert' checked names of inputs and results; tasks have no such check",
+                "remove it; an input that is missing is an error of its own",
+                code="changed-meaning",
+            )
+            draft.tell(slot, "workbook assert", "removed")
+        else:
+            tool.slots.append(slot)
+    tool.indent = 2
+    return tool
+
+
+# ── router ──
+
+
+def no_match(draft: Draft, step: Mapping) -> None:
+    """`next.spec.on_no_match`: no match ends the branch; a failure needs a step that fails."""
+    router = step.mapping("next")
+    spec = router.mapping("spec") if router is not None else None
+    slot = spec.slot("on_no_match") if spec is not None else None
+    if router is None or spec is None or slot is None:
+        return
+    word = "none" if isinstance(slot.node, Scalar) and slot.node.value is None else slot.text
+    if word in _FAILS and (spec.text("mode") or "exclusive") == "exclusive":
+        _add_failing_arc(draft, step, router, slot)
+    elif word not in _ENDS:
+        draft.refuse(
+            slot,
+            f"on_no_match: {shown(word or '{ … }')} has no counterpart in this router",
+            "add an arc without when as the last one, to a step that does what is meant",
+        )
+        return
+    spec.pop("on_no_match")
+    if not spec.slots:
+        router.pop("spec")
+
+
+def _add_failing_arc(draft: Draft, step: Mapping, router: Mapping, slot: Slot) -> None:
+    name = fresh_step(draft, f"{step.text('step')}_no_match")
+    arcs = router.sequence("arcs")
+    if arcs is None:
+        return
+    arc = arcs.append({"step": name}, line=slot.line)
+    rules = [{"else": {"then": flowing({"do": "fail"})}}]
+    task = {"kind": "noop", "spec": {"policy": {"rules": rules}}}
+    add_step(draft, step, {"step": name, "tool": [{"no_match": task}]}, slot)
+    draft.tell(slot, "on_no_match: fail", f"an arc to '{name}', which fails", now=arc)
+
+
+def fresh_step(draft: Draft, name: str) -> str:
+    taken = {step.text("step") for step in draft.steps()}
+    while name in taken:
+        name += "_"
+    return name
+
+
+def add_step(draft: Draft, after: Mapping, step: dict[str, object], like: Slot) -> Slot:
+    """A new step below another one."""
+    workflow = draft.root.sequence("workflow")
+    assert workflow is not None
+    made = workflow.append(step, line=like.line)
+    made.path = like.path
+    workflow.slots.remove(made)
+    place = next(n for n, slot in enumerate(workflow.slots) if slot.node is after)
+    assert isinstance(made.node, Mapping)
+    blank = place > 0 and _opens_with_blank(workflow.slots[place])
+    made.node.slots[0].before = [""] if blank else []
+    workflow.slots.insert(place + 1, made)
+    return made
+
+
+def _opens_with_blank(slot: Slot) -> bool:
+    node = slot.node
+    before = slot.before or (node.slots[0].before if isinstance(node, Mapping) else [])
+    return before[:1] == [""]

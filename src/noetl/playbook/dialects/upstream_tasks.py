@@ -1,0 +1,319 @@
+"""The words of tasks in public playbooks: inputs in other places, and by other names (DIA-UP)."""
+
+from typing import Final, NamedTuple
+
+from noetl.expression.syntax import is_template
+from noetl.kinds.table import KINDS
+from noetl.playbook.blocks import ITERATOR_SPEC, TASK_SPEC
+from noetl.playbook.dialects.draft import Draft, respell, shown, tasks_of, templates_below
+from noetl.playbook.dialects.names import Respelling, respelled
+from noetl.playbook.dialects.tree import Mapping, Node, Scalar, Sequence, Slot, node_of
+
+_SPEC_KEYS: Final = frozenset((*TASK_SPEC.fields, *ITERATOR_SPEC.fields, "eval", "retry"))
+_TAKES_ARGS: Final = frozenset({"python", "playbook", "workbook"})
+_SQL: Final = ("postgres", "duckdb", "snowflake")
+
+
+class Word(NamedTuple):
+    """An input's former name, and the first of its present names that is free."""
+
+    old: str
+    new: str
+
+
+_ARGS: Final = tuple(Word(old, "args") for old in ("input", "inputs", "payload", "with", "data"))
+WORDS: Final[dict[str, tuple[Word, ...]]] = {
+    "http": (
+        Word("endpoint", "url"),
+        Word("uri", "url"),
+        Word("payload", "body"),
+        Word("json", "body"),
+        Word("data", "body"),
+        Word("query", "params"),
+        Word("credential", "auth"),
+    ),
+    "python": _ARGS,
+    "playbook": _ARGS,
+    "workbook": (*_ARGS, Word("task", "name")),
+    **dict.fromkeys(
+        _SQL, (Word("sql", "command"), Word("statement", "command"), Word("credential", "auth"))
+    ),
+}
+_GONE: Final[dict[tuple[str, str], tuple[str, str]]] = {
+    ("python", "script"): (
+        "a script that is fetched when the task runs has no counterpart",
+        "write the code into code: …, or use kind: script with path: …",
+    ),
+    ("python", "code_b64"): ("encoded code has no counterpart", "write it as text: code: …"),
+    ("postgres", "command_b64"): ("an encoded command has no counterpart", "write it as text"),
+    ("postgres", "script"): (
+        "a script that is fetched when the task runs has no counterpart",
+        "write the SQL into command: …",
+    ),
+}
+_NOTED: Final = frozenset({"desc", "description", "title"})
+
+
+def kind_of_task(draft: Draft, task: Mapping) -> None:
+    """`type` → `kind`."""
+    slot = task.slot("type")
+    if slot is not None and "kind" not in task and slot.text in KINDS:
+        task.rename("type", "kind")
+        draft.tell(slot, "type", "kind")
+
+
+def inputs_of_spec(draft: Draft, task: Mapping) -> None:
+    """Inputs below `spec` stand beside `kind`."""
+    spec, kind = task.mapping("spec"), task.text("kind")
+    if spec is None or kind not in KINDS:
+        return
+    at = task.place("spec")
+    for slot in [slot for slot in spec.slots if slot.key not in _SPEC_KEYS]:
+        if slot.key is None or slot.key in task:
+            continue
+        spec.slots.remove(slot)
+        task.slots.insert(at, slot)
+        at += 1
+        task.flow = False
+        draft.tell(slot, f"spec.{slot.key}", slot.key)
+    if not spec.slots:
+        task.pop("spec")
+
+
+def words_of_task(draft: Draft, task: Mapping) -> None:
+    """Former names of inputs."""
+    kind = task.text("kind") or ""
+    for word in WORDS.get(kind, ()):
+        slot = task.slot(word.old)
+        if slot is None or (word.new in task and word.new != "args"):
+            continue
+        if word.new == "args" and "args" in task:
+            _join_args(draft, task, slot)
+        else:
+            task.rename(word.old, word.new)
+            draft.tell(slot, word.old, word.new)
+    for slot in [slot for slot in task.slots if (kind, slot.key) in _GONE]:
+        message, hint = _GONE[kind, slot.key or ""]
+        draft.refuse(slot, message, hint)
+    for key in _NOTED & set(task.keys()):
+        noted = task.pop(key)
+        if noted is not None:
+            draft.tell(noted, f"{key} of a task", "removed: a step has desc")
+
+
+def _join_args(draft: Draft, task: Mapping, slot: Slot) -> None:
+    """Two words for the same: the later one's keys are added."""
+    args = task.mapping("args")
+    if args is None or not isinstance(slot.node, Mapping):
+        return
+    task.pop(slot.key or "")
+    for one in slot.node.slots:
+        if (one.key or "") not in args:
+            args.slots.append(one)
+    args.flow = False
+    draft.tell(slot, slot.key or "", "args", now=task.slot("args"))
+
+
+def settings_of_task(draft: Draft, task: Mapping) -> None:
+    """A timeout beside `kind` is a knob; `auth` is a name; `cmds` is one command."""
+    if task.text("kind") not in KINDS:
+        return
+    for word in ("timeout", "timeout_seconds"):
+        slot = task.slot(word)
+        if slot is None or not _is_number(slot.node):
+            continue
+        at = task.place(word)
+        task.pop(word)
+        spec = task.within("spec", like=slot, at=at)
+        made = spec.put("timeout", slot.node, like=slot, at=0)
+        task.flow = False
+        draft.tell(slot, word, "spec.timeout", now=made)
+    _auth_of_task(draft, task)
+    if task.text("kind") == "shell":
+        _command_of_list(draft, task)
+    if task.text("kind") == "playbook":
+        _child_of_task(draft, task)
+    for key in ("args", "libs", "auth", "params", "headers"):
+        _leave_out_empty(draft, task, key)
+
+
+def _is_number(node: Node) -> bool:
+    return isinstance(node, Scalar) and type(node.value) in (int, float)
+
+
+def _leave_out_empty(draft: Draft, task: Mapping, key: str) -> None:
+    """An empty mapping that this table has renamed; what was canonical stays as it was."""
+    slot = task.slot(key)
+    empty = slot is not None and isinstance(slot.node, Mapping) and not slot.node.slots
+    if empty and any(note.slot is slot for note in draft.notes):
+        task.pop(key)
+
+
+def _auth_of_task(draft: Draft, task: Mapping) -> None:
+    """`auth: { credential: name }` → `auth: name`."""
+    slot = task.slot("auth")
+    if slot is None or not isinstance(slot.node, Mapping) or not slot.node.slots:
+        return
+    inside = slot.node
+    word = next((one for one in ("credential", "key", "name") if inside.text(one)), None)
+    others = set(inside.keys()) - {"credential", "key", "name", "type", "kind", "source"}
+    if word is None or others:
+        draft.refuse(
+            slot,
+            "'auth' holds the fields of a credential itself",
+            "register the credential, or list it in keychain, and write auth: name",
+        )
+        return
+    slot.node = node_of(inside.text(word), slot.line)
+    draft.tell(slot, "auth: { … }", f"auth: {slot.text}")
+
+
+def _command_of_list(draft: Draft, task: Mapping) -> None:
+    """`cmds` ran one after the other and stopped at the first that failed."""
+    slot = task.slot("cmds")
+    if slot is None or "command" in task:
+        return
+    entries = slot.node.slots if isinstance(slot.node, Sequence) else [slot]
+    texts = [entry.text for entry in entries]
+    if not texts or any(text is None for text in texts):
+        draft.refuse(slot, "'cmds' holds something that is no text", "write command: |")
+        return
+    lines = [text.rstrip("\n") for text in texts if text is not None]
+    body = lines if len(lines) == 1 else ["set -e", *lines]
+    made = block_text("\n".join(body) + "\n", slot.line)
+    task.rename("cmds", "command")
+    slot.node = made
+    task.flow = False
+    draft.tell(slot, "cmds: [ … ]", "command")
+
+
+def block_text(text: str, line: int) -> Scalar:
+    """A text of several lines in literal style, where YAML can hold it so."""
+    body = text.rstrip("\n")
+    plain = body and not body.startswith((" ", "\t")) and body.isprintable() is False
+    if not plain or "\r" in text or any(ord(sign) < 32 and sign not in "\n\t" for sign in text):
+        return Scalar(text, [_quoted(text)], '"', "", line)
+    header = "|" if text == body + "\n" else "|-" if text == body else "|+"
+    lines = [f"  {one}" if one else "" for one in text.removesuffix("\n").split("\n")]
+    return Scalar(text, [header, *lines], "|", "", line)
+
+
+def _quoted(text: str) -> str:
+    made = node_of(text)
+    return made.lines[0] if isinstance(made, Scalar) else ""
+
+
+# ── playbooks that are called ──
+
+_ASKS_FOR: Final = ("return_step", "result_step")
+
+
+def _child_of_task(draft: Draft, task: Mapping) -> None:
+    """`return_step`: the child's result is that of its last step."""
+    for word in _ASKS_FOR:
+        slot = task.pop(word)
+        if slot is not None:
+            draft.left["returned", id(task)] = slot
+            draft.refuse(
+                slot,
+                f"a child's result is that of its last step; here '{slot.text}' was asked for",
+                f"let '{slot.text}' be the step that the child ends with",
+                code="changed-meaning",
+            )
+            draft.tell(slot, f"{word}: {slot.text}", "the child's result")
+    asked = task.pop("return_result")
+    if asked is not None:
+        draft.left.setdefault(("returned", id(task)), asked)
+        draft.tell(asked, "return_result", "the child's result")
+
+
+# ── inputs that belong to no argument ──
+
+
+def input_of_step(draft: Draft, step: Mapping) -> None:
+    """`input` of a step → the arguments of its tasks."""
+    slot = step.slot("input")
+    if slot is None or "step" not in step:
+        return
+    tasks = [one.node for one in tasks_of(step) if isinstance(one.node, Mapping)]
+    takers = [task for task in tasks if task.text("kind") in _TAKES_ARGS]
+    if not isinstance(slot.node, Mapping) or not tasks:
+        draft.refuse(
+            slot, "'input' of a step has no counterpart here", "write args: { … } in the task"
+        )
+        return
+    step.pop("input")
+    given = slot.node
+    for number, task in enumerate(takers):
+        args = task.within("args", like=slot)
+        for one in given.slots:
+            if one.key is not None and one.key not in args:
+                again = Slot(one.node, line=one.line, path=one.path)
+                args.put(one.key, one.node, like=one if number == 0 else again)
+    for task in tasks:
+        _inline(draft, task, given)
+    draft.tell(slot, "input of the step", "args of the task", now=_now(takers, slot))
+
+
+def _now(takers: list[Mapping], slot: Slot) -> Slot:
+    return (takers[0].slot("args") if takers else None) or slot
+
+
+def input_of_task(draft: Draft, task: Mapping) -> None:
+    """
+    `input` of a kind that takes no arguments.
+
+    Its inputs stand there (`url`), or are names for the task's own templates.
+    """
+    kind, slot = task.text("kind") or "", task.slot("input")
+    known = KINDS.get(kind)
+    if slot is None or known is None or kind in _TAKES_ARGS or not isinstance(slot.node, Mapping):
+        return
+    fields = known.inputs.__struct_encode_fields__
+    if "input" in fields:
+        return
+    task.pop("input")
+    former = {word.old for word in WORDS.get(kind, ())}
+    for one in slot.node.slots:
+        if (one.key in fields or one.key in former) and one.key not in task:
+            task.slots.append(one)
+    rest = [one for one in slot.node.slots if one.key is not None and one not in task.slots]
+    _inline(draft, task, Mapping(rest))
+    draft.tell(slot, "input", "inputs of the kind")
+
+
+def _inline(draft: Draft, task: Mapping, given: Mapping) -> None:
+    """Names of an `input` in the templates of a task are replaced by what they stood for."""
+    stands_for = {one.key: one for one in given.slots if one.key is not None}
+
+    def respell_path(path: tuple[str | int, ...]) -> Respelling | None:
+        parts = 2 if path[0] == "input" and len(path) > 1 else 1
+        one = stands_for.get(str(path[parts - 1])) if path[0] != "input" or parts == 2 else None
+        text = _expression(one.node) if one is not None else None
+        return None if text is None else Respelling(parts, text)
+
+    inside = {id(slot) for one in given.slots for slot in (one, *templates_below(one.node))}
+    args = task.node("args")
+    if args is not None:
+        inside |= {id(slot) for slot in templates_below(args)}
+    for slot in templates_below(task):
+        old = slot.text
+        if id(slot) not in inside and respell(slot, lambda text: respelled(text, respell_path)):
+            draft.tell(slot, shown(old), shown(slot.text))
+
+
+def _expression(node: Node) -> str | None:
+    """A value as it stands inside of an expression."""
+    if not isinstance(node, Scalar):
+        return None
+    if not isinstance(node.value, str):
+        return {None: "none", True: "true", False: "false"}.get(node.value, repr(node.value))
+    text = node.value.strip()
+    if not is_template(text):
+        return repr(node.value)
+    inside = text.removeprefix("{{").removesuffix("}}")
+    whole = text.startswith("{{") and text.endswith("}}") and "{{" not in inside
+    if not whole or "{%" in inside:
+        return None
+    inner = inside.strip()
+    return inner if inner.replace(".", "").replace("_", "").isalnum() else f"({inner})"
