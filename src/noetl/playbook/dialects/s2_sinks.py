@@ -29,38 +29,10 @@ _MARKS: dict[str, tuple[str, str]] = {
 }
 _STATEMENTS = ("command", "query")
 # Words of SQL that are met as names of columns.
-_RESERVED = frozenset(
-    [
-        "all",
-        "and",
-        "any",
-        "as",
-        "case",
-        "check",
-        "default",
-        "desc",
-        "else",
-        "end",
-        "from",
-        "group",
-        "in",
-        "is",
-        "limit",
-        "not",
-        "null",
-        "offset",
-        "or",
-        "order",
-        "primary",
-        "references",
-        "select",
-        "table",
-        "then",
-        "to",
-        "user",
-        "when",
-        "where",
-    ]
+_RESERVED = re.compile(
+    "all|and|any|as|case|check|default|desc|else|end|from|group|in|is|limit|not|null|offset|or|"
+    "order|primary|references|select|table|then|to|user|when|where",
+    re.IGNORECASE,
 )
 _WITH_ARGS = frozenset({"python", "workbook", "playbook", "script"})
 
@@ -176,7 +148,7 @@ def _insert(
     by_name = all(_NAME.fullmatch(column) for column in columns)
     marks = [named.format(column) if by_name else placed for column in columns]
     plain_columns = [
-        column if _NAME.fullmatch(column) and column.lower() not in _RESERVED else f'"{column}"'
+        column if _NAME.fullmatch(column) and not _RESERVED.fullmatch(column) else f'"{column}"'
         for column in columns
     ]
     statement = (
