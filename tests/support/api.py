@@ -7,6 +7,9 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
+import aiohttp
+import msgspec
+
 from noetl.adapters.memory.home import MemoryHome
 from noetl.adapters.memory.result_store import MemoryResultStore
 from noetl.api.plane import Plane
@@ -47,25 +50,25 @@ class SmallPlane:
         self.waits_for: list[str] = []
 
     async def register(self, text: str, *, original: str | None = None) -> Any:
-        raise self.fault or NotImplementedError((text, original))
+        raise self.fault or LookupError((text, original))
 
     async def execute(self, **asked: Any) -> ExecutionRow:
-        raise self.fault or NotImplementedError(asked)
+        raise self.fault or LookupError(asked)
 
     async def order(self, execution_id: str, kind: str, reason: str) -> ExecutionRow:
-        raise self.fault or NotImplementedError((execution_id, kind, reason))
+        raise self.fault or LookupError((execution_id, kind, reason))
 
     async def row(self, execution_id: str) -> ExecutionRow:
         raise self.fault or ExecutionNotFound(f"no execution '{execution_id}'")
 
     async def state(self, execution_id: str) -> Any:
-        raise self.fault or NotImplementedError(execution_id)
+        raise self.fault or LookupError(execution_id)
 
     async def summary(self, execution_id: str, *, wait: float = 0) -> dict[str, Any]:
-        raise self.fault or NotImplementedError((execution_id, wait))
+        raise self.fault or LookupError((execution_id, wait))
 
     async def follow(self, execution_id: str, *, after: int) -> AsyncIterator[Any]:
-        raise self.fault or NotImplementedError((execution_id, after))
+        raise self.fault or LookupError((execution_id, after))
         yield
 
     async def counts(self) -> dict[str, Any]:
@@ -136,3 +139,49 @@ def reserved() -> socket.socket:
     kept.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     kept.bind(("127.0.0.1", 0))
     return kept
+
+
+class Api:
+    """A client for tests: it sends what it is told and shows what came back."""
+
+    def __init__(self, url: str, session: aiohttp.ClientSession) -> None:
+        self.url = url
+        self.session = session
+
+    async def ask(self, method: str, path: str, **sent: Any) -> tuple[int, Any]:
+        """Status, and the JSON or the text of the answer."""
+        async with self.session.request(method, self.url + path, **sent) as answer:
+            body = await answer.read()
+            if answer.content_type == "application/json":
+                return answer.status, msgspec.json.decode(body)
+            return answer.status, body.decode()
+
+    async def get(self, path: str, /, **query: Any) -> Any:
+        """The answer to a question that must be answered."""
+        status, told = await self.ask("GET", path, params=query)
+        assert status == 200, told
+        return told
+
+    async def post(self, path: str, body: Any = None, **sent: Any) -> Any:
+        status, told = await self.ask("POST", path, json=body, **sent)
+        assert status in (200, 201), told
+        return told
+
+    async def pages(self, path: str, name: str, /, **query: Any) -> list[Any]:
+        """Everything of a list, page by page."""
+        found: list[Any] = []
+        cursor: dict[str, str] = {}
+        while True:
+            page = await self.get(path, **query, **cursor)
+            found += page[name]
+            if page["next"] is None:
+                return found
+            cursor = {"cursor": page["next"]}
+
+
+@asynccontextmanager
+async def api_of(plane: Plane, *, auth: bool = False, token: str = "") -> AsyncIterator[Api]:
+    """A served plane and a client of it."""
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    async with served(plane, auth=auth) as found, aiohttp.ClientSession(headers=headers) as session:
+        yield Api(found.url, session)

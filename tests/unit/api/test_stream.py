@@ -1,0 +1,287 @@
+"""Events in pages and as a live stream: the same ones, resumed anywhere, at the reader's pace."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import msgspec
+import pytest
+from tests.support.api import Api, SmallPlane, api_of, begin
+from tests.support.canned import CannedTools
+from tests.support.cluster import Cluster, clustered
+from tests.support.scenario import Gate, ok
+from tests.support.steps import call, playbook, step
+
+from noetl.api.events import with_beats
+from noetl.ports.event_log import Decision, ExecutionRow, LogRow
+
+ONE = playbook(step("start", call("fetch")))
+SOON = 30.0
+
+
+class Frame(msgspec.Struct):
+    """One message of a stream."""
+
+    id: str = ""
+    event: str = ""
+    data: Any = None
+
+
+async def frames(answer: aiohttp.ClientResponse) -> AsyncIterator[Frame]:
+    """The messages of a stream, comments left out."""
+    frame = Frame()
+    async for line in answer.content:
+        text = line.decode().rstrip("\n")
+        key, _, value = text.partition(": ")
+        if not text and frame.event:
+            yield frame
+            frame = Frame()
+        elif key in ("id", "event"):
+            setattr(frame, key, value)
+        elif key == "data":
+            frame.data = msgspec.json.decode(value)
+
+
+def on_api(test: Callable[[Cluster, Api], Awaitable[None]], home: Path) -> None:
+    async def run(cluster: Cluster) -> None:
+        async with api_of(await cluster.server()) as api:
+            await test(cluster, api)
+
+    clustered(run, home)
+
+
+async def all_events(api: Api, execution_id: str, **query: Any) -> list[Any]:
+    found: list[Any] = []
+    after = 0
+    while True:
+        page = await api.get(f"/api/executions/{execution_id}/events", after=after, **query)
+        found += page["events"]
+        after = page["after"]
+        if not page["more"]:
+            return found
+
+
+async def streamed(api: Api, execution_id: str, query: str = "", **headers: str) -> list[Frame]:
+    url = f"{api.url}/api/executions/{execution_id}/stream{query}"
+    async with api.session.get(url, headers=headers) as answer:
+        return [frame async for frame in frames(answer)]
+
+
+async def ended(cluster: Cluster) -> str:
+    """An execution that has ended."""
+    cluster.worker(CannedTools())
+    return (await cluster.run(ONE)).execution_id
+
+
+@pytest.mark.rule("SRV-1", "EVT-1")
+@pytest.mark.parametrize("limit", [1, 3, 200])
+def test_pages_give_every_event_once_and_in_order(tmp_path: Path, limit: int) -> None:
+    async def test(cluster: Cluster, api: Api) -> None:
+        execution_id = await ended(cluster)
+        found = await all_events(api, execution_id, limit=limit)
+        assert [event["seq"] for event in found] == list(range(1, len(found) + 1))
+        assert found[-1]["name"] == "playbook.processed"
+        assert len(found) == len(await cluster.events(execution_id))
+
+    on_api(test, tmp_path)
+
+
+@pytest.mark.rule("SRV-1")
+@pytest.mark.parametrize(
+    ("glob", "names"),
+    [
+        ("task.*", {"task.started", "task.done"}),
+        ("StepDone", {"step.done"}),
+        ("workflow.*", {"workflow.started", "workflow.finished"}),
+        ("nothing", set()),
+    ],
+)
+def test_events_are_found_by_name_also_by_older_ones(
+    tmp_path: Path, glob: str, names: set[str]
+) -> None:
+    async def test(cluster: Cluster, api: Api) -> None:
+        execution_id = await ended(cluster)
+        found = await all_events(api, execution_id, name=glob, limit=1)
+        assert {event["name"] for event in found} == names
+        live = await streamed(api, execution_id, f"?name={glob}")
+        assert [frame.data for frame in live[:-1]] == found
+
+    on_api(test, tmp_path)
+
+
+@pytest.mark.rule("SRV-1")
+def test_the_stream_tells_what_the_pages_tell_and_then_the_end(tmp_path: Path) -> None:
+    async def test(cluster: Cluster, api: Api) -> None:
+        execution_id = await ended(cluster)
+        pages = await all_events(api, execution_id)
+        live = await streamed(api, execution_id)
+        assert [frame.data for frame in live[:-1]] == pages
+        assert [(frame.id, frame.event) for frame in live[:-1]] == [
+            (str(event["seq"]), event["name"]) for event in pages
+        ]
+        assert (live[-1].event, live[-1].data) == (
+            "end",
+            {"status": "completed", "seq": len(pages)},
+        )
+
+    on_api(test, tmp_path)
+
+
+@pytest.mark.rule("SRV-1")
+def test_a_stream_is_resumed_behind_what_is_known(tmp_path: Path) -> None:
+    async def test(cluster: Cluster, api: Api) -> None:
+        execution_id = await ended(cluster)
+        pages = await all_events(api, execution_id)
+        for known in (0, 1, 5, len(pages) - 1):
+            rest = [event["seq"] for event in pages[known:]]
+            by_header = await streamed(api, execution_id, **{"Last-Event-ID": str(known)})
+            by_query = await streamed(api, execution_id, f"?after={known}")
+            both = await streamed(api, execution_id, "?after=2", **{"Last-Event-ID": str(known)})
+            for found in (by_header, by_query, both):
+                assert [frame.data["seq"] for frame in found[:-1]] == rest
+        path = f"/api/executions/{execution_id}/stream"
+        status, _ = await api.ask("GET", path, headers={"Last-Event-ID": str(len(pages))})
+        assert status == 204, "a browser stops coming back then"
+        nothing = await streamed(api, execution_id, f"?after={len(pages)}")
+        assert [frame.event for frame in nothing] == ["end"]
+
+    on_api(test, tmp_path)
+
+
+@pytest.mark.rule("SRV-1")
+def test_events_come_as_they_happen(tmp_path: Path) -> None:
+    async def test(cluster: Cluster, api: Api) -> None:
+        tools, gate = CannedTools(), Gate(ok("there"))
+        tools.answers["fetch"] = [gate]
+        execution_id = await cluster.start(ONE)
+        url = f"{api.url}/api/executions/{execution_id}/stream"
+        async with api.session.get(url) as answer:
+            seen = []
+            async for frame in frames(answer):
+                seen.append(frame.event)
+                if frame.event == "token.enqueued":
+                    cluster.worker(tools)
+                if frame.event == "task.started":
+                    (key,) = await gate.held(1)
+                    await gate.let_go(key)
+        assert seen[-3:] == ["workflow.finished", "playbook.processed", "end"]
+        assert seen.index("task.started") < seen.index("task.done")
+
+    on_api(test, tmp_path)
+
+
+@pytest.mark.rule("SRV-1")
+def test_streams_and_long_polls_end_when_the_server_stops(tmp_path: Path) -> None:
+    async def test(cluster: Cluster) -> None:
+        plane = await cluster.server()
+        execution_id = await cluster.start(ONE)
+        served = await begin(plane)
+        async with aiohttp.ClientSession() as session:
+            api = Api(served.url, session)
+            stream = asyncio.ensure_future(streamed(api, execution_id))
+            result = asyncio.ensure_future(
+                api.get(f"/api/executions/{execution_id}/result", wait=60)
+            )
+            await api.get(f"/api/executions/{execution_id}")
+            served.stop.set()
+            assert "end" not in [frame.event for frame in await asyncio.wait_for(stream, SOON)]
+            assert (await asyncio.wait_for(result, SOON))["status"] == "running"
+        await served.task
+
+    clustered(test, tmp_path)
+
+
+LARGE = 100_000
+ROWS = 400
+
+
+async def large_log(plane: SmallPlane) -> None:
+    """An execution with 40 MB of log."""
+    row = ExecutionRow(
+        execution_id="e1", path="p", digest="d", status="running", started_at=1, updated_at=1
+    )
+    event = msgspec.json.encode([{"name": "step.started", "filler": "x" * LARGE}])
+    for seq in range(ROWS):
+        await plane.home.log.append(
+            Decision(
+                execution_id="e1",
+                expected=seq,
+                last=seq + 1,
+                at=seq,
+                events=event,
+                row=row if seq == 0 else None,
+            )
+        )
+
+
+class Followed(SmallPlane):
+    """A plane that counts how much of a log each of its readers was given."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.given: list[int] = []
+        self.left = 0
+
+    async def row(self, execution_id: str) -> ExecutionRow:
+        row = await self.home.executions.find(execution_id)
+        assert row is not None
+        return row
+
+    async def follow(self, execution_id: str, *, after: int) -> AsyncIterator[LogRow]:
+        reader = len(self.given)
+        self.given.append(0)
+        try:
+            while rows := await self.home.log.read(execution_id, after=after, limit=5):
+                for row in rows:
+                    yield row
+                    self.given[reader] += 1
+                after = rows[-1].last
+        finally:
+            self.left += 1
+
+
+async def test_a_reader_that_does_not_read_costs_nothing_and_slows_nobody() -> None:
+    """T13."""
+    plane = Followed()
+    await large_log(plane)
+    async with api_of(plane) as api:
+        host, port = api.url.removeprefix("http://").split(":")
+        reader, writer = await asyncio.open_connection(host, int(port), limit=1024)
+        writer.write(b"GET /api/executions/e1/stream HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert await reader.readline() == b"HTTP/1.1 200 OK\r\n"
+        quick = await streamed(api, "e1")
+        assert len(quick) == ROWS + 1
+        assert plane.given[1] == ROWS
+        assert plane.given[0] < ROWS / 2, "no more than fits into the sockets"
+        # The reader goes without a word: what was held for it is let go.
+        writer.transport.abort()
+        while plane.left < 2:
+            await asyncio.sleep(0)
+
+
+async def endless(gate: asyncio.Event) -> AsyncIterator[LogRow]:
+    yield LogRow(1, 1, 1, b"[]")
+    await gate.wait()
+    yield LogRow(2, 2, 1, b"[]")
+
+
+async def test_a_silent_log_gives_a_sign_of_life() -> None:
+    gate, closing = asyncio.Event(), asyncio.Event()
+    found: list[int | None] = []
+    async for row in with_beats(endless(gate), closing, 0.001):
+        found.append(None if row is None else row.first)
+        if len(found) == 4:
+            gate.set()
+    assert found[:4] == [1, None, None, None]
+    assert found[-1] == 2
+
+
+async def test_a_stop_ends_the_rows_at_once() -> None:
+    closing = asyncio.Event()
+    found = []
+    async for row in with_beats(endless(asyncio.Event()), closing, SOON):
+        found.append(row)
+        closing.set()
+    assert len(found) == 1
