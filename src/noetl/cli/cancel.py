@@ -6,9 +6,12 @@ import click
 
 from noetl.assembly import Local
 from noetl.cli import exits
-from noetl.cli.home import ID, JSON, in_home, print_json
-from noetl.errors import HomeInUse
-from noetl.ports.event_log import ExecutionRow
+from noetl.cli.contexts import Target
+from noetl.cli.home import ID, JSON, print_json
+from noetl.cli.target import aimed, near_or_far
+from noetl.client.asks import Order
+from noetl.client.client import Client
+from noetl.errors import HomeInUse, ServerRefused
 
 EPILOG = """\b
 Examples:
@@ -21,28 +24,34 @@ Exit codes: 0 cancelled, 1 it had ended otherwise before, 3 usage or environment
 
 LOOK = 0.05
 """Seconds between two looks at whether the owner has obeyed."""
+ENDED = ("completed", "failed", "cancelled")
 
 
 @click.command(epilog=EPILOG)
 @ID
 @click.option("--reason", default="", help="Kept in the log beside the order.")
 @JSON
-def cancel(execution_id: str, reason: str, as_json: bool) -> int:
+@aimed
+def cancel(execution_id: str, reason: str, as_json: bool, target: Target) -> int:
     """
     Cancel an execution, and wait until it has ended.
 
     If another process runs it, that process is told; if nobody does, it is ended here.
     """
-    row = in_home(lambda local: ended(local, execution_id, reason))
+    status = near_or_far(
+        target,
+        near=lambda local: ended(local, execution_id, reason),
+        far=lambda client: ended_at(client, execution_id, reason),
+    )
     if as_json:
-        print_json({"execution_id": execution_id, "status": row.status})
+        print_json({"execution_id": execution_id, "status": status})
     else:
-        click.echo(f"execution {execution_id}: {row.status}")
-    return exits.OK if row.status == "cancelled" else exits.FAILED
+        click.echo(f"execution {execution_id}: {status}")
+    return exits.OK if status == "cancelled" else exits.FAILED
 
 
-async def ended(local: Local, execution_id: str, reason: str) -> ExecutionRow:
-    """The row of the execution once it has come to its end."""
+async def ended(local: Local, execution_id: str, reason: str) -> str:
+    """The status of the execution once it has come to its end."""
     row = await local.row(execution_id)
     told = False
     while row.finished_at is None:
@@ -54,4 +63,24 @@ async def ended(local: Local, execution_id: str, reason: str) -> ExecutionRow:
                 told = True
             await asyncio.sleep(LOOK)
         row = await local.row(execution_id)
-    return row
+    return row.status
+
+
+def ended_at(client: Client, execution_id: str, reason: str) -> str:
+    """The same, at a server."""
+    order(client, execution_id, "cancel", reason)
+    while True:
+        status = client.summary(execution_id, wait=30.0).status
+        if status in ENDED:
+            return status
+
+
+def order(client: Client, execution_id: str, kind: Order, reason: str = "") -> bool:
+    """Give an order; False where the execution has ended already, and nothing was to be done."""
+    try:
+        client.order(execution_id, kind, reason=reason)
+    except ServerRefused as refused:
+        if refused.code != "finished":
+            raise
+        return False
+    return True

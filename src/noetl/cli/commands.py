@@ -12,6 +12,9 @@ class Entry(NamedTuple):
 
 COMMANDS: dict[str, Entry] = {
     "run": Entry("noetl.cli.run:run", "Run a playbook in this process."),
+    "register": Entry("noetl.cli.register:register", "Register playbooks in the catalog."),
+    "catalog": Entry("noetl.cli.catalog:catalog", "List registered playbooks, or print one."),
+    "execute": Entry("noetl.cli.execute:execute", "Execute a registered playbook."),
     "test": Entry("noetl.cli.testing.command:test", "Run playbook tests with canned outcomes."),
     "status": Entry("noetl.cli.status:status", "Show how an execution stands."),
     "list": Entry("noetl.cli.listing:listing", "List executions, the newest first."),
@@ -21,8 +24,11 @@ COMMANDS: dict[str, Entry] = {
     "export": Entry("noetl.cli.export:export", "Export events for other programs."),
     "replay": Entry("noetl.cli.replay:replay", "Rebuild the state from the log, and prove it."),
     "cancel": Entry("noetl.cli.cancel:cancel", "Cancel an execution."),
+    "pause": Entry("noetl.cli.pause:pause", "Pause an execution."),
     "resume": Entry("noetl.cli.resume:resume", "Go on with an interrupted or paused execution."),
     "credential": Entry("noetl.cli.credential:credential", "Register credentials, encrypted."),
+    "server": Entry("noetl.cli.server:server", "Start, stop and look at a server; its tokens."),
+    "worker": Entry("noetl.cli.worker:worker", "Start, stop and look at workers."),
     "validate": Entry("noetl.cli.validate:validate", "Check playbooks and show every fault."),
     "migrate": Entry(
         "noetl.cli.migrate:migrate_command", "Translate a playbook of an older dialect."

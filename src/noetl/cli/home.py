@@ -18,10 +18,11 @@ ID = click.argument("execution_id", metavar="ID")
 JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
 
 
-def in_home(work: Callable[[Local], Awaitable[T]]) -> T:
-    """Open the home, do the work, and let go of it. A home that is not there is not made."""
+def in_home(work: Callable[[Local], Awaitable[T]], *, make: bool = False) -> T:
+    """Open the home, do the work, and let go of it. One that is not there is made if asked."""
     settings = read_settings()
-    refuse_missing(settings)
+    if not make:
+        refuse_missing(settings)
 
     async def opened() -> T:
         local = await Local.open(settings)

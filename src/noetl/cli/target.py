@@ -33,9 +33,10 @@ def near_or_far(
     *,
     near: "Callable[[Local], Awaitable[T]]",
     far: "Callable[[Client], T]",
+    make: bool = False,
 ) -> T:
-    """The answer of the home, or of the server that is meant."""
-    return in_home(near) if target.local else at_server(target, far)
+    """The answer of the home, or of the server that is meant; see `in_home`."""
+    return in_home(near, make=make) if target.local else at_server(target, far)
 
 
 def at_server(target: Target, far: "Callable[[Client], T]") -> T:

@@ -94,11 +94,11 @@ def refusal_in(status: int, body: bytes, url: str) -> NoetlError:
         return ServerRefused(text, code="unreadable", status=status)
     if fault.findings is not None:
         return PlaybookRejected(tuple(fault.findings))
-    hint = LOCKED.get(status, fault.hint)
-    text = f"{fault.message}; {hint}" if hint else fault.message
     known = ERRORS.get(fault.code)
     if known is not None:
-        return known(text)
+        return known(fault.message)
+    hint = LOCKED.get(status, fault.hint)
+    text = f"{fault.message}; {hint}" if hint else fault.message
     return ServerRefused(text, code=fault.code, status=status)
 
 

@@ -42,8 +42,9 @@ def _in_path(text: str) -> str:
     return quote(text, safe="")
 
 
-def _catalog(path: str) -> str:
-    return f"/api/catalog/{quote(path.strip('/'), safe='/')}"
+def _below(folder: str, path: str) -> str:
+    """Paths of playbooks and names of credentials may hold slashes."""
+    return f"{folder}/{quote(path.strip('/'), safe='/')}"
 
 
 # ── catalog ──────────────────────────────────────────────────────────────────────────────────
@@ -64,13 +65,15 @@ def catalog(*, cursor: str | None = None, limit: int = 100) -> Ask[t.EntryPage]:
 def versions(path: str, *, cursor: str | None = None, limit: int = 100) -> Ask[t.EntryPage]:
     """All versions of a path, the newest first."""
     query = {"cursor": cursor, "limit": limit}
-    return Ask(method="GET", path=f"{_catalog(path)}/versions", query=query, answer=t.EntryPage)
+    return Ask(
+        method="GET", path=_below("/api/catalog/versions", path), query=query, answer=t.EntryPage
+    )
 
 
 def playbook(path: str, *, version: int | None = None) -> Ask[t.EntryText]:
     """One version with its text; without a number the newest."""
-    below = "latest" if version is None else str(version)
-    return Ask(method="GET", path=f"{_catalog(path)}/versions/{below}", answer=t.EntryText)
+    where = _below("/api/catalog/entries", path)
+    return Ask(method="GET", path=where, query={"version": version}, answer=t.EntryText)
 
 
 # ── executions ───────────────────────────────────────────────────────────────────────────────
@@ -187,7 +190,7 @@ def _of(
 def put_credential(name: str, kind: str, fields: Mapping[str, Any]) -> Ask[t.Credential]:
     """Register a credential, or replace it."""
     body = msgspec.json.encode(t.CredentialRequest(kind=kind, fields=dict(fields)))
-    path = f"/api/credentials/{_in_path(name)}"
+    path = _below("/api/credentials", name)
     return Ask(method="PUT", path=path, body=body, answer=t.Credential)
 
 
@@ -198,7 +201,7 @@ def credentials(*, cursor: str | None = None, limit: int = 100) -> Ask[t.Credent
 
 
 def remove_credential(name: str) -> Ask[None]:
-    return Ask(method="DELETE", path=f"/api/credentials/{_in_path(name)}", answer=None)
+    return Ask(method="DELETE", path=_below("/api/credentials", name), answer=None)
 
 
 def make_token(name: str, role: t.Role, *, expires_in: float | None = None) -> Ask[t.TokenMade]:

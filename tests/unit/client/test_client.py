@@ -101,7 +101,8 @@ def test_what_may_not_be_repeated_is_not(server: Far, ask: Asking) -> None:
         ("executions", [], {"status": "failed", "limit": 5}, "?status=failed&limit=5"),
         ("events", ["e"], {"after": 7, "name": "task.*"}, "after=7&name=task.%2A&limit=200"),
         ("summary", ["e"], {"wait": 99}, "/api/executions/e/result?wait=30.0"),
-        ("versions", ["a/b c"], {}, "/api/catalog/a/b%20c/versions?limit=100"),
+        ("versions", ["a/b c"], {}, "/api/catalog/versions/a/b%20c?limit=100"),
+        ("playbook", ["a/b"], {"version": 2}, "/api/catalog/entries/a/b?version=2"),
         ("remove_credential", ["x y"], {}, "/api/credentials/x%20y"),
     ],
 )
@@ -132,7 +133,7 @@ FINDING = {
             404,
             {"code": "execution_not_found", "message": "no execution 'e'", "hint": "list them"},
             errors.ExecutionNotFound,
-            "no execution 'e'; list them",
+            "no execution 'e'",
         ),
         (404, {"code": "playbook_not_found", "message": "no"}, errors.PlaybookNotFound, "no"),
         (409, {"code": "key_reused", "message": "twice"}, errors.KeyReused, "twice"),

@@ -11,9 +11,9 @@ import msgspec
 
 from noetl.assembly import Local
 from noetl.cli import exits
-from noetl.server.report import Report, report_of
 from noetl.cli.running.show import Show
 from noetl.server.live import Live
+from noetl.server.report import Report, report_of
 from noetl.settings import Settings
 
 T = TypeVar("T")

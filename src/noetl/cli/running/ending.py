@@ -7,11 +7,11 @@ import click
 
 from noetl.cli import exits
 from noetl.cli.running.attend import Begin, attend
-from noetl.server.report import Report
 from noetl.cli.running.show import Show
 from noetl.cli.running.words import error_words, seconds, value_words
 from noetl.cli.terminal import Paint, columns, plain, wants_colour
 from noetl.messages.codec import encode_shown
+from noetl.server.report import Report
 from noetl.settings import read_settings
 
 EXITS = {"completed": exits.OK, "failed": exits.FAILED, "cancelled": exits.FAILED}

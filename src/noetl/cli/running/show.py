@@ -3,9 +3,16 @@
 from collections.abc import Sequence
 from typing import Protocol
 
+from noetl.control.execution import Execution
 from noetl.messages.events import Event
 from noetl.ports.event_log import PrintedLine
-from noetl.server.live import Live
+
+
+class Shown(Protocol):
+    """The execution that is shown: one that this process runs, or one of a server."""
+
+    @property
+    def execution(self) -> Execution: ...
 
 
 class Show(Protocol):
@@ -15,9 +22,9 @@ class Show(Protocol):
     `end` is called once, whatever happens, before the last line is written.
     """
 
-    def begin(self, live: Live) -> None: ...
+    def begin(self, live: Shown) -> None: ...
 
-    def take(self, live: Live, events: Sequence[Event]) -> None: ...
+    def take(self, live: Shown, events: Sequence[Event]) -> None: ...
 
     def hear(self, line: PrintedLine) -> None: ...
 

@@ -11,10 +11,10 @@ from rich.live import Live as Screen
 from rich.text import Text
 
 from noetl.cli.running.progress import ExecutionProgress, Progress, StepProgress, TaskProgress
+from noetl.cli.running.show import Shown
 from noetl.cli.running.words import seconds, short
 from noetl.messages.events import Event
 from noetl.ports.event_log import PrintedLine
-from noetl.server.live import Live
 
 REFRESH = 0.1
 """Seconds between two pictures, at least."""
@@ -38,12 +38,12 @@ class TreeShow:
         self._drawn_at = 0.0
         self._timer: asyncio.TimerHandle | None = None
 
-    def begin(self, live: Live) -> None:
+    def begin(self, live: Shown) -> None:
         self._progress.take_up(live.execution)
         self._screen.start()
         self._tick()
 
-    def take(self, live: Live, events: Sequence[Event]) -> None:
+    def take(self, live: Shown, events: Sequence[Event]) -> None:
         self._progress.take(live.execution.execution_id, live.execution.path, events)
         if self._screen.is_started and time.monotonic() - self._drawn_at >= REFRESH:
             self._draw()

@@ -11,7 +11,6 @@ from noetl.cli import exits
 from noetl.cli.home import print_json
 from noetl.cli.run import refuse
 from noetl.cli.running.attend import runner
-from noetl.server.report import report_of
 from noetl.cli.running.words import count, seconds
 from noetl.cli.source import FILE, read_source
 from noetl.cli.terminal import Paint, plain, wants_colour
@@ -23,6 +22,7 @@ from noetl.messages.codec import decode_events
 from noetl.playbook.load import load_valid
 from noetl.playbook.plan import Plan, make_plan
 from noetl.server.replay import rows_of
+from noetl.server.report import report_of
 from noetl.settings import read_settings
 from noetl.tools.plugins import KnownKinds
 

@@ -5,10 +5,10 @@ from typing import Any
 
 import msgspec
 
-from noetl.server.report import Report
 from noetl.cli.running.words import error_words, value_words
 from noetl.cli.testing.document import Expected
 from noetl.messages.names import NAMES, canonical
+from noetl.server.report import Report
 
 
 def differences(expected: Expected, report: Report, events: Sequence[str]) -> Iterator[str]:

@@ -1,0 +1,153 @@
+"""Programs of their own: started apart from the terminal, awaited until ready, and stopped."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from noetl.cli.background.pid_file import PidFile, Running
+from noetl.errors import NoetlError
+
+LOOK = 0.05
+"""Seconds between two looks at whether a program is ready, or has ended."""
+LARGEST_LOG = 16 * 1024 * 1024
+"""A log that is longer when its program starts is put aside as `.log.1`."""
+TOLD_LINES = 20
+"""Lines of the log that explain a program which did not start."""
+
+Says = Callable[[str], None]
+
+
+class NotStarted(NoetlError):
+    """The program ended before it was ready; the message ends with what it said."""
+
+
+class Launched:
+    """A program that was started in the background and is not ready yet."""
+
+    def __init__(self, child: "subprocess.Popen[bytes]", log: Path, began: int) -> None:
+        self.child = child
+        self.log = log
+        self._told = began
+
+    def news(self) -> list[str]:
+        """What it has written to its log since the last time, line by line."""
+        with self.log.open("rb") as file:
+            file.seek(self._told)
+            whole = file.read().rpartition(b"\n")[0]
+        self._told += len(whole) + 1 if whole else 0
+        return whole.decode("utf-8", "replace").splitlines()
+
+
+def launch(words: Sequence[str], log: Path, environment: Mapping[str, str]) -> Launched:
+    """
+    Start `noetl WORDS` in a session of its own, without a terminal, its output in the log.
+
+    What is secret goes in the environment: a command line can be seen by every user.
+    """
+    log.parent.mkdir(parents=True, exist_ok=True)
+    if log.exists() and log.stat().st_size > LARGEST_LOG:
+        log.replace(log.with_suffix(".log.1"))
+    file = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+    try:
+        began = os.fstat(file).st_size
+        child = subprocess.Popen(
+            [sys.executable, "-m", "noetl", *words],
+            stdin=subprocess.DEVNULL,
+            stdout=file,
+            stderr=file,
+            env={**environment, "PYTHONUNBUFFERED": "1"},
+            start_new_session=True,
+        )
+    finally:
+        os.close(file)
+    return Launched(child, log, began)
+
+
+def await_ready(
+    launched: Launched,
+    ready: Callable[[], Running | None],
+    *,
+    what: str,
+    says: Says,
+    patience: float,
+) -> Running | None:
+    """
+    The program once it is ready, or None when patience has run out; it goes on then.
+
+    What it says meanwhile (that it waits for a database) is passed on; if it ends, NotStarted
+    tells its last words.
+    """
+    said: list[str] = []
+    until = time.monotonic() + patience
+    while True:
+        found = ready()
+        fresh = launched.news()
+        said += fresh
+        if found is not None:
+            return found
+        if launched.child.poll() is not None:
+            raise not_started(what, launched, said + launched.news())
+        for line in fresh:
+            says(line)
+        if time.monotonic() >= until:
+            return None
+        time.sleep(LOOK)
+
+
+def not_started(what: str, launched: Launched, said: list[str]) -> NotStarted:
+    words = [line.removeprefix("error: ") for line in said[-TOLD_LINES:]]
+    if len(words) == 1:
+        return NotStarted(words[0])
+    why = "\n".join(f"  {line}" for line in words) or "  (it said nothing)"
+    code = launched.child.returncode
+    return NotStarted(f"{what} ended with {code} before it was ready; {launched.log} says:\n{why}")
+
+
+def stop(files: Sequence[PidFile], *, patience: float) -> list[Running]:
+    """Tell the holders of pid files to end, and wait for them; those that there were."""
+    told = [(file, running) for file in files if (running := file.running()) is not None]
+    for _, running in told:
+        tell_to_end(running)
+    until = time.monotonic() + patience
+    for file, running in told:
+        while running.alive:
+            if time.monotonic() >= until:
+                raise NoetlError(
+                    f"process {running.pid} has not ended after {patience:g} s; it may still "
+                    f"finish what it runs. See its log: {file.log}"
+                )
+            time.sleep(LOOK)
+    return [running for _, running in told]
+
+
+def tell_to_end(running: Running) -> None:
+    try:
+        os.kill(running.pid, signal.SIGTERM)
+    except ProcessLookupError:
+        return
+    except PermissionError:
+        raise NoetlError(
+            f"process {running.pid} belongs to somebody else; only its owner can stop it"
+        ) from None
+
+
+def follow(file: PidFile, *, follow: bool, lines: int | None, write: Says) -> bool:
+    """Print a log, the last `lines` of it; with `follow` what comes, too, while it is held."""
+    if not file.log.exists():
+        return False
+    with file.log.open("r", encoding="utf-8", errors="replace") as log:
+        known = log.readlines()
+        for line in known if lines is None else known[-lines:]:
+            write(line.rstrip("\n"))
+        while follow:
+            held = file.running() is not None
+            for line in log:
+                write(line.rstrip("\n"))
+            if not held:
+                break
+            time.sleep(LOOK)
+    return True

@@ -1,0 +1,135 @@
+"""Who runs here: the file that a server or a worker holds below the home while it lives."""
+
+import contextlib
+import fcntl
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from noetl.adapters.processes import Process
+from noetl.errors import HomeInUse, UnwritableFile
+
+FOLDER = "run"
+"""Below the home: pid files and logs."""
+
+
+class Running(msgspec.Struct, frozen=True, kw_only=True):
+    """What the file tells of the process that wrote it."""
+
+    pid: int
+    ticks: int | None
+    boot: str | None
+    started_at: int
+    """Milliseconds since 1970."""
+    ready: bool = False
+    """Whether it has begun to do what it is there for."""
+    url: str | None = None
+    """Where a server answers, once it does."""
+    pool: str | None = None
+    with_server: bool = False
+    """Whether it was started by the server, and ends with it."""
+
+    @property
+    def alive(self) -> bool:
+        return Process(self.pid, self.ticks, self.boot).alive()
+
+
+class PidFile:
+    """
+    `run/NAME.pid` below a home, and the log beside it.
+
+    Whoever holds it has it locked, so that two can never hold it; a file that a dead process left
+    behind is recognized by the process's number and start, and means nothing.
+    """
+
+    def __init__(self, home: Path, name: str) -> None:
+        self.name = name
+        self.path = home / FOLDER / f"{name}.pid"
+        self.log = home / FOLDER / f"{name}.log"
+
+    def running(self) -> Running | None:
+        """The process that holds it; None where nobody does any more."""
+        try:
+            told = msgspec.json.decode(self.path.read_bytes(), type=Running)
+        except (OSError, msgspec.DecodeError):
+            return None
+        return told if told.alive else None
+
+    @contextlib.contextmanager
+    def held(
+        self, what: str, *, pool: str | None = None, with_server: bool = False
+    ) -> Iterator["Held"]:
+        """Hold it while the body runs; HomeInUse where another process does."""
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            file = self._locked(what)
+        except OSError as wrong:
+            raise UnwritableFile(
+                f"cannot write {self.path}: {wrong.strerror}; check who owns the home"
+            ) from None
+        me = Process.this()
+        told = Running(
+            pid=me.pid,
+            ticks=me.ticks,
+            boot=me.boot,
+            started_at=int(time.time() * 1000),
+            pool=pool,
+            with_server=with_server,
+        )
+        try:
+            yield Held(file, told)
+        finally:
+            self.path.unlink(missing_ok=True)
+            os.close(file)
+
+    def _locked(self, what: str) -> int:
+        while True:
+            file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                os.close(file)
+                raise self.in_use(what) from None
+            # The one before may have struck the file out between our open and our lock.
+            with contextlib.suppress(FileNotFoundError):
+                if os.stat(self.path).st_ino == os.fstat(file).st_ino:
+                    return file
+            os.close(file)
+
+    def in_use(self, what: str) -> HomeInUse:
+        """Why it cannot be had, and what to do."""
+        held_by = self.running()
+        who = "another process" if held_by is None else f"process {held_by.pid}"
+        at = f" at {held_by.url}" if held_by is not None and held_by.url else ""
+        kind = self.name.partition("-")[0]
+        return HomeInUse(
+            f"{what} runs on this home already ({who}{at}); stop it with `noetl {kind} stop`, or "
+            "set NOETL_HOME to another folder"
+        )
+
+
+class Held:
+    """The file in the hands of its process."""
+
+    def __init__(self, file: int, told: Running) -> None:
+        self._file = file
+        self.told = told
+        self._write()
+
+    def tell(self, url: str | None = None) -> None:
+        """This process is ready from now on; a server answers there."""
+        self.told = msgspec.structs.replace(self.told, ready=True, url=url)
+        self._write()
+
+    def _write(self) -> None:
+        content = msgspec.json.encode(self.told)
+        os.pwrite(self._file, content.ljust(4096), 0)
+
+
+def pid_files(home: Path, kind: str) -> list[PidFile]:
+    """Those of a kind (`worker`) that are there, dead ones too, in the order of their names."""
+    found = sorted((home / FOLDER).glob(f"{kind}-*.pid"))
+    return [PidFile(home, path.stem) for path in found]

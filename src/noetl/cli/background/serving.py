@@ -1,0 +1,97 @@
+"""A server in this process, from its start until it is told to stop."""
+
+import asyncio
+import os
+import time
+from collections.abc import Mapping
+
+from noetl.api.serve import refuse_open, serve
+from noetl.api.tokens import new_token
+from noetl.cli.background.crew import Crew
+from noetl.cli.background.environment import variables
+from noetl.cli.background.pid_file import Held
+from noetl.cli.background.signals import stop_on_signals
+from noetl.cli.background.voice import listen_to_logging, say
+from noetl.control_plane import ControlPlane
+from noetl.settings import Settings
+
+
+async def run_server(settings: Settings, held: Held, *, workers: int) -> None:
+    """Serve until SIGTERM or Ctrl-C; then workers end well, and executions are handed over."""
+    listen_to_logging()
+    refuse_open(settings.host, auth=settings.auth)
+    stop = stop_on_signals()
+    plane = await opened(settings, stop)
+    if plane is None:
+        return
+    try:
+        await _served(plane, held, stop, workers)
+    finally:
+        await plane.close()
+        say("the server has stopped")
+
+
+async def opened(settings: Settings, stop: asyncio.Event) -> ControlPlane | None:
+    """The control plane, once its database and queue are there; None if it is stopped before."""
+    opening = asyncio.ensure_future(ControlPlane.open(settings, says=say))
+    stopping = asyncio.ensure_future(stop.wait())
+    await asyncio.wait((opening, stopping), return_when=asyncio.FIRST_COMPLETED)
+    stopping.cancel()
+    if opening.done():
+        return opening.result()
+    opening.cancel()
+    await asyncio.gather(opening, return_exceptions=True)
+    return None
+
+
+async def _served(plane: ControlPlane, held: Held, stop: asyncio.Event, workers: int) -> None:
+    closed = asyncio.Event()
+    listening: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+    settings = plane.settings
+    serving = asyncio.ensure_future(
+        serve(
+            plane,
+            settings.host,
+            settings.port,
+            auth=settings.auth,
+            stop=closed,
+            ready=listening.set_result,
+        )
+    )
+    await asyncio.wait((serving, listening), return_when=asyncio.FIRST_COMPLETED)
+    if serving.done():
+        await serving  # it could not listen
+        return
+    crew: Crew | None = None
+    token_id: str | None = None
+    try:
+        url = plane.address = listening.result()
+        held.tell(url)
+        say(f"the server answers at {url}")
+        if workers:
+            token_id, environment = await crew_environment(plane, url)
+            crew = Crew(workers, environment, say)
+            crew.begin()
+        stopping = asyncio.ensure_future(stop.wait())
+        await asyncio.wait((serving, stopping), return_when=asyncio.FIRST_COMPLETED)
+        stopping.cancel()
+    finally:
+        if crew is not None:
+            say("the server stops; its workers let what they run end")
+            await crew.end()
+        if token_id is not None:
+            await plane.home.tokens.revoke(token_id)
+        closed.set()
+        await serving
+
+
+async def crew_environment(plane: ControlPlane, url: str) -> tuple[str | None, Mapping[str, str]]:
+    """What the server's own workers are told; with auth they get a token, good while it runs."""
+    settings = plane.settings
+    told = {**os.environ, **variables(settings), "NOETL_SERVER": url, "NOETL_CONTEXT": ""}
+    told.pop("NOETL_TOKEN", None)
+    if not settings.auth:
+        return None, told
+    text, row = new_token("workers of the server", "worker", now_ms=int(time.time() * 1000))
+    await plane.home.tokens.add(row)
+    return row.token_id, {**told, "NOETL_TOKEN": text}

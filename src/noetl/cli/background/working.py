@@ -1,0 +1,49 @@
+"""A worker in this process, from its start until it is told to stop and has drained."""
+
+import contextlib
+from collections.abc import Iterator
+
+from noetl.cli.background.pid_file import Held, PidFile
+from noetl.cli.background.signals import stop_on_signals, stop_with_parent
+from noetl.cli.background.voice import listen_to_logging, say
+from noetl.data_plane import run_worker
+from noetl.errors import HomeInUse
+from noetl.settings import Settings
+
+MOST = 1000
+"""Workers of one pool on one home."""
+
+
+READY = "takes up to"
+"""What a worker says once it has its line to the servers."""
+
+
+@contextlib.contextmanager
+def place_of(settings: Settings, place: int | None, *, with_server: bool) -> Iterator[Held]:
+    """The pid file of this place in the pool, or the first that is free."""
+    with contextlib.ExitStack() as stack:
+        for number in range(1, MOST + 1) if place is None else (place,):
+            file = PidFile(settings.home, f"worker-{settings.pool}-{number}")
+            try:
+                held = file.held("a worker", pool=settings.pool, with_server=with_server)
+                taken = stack.enter_context(held)
+            except HomeInUse:
+                continue
+            yield taken
+            return
+        raise HomeInUse(f"too many workers of pool '{settings.pool}' run on this home already")
+
+
+async def work(settings: Settings, held: Held, *, with_parent: bool) -> None:
+    """Work until SIGTERM or Ctrl-C, or until the server that started it is gone."""
+    listen_to_logging()
+    stop = stop_on_signals()
+    if with_parent:
+        stop_with_parent(stop)
+
+    def says(sentence: str) -> None:
+        say(sentence)
+        if READY in sentence:
+            held.tell()
+
+    await run_worker(settings, stop=stop, says=says)

@@ -1,0 +1,87 @@
+"""`noetl execute`: run a registered playbook, at a server or on the local home."""
+
+import click
+
+from noetl.assembly import Local
+from noetl.cli import exits
+from noetl.cli.catalog import text_in
+from noetl.cli.contexts import Target
+from noetl.cli.home import print_json
+from noetl.cli.running.ending import see_through
+from noetl.cli.running.payload import payload_of
+from noetl.cli.source import FILE
+from noetl.cli.target import aimed, at_server
+from noetl.server.live import Live
+
+EPILOG = """\b
+Examples:
+  noetl execute reports/daily --set region=eu --wait
+  noetl execute reports/daily --version 2 --payload order.json --json
+  noetl execute reports/daily --server http://127.0.0.1:8765 --key order-4711
+
+\b
+Exit codes: with --wait as of `noetl run`; without it 0 once the server has it on its disk.
+"""
+
+
+@click.command(epilog=EPILOG)
+@click.argument("path", metavar="PATH")
+@click.option("--version", type=click.IntRange(min=1), metavar="N", help="Not the newest, but N.")
+@click.option(
+    "--set",
+    "sets",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Set a key of the workload; VALUE is JSON, else text. May be repeated.",
+)
+@click.option(
+    "--payload",
+    metavar="FILE",
+    type=FILE,
+    help="Read the payload from FILE (JSON or YAML), or - for standard input.",
+)
+@click.option("--wait", is_flag=True, help="Show it to its end; exit codes are those of run.")
+@click.option(
+    "--key", metavar="KEY", help="At a server: the same key never starts a second execution."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object.")
+@aimed
+def execute(
+    path: str,
+    version: int | None,
+    sets: tuple[str, ...],
+    payload: str | None,
+    wait: bool,
+    key: str | None,
+    as_json: bool,
+    target: Target,
+) -> int:
+    """
+    Execute a playbook of the catalog by its path.
+
+    At a server it runs there; --wait shows it here to its end. Without a server it runs in this
+    process, like `noetl run`.
+    """
+    given = payload_of(payload, sets)
+    if target.local:
+        if key is not None:
+            raise click.UsageError("--key needs a server: --server URL or NOETL_SERVER")
+
+        async def begin(local: Local) -> Live:
+            found = await text_in(local, path, version)
+            return await local.start(found.text, folder=None, payload=given)
+
+        return see_through(begin, as_json=as_json)
+    begun = at_server(
+        target, lambda client: client.execute(path, version=version, payload=given, key=key)
+    )
+    if wait:
+        from noetl.cli.running.following import follow_through
+
+        return follow_through(target, begun.execution_id, begun.path, as_json=as_json)
+    if as_json:
+        print_json(begun)
+    else:
+        click.echo(f"{begun.path}: execution {begun.execution_id}")
+        click.echo(f"follow it: noetl events {begun.execution_id} --follow", err=True)
+    return exits.OK

@@ -1,0 +1,99 @@
+"""`noetl register`: put playbooks into the catalog, each text a version of its path."""
+
+import click
+
+from noetl.api.entries import entry_of
+from noetl.api.types import Entry, Registered
+from noetl.assembly import Local
+from noetl.cli import exits
+from noetl.cli.contexts import Target
+from noetl.cli.home import print_json
+from noetl.cli.run import refuse
+from noetl.cli.source import FILE, Source, read_source
+from noetl.cli.target import aimed, near_or_far
+from noetl.errors import PlaybookRejected, UnreadableFile
+from noetl.server.registering import registered
+
+EPILOG = """\b
+Examples:
+  noetl register playbook.yaml
+  noetl register playbooks/*.yaml --server http://127.0.0.1:8765
+  noetl register old.yaml --migrate
+
+\b
+Exit codes: 0 all are registered, 2 one is invalid, 3 one cannot be read; the others are
+registered nevertheless.
+"""
+
+
+@click.command(epilog=EPILOG)
+@click.argument("files", nargs=-1, required=True, metavar="FILE...", type=FILE)
+@click.option("--migrate", is_flag=True, help="Take playbooks of an older dialect too.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per file and line.")
+@aimed
+def register(files: tuple[str, ...], migrate: bool, as_json: bool, target: Target) -> int:
+    """
+    Register playbooks in the catalog, to execute them by their path.
+
+    A text that is new becomes the next version of its path; the newest text again stays what it
+    is. FILE is a playbook, or - for standard input.
+    """
+    return max(register_one(name, target, migrate=migrate, as_json=as_json) for name in files)
+
+
+def register_one(name: str, target: Target, *, migrate: bool, as_json: bool) -> int:
+    """One file; one that is refused does not keep the others out."""
+    try:
+        source = read_source(name)
+    except UnreadableFile as wrong:
+        if as_json:
+            print_json({"status": "error", "error": str(wrong)})
+        click.echo(f"error: {wrong}", err=True)
+        return exits.UNUSABLE
+    try:
+        text, original = texts_in(source, migrate=migrate)
+        entry, fresh = near_or_far(
+            target,
+            near=lambda local: enter(local, text, original),
+            far=lambda client: told(client.register(original or text, migrate=migrate)),
+            make=True,
+        )
+    except PlaybookRejected as rejected:
+        return refuse(source, rejected, as_json)
+    if as_json:
+        print_json({"file": source.name, "fresh": fresh, "entry": entry})
+    else:
+        word = "registered" if fresh else "unchanged"
+        click.echo(f"{source.name}: {word}, {entry.path} version {entry.version}")
+    return exits.OK
+
+
+def texts_in(source: Source, *, migrate: bool) -> tuple[str, str | None]:
+    """The canonical text, and the one it was made of where that differs."""
+    if not migrate:
+        return decoded(source), None
+    from noetl.cli.migrating import read_migrated, tell_migrated
+
+    made = read_migrated(source)
+    tell_migrated(source, made)
+    return made.text, decoded(source) if made.changed else None
+
+
+def decoded(source: Source) -> str:
+    """Bytes that are no text are for the parser to refuse, with its finding (DOC-7)."""
+    try:
+        return source.content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        from noetl.playbook.load import load_valid
+
+        load_valid(source.content)
+        raise
+
+
+def told(answer: Registered) -> tuple[Entry, bool]:
+    return answer.entry, answer.fresh
+
+
+async def enter(local: Local, text: str, original: str | None) -> tuple[Entry, bool]:
+    entry, fresh = await registered(local.home.catalog, text, original=original)
+    return entry_of(entry), fresh

@@ -1,0 +1,143 @@
+"""An execution of a server, shown here while it runs there: `execute --wait`."""
+
+import asyncio
+import signal
+from typing import Any
+
+import click
+import msgspec
+
+from noetl.api.types import Event, Summary
+from noetl.cli import exits
+from noetl.cli.contexts import Target
+from noetl.cli.running.attend import runner
+from noetl.cli.running.ending import EXITS, make_show, tell
+from noetl.cli.running.show import Show
+from noetl.client.async_client import AsyncClient
+from noetl.client.stream import LAST
+from noetl.control.execution import Execution
+from noetl.messages import events as e
+from noetl.messages.codec import decode_events, encode_shown
+from noetl.ports.event_log import PrintedLine
+from noetl.server.report import Report
+
+MOST_LINES = 10_000
+"""Printed lines that are shown after the end; `noetl logs` has all."""
+
+
+class Followed:
+    """Shown; as much of a far execution as showing it needs."""
+
+    def __init__(self, execution_id: str, path: str) -> None:
+        self.execution = Execution(execution_id=execution_id, path=path)
+
+
+def follow_through(target: Target, execution_id: str, path: str, *, as_json: bool) -> int:
+    """Show an execution of a server to its end; output and exit code are those of `run`."""
+    report = runner()(_follow(target, Followed(execution_id, path), make_show(err=as_json)))
+    if report is None:
+        said = f"stopped watching; it goes on: noetl status {execution_id}"
+        click.echo(said, err=as_json)
+        return exits.INTERRUPTED
+    if as_json:
+        click.echo(encode_shown(report))
+    tell(report, err=as_json)
+    return EXITS[report.status]
+
+
+async def _follow(target: Target, far: Followed, show: Show) -> Report | None:
+    assert target.url is not None, "a target that is not local has an address"
+    execution_id = far.execution.execution_id
+    loop = asyncio.get_running_loop()
+    async with AsyncClient(target.url, target.token) as client:
+        watching = loop.create_task(_watch(client, far, show))
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, watching.cancel)
+        try:
+            await watching
+            await _hear(client, execution_id, show)
+        except asyncio.CancelledError:
+            return None
+        finally:
+            show.end()
+        return report_of(await ended(client, execution_id))
+
+
+async def _watch(client: AsyncClient, far: Followed, show: Show) -> None:
+    """Show what comes, a decision at a time as far as the stream brings it so."""
+    coming: asyncio.Queue[Event | None] = asyncio.Queue()
+    reading = asyncio.ensure_future(_read(client, far.execution.execution_id, coming))
+    try:
+        begun = False
+        while (first := await coming.get()) is not None:
+            batch = [first]
+            while not coming.empty() and (event := coming.get_nowait()) is not None:
+                batch.append(event)
+            show.take(far, [event for one in batch for event in inside(one)])
+            if not begun:
+                show.begin(far)
+                begun = True
+            if batch[-1].name == LAST:
+                break
+        await reading
+    finally:
+        reading.cancel()
+
+
+async def _read(
+    client: AsyncClient, execution_id: str, coming: "asyncio.Queue[Event | None]"
+) -> None:
+    try:
+        async for event in client.stream(execution_id):
+            coming.put_nowait(event)
+    finally:
+        coming.put_nowait(None)
+
+
+async def _hear(client: AsyncClient, execution_id: str, show: Show) -> None:
+    """What its tasks printed; a server streams events alone."""
+    cursor, heard = None, 0
+    while heard < MOST_LINES:
+        page = await client.lines(execution_id, cursor=cursor)
+        for line in page.lines:
+            show.hear(
+                PrintedLine(
+                    execution_id=execution_id,
+                    step=line.step,
+                    task_run_id=line.task_run_id,
+                    attempt=line.attempt,
+                    at=0,
+                    stream=line.stream,
+                    text=line.text,
+                )
+            )
+        heard, cursor = heard + len(page.lines), page.next
+        if cursor is None:
+            return
+
+
+async def ended(client: AsyncClient, execution_id: str) -> Summary:
+    """What it came to, once it has ended."""
+    while True:
+        summary = await client.summary(execution_id, wait=30.0)
+        if summary.status in EXITS:
+            return summary
+
+
+def report_of(summary: Summary) -> Report:
+    fields: dict[str, Any] = msgspec.to_builtins(summary)
+    return Report(**fields)
+
+
+TAKEN = ("step", "step_run_id", "task_run_id", "parent_id")
+"""Fields of an event that stand in its envelope (EVT-1)."""
+
+
+def inside(event: Event) -> list[e.Event]:
+    """The event without its envelope; none where a newer server tells of something unknown."""
+    taken = {name: value for name in TAKEN if (value := getattr(event, name)) is not None}
+    fields = {"name": event.name, **event.data, **taken}
+    try:
+        return decode_events(msgspec.json.encode([fields]))
+    except (msgspec.DecodeError, TypeError, ValueError):
+        return []

@@ -1,0 +1,252 @@
+"""`noetl server`: start, stop and look at the server of this home; its tokens."""
+
+import os
+
+import click
+
+from noetl.cli import exits
+from noetl.cli.background.environment import variables
+from noetl.cli.background.launch import await_ready, follow, launch, stop
+from noetl.cli.background.pid_file import PidFile, Running
+from noetl.cli.background.voice import untimed
+from noetl.cli.contexts import Target
+from noetl.cli.home import JSON, print_json
+from noetl.cli.target import aimed, at_server
+from noetl.cli.tokens import token
+from noetl.messages.envelope import timestamp
+from noetl.settings import Settings, read_settings
+
+EPILOG = """\b
+Examples:
+  noetl server start --worker 4
+  noetl server status
+  noetl server logs --follow
+  noetl server stop
+"""
+START = """\b
+Examples:
+  noetl server start --worker 4
+  noetl server start --foreground --port 8800
+  noetl server start --db postgresql://noetl@db/noetl --queue nats://queue:4222 --auth
+"""
+NAME = "server"
+PATIENCE = 60.0
+
+
+@click.group(epilog=EPILOG, invoke_without_command=True)
+@click.pass_context
+def server(ctx: click.Context) -> None:
+    """Start, stop and look at the server of this home, and make tokens for it."""
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help())
+
+
+WAIT = click.option(
+    "--timeout",
+    type=click.FloatRange(min=0),
+    default=PATIENCE,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long to wait for it.",
+)
+
+
+@server.command(epilog=START)
+@click.option("--foreground", is_flag=True, help="Stay here; Ctrl-C stops it.")
+@click.option("--host", metavar="HOST", help="Where to listen [127.0.0.1].")
+@click.option("--port", metavar="PORT", help="Where to listen [8765]; 0: any that is free.")
+@click.option("--db", metavar="URL", help="PostgreSQL for the log; without it SQLite in the home.")
+@click.option("--queue", metavar="URL", help="NATS to wake workers with.")
+@click.option(
+    "--worker",
+    "workers",
+    type=click.IntRange(min=0),
+    default=0,
+    metavar="N",
+    help="Start N workers, too, which end with the server.",
+)
+@click.option("--auth", is_flag=True, default=None, help="Ask for tokens (noetl server token).")
+@WAIT
+@JSON
+def start(
+    foreground: bool,
+    host: str | None,
+    port: str | None,
+    db: str | None,
+    queue: str | None,
+    workers: int,
+    auth: bool | None,
+    timeout: float,
+    as_json: bool,
+) -> int:
+    """
+    Start a server on this home, in the background unless --foreground.
+
+    Its log and its pid file lie in `run` below the home. It listens on loopback; elsewhere only
+    with --auth. While the database or the queue is away it waits, and says so.
+    """
+    flags = {
+        "host": host,
+        "port": port,
+        "db": db,
+        "queue": queue,
+        "auth": None if auth is None else int(auth),
+    }
+    settings = read_settings(flags=flags)
+    if foreground:
+        return in_foreground(settings, workers)
+    words = ["server", "start", "--foreground", "--worker", str(workers)]
+    return in_background(settings, words, timeout, as_json)
+
+
+def in_foreground(settings: Settings, workers: int) -> int:
+    from noetl.cli.background.serving import run_server
+    from noetl.cli.running.attend import runner
+
+    with PidFile(settings.home, NAME).held("a server") as held:
+        runner()(run_server(settings, held, workers=workers))
+    return exits.OK
+
+
+def in_background(settings: Settings, words: list[str], patience: float, as_json: bool) -> int:
+    """Start it apart from this terminal, and come back when it answers."""
+    file = PidFile(settings.home, NAME)
+    if file.running() is not None:
+        raise file.in_use("a server")
+    launched = launch(words, file.log, {**os.environ, **variables(settings)})
+
+    def says(line: str) -> None:
+        click.echo(untimed(line), err=True)
+
+    running = await_ready(
+        launched, lambda: ready(file), what="the server", says=says, patience=patience
+    )
+    if running is None:
+        raise click.ClickException(
+            f"the server is not ready after {patience:g} s; it goes on in the background "
+            "(`noetl server logs --follow` shows it, `noetl server stop` ends it)"
+        )
+    if as_json:
+        print_json(standing(running, is_ready=True, file=file))
+    else:
+        click.echo(f"the server answers at {running.url} (process {running.pid})")
+        click.echo(f"export NOETL_SERVER={running.url}", err=True)
+    return exits.OK
+
+
+def ready(file: PidFile) -> Running | None:
+    """The server, once it answers that it is ready."""
+    running = file.running()
+    if running is None or running.url is None:
+        return None
+    return running if answers(running.url) else None
+
+
+def answers(url: str) -> bool:
+    from noetl.client.client import Client
+    from noetl.errors import ServerAway, ServerRefused
+
+    try:
+        with Client(url) as client:
+            return client.ready().status == "ok"
+    except (ServerAway, ServerRefused):
+        return False
+
+
+def standing(running: Running | None, *, is_ready: bool, file: PidFile) -> dict[str, object]:
+    return {
+        "running": running is not None,
+        "ready": is_ready,
+        "url": None if running is None else running.url,
+        "pid": None if running is None else running.pid,
+        "started_at": None if running is None else timestamp(running.started_at),
+        "log": str(file.log),
+    }
+
+
+@server.command("stop", epilog="\b\nExamples:\n  noetl server stop")
+@WAIT
+@JSON
+def stop_server(timeout: float, as_json: bool) -> int:
+    """
+    Stop the server of this home, and wait until it has ended.
+
+    Its own workers finish what they run; its executions are handed over or wait for its return.
+    """
+    file = PidFile(read_settings().home, NAME)
+    ended = stop([file], patience=timeout)
+    if as_json:
+        print_json({"stopped": bool(ended), "pid": ended[0].pid if ended else None})
+    elif ended:
+        click.echo(f"the server has stopped (process {ended[0].pid})")
+    else:
+        click.echo(f"no server runs on {read_settings().home}")
+    return exits.OK
+
+
+@server.command(epilog="\b\nExamples:\n  noetl server status\n  noetl server status --json")
+@JSON
+@aimed
+def status(as_json: bool, target: Target) -> int:
+    """
+    Say whether a server runs and is ready; of one that is asked by --server, who is there.
+
+    Exit code 1 where none runs, or it is not ready.
+    """
+    if not target.local:
+        return runtime(target, as_json)
+    file = PidFile(read_settings().home, NAME)
+    running = file.running()
+    is_ready = running is not None and running.url is not None and answers(running.url)
+    if as_json:
+        print_json(standing(running, is_ready=is_ready, file=file))
+    elif running is None:
+        click.echo(f"no server runs on {read_settings().home}; start one: noetl server start")
+    else:
+        word = "ready" if is_ready else "not ready: see noetl server logs"
+        since = timestamp(running.started_at)
+        click.echo(f"running at {running.url}, process {running.pid}, since {since}, {word}")
+    return exits.OK if is_ready else exits.FAILED
+
+
+def runtime(target: Target, as_json: bool) -> int:
+    """What a server says of itself and of those it knows."""
+    found = at_server(target, lambda client: client.runtime())
+    if as_json:
+        print_json(found)
+        return exits.OK
+    click.echo(f"{target.url}: server {found.server}, version {found.version}")
+    for one in found.servers:
+        click.echo(f"  server {one.name} at {one.address or '?'}, seen {one.seen_at}")
+    for pool in found.pools:
+        busy = f"{pool.busy} of {pool.slots} slots busy"
+        click.echo(f"  pool {pool.name}: {pool.workers} workers, {busy}")
+    if not found.workers:
+        click.echo("  no workers; start one: noetl worker start --server URL")
+    for lack in found.waits_for:
+        click.echo(f"  waits for {lack}")
+    return exits.OK
+
+
+@server.command(epilog="\b\nExamples:\n  noetl server logs\n  noetl server logs --follow")
+@click.option("--follow", "following", is_flag=True, help="Show what comes, until it ends.")
+@click.option("--lines", type=click.IntRange(min=1), metavar="N", help="Only the last N lines.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line.")
+def logs(following: bool, lines: int | None, as_json: bool) -> int:
+    """Print what the server has said."""
+    return show_log(PidFile(read_settings().home, NAME), following, lines, as_json)
+
+
+def show_log(file: PidFile, following: bool, lines: int | None, as_json: bool) -> int:
+    def write(line: str) -> None:
+        if as_json:
+            print_json({"log": file.name, "text": line})
+        else:
+            click.echo(line)
+
+    if not follow(file, follow=following, lines=lines, write=write):
+        click.echo(f"nothing was logged yet: there is no {file.log}", err=True)
+    return exits.OK
+
+
+server.add_command(token)

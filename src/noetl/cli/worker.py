@@ -1,0 +1,193 @@
+"""`noetl worker`: start, stop and look at the workers that run on this machine."""
+
+import click
+import msgspec
+
+from noetl.cli import exits
+from noetl.cli.background.crew import TIED
+from noetl.cli.background.launch import stop
+from noetl.cli.background.pid_file import FOLDER, PidFile, Running, pid_files
+from noetl.cli.background.workers import started
+from noetl.cli.contexts import Target, target_of
+from noetl.cli.home import JSON, print_json
+from noetl.cli.running.words import count
+from noetl.cli.server import WAIT, show_log
+from noetl.errors import SettingRefused
+from noetl.messages.envelope import timestamp
+from noetl.settings import Settings, read_settings
+
+EPILOG = """\b
+Examples:
+  noetl worker start --server http://127.0.0.1:8765 --count 4
+  noetl worker status
+  noetl worker stop
+"""
+START = """\b
+Examples:
+  noetl worker start --server http://127.0.0.1:8765
+  noetl worker start --queue nats://queue:4222 --pool gpu --concurrency 8
+  NOETL_TOKEN=… noetl worker start --server https://noetl.example --foreground
+"""
+
+
+@click.group(epilog=EPILOG, invoke_without_command=True)
+@click.pass_context
+def worker(ctx: click.Context) -> None:
+    """
+    Start, stop and look at workers on this machine.
+
+    A worker has no port of its own: it asks a server (--server) or is woken by NATS (--queue).
+    """
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help())
+
+
+POOL = click.option("--pool", metavar="POOL", help="Only those of this pool.")
+
+
+@worker.command(epilog=START)
+@click.option("--pool", metavar="POOL", help="The pool that it works for [default].")
+@click.option("--concurrency", metavar="N", help="Legs that it runs at once [100].")
+@click.option("--queue", metavar="URL", help="NATS that wakes it; servers answer through it.")
+@click.option("--server", metavar="URL", help="The server that it asks (NOETL_SERVER).")
+@click.option("--context", metavar="NAME", help="The server of this context.")
+@click.option(
+    "--count",
+    "number",
+    type=click.IntRange(1, 256),
+    default=1,
+    metavar="N",
+    help="Start N of them, each a process of its own.",
+)
+@click.option("--foreground", is_flag=True, help="Stay here; Ctrl-C stops it.")
+@click.option(TIED, "with_parent", is_flag=True, hidden=True)
+@click.option("--place", type=int, hidden=True)
+@WAIT
+@JSON
+def start(
+    pool: str | None,
+    concurrency: str | None,
+    queue: str | None,
+    server: str | None,
+    context: str | None,
+    number: int,
+    foreground: bool,
+    with_parent: bool,
+    place: int | None,
+    timeout: float,
+    as_json: bool,
+) -> int:
+    """
+    Start a worker, in the background unless --foreground.
+
+    Its log and its pid file lie in `run` below the home. While nobody answers it waits, and says
+    so. SIGTERM lets it finish what it runs, for half a minute; the rest goes to others.
+    """
+    if queue is not None and server is not None:
+        raise click.UsageError("--queue and --server exclude each other")
+    flags = {"pool": pool, "concurrency": concurrency, "queue": queue}
+    settings = read_settings(flags=flags)
+    settings = with_line(settings, target_of(server, context), by_server=server is not None)
+    if foreground:
+        if number > 1:
+            raise click.UsageError("--foreground runs one worker; leave out --count")
+        return in_foreground(settings, place, with_parent=with_parent)
+    for running in started(settings, number, patience=timeout):
+        if as_json:
+            print_json(standing(running))
+    if not as_json:
+        click.echo(f"{count(number, 'worker')} of pool '{settings.pool}' started")
+    return exits.OK
+
+
+def with_line(settings: Settings, target: Target, *, by_server: bool) -> Settings:
+    """The settings with whom the worker is to ask; without anybody it is refused."""
+    if settings.queue is not None and not by_server:
+        return settings
+    if target.url is None:
+        running = PidFile(settings.home, "server").running()
+        if running is None or running.url is None:
+            raise SettingRefused(
+                "a worker needs somebody to work for: --server URL, --queue URL, or a server on "
+                "this home (`noetl server start`)"
+            )
+        target = Target(running.url, settings.token)
+    return msgspec.structs.replace(settings, queue=None, server=target.url, token=target.token)
+
+
+def in_foreground(settings: Settings, place: int | None, *, with_parent: bool) -> int:
+    from noetl.cli.background.working import place_of, work
+    from noetl.cli.running.attend import runner
+
+    with place_of(settings, place, with_server=with_parent) as held:
+        runner()(work(settings, held, with_parent=with_parent))
+    return exits.OK
+
+
+def files_of(settings: Settings, pool: str | None) -> list[PidFile]:
+    """The pid files of this home's workers."""
+    kind = "worker" if pool is None else f"worker-{pool}"
+    return pid_files(settings.home, kind)
+
+
+def standing(running: Running) -> dict[str, object]:
+    return {
+        "pid": running.pid,
+        "pool": running.pool,
+        "started_at": timestamp(running.started_at),
+        "with_server": running.with_server,
+    }
+
+
+@worker.command("stop", epilog="\b\nExamples:\n  noetl worker stop\n  noetl worker stop --pool gpu")
+@POOL
+@WAIT
+@JSON
+def stop_workers(pool: str | None, timeout: float, as_json: bool) -> int:
+    """Stop the workers of this home, all at once, and wait until each has ended."""
+    files = files_of(read_settings(), pool)
+    held = [file for file in files if (found := file.running()) and not found.with_server]
+    stop(held, patience=timeout)
+    if as_json:
+        print_json({"stopped": len(held)})
+    else:
+        click.echo(f"{count(len(held), 'worker')} stopped")
+    return exits.OK
+
+
+@worker.command(epilog="\b\nExamples:\n  noetl worker status\n  noetl worker status --json")
+@POOL
+@JSON
+def status(pool: str | None, as_json: bool) -> int:
+    """List the workers of this home; exit code 1 where there is none."""
+    files = files_of(read_settings(), pool)
+    running = [found for file in files if (found := file.running()) is not None]
+    for found in running:
+        if as_json:
+            print_json(standing(found))
+        else:
+            tied = ", ends with the server" if found.with_server else ""
+            since = timestamp(found.started_at)
+            click.echo(f"process {found.pid}, pool {found.pool}, since {since}{tied}")
+    if not running:
+        click.echo("no workers run on this home; see: noetl worker start --help", err=True)
+    return exits.OK if running else exits.FAILED
+
+
+@worker.command(epilog="\b\nExamples:\n  noetl worker logs\n  noetl worker logs --follow")
+@POOL
+@click.option("--follow", "following", is_flag=True, help="Show what comes, until it ends.")
+@click.option("--lines", type=click.IntRange(min=1), metavar="N", help="Only the last N lines.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line.")
+def logs(pool: str | None, following: bool, lines: int | None, as_json: bool) -> int:
+    """Print what the workers have said; with --follow of the last one that was started."""
+    home = read_settings().home
+    found = sorted(
+        (home / FOLDER).glob(f"worker-{pool or '*'}-*.log"), key=lambda log: log.stat().st_mtime
+    )
+    files = [PidFile(home, log.stem) for log in found]
+    if not files:
+        click.echo("no worker was started in the background on this home yet", err=True)
+    for file in files[-1:] if following else files:
+        show_log(file, following, lines, as_json)
+    return exits.OK
