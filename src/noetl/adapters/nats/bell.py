@@ -45,9 +45,7 @@ class NatsBell:
                 await self._ring(pool, self._due.pop(pool))
         except FAULTS as fault:
             self._due.pop(pool, None)
-            self._line.complain(
-                RuntimeError(f"no wake-up for workers, which ask every {POLL:g} s: {fault}")
-            )
+            self._line.complain(fault, f"; until then workers ask every {POLL:g} s")
         finally:
             self._under_way.discard(pool)
 

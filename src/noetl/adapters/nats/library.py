@@ -1,5 +1,7 @@
 """The library that speaks NATS, or what to do where it is not installed."""
 
+from asyncio import CancelledError
+
 from noetl.errors import SettingRefused
 
 try:
@@ -13,7 +15,40 @@ except ImportError:
         "NATS (queue, or results=nats) needs an extra: install it with pip install 'noetl[nats]'"
     ) from None
 
-__all__ = ["FAULTS", "Client", "JetStreamContext", "Msg", "api", "errors", "stream_errors"]
+__all__ = [
+    "FAULTS",
+    "WORDS",
+    "Client",
+    "JetStreamContext",
+    "Msg",
+    "api",
+    "errors",
+    "reason_of",
+    "stream_errors",
+]
 
 FAULTS = (errors.Error, OSError, TimeoutError)
 """All that goes wrong between here and the server."""
+
+WORDS: tuple[tuple[type[BaseException], str], ...] = (
+    (CancelledError, "the connection was given up"),
+    (stream_errors.NoStreamResponseError, "it keeps no stream for wake-ups"),
+    (
+        stream_errors.ServiceUnavailableError,
+        "JetStream does not answer; start nats-server with it (-js)",
+    ),
+    (stream_errors.APIError, "JetStream refuses: {fault.description}"),
+    (errors.AuthorizationError, "it refuses user, password or token"),
+    (errors.NoServersError, "nobody listens there"),
+    (errors.UnexpectedEOF, "it ended the connection"),
+    (errors.TimeoutError, "it does not answer in time"),
+)
+"""What the library's exceptions mean, from special to general; others speak for themselves."""
+
+
+def reason_of(fault: BaseException) -> str:
+    """One line for a person."""
+    for kind, words in WORDS:
+        if isinstance(fault, kind):
+            return words.format(fault=fault)
+    return " ".join(str(fault).split()) or type(fault).__name__

@@ -6,7 +6,7 @@ from contextlib import suppress
 from typing import Any
 from urllib.parse import urlsplit
 
-from noetl.adapters.nats.library import FAULTS, Client, Msg, errors
+from noetl.adapters.nats.library import FAULTS, Client, Msg, errors, reason_of
 
 Says = Callable[[str], None]
 Hear = Callable[[Msg], None]
@@ -14,6 +14,7 @@ Hear = Callable[[Msg], None]
 CONNECT = 5
 PAUSE = 0.25
 """Seconds between two tries to connect."""
+AGAIN = 0.1
 PING = 5
 """Seconds between two looks whether the server is still there."""
 
@@ -37,7 +38,7 @@ class Ear:
     would stop reading.
     """
 
-    def __init__(self, hear: Hear, complain: Callable[[Exception], None]) -> None:
+    def __init__(self, hear: Hear, complain: Callable[[BaseException], None]) -> None:
         self._hear = hear
         self._complain = complain
 
@@ -100,6 +101,8 @@ class Line:
             )
             for subject, queue, hear in self._ears:
                 await self._subscribe(client, subject, queue, hear)
+            # The library's first ping may overtake what waits to be written; the second cannot.
+            await client.flush(CONNECT)
             await client.flush(CONNECT)
         except BaseException:
             with suppress(*FAULTS):
@@ -131,9 +134,9 @@ class Line:
         self._tasks.add(task)
         task.add_done_callback(self._ended)
 
-    def complain(self, fault: Exception) -> None:
+    def complain(self, fault: BaseException, hint: str = "") -> None:
         """Say it, unless it was the last thing said."""
-        reason = " ".join(str(fault).split()) or type(fault).__name__
+        reason = reason_of(fault) + hint
         if reason != self._told and not self.closed:
             self._told = reason
             wait = "" if self.up.is_set() else "waiting for "
@@ -142,9 +145,11 @@ class Line:
     async def close(self) -> None:
         self.closed = True
         self.up.clear()
-        for task in list(self._tasks):
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        while self._tasks:
+            for task in self._tasks:
+                task.cancel()
+            # The library swallows an order to stop that comes together with an answer.
+            await asyncio.wait(self._tasks, timeout=AGAIN)
         if self._client is not None:
             with suppress(*FAULTS):
                 await self._client.close()
@@ -156,7 +161,7 @@ class Line:
     def _ended(self, task: "asyncio.Task[None]") -> None:
         self._tasks.discard(task)
         if not task.cancelled() and (fault := task.exception()) is not None:
-            self.complain(fault if isinstance(fault, Exception) else RuntimeError(repr(fault)))
+            self.complain(fault)
 
     async def _complain(self, fault: Exception) -> None:
         self.complain(fault)

@@ -53,7 +53,13 @@ class NatsLink:
 
     async def call(self, server: str, call: Call) -> Answer:
         subject, whom = self._names.calls(server), f"server '{server}'"
-        told = await self._requests.ask(subject, _encode(call), seconds=self._patience, whom=whom)
+        try:
+            told = await self._requests.ask(
+                subject, _encode(call), seconds=self._patience, whom=whom
+            )
+        except ServerAway:  # who takes its place rings by itself
+            self._wakes.settle(server)
+            raise
         self._wakes.settle(server)
         return _read(_answer, told, whom)
 

@@ -5,7 +5,7 @@ import uuid
 from itertools import count
 from typing import Any
 
-from noetl.adapters.nats.library import FAULTS, Msg
+from noetl.adapters.nats.library import FAULTS, Msg, reason_of
 from noetl.adapters.nats.line import Line
 from noetl.adapters.nats.parcels import Parcels, parts_of
 from noetl.errors import ServerAway
@@ -71,7 +71,8 @@ class Requests:
             for piece, headers in parts_of(payload, self._line.largest):
                 await self._line.publish(subject, piece, reply=reply, headers=headers)
         except FAULTS as fault:
-            _settle(waiting, ServerAway(f"NATS at {self._line.place} does not answer: {fault}"))
+            says = f"NATS at {self._line.place} did not take it: {reason_of(fault)}"
+            _settle(waiting, ServerAway(says))
 
     def _hear(self, message: Msg) -> None:
         number = message.subject[len(self._inbox) :]

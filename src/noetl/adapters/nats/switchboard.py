@@ -14,7 +14,7 @@ from noetl.adapters.nats.names import Names
 from noetl.adapters.nats.parcels import Parcels, parts_of
 from noetl.adapters.nats.requests import FAULT
 from noetl.adapters.nats.stream import make_stream
-from noetl.ports.link import Answer, Call, Listener, Question, Reply
+from noetl.ports.link import POLL, Answer, Call, Listener, Question, Reply
 
 GROUP = "noetl.server.any"
 """Of the servers in this queue group one gets each question that is for nobody in particular."""
@@ -60,7 +60,7 @@ class NatsSwitchboard:
         try:
             await make_stream(self.line, names)
         except FAULTS as fault:
-            self.line.complain(fault)
+            self.line.complain(fault, f"; until then workers ask every {POLL:g} s")
 
     async def close(self) -> None:
         """What is being answered is answered first, if it does not take long."""
@@ -69,8 +69,6 @@ class NatsSwitchboard:
             for task in late:
                 task.cancel()
             await asyncio.gather(*late, return_exceptions=True)
-            with suppress(*FAULTS):
-                await self.line.client.flush(1)
         await self.line.close()
 
     def _hear_call(self, message: Msg) -> None:

@@ -6,7 +6,10 @@ from noetl.adapters.nats.library import FAULTS, JetStreamContext, Msg
 from noetl.adapters.nats.line import Line
 from noetl.adapters.nats.names import Names
 from noetl.adapters.nats.stream import pull
+from noetl.ports.link import POLL
 
+FETCH = 2.0
+"""Seconds after which a worker pulls again: a pull that a restart of NATS swallowed."""
 PAUSE = 0.5
 """Seconds between two tries to reach JetStream."""
 
@@ -96,7 +99,12 @@ class Wakes:
         if pool not in self._hungry:
             await self._refuse([ring])
             return
-        self._rings.setdefault(ring.data.decode(), []).append(ring)
+        try:
+            server = ring.data.decode()
+        except UnicodeDecodeError:  # promise 7: rubbish ends nothing, and wakes nobody else
+            await self._acknowledge([ring])
+            return
+        self._rings.setdefault(server, []).append(ring)
         self._news.set()
 
     async def _call_roll(self) -> None:
@@ -108,20 +116,23 @@ class Wakes:
 
     async def _pull(self, pool: str) -> None:
         queue: JetStreamContext.PullSubscription | None = None
-        while True:
+        while not _ending():
             while pool not in self._hungry:
                 self._appetite.clear()
                 await self._appetite.wait()
             await self._line.up.wait()
             try:
                 queue = queue or await pull(self._line, self._names, pool)
-                for ring in await queue.fetch(1, timeout=self._poll):
+                for ring in await queue.fetch(1, timeout=FETCH):
                     await self._hear_ring(pool, ring)
             except TimeoutError:
                 continue
-            except FAULTS as fault:  # lost or wiped: it is made again
-                queue = None
-                self._line.complain(fault)
+            except (*FAULTS, asyncio.CancelledError) as fault:
+                # The library cancels who waits when it gives up a connection.
+                if _ending():
+                    raise
+                queue = None  # lost or wiped: it is made again (T5)
+                self._line.complain(fault, f"; until then this worker asks every {POLL:g} s")
                 await asyncio.sleep(PAUSE)
 
     async def _acknowledge(self, rings: list[Msg]) -> None:
@@ -131,3 +142,9 @@ class Wakes:
     async def _refuse(self, rings: list[Msg]) -> None:
         for ring in rings:
             await self._line.publish(ring.reply, b"-NAK")
+
+
+def _ending() -> bool:
+    """Whether this task was told to stop; the library may have swallowed the order."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
