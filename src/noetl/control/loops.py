@@ -12,6 +12,9 @@ from noetl.messages.reference import Reference
 from noetl.pipeline.policy import template_error
 from noetl.playbook.plan import LoopPlan
 
+SPREAD = 4
+"""Legs that share what may be in flight: as many workers can take part in a loop at once."""
+
 
 def start_loop(deciding: Deciding, run: Run, plan: LoopPlan) -> None:
     """LOOP-1: evaluate the collection once, record it, and offer what may start."""
@@ -67,7 +70,8 @@ def offer(deciding: Deciding, run: Run, plan: LoopPlan) -> None:
             end_loop(deciding, run, plan)
         return
     last = min(loop.offered + plan.in_flight - in_flight, loop.total, loop.low + plan.window)
-    if last > loop.offered:
+    most = -(-plan.in_flight // SPREAD)
+    while loop.offered < last:
         deciding.emit(
             e.TokenEnqueued(
                 step=run.step,
@@ -75,7 +79,7 @@ def offer(deciding: Deciding, run: Run, plan: LoopPlan) -> None:
                 pool=deciding.plan.executor.pool,
                 leg=run.next_leg,
                 first=loop.offered,
-                last=last,
+                last=min(loop.offered + most, last),
             )
         )
 
