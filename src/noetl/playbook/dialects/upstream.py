@@ -42,6 +42,9 @@ TABLE: Final[tuple[Rewriting, ...]] = (
     Rewriting("up-input", "step", upstream_tasks.input_of_step, _INPUTS),
     Rewriting("up-input", "task", upstream_tasks.settings_of_task, _INPUTS),
     Rewriting(
+        "up-workbook", "document", upstream_tasks.lent_tasks, "The workbook has tasks by name."
+    ),
+    Rewriting(
         "up-rule-shape", "rule", upstream_sets.else_of_rule, "A rule is a guard and its directive."
     ),
     Rewriting(

@@ -5,6 +5,7 @@ A step's result by its name is `ctx.<step>`, written when the step is done and r
 step's own router sees it as `event.result`. A task's result by its name is `iter.<task>`.
 """
 
+import re
 from collections.abc import Iterator
 from typing import Final, Literal, NamedTuple
 
@@ -34,6 +35,7 @@ from noetl.playbook.dialects.upstream_sets import Write, own_tasks, write_at_end
 from noetl.playbook.dialects.upstream_shapes import speaks_case
 
 Place = Literal["input", "rule", "router"]
+_FORMER_KEY: Final = re.compile(r"command_\d+|statement_\d+|status_code")
 _EVENTS: Final = {"call.done": "step.done", "call.error": "step.failed", "step.exit": "step.done"}
 
 
@@ -153,6 +155,16 @@ class Results:
             change_code(self.draft, code_slot, how.code, f"{slot.key} as before", "its new shape")
         return Reading(0, how.form)
 
+    def _of_task(self, name: str, path: Path) -> Reading:
+        """`step.results.task`: of the last task it is the step's own."""
+        tasks = own_tasks(self.steps[name]) if name in self.steps else []
+        if tasks and path[2:3] == (tasks[-1].key,):
+            return Reading(2)
+        label = path[2] if len(path) > 2 else "results"
+        return Reading(
+            0, reason=f"a step's result is that of its last task, which '{label}' is not"
+        )
+
     def respell(self, slot: Slot, spot: Spot) -> None:
         """The names of results in one template."""
         refused: list[str] = []
@@ -163,7 +175,11 @@ class Results:
             if found is None:
                 return None
             source, root = found
+            if root == "_prev" and len(path) == 1 and not _reads_former(slot, spot):
+                return None
             below = self._below(source, path, slot, spot)
+            if path[1:2] == ("results",) and not source.listed:
+                below = self._of_task(name, path)
             if root == "_prev" and not _is_envelope(source, below):
                 return None
             if below.reason:
@@ -177,6 +193,14 @@ class Results:
             self.draft.tell(slot, shown(old), shown(slot.text))
         for reason in refused:
             self.draft.refuse(slot, reason, "write what is meant with the names of the new result")
+
+
+def _reads_former(slot: Slot, spot: Spot) -> bool:
+    """Whether code reads an argument by keys that only former results had."""
+    found = code_of(spot.task) if spot.task is not None else None
+    if found is None or slot not in args_of(spot.task or Mapping()).slots:
+        return False
+    return any(_FORMER_KEY.fullmatch(text) for text in found[1].texts())
 
 
 def _is_envelope(source: Source, below: Reading) -> bool:
@@ -343,13 +367,17 @@ def _plain(path: Path) -> Respelling | None:
     return None
 
 
+# Forms that say nothing about how the author writes names.
+_OUTER: Final = frozenset({"up-executor", "up-loop", "up-tool", "up-empty-step"})
+
+
 def bare_names(draft: Draft, _: Mapping) -> None:
     """
     Names of the workload and of iterators without their scope.
 
     They are found without it too (TPL-2), so that only a text that changes anyway says it.
     """
-    if not draft.notes or "upstream" not in draft.dialects or speaks_case(draft):
+    if speaks_case(draft) or all(note.code in _OUTER for note in draft.notes):
         return
     known = Known(draft)
     for slot, spot in spots(draft):

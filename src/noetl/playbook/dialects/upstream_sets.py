@@ -26,6 +26,7 @@ _SCOPES: Final[dict[str, Scope]] = {"ctx": "ctx", "vars": "ctx", "iter": "iter",
 _ERROR_ONLY: Final = re.compile(r"outcome\.status\s*==\s*['\"]error['\"]|\boutcome\.error\b")
 _EITHER: Final = re.compile(r"\bor\b|\bnot\b|!=|\belse\b|is\s+none")
 _TRUE: Final = re.compile(r"\{\{\s*true\s*\}\}", re.IGNORECASE)
+_ALWAYS_THERE: Final = frozenset({"ctx", "iter", "workload", "args", "execution_id"})
 _ENDS_STEP: Final = ("continue", "break")
 _GOES_ON: Final = ("continue", "break", "jump")
 
@@ -92,6 +93,7 @@ def write_in(then: Mapping, write: Write, *, copied: bool = False) -> Slot:
     again = Slot(node, line=like.line, path=like.path)
     made = target.put(write.key, node, like=again if copied else like)
     made.gap = " "
+    made.key_text = like.key_text if like.key == write.key else made.key_text
     holder = then.slot(key)
     assert holder is not None
     holder.line, holder.path = holder.line or like.line, holder.path or like.path
@@ -112,7 +114,8 @@ def write_on_success(task: Mapping, writes: list[Write], *, last: bool, goes_on:
     if rules is None or not rules.slots:
         rules = Sequence(line=like.line)
         policy.put("rules", rules)
-        _append_rule(rules, IS_ERROR, "fail", like)
+        if task.text("kind") != "noop":  # which cannot fail
+            _append_rule(rules, IS_ERROR, "fail", like)
     directives = _GOES_ON if goes_on else _ENDS_STEP if last else ("break",)
     fresh, risky = True, any(map(_is_risky, writes))
     for rule in rules_of(task):
@@ -122,7 +125,8 @@ def write_on_success(task: Mapping, writes: list[Write], *, last: bool, goes_on:
                 write_in(then, one, copied=not fresh)
             fresh = False
     if not any(map(_is_catch_all, rules.mappings())) and "continue" in directives:
-        guard = None if covers_errors(rules) else "{{ outcome.status == 'ok' }}"
+        alone = covers_errors(rules) or not rules.slots
+        guard = None if alone else "{{ outcome.status == 'ok' }}"
         then = _append_rule(rules, guard, "continue", like)
         for one in writes:
             write_in(then, one, copied=not fresh)
@@ -170,8 +174,10 @@ def _matches_success(rule: Mapping, rules: Sequence, *, risky: bool) -> Mapping 
 
 
 def _is_risky(write: Write) -> bool:
-    """Whether a value may be missing after an error: it reads below the result."""
-    return any(path[0] == "outcome" and len(path) > 2 for path in paths_read(write.slot.text))
+    """Whether a value may be missing after an error: it reads below a result."""
+    paths = list(paths_read(write.slot.text))
+    whole = [("outcome", "result"), ("output", "data")]
+    return any(path[0] not in _ALWAYS_THERE and path not in whole for path in paths)
 
 
 # ── rows ──
@@ -194,12 +200,13 @@ def set_of_rule(draft: Draft, rule: Mapping) -> None:
     for write in writes:
         made = write_in(then, write)
         draft.tell(write.slot, f"set: {write.slot.key}", f"set_{write.scope}", now=made)
-    for scope in ("ctx", "iter"):
+    scopes = dict.fromkeys(write.scope for write in writes)
+    for number, scope in enumerate(scopes):
         slot = then.slot(f"set_{scope}")
-        if slot is not None and not slot.before:
-            slot.before, first.before = first.before, []
-            then.slots.remove(slot)
-            then.slots.insert(min(at, len(then.slots)), slot)
+        assert slot is not None
+        slot.before, first.before = [*first.before, *slot.before], []
+        then.slots.remove(slot)
+        then.slots.insert(min(at + number, len(then.slots)), slot)
 
 
 def set_of_task(draft: Draft, task: Mapping) -> None:
@@ -209,6 +216,7 @@ def set_of_task(draft: Draft, task: Mapping) -> None:
     writes, first = writes_of(draft, task, "iter")
     if not writes or first is None:
         return
+    _lend_comments(first, writes)
     write_on_success(task, writes, last=False, goes_on=True)
     _tell(draft, writes, "set of the task")
 
@@ -231,8 +239,8 @@ def set_of_step(draft: Draft, step: Mapping) -> None:
         return
     writes, _ = writes_of(draft, step, "ctx")
     if writes:
+        _lend_comments(slot, writes)
         write_at_end(tasks, writes)
-        draft.left["set", id(step)] = slot
         _tell(draft, writes, "set of the step")
 
 
@@ -256,6 +264,12 @@ def write_at_end(tasks: list[Slot], writes: list[Write]) -> None:
 
 def _again(slot: Slot) -> Slot:
     return Slot(deepcopy(slot.node), line=slot.line, path=slot.path)
+
+
+def _lend_comments(first: Slot, writes: list[Write]) -> None:
+    """What stood above the block stands above its first write."""
+    writes[0].slot.before = [*filter(None, first.before), *writes[0].slot.before]
+    first.before = []
 
 
 def _tell(draft: Draft, writes: list[Write], what: str) -> None:
@@ -282,10 +296,13 @@ def set_of_arcs(draft: Draft, step: Mapping) -> None:
         writes, first = writes_of(draft, arc, "args")
         if first is None:
             continue
+        if writes:
+            _lend_comments(first, writes)
         carried = [one for one in writes if one.scope == "args"]
         kept = [one for one in writes if one.scope != "args"]
         for one in carried:
             made = arc.within("args", like=first).put(one.key, one.slot.node, like=one.slot)
+            made.key_text = one.slot.key_text if one.slot.key == one.key else made.key_text
             draft.tell(one.slot, f"set of an arc: {one.slot.key}", "args", now=made)
         if kept and len(arcs) == 1 and "when" not in arc and _is_plain(step, kept):
             write_at_end(own_tasks(step), kept)

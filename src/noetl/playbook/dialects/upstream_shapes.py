@@ -35,11 +35,11 @@ def executor_words(draft: Draft, root: Mapping) -> None:
             executor.rename("profile", "kind")
             draft.tell(slot, "executor.profile", "executor.kind")
         else:
-            executor.pop(word)
+            leave_out(executor, word)
             draft.tell(slot, f"executor.{word}", "removed")
     _leaf_is_error(draft, executor)
-    if not executor.slots:
-        _leave_out(root, "executor")
+    if not executor.slots and not executor.tail:
+        leave_out(root, "executor")
 
 
 def _leaf_is_error(draft: Draft, executor: Mapping) -> None:
@@ -54,19 +54,22 @@ def _leaf_is_error(draft: Draft, executor: Mapping) -> None:
             "remove it; where no match is a failure, add an arc without when to a step that fails",
         )
         return
-    spec.pop("no_next_is_error")
+    leave_out(spec, "no_next_is_error")
     draft.tell(slot, "executor.spec.no_next_is_error", "removed")
     if not spec.slots:
-        executor.pop("spec")
+        leave_out(executor, "spec")
 
 
-def _leave_out(holder: Mapping, key: str) -> None:
-    """Take a slot out; the comments above it go to what follows."""
+def leave_out(holder: Mapping, key: str) -> Slot | None:
+    """Take a slot out; the comments above it stay where they are."""
     at = holder.place(key)
     gone = holder.pop(key)
     comments = [line for line in gone.before if line] if gone is not None else []
     if comments and at < len(holder.slots):
         holder.slots[at].before = [*comments, *holder.slots[at].before]
+    elif comments:
+        holder.tail = [*comments, *holder.tail]
+    return gone
 
 
 # ── loop ──
@@ -173,6 +176,7 @@ def workbook_tasks(draft: Draft, root: Mapping) -> None:
         holder = Mapping(line=slot.line)
         holder.put("tasks", tasks)
         slot.node = holder
+        draft.left["workbook", id(root)] = slot
         draft.tell(slot, "workbook: [ … ]", "workbook: { tasks: { … } }")
 
 
@@ -189,8 +193,9 @@ def _place_task(draft: Draft, tasks: Mapping, entry: Slot) -> None:
     first, label = task.slots[0], task.text(word) or ""
     task.pop(word)
     task.indent = 2
-    key = Slot(_unpacked(draft, task), label, label, first.before, line=entry.line, path=entry.path)
+    above = [*entry.before, *first.before]
     first.before = []
+    key = Slot(_unpacked(draft, task), label, label, above, line=entry.line, path=entry.path)
     tasks.slots.append(key)
 
 
@@ -244,9 +249,11 @@ def no_match(draft: Draft, step: Mapping) -> None:
             "add an arc without when as the last one, to a step that does what is meant",
         )
         return
-    spec.pop("on_no_match")
+    else:
+        draft.tell(slot, f"on_no_match: {word}", "removed")
+    leave_out(spec, "on_no_match")
     if not spec.slots:
-        router.pop("spec")
+        leave_out(router, "spec")
 
 
 def _add_failing_arc(draft: Draft, step: Mapping, router: Mapping, slot: Slot) -> None:

@@ -5,9 +5,17 @@ from typing import Final, NamedTuple
 from noetl.expression.syntax import is_template
 from noetl.kinds.table import KINDS
 from noetl.playbook.blocks import ITERATOR_SPEC, TASK_SPEC
-from noetl.playbook.dialects.draft import Draft, respell, shown, tasks_of, templates_below
+from noetl.playbook.dialects.draft import (
+    Draft,
+    below_path,
+    respell,
+    shown,
+    tasks_of,
+    templates_below,
+)
 from noetl.playbook.dialects.names import Respelling, respelled
 from noetl.playbook.dialects.tree import Mapping, Node, Scalar, Sequence, Slot, node_of
+from noetl.playbook.dialects.upstream_shapes import leave_out
 
 _SPEC_KEYS: Final = frozenset((*TASK_SPEC.fields, *ITERATOR_SPEC.fields, "eval", "retry"))
 _TAKES_ARGS: Final = frozenset({"python", "playbook", "workbook"})
@@ -52,6 +60,7 @@ _GONE: Final[dict[tuple[str, str], tuple[str, str]]] = {
     ),
 }
 _NOTED: Final = frozenset({"desc", "description", "title"})
+_NOTED_OF: Final = {"playbook": frozenset({"task"})}
 
 
 def kind_of_task(draft: Draft, task: Mapping) -> None:
@@ -95,10 +104,10 @@ def words_of_task(draft: Draft, task: Mapping) -> None:
     for slot in [slot for slot in task.slots if (kind, slot.key) in _GONE]:
         message, hint = _GONE[kind, slot.key or ""]
         draft.refuse(slot, message, hint)
-    for key in _NOTED & set(task.keys()):
-        noted = task.pop(key)
+    for key in (_NOTED | _NOTED_OF.get(kind, _NOTED)) & set(task.keys()):
+        noted = leave_out(task, key)
         if noted is not None:
-            draft.tell(noted, f"{key} of a task", "removed: a step has desc")
+            draft.tell(noted, f"{key} of a task", "removed: it said nothing to the runtime")
 
 
 def _join_args(draft: Draft, task: Mapping, slot: Slot) -> None:
@@ -122,9 +131,8 @@ def settings_of_task(draft: Draft, task: Mapping) -> None:
         slot = task.slot(word)
         if slot is None or not _is_number(slot.node):
             continue
-        at = task.place(word)
         task.pop(word)
-        spec = task.within("spec", like=slot, at=at)
+        spec = task.within("spec", like=slot)
         made = spec.put("timeout", slot.node, like=slot, at=0)
         task.flow = False
         draft.tell(slot, word, "spec.timeout", now=made)
@@ -146,7 +154,7 @@ def _leave_out_empty(draft: Draft, task: Mapping, key: str) -> None:
     slot = task.slot(key)
     empty = slot is not None and isinstance(slot.node, Mapping) and not slot.node.slots
     if empty and any(note.slot is slot for note in draft.notes):
-        task.pop(key)
+        leave_out(task, key)
 
 
 def _auth_of_task(draft: Draft, task: Mapping) -> None:
@@ -190,8 +198,12 @@ def _command_of_list(draft: Draft, task: Mapping) -> None:
 def block_text(text: str, line: int) -> Scalar:
     """A text of several lines in literal style, where YAML can hold it so."""
     body = text.rstrip("\n")
-    plain = body and not body.startswith((" ", "\t")) and body.isprintable() is False
-    if not plain or "\r" in text or any(ord(sign) < 32 and sign not in "\n\t" for sign in text):
+    if (
+        not body
+        or body.startswith((" ", "\t"))
+        or "\r" in text
+        or any(ord(sign) < 32 and sign not in "\n\t" for sign in text)
+    ):
         return Scalar(text, [_quoted(text)], '"', "", line)
     header = "|" if text == body + "\n" else "|-" if text == body else "|+"
     lines = [f"  {one}" if one else "" for one in text.removesuffix("\n").split("\n")]
@@ -211,7 +223,7 @@ _ASKS_FOR: Final = ("return_step", "result_step")
 def _child_of_task(draft: Draft, task: Mapping) -> None:
     """`return_step`: the child's result is that of its last step."""
     for word in _ASKS_FOR:
-        slot = task.pop(word)
+        slot = leave_out(task, word)
         if slot is not None:
             draft.left["returned", id(task)] = slot
             draft.refuse(
@@ -221,7 +233,7 @@ def _child_of_task(draft: Draft, task: Mapping) -> None:
                 code="changed-meaning",
             )
             draft.tell(slot, f"{word}: {slot.text}", "the child's result")
-    asked = task.pop("return_result")
+    asked = leave_out(task, "return_result")
     if asked is not None:
         draft.left.setdefault(("returned", id(task)), asked)
         draft.tell(asked, "return_result", "the child's result")
@@ -244,15 +256,19 @@ def input_of_step(draft: Draft, step: Mapping) -> None:
         return
     step.pop("input")
     given = slot.node
+    if given.slots:
+        given.slots[0].before = [*filter(None, slot.before), *given.slots[0].before]
     for number, task in enumerate(takers):
         args = task.within("args", like=slot)
         for one in given.slots:
             if one.key is not None and one.key not in args:
                 again = Slot(one.node, line=one.line, path=one.path)
-                args.put(one.key, one.node, like=one if number == 0 else again)
+                made = args.put(one.key, one.node, like=one if number == 0 else again)
+                made.key_text = one.key_text
     for task in tasks:
         _inline(draft, task, given)
-    draft.tell(slot, "input of the step", "args of the task", now=_now(takers, slot))
+    new = "args of the task" if takers else "values in its templates"
+    draft.tell(slot, "input of the step", new, now=_now(takers, slot))
 
 
 def _now(takers: list[Mapping], slot: Slot) -> Slot:
@@ -272,11 +288,13 @@ def input_of_task(draft: Draft, task: Mapping) -> None:
     fields = known.inputs.__struct_encode_fields__
     if "input" in fields:
         return
+    at = task.place("input")
     task.pop("input")
     former = {word.old for word in WORDS.get(kind, ())}
     for one in slot.node.slots:
         if (one.key in fields or one.key in former) and one.key not in task:
-            task.slots.append(one)
+            task.slots.insert(at, one)
+            at += 1
     rest = [one for one in slot.node.slots if one.key is not None and one not in task.slots]
     _inline(draft, task, Mapping(rest))
     draft.tell(slot, "input", "inputs of the kind")
@@ -317,3 +335,40 @@ def _expression(node: Node) -> str | None:
         return None
     inner = inside.strip()
     return inner if inner.replace(".", "").replace("_", "").isalnum() else f"({inner})"
+
+
+# ── tasks that are lent ──
+
+
+def lent_tasks(draft: Draft, root: Mapping) -> None:
+    """A task of a workbook list got its caller's input as names; here it reads them from `args`."""
+    if ("workbook", id(root)) not in draft.left:
+        return
+    for label in (below_path(root, "workbook", "tasks") or Mapping()).slots:
+        task = label.node
+        if not isinstance(task, Mapping) or task.text("kind") != "python":
+            continue
+        calls = [
+            one
+            for one in draft.tasks()
+            if one.text("kind") == "workbook" and one.text("name") == label.key
+        ]
+        given = [set((call.mapping("args") or Mapping()).keys()) for call in calls]
+        for name in dict.fromkeys(key for keys in given for key in sorted(keys)):
+            _bind(draft, task, name, label, always=all(name in keys for keys in given))
+
+
+def _bind(draft: Draft, task: Mapping, name: str, label: Slot, *, always: bool) -> None:
+    args = task.within("args", at=1)
+    own = args.slot(name)
+    former = _expression(own.node) if own is not None else None
+    if own is not None and former is None:
+        return
+    otherwise = "" if always else f" | default({former or 'none'})"
+    text = f"{{{{ args.{name}{otherwise} }}}}"
+    node = Scalar(text, [f'"{text}"'], '"', "", label.line)
+    if own is None:
+        own = args.put(name, node)
+        own.line, own.path = label.line, label.path
+    own.node = node
+    draft.tell(own, f"{name} of the caller", text)
