@@ -9,40 +9,13 @@ import asyncpg
 import pytest
 from tests.support.postgres import Database
 
-from noetl.adapters.memory.home import MemoryHome, Shelves
+from noetl.adapters.memory.home import MemoryHome
+from noetl.adapters.memory.shelves import Shelves
 from noetl.adapters.postgres.home import PostgresHome
 from noetl.adapters.postgres.home import open_home as open_postgres
 from noetl.adapters.sqlite.home import Home, open_home
-from noetl.ports.event_log import (
-    Decision,
-    EventLog,
-    ExecutionRow,
-    Executions,
-    Inbox,
-    Owners,
-    Playbooks,
-    Printed,
-)
-
-
-class AnyHome(Protocol):
-    """What every adapter offers together."""
-
-    @property
-    def log(self) -> EventLog: ...
-    @property
-    def executions(self) -> Executions: ...
-    @property
-    def playbooks(self) -> Playbooks: ...
-    @property
-    def inbox(self) -> Inbox: ...
-    @property
-    def owners(self) -> Owners: ...
-    @property
-    def printed(self) -> Printed: ...
-
-    async def prune(self, before: int, *, limit: int = 1000) -> list[str]: ...
-    async def close(self) -> None: ...
+from noetl.ports.event_log import Decision, ExecutionRow
+from noetl.ports.home import AnyHome
 
 
 class Homes(Protocol):

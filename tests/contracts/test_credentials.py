@@ -1,25 +1,30 @@
 """The contract of Credentials, for every adapter."""
 
-from collections.abc import Callable
-from pathlib import Path
+from collections.abc import Callable, Iterator
+from contextlib import closing
 
 import msgspec
 import pytest
+from tests.contracts.homes import Homes
 
 from noetl.adapters.memory.credentials import MemoryCredentials
+from noetl.adapters.postgres.credentials import PostgresCredentials
 from noetl.adapters.sqlite.credentials import SqliteCredentials
-from noetl.adapters.sqlite.home import open_home
 from noetl.ports.credentials import Credentials, SealedCredential
 
-ADAPTERS: dict[str, Callable[[Path], Credentials]] = {
+AnyCredentials = MemoryCredentials | SqliteCredentials | PostgresCredentials
+
+ADAPTERS: dict[str, Callable[[pytest.FixtureRequest], AnyCredentials]] = {
     "memory": lambda _: MemoryCredentials(),
-    "sqlite": SqliteCredentials,
+    "sqlite": lambda request: SqliteCredentials(request.getfixturevalue("tmp_path")),
+    "postgres": lambda request: PostgresCredentials(request.getfixturevalue("log_database").url),
 }
 
 
 @pytest.fixture(params=ADAPTERS)
-def credentials(request: pytest.FixtureRequest, tmp_path: Path) -> Credentials:
-    return ADAPTERS[request.param](tmp_path)
+def credentials(request: pytest.FixtureRequest) -> Iterator[AnyCredentials]:
+    with closing(ADAPTERS[request.param](request)) as opened:
+        yield opened
 
 
 def row(name: str, **more: object) -> SealedCredential:
@@ -70,13 +75,10 @@ def test_a_rewrite_changes_all_or_none(credentials: Credentials) -> None:
     assert {found.key_id for found in credentials.all()} == {"2"}
 
 
-async def test_processes_see_what_the_others_keep(tmp_path: Path) -> None:
-    home = await open_home(tmp_path)
-    other = SqliteCredentials(tmp_path)
+async def test_processes_see_what_the_others_keep(homes: Homes) -> None:
+    home, other = await homes.open(), await homes.open()
     assert home.credentials.find("a") is None
-    other.keep(row("a"))
+    other.credentials.keep(row("a"))
     assert home.credentials.find("a") == row("a")
-    other.remove("a")
+    other.credentials.remove("a")
     assert home.credentials.find("a") is None
-    other.close()
-    await home.close()

@@ -2,9 +2,10 @@
 
 import msgspec
 import pytest
-from tests.contracts.homes import AnyHome, Homes, decision, row
+from tests.contracts.homes import Homes, decision, row
 
 from noetl.ports.event_log import ExecutionRow, PrintedLine
+from noetl.ports.home import AnyHome
 
 FULL = ExecutionRow(
     execution_id="full",
@@ -73,6 +74,79 @@ async def test_filters(homes: Homes, asked: dict[str, object], expected: list[st
         status = "running" if n % 2 == 0 else "completed"
         await begin(home, f"e{n}", status=status, path="a" if n < 2 else "b")
     assert await names(home, **asked) == expected
+
+
+@pytest.mark.parametrize(
+    ("asked", "expected"),
+    [
+        ({"since": 20}, ["e3", "e2", "e1", "e4"]),
+        ({"until": 20}, ["e0"]),
+        ({"since": 20, "until": 40}, ["e2", "e1", "e4"]),
+        ({"since": 41}, []),
+        ({"parent": "p"}, ["e3", "e1"]),
+        ({"parent": "p", "status": "running"}, ["e3"]),
+        ({"parent": "p", "since": 20, "until": 40}, ["e1"]),
+        ({"since": 20, "path": "b", "status": "completed"}, ["e2", "e4"]),
+        ({"since": 10, "before": "e2"}, ["e1", "e4", "e0"]),
+        ({"since": 10, "before": "e4", "limit": 1}, ["e0"]),
+        ({"until": 50, "before": "gone"}, []),
+        ({"parent": "gone"}, []),
+    ],
+)
+@pytest.mark.rule("SRV-1")
+async def test_filters_by_time_and_parent(
+    homes: Homes, asked: dict[str, object], expected: list[str]
+) -> None:
+    home = await homes.open()
+    for name, at, status, parent in (
+        ("e0", 10, "running", None),
+        ("e1", 30, "completed", "p"),
+        ("e2", 30, "completed", None),
+        ("e3", 40, "running", "p"),
+        ("e4", 20, "completed", None),  # its server's clock was behind
+    ):
+        path = "a" if name in ("e0", "e1") else "b"
+        fields = {"started_at": at, "status": status, "parent_execution_id": parent, "path": path}
+        await begin(home, name, **fields)
+    assert await names(home, **asked) == expected
+
+
+async def test_pages_by_time_have_no_gaps_or_repeats(homes: Homes) -> None:
+    home = await homes.open()
+    for n in range(7):
+        await begin(home, f"e{n}", started_at=100 - n // 3)
+    pages = [await names(home, limit=3, since=1)]
+    while pages[-1]:
+        pages.append(await names(home, limit=3, since=1, before=pages[-1][-1]))
+    assert pages == [["e2", "e1", "e0"], ["e5", "e4", "e3"], ["e6"], []]
+
+
+@pytest.mark.rule("TOOL-1")
+async def test_children_are_all_of_a_parent(homes: Homes) -> None:
+    home = await homes.open()
+    await begin(home, "parent")
+    for n in range(70):
+        ended = {"status": "completed", "finished_at": 9} if n % 2 else {}
+        await begin(home, f"c{n}", parent_execution_id="parent", **ended)
+    await begin(home, "grandchild", parent_execution_id="c0")
+    found = await home.executions.children("parent")
+    assert [row.execution_id for row in found] == [f"c{n}" for n in range(70)]
+    assert found[1] == await home.executions.find("c1")
+    assert [row.execution_id for row in await home.executions.children("c0")] == ["grandchild"]
+    assert list(await home.executions.children("grandchild")) == []
+
+
+async def test_executions_are_counted_by_status(homes: Homes) -> None:
+    home = await homes.open()
+    for n in range(5):
+        ended = {"status": "completed", "finished_at": 9} if n < 3 else {}
+        await begin(home, f"e{n}", **ended)
+    await home.log.append(decision("e4", 1, 2, row=row("e4", status="failed", finished_at=9)))
+    counted = {
+        status: await home.executions.count(status)
+        for status in ("running", "completed", "failed", "paused", "")
+    }
+    assert counted == {"running": 1, "completed": 3, "failed": 1, "paused": 0, "": 0}
 
 
 @pytest.mark.rule("RES-4")

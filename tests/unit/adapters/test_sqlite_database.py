@@ -14,6 +14,7 @@ import pytest
 
 from noetl.adapters.sqlite.batch import COLUMNS
 from noetl.adapters.sqlite.database import FILE, VERSION, open_database
+from noetl.adapters.sqlite.executions import page_led_by
 from noetl.adapters.sqlite.home import open_home
 from noetl.adapters.sqlite.statements import SIZES, SQL, in_bulk, load, of_size
 from noetl.errors import LogUnavailable
@@ -140,7 +141,11 @@ def test_the_columns_of_the_table_are_those_of_the_row(tmp_path: Path) -> None:
 
 def test_every_statement_can_be_prepared(tmp_path: Path) -> None:
     connection = open_database(tmp_path)
-    for name, text in SQL.items():
+    leads = [name.removeprefix("lead_") for name in SQL if name.startswith("lead_")]
+    whole = {name: text for name, text in SQL.items() if not name.startswith("lead_")}
+    whole |= {f"page led by {lead}": page_led_by(lead) for lead in leads}
+    del whole["page_executions"]
+    for name, text in whole.items():
         prepared = of_size(name, 1)[0] if "@rows" in text else text
         connection.execute(f"explain {prepared}", _nulls(prepared)).fetchall()
     connection.close()

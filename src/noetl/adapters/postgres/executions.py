@@ -5,6 +5,9 @@ from collections.abc import Sequence
 from noetl.adapters.postgres.reader import Reader
 from noetl.ports.event_log import ExecutionRow
 
+ENDED = frozenset({"completed", "failed", "cancelled"})
+"""Those whose number only grows: an estimate will do."""
+
 
 class PostgresExecutions:
     """Executions; see its contract."""
@@ -21,8 +24,27 @@ class PostgresExecutions:
         *,
         status: str | None = None,
         path: str | None = None,
+        parent: str | None = None,
+        since: int | None = None,
+        until: int | None = None,
         before: str | None = None,
         limit: int = 50,
     ) -> Sequence[ExecutionRow]:
-        rows = await self._reader.rows("page_executions", status, path, before, limit)
+        asked = (status, path, parent, before, limit)
+        if since is None and until is None:
+            rows = await self._reader.rows("page_executions", *asked)
+        else:
+            rows = await self._reader.rows("page_executions_between", *asked, since, until)
         return [ExecutionRow(**row) for row in rows]
+
+    async def children(self, execution_id: str) -> Sequence[ExecutionRow]:
+        rows = await self._reader.rows("children", execution_id)
+        return [ExecutionRow(**row) for row in rows]
+
+    async def count(self, status: str) -> int:
+        found = None
+        if status in ENDED:
+            found = await self._reader.one("estimate_executions", status)
+        if found is None:
+            found = await self._reader.one("count_executions", status)
+        return int(found[0])

@@ -1,17 +1,23 @@
 """A home on PostgreSQL: the log and its neighbours, opened together."""
 
 import secrets
+from pathlib import Path
 
+from noetl.adapters.postgres.catalog import PostgresCatalog
+from noetl.adapters.postgres.credentials import PostgresCredentials
 from noetl.adapters.postgres.database import prepare
 from noetl.adapters.postgres.door import Door, Says
 from noetl.adapters.postgres.event_log import PostgresEventLog
 from noetl.adapters.postgres.executions import PostgresExecutions
 from noetl.adapters.postgres.inbox import PostgresInbox
+from noetl.adapters.postgres.keys import PostgresKeys
 from noetl.adapters.postgres.lease import Lease
 from noetl.adapters.postgres.owners import PostgresOwners
 from noetl.adapters.postgres.playbooks import PostgresPlaybooks
 from noetl.adapters.postgres.printed import PostgresPrinted
 from noetl.adapters.postgres.reader import Reader
+from noetl.adapters.postgres.roster import PostgresRoster
+from noetl.adapters.postgres.tokens import PostgresTokens
 from noetl.adapters.postgres.writer import Writer
 
 PATIENCE = 60.0
@@ -21,8 +27,11 @@ LEASE = 30.0
 class PostgresHome:
     """Everything of one database. Processes of many machines may have it open at a time."""
 
-    def __init__(self, door: Door, me: str, lease: float) -> None:
+    def __init__(self, door: Door, me: str, lease: float, folder: Path | None = None) -> None:
         self.place = door.place
+        self.folder = folder
+        self.key: bytes | None = None
+        """Not here: a key beside what it opens would be none."""
         self._reader = reader = Reader(door)
         self.writer = writer = Writer(door, Lease(reader, me, lease))
         self.log = PostgresEventLog(writer, reader)
@@ -31,6 +40,11 @@ class PostgresHome:
         self.inbox = PostgresInbox(writer, reader, me)
         self.owners = PostgresOwners(writer, reader, me)
         self.printed = PostgresPrinted(writer, reader)
+        self.catalog = PostgresCatalog(reader)
+        self.keys = PostgresKeys(reader)
+        self.tokens = PostgresTokens(reader)
+        self.roster = PostgresRoster(reader)
+        self.credentials = PostgresCredentials(door.dsn, patience=door.patience)
 
     async def open(self) -> None:
         """Must come first."""
@@ -51,20 +65,28 @@ class PostgresHome:
     async def close(self) -> None:
         """Write what waits, leave, then let go of the connections."""
         await self.writer.close()
+        await self.inbox.bell.close()
+        self.credentials.close()
         await self._reader.close()
 
 
 async def open_home(
-    dsn: str, *, patience: float = PATIENCE, lease: float = LEASE, says: Says | None = None
+    dsn: str,
+    *,
+    patience: float = PATIENCE,
+    lease: float = LEASE,
+    says: Says | None = None,
+    folder: Path | None = None,
 ) -> PostgresHome:
     """
     Open the log in a database, creating its tables where they are missing.
 
     `patience`: how many seconds calls wait for a server that is away; `lease`: for how long others
-    take this process for alive after its last sign; `says` hears when a wait begins and ends.
+    take this process for alive after its last sign; `says` hears when a wait begins and ends;
+    `folder`: where this process keeps its own files, such as the key of the credentials.
     """
     door = Door(dsn, patience=patience, says=says)
     await prepare(door)
-    home = PostgresHome(door, secrets.token_hex(8), lease)
+    home = PostgresHome(door, secrets.token_hex(8), lease, folder)
     await home.open()
     return home

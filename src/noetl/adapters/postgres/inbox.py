@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from noetl.adapters.postgres.bell import Bell
 from noetl.adapters.postgres.reader import Reader
 from noetl.adapters.postgres.writer import Writer
 from noetl.errors import ExecutionNotFound
@@ -21,12 +22,12 @@ class PostgresInbox:
         self._reader = reader
         self._me = me
         self._collecting = asyncio.Lock()
+        self.bell = Bell(reader.door, me)
 
     async def leave(self, execution_id: str, kind: str, fields: dict[str, Any]) -> None:
         await self._writer.drain()
         mark, text = secrets.token_hex(16), msgspec.json.encode(fields).decode()
-        (found,) = await self._reader.one("leave_note", execution_id, kind, text, mark)
-        if not found:
+        if await self._reader.one("leave_note", execution_id, kind, text, mark) is None:
             place = self._reader.door.place
             raise ExecutionNotFound(f"no execution {execution_id} in {place}; see `noetl list`")
 
@@ -45,3 +46,6 @@ class PostgresInbox:
             Note(note_id=number, execution_id=name, kind=kind, fields=msgspec.json.decode(fields))
             for number, name, kind, fields in notes
         ]
+
+    async def waits(self, timeout: float) -> bool:
+        return await self.bell.wait(timeout)

@@ -3,6 +3,7 @@
 from noetl.adapters.postgres.reader import Reader
 from noetl.adapters.postgres.writer import Writer
 from noetl.errors import ExecutionNotFound, HomeInUse
+from noetl.ports.event_log import Adoption
 
 
 class PostgresOwners:
@@ -43,3 +44,24 @@ class PostgresOwners:
     async def holder(self, execution_id: str) -> str | None:
         found = await self._reader.one("owner_of", execution_id)
         return str(found["pid"]) if found is not None and found["alive"] else None
+
+    async def owner_of(self, execution_id: str) -> str | None:
+        found = await self._reader.one("owner_of", execution_id)
+        return found["owner"] if found is not None and found["alive"] else None
+
+    async def adopt(self, limit: int) -> Adoption:
+        (any_orphan,) = await self._reader.one("any_orphan")
+        if not any_orphan:
+            return Adoption(term=0, execution_ids=[])
+        await self._writer.enter()
+        term = await self.term()
+        rows = await self._reader.rows("adopt", self._me, term, limit)
+        names = [row["execution_id"] for row in rows]
+        return Adoption(term=term if names else 0, execution_ids=names)
+
+    async def term(self) -> int:
+        return int((await self._reader.one("draw_term"))["last"])
+
+    async def leave(self) -> None:
+        await self._writer.drain()
+        await self._reader.write("leave_executions", self._me)

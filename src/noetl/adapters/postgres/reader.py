@@ -5,6 +5,7 @@ from typing import Any, TypeVar
 
 import asyncpg
 
+from noetl.adapters.postgres.batch import storable
 from noetl.adapters.postgres.door import SETTINGS, Door, durable
 from noetl.adapters.postgres.faults import unavailable
 from noetl.adapters.postgres.statements import SQL
@@ -38,15 +39,18 @@ class Reader:
 
     async def rows(self, statement: str, *parameters: Any) -> list[Any]:
         """All rows of the statement of this name."""
-        return await self._ask(lambda pool: pool.fetch(SQL[statement], *parameters))
+        given = [storable(value) for value in parameters]
+        return await self._ask(lambda pool: pool.fetch(SQL[statement], *given))
 
     async def one(self, statement: str, *parameters: Any) -> Any:
         """The first row of the statement of this name, or None."""
-        return await self._ask(lambda pool: pool.fetchrow(SQL[statement], *parameters))
+        given = [storable(value) for value in parameters]
+        return await self._ask(lambda pool: pool.fetchrow(SQL[statement], *given))
 
     async def write(self, statement: str, *parameters: Any) -> int:
         """Run the statement of this name; the answer is how many rows it touched."""
-        told = await self._ask(lambda pool: pool.execute(SQL[statement], *parameters))
+        given = [storable(value) for value in parameters]
+        told = await self._ask(lambda pool: pool.execute(SQL[statement], *given))
         return int(str(told).rpartition(" ")[2])
 
     async def once(self, statement: str, *parameters: Any) -> int:

@@ -1,23 +1,14 @@
-"""
-Bodies in the database of the log, in pieces that need little memory.
-
-Over psycopg, not asyncpg as the log: the port asks for calls that do not await (`put_now`).
-"""
+"""Bodies in the database of the log, in pieces that need little memory."""
 
 import asyncio
 import hashlib
-import time
-from collections.abc import Callable, Iterator
-from contextlib import suppress
+from collections.abc import Iterator
 from functools import partial
 from tempfile import SpooledTemporaryFile
-from typing import Any, TypeVar
-
-import psycopg
+from typing import Any
 
 from noetl.adapters.bodies import KEY, checked_id, describe, lost, opened, shape_of, verified
-from noetl.adapters.postgres.door import FIRST_PAUSE, LONGEST_PAUSE
-from noetl.adapters.postgres.faults import place_of
+from noetl.adapters.postgres.blocking import BlockingDoor, Connection
 from noetl.adapters.postgres.statements import FOLDER, load
 from noetl.errors import LogUnavailable
 from noetl.messages.reference import Reference
@@ -25,15 +16,8 @@ from noetl.messages.reference import Reference
 STORE = "postgres"
 PIECE = 262_144
 IN_MEMORY = 4_194_304
-MOST_IDLE = 4
 PATIENCE = 60.0
 SQL = load((FOLDER / "bodies.sql").read_text("utf-8"))
-
-# The connection or the server is gone: come again.
-AWAY = (psycopg.OperationalError, psycopg.InterfaceError)
-
-T = TypeVar("T")
-Connection = psycopg.Connection[tuple[Any, ...]]
 
 
 class PostgresBodyWriter:
@@ -74,7 +58,7 @@ class PostgresBodyWriter:
         """Store it under its checksum, unless it is there already."""
         checksum = self._hash.hexdigest()
         try:
-            self._store.connected(lambda connection: self._keep(connection, checksum))
+            self._store.door.connected(lambda connection: self._keep(connection, checksum))
         finally:
             self.discard_now()
         key = f"{self._execution_id}/{checksum}"
@@ -110,10 +94,7 @@ class PostgresResultStore:
     name = STORE
 
     def __init__(self, dsn: str, *, patience: float = PATIENCE) -> None:
-        self._dsn = dsn
-        self._patience = patience
-        self._idle: list[Connection] = []
-        self.place = place_of(dsn)
+        self.door = BlockingDoor(dsn, patience=patience, what="a result")
 
     async def put(self, execution_id: str, body: bytes) -> Reference:
         return await asyncio.to_thread(self.put_now, execution_id, body)
@@ -140,42 +121,18 @@ class PostgresResultStore:
 
     def close(self) -> None:
         """Let go of the connections."""
-        while self._idle:
-            self._idle.pop().close()
-
-    def connected(self, act: Callable[[Connection], T]) -> T:
-        """Do it on a connection of this call's own; again, if the server was away meanwhile."""
-        pause, until = FIRST_PAUSE, time.monotonic() + self._patience
-        while True:
-            connection: Connection | None = None
-            try:
-                connection = self._take()
-                answer = act(connection)
-            except AWAY as away:
-                _close(connection)
-                if time.monotonic() + pause > until:
-                    raise self._unavailable(away) from away
-            except BaseException as error:
-                _close(connection)
-                if isinstance(error, psycopg.Error):
-                    raise self._unavailable(error) from error
-                raise
-            else:
-                self._give_back(connection)
-                return answer
-            time.sleep(pause)
-            pause = min(pause * 2, LONGEST_PAUSE)
+        self.door.close()
 
     def _read(self, reference: Reference) -> Iterator[bytes]:
         key = KEY.fullmatch(reference.key)
         if reference.store != STORE or key is None:
             lost(reference, "is not one of this store")
         number = 0
-        while (piece := self.connected(partial(_piece, (key[1], key[2], number)))) is not None:
+        while (piece := self.door.connected(partial(_piece, (key[1], key[2], number)))) is not None:
             yield piece
             number += 1
         if number == 0:
-            lost(reference, f"cannot be read: it is not in {self.place}")
+            lost(reference, f"cannot be read: it is not in {self.door.place}")
 
     def _remove_now(self, execution_id: str, keep: frozenset[str]) -> int:
         def remove(connection: Connection) -> int:
@@ -184,34 +141,9 @@ class PostgresResultStore:
             connection.execute(SQL["remove_bodies"].encode(), (execution_id, gone))
             return len(gone)
 
-        return self.connected(remove)
-
-    def _take(self) -> Connection:
-        # Threads share the list; taking from it and adding to it are single steps of Python.
-        with suppress(IndexError):
-            return self._idle.pop()
-        return psycopg.connect(self._dsn, autocommit=True, connect_timeout=10)
-
-    def _give_back(self, connection: Connection) -> None:
-        if len(self._idle) < MOST_IDLE:
-            self._idle.append(connection)
-        else:
-            connection.close()
-
-    def _unavailable(self, error: Exception) -> LogUnavailable:
-        words = " ".join(str(error).split())
-        return LogUnavailable(
-            f"a result cannot be stored in or read from {self.place}: {words}; check the server "
-            "and try again"
-        )
+        return self.door.connected(remove)
 
 
 def _piece(asked: tuple[str, str, int], connection: Connection) -> bytes | None:
     found = connection.execute(SQL["read_piece"].encode(), asked, binary=True).fetchone()
     return None if found is None else found[0]
-
-
-def _close(connection: Connection | None) -> None:
-    if connection is not None:
-        with suppress(psycopg.Error):
-            connection.close()

@@ -1,4 +1,4 @@
-"""The statements of `statements.sql`, by name, and the migrations in their order."""
+"""The statements of the .sql files, by name, and the migrations in their order."""
 
 import re
 from pathlib import Path
@@ -12,7 +12,9 @@ def load(text: str) -> dict[str, str]:
     return dict(zip(parts[1::2], (part.strip() for part in parts[2::2]), strict=True))
 
 
-SQL = load((FOLDER / "statements.sql").read_text("utf-8"))
+SQL = load((FOLDER / "statements.sql").read_text("utf-8")) | load(
+    (FOLDER / "registers.sql").read_text("utf-8")
+)
 MIGRATIONS = [
     path.read_text("utf-8") for path in sorted((FOLDER / "migrations").glob("[0-9]*.sql"))
 ]

@@ -241,11 +241,48 @@ select
 from noetl.execution
 where ($1::text is null or status = $1)
     and ($2::text is null or path = $2)
+    and ($3::text is null or parent_execution_id = $3)
     and (
-        $3::text is null
-        or number < (select number from noetl.execution where execution_id = $3)
+        $4::text is null
+        or number < (select number from noetl.execution where execution_id = $4)
     )
-order by number desc limit $4
+order by number desc limit $5
+
+-- name: page_executions_between
+select
+    execution_id, path, digest, status, started_at, updated_at, version, finished_at,
+    parent_execution_id, owner, error, seq
+from noetl.execution
+where ($1::text is null or status = $1)
+    and ($2::text is null or path = $2)
+    and ($3::text is null or parent_execution_id = $3)
+    and (
+        $4::text is null
+        or (started_at, number)
+            < (select started_at, number from noetl.execution where execution_id = $4)
+    )
+    and ($6::bigint is null or started_at >= $6)
+    and ($7::bigint is null or started_at < $7)
+order by started_at desc, number desc limit $5
+
+-- name: children
+select
+    execution_id, path, digest, status, started_at, updated_at, version, finished_at,
+    parent_execution_id, owner, error, seq
+from noetl.execution where parent_execution_id = $1 order by number
+
+-- name: count_executions
+select count(*) from noetl.execution where status = $1
+
+-- name: estimate_executions
+-- What the statistics say; null where they say nothing, or so little that counting is cheap.
+select (reltuples * frequency)::bigint
+from pg_class cross join (
+    select unnest(most_common_vals::text::text[]) as status, unnest(most_common_freqs) as frequency
+    from pg_stats
+    where schemaname = 'noetl' and tablename = 'execution' and attname = 'status'
+) as known
+where pg_class.oid = 'noetl.execution'::regclass and reltuples > 100000 and known.status = $1
 
 -- name: keep_playbook
 insert into noetl.playbook (digest, path, text, folder) values ($1, $2, $3, $4)
@@ -256,13 +293,21 @@ where playbook.folder is distinct from excluded.folder or playbook.path <> exclu
 select text, folder from noetl.playbook where digest = $1
 
 -- name: leave_note
--- execution_id, kind, fields, mark; whether there is such an execution
-with note as (
+-- execution_id, kind, fields, mark; no answer: no such execution
+with found as (
+    select execution_id, owner from noetl.execution where execution_id = $1
+),
+note as (
     insert into noetl.note (execution_id, kind, fields, mark)
-    select execution_id, $2, $3, $4 from noetl.execution where execution_id = $1
+    select execution_id, $2, $3, $4 from found
     on conflict (mark) do nothing
 )
-select exists (select from noetl.execution where execution_id = $1)
+select pg_notify('noetl_note', coalesce(owner, '')) from found
+
+-- name: any_note
+select exists (
+    select from noetl.note join noetl.execution using (execution_id) where execution.owner = $1
+)
 
 -- name: waiting_notes
 select note.note_id, note.execution_id, note.kind, note.fields
@@ -291,6 +336,41 @@ returning 1
 -- name: release_execution
 update noetl.execution set owner = null where execution_id = $1 and owner = $2
 
+-- name: leave_executions
+update noetl.execution set owner = null where owner = $1
+
+-- name: draw_term
+update noetl.term set last = last + 1 returning last
+
+-- name: any_orphan
+select exists (
+    select from noetl.execution where finished_at is null and owner is null
+) or exists (
+    select from noetl.execution
+    where owner = any (array(select owner from noetl.dead_owner)) and finished_at is null
+)
+
+-- name: adopt
+-- owner, term, limit. Said again, for want of an answer, it names again what it has taken.
+-- The dead are gathered before any row is locked: an owner that came in between is not one.
+with taken as (
+    select execution_id, number from noetl.execution where owner = $1 and term = $2
+),
+orphans as (
+    select execution_id from noetl.execution
+    where finished_at is null
+        and (owner is null or owner = any (array(select owner from noetl.dead_owner)))
+    order by number limit greatest(0, $3 - (select count(*) from taken))
+    for update skip locked
+),
+adopted as (
+    update noetl.execution set owner = $1, term = $2
+    from orphans where execution.execution_id = orphans.execution_id
+    returning execution.execution_id, execution.number
+)
+select execution_id from (select * from taken union all select * from adopted) as mine
+order by number
+
 -- name: read_printed
 select execution_id, step, task_run_id, attempt, at, stream, text from noetl.printed
 where execution_id = $1 and ($2::text is null or step = $2)
@@ -298,12 +378,15 @@ order by number limit $3
 
 -- name: ended_executions
 -- A child stays while its parent runs, which may still read the child's results.
-select execution_id from noetl.execution as ended
-where finished_at < $1 and not exists (
-    select from noetl.execution as parent
-    where parent.execution_id = ended.parent_execution_id and parent.finished_at is null
-)
-order by number limit $2
+select execution_id from (
+    select number, execution_id from noetl.execution as ended
+    where finished_at < $1 and not exists (
+        select from noetl.execution as parent
+        where parent.execution_id = ended.parent_execution_id and parent.finished_at is null
+    )
+    order by finished_at, number limit $2
+) as oldest
+order by number
 
 -- name: forget_execution
 with decisions as (delete from noetl.decision where execution_id = $1),

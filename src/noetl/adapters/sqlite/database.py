@@ -1,4 +1,4 @@
-"""The file `noetl.db` of a home: opened, or created, and never touched if it is too new."""
+"""The file `noetl.db` of a home: opened, created, brought up to date, or refused untouched."""
 
 import random
 import time
@@ -9,12 +9,12 @@ from typing import Any, TypeVar
 import apsw
 
 from noetl.adapters.sqlite.faults import OVER_SOON, unavailable
-from noetl.adapters.sqlite.statements import SCHEMA, SQL
+from noetl.adapters.sqlite.statements import MIGRATIONS, SQL
 from noetl.errors import LogUnavailable
 from noetl.messages.names import NAMES
 
-VERSION = 1
-"""Raised with every change of `schema.sql` or of the table of names."""
+VERSION = len(MIGRATIONS)
+"""A change of the table of names needs a migration too, and be it an empty one."""
 FILE = "noetl.db"
 CHECKPOINT_PAGES = 4000
 CACHE_KIB = 16_000
@@ -92,8 +92,8 @@ def _opened(folder: Path) -> apsw.Connection:
         connection.execute("pragma synchronous = full")
         connection.execute(f"pragma wal_autocheckpoint = {CHECKPOINT_PAGES}")
         connection.execute(f"pragma cache_size = -{CACHE_KIB}")
-        if version == 0:
-            _create(connection, folder)
+        if version < VERSION:
+            _migrate(connection, folder)
     except BaseException:
         connection.close()
         raise
@@ -104,8 +104,9 @@ def _check_version(connection: apsw.Connection, folder: Path) -> int:
     version = int(connection.pragma("user_version"))
     _refuse_newer(version, folder)
     if version == 0 and connection.execute("select 1 from sqlite_schema limit 1").fetchall():
-        if connection.pragma("user_version") != 0:
-            return VERSION  # another process has created it in between
+        created = int(connection.pragma("user_version"))
+        if created != 0:
+            return created  # by another process, in between
         raise LogUnavailable(
             f"{folder / FILE} is a database of something else; move it away, or set NOETL_HOME "
             "to another folder"
@@ -132,12 +133,15 @@ def _refuse_newer(version: int, folder: Path) -> None:
         )
 
 
-def _create(connection: apsw.Connection, folder: Path) -> None:
-    """All tables in one transaction; whoever comes second finds them."""
+def _migrate(connection: apsw.Connection, folder: Path) -> None:
+    """All in one transaction; whoever comes second finds it done."""
     connection.execute(SQL["begin"])
     try:
-        if _check_version(connection, folder) == 0:
-            connection.execute(SCHEMA)
+        version = _check_version(connection, folder)
+        if version < VERSION:
+            for migration in MIGRATIONS[version:]:
+                connection.execute(migration)
+            connection.execute(SQL["unname_events"])
             connection.executemany(SQL["name_event"], [(name, *NAMES[name]) for name in NAMES])
             connection.execute(f"pragma user_version = {VERSION}")
         connection.execute(SQL["commit"])

@@ -6,15 +6,19 @@ from pathlib import Path
 
 import apsw
 
+from noetl.adapters.sqlite.catalog import SqliteCatalog
 from noetl.adapters.sqlite.credentials import SqliteCredentials
 from noetl.adapters.sqlite.database import open_database, write
 from noetl.adapters.sqlite.event_log import SqliteEventLog
 from noetl.adapters.sqlite.executions import SqliteExecutions
 from noetl.adapters.sqlite.inbox import SqliteInbox
+from noetl.adapters.sqlite.keys import SqliteKeys
 from noetl.adapters.sqlite.owners import SqliteOwners, register
 from noetl.adapters.sqlite.playbooks import SqlitePlaybooks
 from noetl.adapters.sqlite.printed import SqlitePrinted
 from noetl.adapters.sqlite.reader import Reader
+from noetl.adapters.sqlite.roster import SqliteRoster
+from noetl.adapters.sqlite.tokens import SqliteTokens
 from noetl.adapters.sqlite.writer import Writer
 
 PARTS = (
@@ -42,6 +46,10 @@ class Home:
         self.inbox = SqliteInbox(writer, self._reader, me)
         self.owners = SqliteOwners(writer, self._reader, me)
         self.printed = SqlitePrinted(writer, self._reader)
+        self.catalog = SqliteCatalog(writer, self._reader)
+        self.keys = SqliteKeys(writer)
+        self.tokens = SqliteTokens(writer, self._reader)
+        self.roster = SqliteRoster(writer, self._reader)
         self.credentials = SqliteCredentials(folder)
 
     async def prune(self, before: int, *, limit: int = 1000) -> list[str]:

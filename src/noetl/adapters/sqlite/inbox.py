@@ -1,5 +1,6 @@
 """Notes from one process to another that shares the home."""
 
+import asyncio
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,9 +13,12 @@ from noetl.adapters.sqlite.writer import Writer
 from noetl.errors import ExecutionNotFound
 from noetl.ports.event_log import Note
 
+LOOK = 0.05
+"""Seconds between two looks while waiting; a look at an idle home reads one number."""
+
 
 class SqliteInbox:
-    """Inbox; see its contract. Looking into an inbox of an idle home reads one number."""
+    """Inbox; see its contract."""
 
     def __init__(self, writer: Writer, reader: Reader, me: str) -> None:
         self._writer = writer
@@ -45,6 +49,15 @@ class SqliteInbox:
             Note(note_id=number, execution_id=name, kind=kind, fields=msgspec.json.decode(fields))
             for number, name, kind, fields in sorted(rows)
         ]
+
+    async def waits(self, timeout: float) -> bool:
+        until = asyncio.get_running_loop().time() + timeout
+        while not await self._reader.look(self._anything):
+            left = until - asyncio.get_running_loop().time()
+            if left <= 0:
+                return False
+            await asyncio.sleep(min(LOOK, left))
+        return True
 
     def _anything(self, connection: apsw.Connection) -> bool:
         """Whether a note waits for this process; the number moves with every commit elsewhere."""

@@ -26,7 +26,10 @@ class Reader:
 
     async def rows(self, statement: str, parameters: Parameters = ()) -> list[tuple[Any, ...]]:
         """All rows of the statement of this name."""
-        return await self.look(lambda connection: rows_of(connection, statement, parameters))
+        try:
+            return await self.look(lambda connection: rows_of(connection, statement, parameters))
+        except UnicodeEncodeError:
+            return []  # half of a surrogate pair: whoever asks with it, nothing has such a name
 
     async def look(self, at: Callable[[apsw.Connection], T]) -> T:
         """Whatever `at` finds."""

@@ -1,4 +1,4 @@
-"""The statements of `statements.sql`, by name; those of a batch with as many rows as it needs."""
+"""The statements of the .sql files, by name; those of a batch with as many rows as it needs."""
 
 import re
 from functools import cache
@@ -18,8 +18,13 @@ def load(text: str) -> dict[str, str]:
     return dict(zip(parts[1::2], (part.strip() for part in parts[2::2]), strict=True))
 
 
-SQL = load((FOLDER / "statements.sql").read_text("utf-8"))
-SCHEMA = (FOLDER / "schema.sql").read_text("utf-8")
+SQL = load((FOLDER / "statements.sql").read_text("utf-8")) | load(
+    (FOLDER / "registers.sql").read_text("utf-8")
+)
+MIGRATIONS = [
+    path.read_text("utf-8") for path in sorted((FOLDER / "migrations").glob("[0-9]*.sql"))
+]
+"""The n-th leads from format n - 1 to format n; one that was released never changes."""
 
 
 @cache

@@ -78,17 +78,57 @@ select
 from execution where execution_id = ?
 
 -- name: page_executions
+-- `@lead` is the filter whose index is walked: the planner cannot choose, for a filter that may
+-- be absent has no index.
 select
     execution_id, path, digest, status, started_at, updated_at, version, finished_at,
     parent_execution_id, owner, error, seq
 from execution
-where (:status is null or status = :status)
+where @lead
+    and (:status is null or status = :status)
     and (:path is null or path = :path)
     and (
         :before is null
         or number < (select number from execution where execution_id = :before)
     )
 order by number desc limit :limit
+
+-- name: page_executions_between
+select
+    execution_id, path, digest, status, started_at, updated_at, version, finished_at,
+    parent_execution_id, owner, error, seq
+from execution
+where started_at >= ifnull(:since, 0) and started_at < ifnull(:until, 9223372036854775807)
+    and (:status is null or status = :status)
+    and (:path is null or path = :path)
+    and (:parent is null or parent_execution_id = :parent)
+    and (
+        :before is null
+        or (started_at, number)
+            < (select started_at, number from execution where execution_id = :before)
+    )
+order by started_at desc, number desc limit :limit
+
+-- name: lead_parent
+parent_execution_id = :parent
+
+-- name: lead_path
+path = :path
+
+-- name: lead_status
+status = :status
+
+-- name: lead_none
+true
+
+-- name: children
+select
+    execution_id, path, digest, status, started_at, updated_at, version, finished_at,
+    parent_execution_id, owner, error, seq
+from execution where parent_execution_id = ? order by number
+
+-- name: count_executions
+select count(*) from execution where status = ?
 
 -- name: keep_playbook
 insert into playbook (digest, path, text, folder) values (?, ?, ?, ?)
@@ -118,6 +158,32 @@ select execution.owner, process.pid, process.ticks, process.boot
 from execution left join process on process.token = execution.owner
 where execution.execution_id = ?
 
+-- name: owners
+-- Every owner once, by steps through the index: as long as there are owners, not executions.
+with recursive named (owner) as (
+    select min(owner) from execution where owner is not null
+    union all
+    select (select min(execution.owner) from execution where execution.owner > named.owner)
+    from named where named.owner is not null
+)
+select named.owner, process.pid, process.ticks, process.boot
+from named left join process on process.token = named.owner
+where named.owner is not null
+
+-- name: free_executions
+select number, execution_id from execution
+where finished_at is null and owner is null order by number limit ?
+
+-- name: left_executions
+select number, execution_id from execution
+where owner = ? and finished_at is null order by number limit ?
+
+-- name: leave_executions
+update execution set owner = null where owner = ?
+
+-- name: draw_term
+update term set last = last + 1 returning last
+
 -- name: claim_execution
 update execution set owner = ? where execution_id = ?
 
@@ -141,12 +207,15 @@ order by rowid limit :limit
 
 -- name: ended_executions
 -- A child stays while its parent runs, which may still read the child's results.
-select execution_id from execution as ended
-where finished_at < :before and not exists (
-    select 1 from execution as parent
-    where parent.execution_id = ended.parent_execution_id and parent.finished_at is null
+select execution_id from (
+    select number, execution_id from execution as ended
+    where finished_at < :before and not exists (
+        select 1 from execution as parent
+        where parent.execution_id = ended.parent_execution_id and parent.finished_at is null
+    )
+    order by finished_at, number limit :limit
 )
-order by number limit :limit
+order by number
 
 -- name: forget_decisions
 delete from decision where execution_id = ?
@@ -162,6 +231,9 @@ delete from note where execution_id = ?
 
 -- name: forget_execution
 delete from execution where execution_id = ?
+
+-- name: unname_events
+delete from event_name
 
 -- name: name_event
 insert into event_name (name, source, entity, status, id_field) values (?, ?, ?, ?, ?)

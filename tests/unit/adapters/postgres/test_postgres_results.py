@@ -8,13 +8,9 @@ import psycopg
 import pytest
 from tests.support.postgres import Database, PostgresServer
 
+from noetl.adapters.postgres.blocking import MOST_IDLE
 from noetl.adapters.postgres.home import open_home
-from noetl.adapters.postgres.result_store import (
-    IN_MEMORY,
-    MOST_IDLE,
-    PIECE,
-    PostgresResultStore,
-)
+from noetl.adapters.postgres.result_store import IN_MEMORY, PIECE, PostgresResultStore
 from noetl.errors import BodyLost, LogUnavailable
 
 LARGE = b'"' + b"x" * (IN_MEMORY + PIECE) + b'"'
@@ -45,7 +41,7 @@ async def test_equal_bodies_at_once_are_kept_once(
     with psycopg.connect(log_database.url) as beside:
         counted = beside.execute("select count(*), sum(length(piece)) from noetl.body").fetchone()
     assert counted == (len(LARGE) // PIECE + 1, len(LARGE))
-    assert len(store._idle) <= MOST_IDLE
+    assert len(store.door._idle) <= MOST_IDLE
     assert await store.fetch(references[0]) == "x" * (len(LARGE) - 2)
 
 
@@ -89,7 +85,7 @@ async def test_a_server_that_is_away_is_named_and_waited_for(own_server: Postgre
             own_server.start()
             assert await waiting == [1]
     says = str(refused.value)
-    assert says.startswith(f"a result cannot be stored in or read from {hasty.place}: ")
+    assert says.startswith(f"a result cannot be stored in or read from {hasty.door.place}: ")
     assert says.endswith("; check the server and try again")
     assert database.password not in says
 

@@ -3,7 +3,6 @@
 import asyncio
 from typing import Any
 
-import asyncpg
 import pytest
 from tests.contracts.homes import PostgresHomes, answer_of, decision, row
 from tests.unit.adapters.postgres.asking import asking, commits_of, spans, until, writer_of
@@ -218,30 +217,3 @@ async def test_processes_that_only_read_leave_no_trace(homes: PostgresHomes) -> 
     await home.inbox.collect()
     async with asking(homes.url) as beside:
         assert await beside.fetch("select * from noetl.process") == []
-
-
-async def test_pages_use_the_index_of_their_filter(homes: PostgresHomes) -> None:
-    """What is asked for rarely is found without reading the history."""
-    home = await homes.open()
-    async with asking(homes.url) as beside:
-        await beside.execute(
-            "insert into noetl.execution (execution_id, path, digest, status, started_at,"
-            " updated_at, seq) select 'e' || n, 'p', 'd', case n when 5 then 'running' else"
-            " 'completed' end, 0, 0, 1 from generate_series(1, 20000) as n; analyze noetl.execution"
-        )
-        assert [found.execution_id for found in await home.executions.page(status="running")] == [
-            "e5"
-        ]
-        connection: Any = await home.inbox._reader._pool.acquire()
-        plan = await plan_of(connection, "running")
-        await home.inbox._reader._pool.release(connection)
-    assert "execution_status" in plan
-    assert "Seq Scan" not in plan
-
-
-async def plan_of(connection: asyncpg.Connection, status: str) -> str:
-    from noetl.adapters.postgres.statements import SQL
-
-    await connection.execute(f"prepare page (text, text, text, bigint) as {SQL['page_executions']}")
-    rows = await connection.fetch(f"explain execute page ('{status}', null, null, 50)")
-    return "\n".join(row[0] for row in rows)

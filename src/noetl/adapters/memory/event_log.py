@@ -1,0 +1,71 @@
+"""The log in memory: writes at once, answers at once."""
+
+from bisect import bisect_right
+from collections.abc import Sequence
+
+import msgspec
+
+from noetl.adapters.memory.shelves import Shelves
+from noetl.errors import NoetlError, VersionConflict
+from noetl.ports.commit import Commit
+from noetl.ports.event_log import Decision, LogRow, Snapshot
+
+
+class MemoryEventLog:
+    """EventLog; see its contract."""
+
+    def __init__(self, shelves: Shelves) -> None:
+        self._shelves = shelves
+        self._refused: set[str] = set()
+
+    def append(self, decision: Decision, *, alone: bool = False) -> Commit:  # noqa: ARG002
+        if decision.expected == 0 and decision.row is None:
+            raise ValueError(f"the first decision of {decision.execution_id} comes without its row")
+        commit = Commit()
+        refusal = self._refusal(decision)
+        if refusal is None:
+            self._write(decision)
+        else:
+            self._refused.add(decision.execution_id)
+        commit.settle(refusal)
+        return commit
+
+    async def read(
+        self, execution_id: str, *, after: int = 0, limit: int = 1000
+    ) -> Sequence[LogRow]:
+        rows = self._shelves.decisions.get(execution_id, [])
+        start = bisect_right(rows, after, key=lambda row: row.last)
+        return rows[start : start + limit]
+
+    async def snapshot(self, execution_id: str) -> Snapshot | None:
+        return self._shelves.snapshots.get(execution_id)
+
+    def forget(self, execution_id: str) -> None:
+        self._refused.discard(execution_id)
+
+    def _refusal(self, decision: Decision) -> NoetlError | None:
+        row = self._shelves.rows.get(decision.execution_id)
+        stands_at = 0 if row is None else row.seq
+        if decision.execution_id in self._refused:
+            return VersionConflict(
+                f"execution {decision.execution_id}: an earlier decision was not written, so the "
+                f"one after {decision.expected} is not either; load it again and decide again"
+            )
+        if stands_at != decision.expected:
+            return VersionConflict(
+                f"execution {decision.execution_id} stands at {stands_at}, not at "
+                f"{decision.expected}: another writer was first; load it again and decide again"
+            )
+        return None
+
+    def _write(self, decision: Decision) -> None:
+        shelves, name = self._shelves, decision.execution_id
+        row = decision.row
+        if row is None:
+            row = msgspec.structs.replace(shelves.rows[name], updated_at=decision.at)
+        shelves.rows[name] = msgspec.structs.replace(row, seq=decision.last)
+        shelves.decisions.setdefault(name, []).append(
+            LogRow(decision.expected + 1, decision.last, decision.at, decision.events)
+        )
+        if decision.snapshot is not None:
+            shelves.snapshots[name] = Snapshot(decision.last, decision.snapshot)

@@ -1,0 +1,56 @@
+"""The rows of executions in memory."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from noetl.adapters.memory.shelves import Shelves
+from noetl.ports.event_log import ExecutionRow
+
+
+class MemoryExecutions:
+    """Executions; see its contract."""
+
+    def __init__(self, shelves: Shelves) -> None:
+        self._shelves = shelves
+
+    async def find(self, execution_id: str) -> ExecutionRow | None:
+        row = self._shelves.rows.get(execution_id)
+        return None if row is None else msgspec.structs.replace(row)
+
+    async def page(
+        self,
+        *,
+        status: str | None = None,
+        path: str | None = None,
+        parent: str | None = None,
+        since: int | None = None,
+        until: int | None = None,
+        before: str | None = None,
+        limit: int = 50,
+    ) -> Sequence[ExecutionRow]:
+        rows = list(reversed(self._shelves.rows.values()))
+        if since is not None or until is not None:
+            rows.sort(key=lambda row: -row.started_at)  # stable: of the same time the last first
+        if before is not None:
+            names = [row.execution_id for row in rows]
+            rows = rows[names.index(before) + 1 :] if before in names else []
+        return [
+            msgspec.structs.replace(row)
+            for row in rows
+            if status in (None, row.status)
+            and path in (None, row.path)
+            and parent in (None, row.parent_execution_id)
+            and (since is None or row.started_at >= since)
+            and (until is None or row.started_at < until)
+        ][:limit]
+
+    async def children(self, execution_id: str) -> Sequence[ExecutionRow]:
+        return [
+            msgspec.structs.replace(row)
+            for row in self._shelves.rows.values()
+            if row.parent_execution_id == execution_id
+        ]
+
+    async def count(self, status: str) -> int:
+        return sum(row.status == status for row in self._shelves.rows.values())

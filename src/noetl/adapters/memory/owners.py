@@ -1,0 +1,99 @@
+"""Which process decides for which execution, and what processes tell each other, in memory."""
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any
+
+import msgspec
+
+from noetl.adapters.memory.shelves import Shelves, find
+from noetl.errors import HomeInUse
+from noetl.ports.event_log import Adoption, ExecutionRow, Note
+
+
+class MemoryInbox:
+    """Inbox; see its contract."""
+
+    def __init__(self, shelves: Shelves, me: str) -> None:
+        self._shelves = shelves
+        self._me = me
+
+    async def leave(self, execution_id: str, kind: str, fields: dict[str, Any]) -> None:
+        find(self._shelves, execution_id)
+        number = next(self._shelves.numbers)
+        self._shelves.notes.append(
+            Note(note_id=number, execution_id=execution_id, kind=kind, fields=dict(fields))
+        )
+        announced, self._shelves.left = self._shelves.left, asyncio.Event()
+        announced.set()
+
+    async def collect(self) -> Sequence[Note]:
+        mine = self._mine()
+        self._shelves.notes = [note for note in self._shelves.notes if note not in mine]
+        return mine
+
+    async def waits(self, timeout: float) -> bool:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(timeout):
+                while not self._mine():
+                    await self._shelves.left.wait()
+        return bool(self._mine())
+
+    def _mine(self) -> list[Note]:
+        return [note for note in self._shelves.notes if self._owns(note.execution_id)]
+
+    def _owns(self, execution_id: str) -> bool:
+        row = self._shelves.rows.get(execution_id)
+        return row is not None and row.owner == self._me
+
+
+class MemoryOwners:
+    """Owners; see its contract. A process dies with `MemoryHome.die`."""
+
+    def __init__(self, shelves: Shelves, me: str) -> None:
+        self._shelves = shelves
+        self._me = me
+
+    @property
+    def me(self) -> str:
+        return self._me
+
+    async def claim(self, execution_id: str) -> None:
+        row = find(self._shelves, execution_id)
+        if row.owner not in (None, self._me) and row.owner in self._shelves.alive:
+            raise HomeInUse(
+                f"execution {execution_id} is run by process {row.owner}; wait for it, or stop it "
+                f"with `noetl cancel {execution_id}`"
+            )
+        self._shelves.rows[execution_id] = msgspec.structs.replace(row, owner=self._me)
+
+    async def release(self, execution_id: str) -> None:
+        row = self._shelves.rows.get(execution_id)
+        if row is not None and row.owner == self._me:
+            self._shelves.rows[execution_id] = msgspec.structs.replace(row, owner=None)
+
+    async def holder(self, execution_id: str) -> str | None:
+        row = self._shelves.rows.get(execution_id)
+        return row.owner if row is not None and row.owner in self._shelves.alive else None
+
+    async def owner_of(self, execution_id: str) -> str | None:
+        return await self.holder(execution_id)
+
+    async def adopt(self, limit: int) -> Adoption:
+        orphans = [row for row in self._shelves.rows.values() if self._is_orphan(row)][:limit]
+        for row in orphans:
+            self._shelves.rows[row.execution_id] = msgspec.structs.replace(row, owner=self._me)
+        term = await self.term() if orphans else 0
+        return Adoption(term=term, execution_ids=[row.execution_id for row in orphans])
+
+    async def term(self) -> int:
+        return next(self._shelves.terms)
+
+    async def leave(self) -> None:
+        mine = [row for row in self._shelves.rows.values() if row.owner == self._me]
+        for row in mine:
+            self._shelves.rows[row.execution_id] = msgspec.structs.replace(row, owner=None)
+
+    def _is_orphan(self, row: ExecutionRow) -> bool:
+        return row.finished_at is None and row.owner not in self._shelves.alive

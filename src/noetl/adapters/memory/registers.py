@@ -1,0 +1,153 @@
+"""The catalog, keys, tokens and the roster in memory."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar
+
+import msgspec
+
+from noetl.adapters.memory.shelves import Shelves
+from noetl.adapters.registers import check_added, entry_of, now_ms, registration
+from noetl.ports.catalog import CatalogEntry, parts_of
+from noetl.ports.keys import KeyHolder
+from noetl.ports.roster import ServerRow, WorkerRow
+from noetl.ports.tokens import TokenRow
+
+Row = TypeVar("Row", WorkerRow, ServerRow)
+
+
+class MemoryCatalog:
+    """Catalog; see its contract."""
+
+    def __init__(self, shelves: Shelves) -> None:
+        self._shelves = shelves
+
+    async def register(
+        self,
+        path: str,
+        text: str,
+        *,
+        digest: str,
+        name: str,
+        description: str | None = None,
+        labels: Mapping[str, Any] | None = None,
+        original: str | None = None,
+    ) -> tuple[CatalogEntry, bool]:
+        asked = registration(
+            path,
+            text,
+            digest=digest,
+            name=name,
+            description=description,
+            labels=labels,
+            original=original,
+        )
+        kept = self._shelves.catalog.setdefault(path, [])
+        if kept and kept[-1].digest == digest:
+            return kept[-1], False
+        for known, each in asked.texts:
+            self._shelves.playbooks.setdefault(known, (each, None))
+        kept.append(entry_of(asked.columns(len(kept) + 1)))
+        return kept[-1], True
+
+    async def find(self, path: str, version: int | None = None) -> CatalogEntry | None:
+        kept = self._shelves.catalog.get(path, [])
+        number = len(kept) if version is None else version
+        return kept[number - 1] if 0 < number <= len(kept) else None
+
+    async def by_id(self, playbook_id: str) -> CatalogEntry | None:
+        parts = parts_of(playbook_id)
+        return None if parts is None else await self.find(*parts)
+
+    async def page(self, *, after: str | None = None, limit: int = 50) -> Sequence[CatalogEntry]:
+        paths = sorted(path for path in self._shelves.catalog if path > (after or ""))
+        return [self._shelves.catalog[path][-1] for path in paths[:limit]]
+
+    async def versions(
+        self, path: str, *, before: int | None = None, limit: int = 50
+    ) -> Sequence[CatalogEntry]:
+        kept = self._shelves.catalog.get(path, [])
+        older = kept if before is None else kept[: max(0, before - 1)]
+        return older[::-1][:limit]
+
+    async def original(self, playbook_id: str) -> str | None:
+        entry = await self.by_id(playbook_id)
+        if entry is None or entry.original_digest is None:
+            return None
+        return self._shelves.playbooks[entry.original_digest][0]
+
+
+class MemoryKeys:
+    """Keys; see its contract."""
+
+    def __init__(self, shelves: Shelves) -> None:
+        self._shelves = shelves
+
+    async def claim(self, key: str, fingerprint: str, execution_id: str) -> KeyHolder:
+        given = (execution_id, fingerprint, now_ms())
+        holder, known, _ = self._shelves.keys.setdefault(key, given)
+        return KeyHolder(execution_id=holder, fingerprint=known, fresh=holder == execution_id)
+
+    async def prune(self, before_ms: int) -> int:
+        keys = self._shelves.keys
+        old = [key for key, (_, _, claimed_at) in keys.items() if claimed_at < before_ms]
+        for key in old:
+            del keys[key]
+        return len(old)
+
+
+class MemoryTokens:
+    """Tokens; see its contract."""
+
+    def __init__(self, shelves: Shelves) -> None:
+        self._shelves = shelves
+
+    async def add(self, row: TokenRow) -> None:
+        taken = {kept.digest for kept in self._shelves.tokens.values()}
+        if row.token_id in self._shelves.tokens or row.digest in taken:
+            check_added(row, await self.find(row.digest))
+        else:
+            self._shelves.tokens[row.token_id] = row
+
+    async def find(self, digest: str) -> TokenRow | None:
+        kept = self._shelves.tokens.values()
+        return next((row for row in kept if row.digest == digest), None)
+
+    async def all(self) -> Sequence[TokenRow]:
+        return sorted(self._shelves.tokens.values(), key=lambda row: (row.created_at, row.token_id))
+
+    async def revoke(self, token_id: str) -> bool:
+        row = self._shelves.tokens.get(token_id)
+        if row is None:
+            return False
+        if row.revoked_at is None:
+            self._shelves.tokens[token_id] = msgspec.structs.replace(row, revoked_at=now_ms())
+        return True
+
+
+class MemoryRoster:
+    """Roster; see its contract."""
+
+    def __init__(self, shelves: Shelves) -> None:
+        self._shelves = shelves
+
+    async def seen(self, row: WorkerRow) -> None:
+        self._shelves.workers[row.name] = row
+
+    async def gone(self, name: str) -> None:
+        self._shelves.workers.pop(name, None)
+
+    async def workers(self, *, since_ms: int | None = None) -> Sequence[WorkerRow]:
+        return _since(self._shelves.workers, since_ms)
+
+    async def server_seen(self, row: ServerRow) -> None:
+        self._shelves.servers[row.name] = row
+
+    async def server_gone(self, name: str) -> None:
+        self._shelves.servers.pop(name, None)
+
+    async def servers(self, *, since_ms: int | None = None) -> Sequence[ServerRow]:
+        return _since(self._shelves.servers, since_ms)
+
+
+def _since(rows: dict[str, Row], since_ms: int | None) -> list[Row]:
+    return [rows[name] for name in sorted(rows) if rows[name].seen_at >= (since_ms or 0)]

@@ -1,0 +1,43 @@
+"""What the processes of one home in memory share."""
+
+import asyncio
+import secrets
+from itertools import count
+
+from noetl.adapters.memory.credentials import MemoryCredentials
+from noetl.errors import ExecutionNotFound
+from noetl.ports.catalog import CatalogEntry
+from noetl.ports.event_log import ExecutionRow, LogRow, Note, PrintedLine, Snapshot
+from noetl.ports.roster import ServerRow, WorkerRow
+from noetl.ports.tokens import TokenRow
+
+
+class Shelves:
+    """What the processes of one home share."""
+
+    def __init__(self) -> None:
+        self.rows: dict[str, ExecutionRow] = {}
+        self.decisions: dict[str, list[LogRow]] = {}
+        self.snapshots: dict[str, Snapshot] = {}
+        self.playbooks: dict[str, tuple[str, str | None]] = {}
+        self.catalog: dict[str, list[CatalogEntry]] = {}
+        self.keys: dict[str, tuple[str, str, int]] = {}
+        self.tokens: dict[str, TokenRow] = {}
+        self.workers: dict[str, WorkerRow] = {}
+        self.servers: dict[str, ServerRow] = {}
+        self.notes: list[Note] = []
+        self.left = asyncio.Event()
+        """Replaced with every note that is left: whoever waits holds the one before."""
+        self.numbers = count(1)
+        self.terms = count(1)
+        self.alive: set[str] = set()
+        self.printed: list[PrintedLine] = []
+        self.credentials = MemoryCredentials()
+        self.key = secrets.token_bytes(32)
+
+
+def find(shelves: Shelves, execution_id: str) -> ExecutionRow:
+    """The row of an execution that must exist."""
+    if execution_id not in shelves.rows:
+        raise ExecutionNotFound(f"no execution {execution_id} in memory; see `noetl list`")
+    return shelves.rows[execution_id]

@@ -1,0 +1,116 @@
+-- The statements of the catalog, of keys and tokens, and of the roster.
+
+-- name: register_playbook
+-- The row without its version, then text, original and mark. No answer: another was first.
+with newest as (
+    select * from noetl.catalog where path = $1 order by version desc limit 1
+),
+texts as (
+    insert into noetl.playbook (digest, path, text)
+    select digest, $1, text from (values ($2, $8), ($7, $9)) as given (digest, text)
+    where text is not null
+    on conflict (digest) do nothing
+),
+made as (
+    insert into noetl.catalog (
+        path, version, digest, registered_at, name, description, labels, original_digest, mark
+    )
+    select $1, coalesce((select version from newest), 0) + 1, $2, $3, $4, $5, $6, $7, $10
+    where not exists (select from newest where digest = $2)
+    on conflict (path, version) do nothing
+    returning *
+)
+select
+    path, version, digest, registered_at, name, description, labels, original_digest,
+    mark = $10 as fresh
+from (select * from made union all select * from newest where digest = $2) as entry
+
+-- name: newest_playbook
+select path, version, digest, registered_at, name, description, labels, original_digest
+from noetl.catalog where path = $1 order by version desc limit 1
+
+-- name: find_playbook
+select path, version, digest, registered_at, name, description, labels, original_digest
+from noetl.catalog where path = $1 and version = $2
+
+-- name: page_catalog
+-- From path to path by steps through the index: older versions are not read.
+with recursive paths (path, place) as (
+    select min(path), 1 from noetl.catalog where path > $1
+    union all
+    select (select min(catalog.path) from noetl.catalog where catalog.path > paths.path), place + 1
+    from paths where paths.path is not null and place < $2
+)
+select
+    entry.path, entry.version, entry.digest, entry.registered_at, entry.name, entry.description,
+    entry.labels, entry.original_digest
+from paths cross join lateral (
+    select * from noetl.catalog where catalog.path = paths.path order by version desc limit 1
+) as entry
+order by place limit $2
+
+-- name: page_versions
+select path, version, digest, registered_at, name, description, labels, original_digest
+from noetl.catalog where path = $1 and ($2::integer is null or version < $2)
+order by version desc limit $3
+
+-- name: claim_key
+-- No answer: another was first, and this statement does not see it yet.
+with made as (
+    insert into noetl.execution_key (key, fingerprint, execution_id, claimed_at)
+    values ($1, $2, $3, $4)
+    on conflict (key) do nothing
+    returning execution_id, fingerprint
+)
+select execution_id, fingerprint from made
+union all select execution_id, fingerprint from noetl.execution_key where key = $1
+
+-- name: prune_keys
+delete from noetl.execution_key where claimed_at < $1
+
+-- name: add_token
+insert into noetl.api_token (token_id, name, role, digest, created_at, expires_at, revoked_at)
+values ($1, $2, $3, $4, $5, $6, $7)
+on conflict do nothing
+
+-- name: find_token
+select token_id, name, role, digest, created_at, expires_at, revoked_at
+from noetl.api_token where digest = $1
+
+-- name: all_tokens
+select token_id, name, role, digest, created_at, expires_at, revoked_at
+from noetl.api_token order by created_at, token_id
+
+-- name: revoke_token
+update noetl.api_token set revoked_at = coalesce(revoked_at, $2) where token_id = $1
+
+-- name: worker_seen
+insert into noetl.worker (
+    name, pool, slots, version, host, pid, started_at, seen_at, busy, server
+)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+on conflict (name) do update set
+    pool = excluded.pool, slots = excluded.slots, version = excluded.version,
+    host = excluded.host, pid = excluded.pid, started_at = excluded.started_at,
+    seen_at = excluded.seen_at, busy = excluded.busy, server = excluded.server
+
+-- name: worker_gone
+delete from noetl.worker where name = $1
+
+-- name: workers
+select name, pool, slots, version, host, pid, started_at, seen_at, busy, server
+from noetl.worker where seen_at >= $1 order by name
+
+-- name: server_seen
+insert into noetl.server (name, address, version, started_at, seen_at)
+values ($1, $2, $3, $4, $5)
+on conflict (name) do update set
+    address = excluded.address, version = excluded.version, started_at = excluded.started_at,
+    seen_at = excluded.seen_at
+
+-- name: server_gone
+delete from noetl.server where name = $1
+
+-- name: servers
+select name, address, version, started_at, seen_at
+from noetl.server where seen_at >= $1 order by name

@@ -1,0 +1,85 @@
+-- The statements of the catalog, of keys and tokens, and of the roster.
+
+-- name: keep_text
+insert into playbook (digest, path, text) values (?, ?, ?) on conflict (digest) do nothing
+
+-- name: register_playbook
+insert into catalog (
+    path, version, digest, registered_at, name, description, labels, original_digest
+)
+values (?, ?, ?, ?, ?, ?, ?, ?)
+
+-- name: newest_playbook
+select path, version, digest, registered_at, name, description, labels, original_digest
+from catalog where path = ? order by version desc limit 1
+
+-- name: find_playbook
+select path, version, digest, registered_at, name, description, labels, original_digest
+from catalog where path = ? and version = ?
+
+-- name: page_catalog
+-- From path to path by steps through the index: older versions are not read.
+with recursive paths (path, place) as (
+    select min(path), 1 from catalog where path > :after
+    union all
+    select (select min(catalog.path) from catalog where catalog.path > paths.path), place + 1
+    from paths where paths.path is not null and place < :limit
+)
+select
+    catalog.path, version, digest, registered_at, name, description, labels, original_digest
+from paths join catalog on catalog.path = paths.path
+    and version = (select max(newest.version) from catalog as newest where newest.path = paths.path)
+order by place limit :limit
+
+-- name: page_versions
+select path, version, digest, registered_at, name, description, labels, original_digest
+from catalog where path = :path and version < ifnull(:before, 9223372036854775807)
+order by version desc limit :limit
+
+-- name: claim_key
+insert into execution_key (key, fingerprint, execution_id, claimed_at) values (?, ?, ?, ?)
+on conflict (key) do nothing
+
+-- name: find_key
+select execution_id, fingerprint from execution_key where key = ?
+
+-- name: prune_keys
+delete from execution_key where claimed_at < ?
+
+-- name: add_token
+insert into api_token (token_id, name, role, digest, created_at, expires_at, revoked_at)
+values (?, ?, ?, ?, ?, ?, ?)
+on conflict do nothing
+
+-- name: find_token
+select token_id, name, role, digest, created_at, expires_at, revoked_at
+from api_token where digest = ?
+
+-- name: all_tokens
+select token_id, name, role, digest, created_at, expires_at, revoked_at
+from api_token order by created_at, token_id
+
+-- name: revoke_token
+update api_token set revoked_at = ifnull(revoked_at, ?) where token_id = ?
+
+-- name: worker_seen
+insert or replace into worker (
+    name, pool, slots, version, host, pid, started_at, seen_at, busy, server
+)
+values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+
+-- name: worker_gone
+delete from worker where name = ?
+
+-- name: workers
+select name, pool, slots, version, host, pid, started_at, seen_at, busy, server
+from worker where seen_at >= ? order by name
+
+-- name: server_seen
+insert or replace into server (name, address, version, started_at, seen_at) values (?, ?, ?, ?, ?)
+
+-- name: server_gone
+delete from server where name = ?
+
+-- name: servers
+select name, address, version, started_at, seen_at from server where seen_at >= ? order by name
