@@ -92,7 +92,7 @@ class Local:
             settings,
             await open_home(settings.home),
             results=FileResultStore(settings.home),
-            tools=Toolbox(settings.home),
+            tools=Toolbox(settings.home, bounds=settings.bounds),
         )
 
     @classmethod

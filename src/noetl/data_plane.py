@@ -145,7 +145,8 @@ async def run_worker(
 ) -> None:
     """Work until `stop` is set, then end well: legs get `drain` seconds, the rest goes back."""
     link, results = await open_line(settings, says)
-    plane = DataPlane(settings, link, results=results, tools=Toolbox(settings.home), says=says)
+    tools = Toolbox(settings.home, bounds=settings.bounds)
+    plane = DataPlane(settings, link, results=results, tools=tools, says=says)
     says(f"worker {plane.name} takes up to {settings.concurrency} legs of pool '{settings.pool}'")
     working = asyncio.get_running_loop().create_task(plane.run())
     stopping = asyncio.get_running_loop().create_task(stop.wait())

@@ -10,6 +10,7 @@ from typing import Any, Literal
 import msgspec
 
 from noetl.errors import SettingRefused
+from noetl.tools.bounds import Bounds, Namespaces
 
 FILE = "noetl.toml"
 """Looked for in the folder in which a command is called; NOETL_CONFIG names another file."""
@@ -36,6 +37,14 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     server: str | None = None
     token: str | None = None
     context: str | None = None
+    files: Path | None = None
+    namespaces: Namespaces = "auto"
+
+    @property
+    def bounds(self) -> Bounds:
+        """What concerns tools."""
+        files = None if self.files is None else str(self.files.resolve())
+        return Bounds(files=files, namespaces=self.namespaces)
 
 
 class Setting(msgspec.Struct, frozen=True):
@@ -94,6 +103,11 @@ def _word(text: str) -> str:
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}", text):
         raise ValueError
     return text
+
+
+def _namespaces(text: str) -> Namespaces:
+    words: dict[str, Namespaces] = {"auto": "auto", "demand": "demand", "off": "off"}
+    return words[text.lower()]
 
 
 def _url(*schemes: str) -> Callable[[str], str]:
@@ -155,6 +169,18 @@ SETTINGS: dict[str, Setting] = {
     ),
     "token": Setting(str, "a token", "what commands and workers show to the server", "secret"),
     "context": Setting(_word, "a name", "the named server that commands talk to; local: the home"),
+    "files": Setting(
+        Path,
+        "a folder",
+        "the folder below which tools reach files; unset: that of the playbook, and more"
+        " ([trust model](trust-model.md#files))",
+    ),
+    "namespaces": Setting(
+        _namespaces,
+        "auto, demand or off",
+        "whether children of tools get namespaces: where the kernel allows them, or nothing runs"
+        " without, or never",
+    ),
 }
 
 
@@ -238,8 +264,8 @@ def values_in(file: Path) -> dict[str, Any]:
             raise SettingRefused(f"{file}: {key} must be {expected}, got a {type(value).__name__}")
         text = str(int(value)) if isinstance(value, bool) else str(value)
         values[key] = _read(key, f"{file}: {key}", text)
-    if "home" in values:
-        values["home"] = file.parent / values["home"]  # a relative one is meant from the file
+    for key in values.keys() & {"home", "files"}:
+        values[key] = file.parent / values[key]  # a relative one is meant from the file
     return values
 
 

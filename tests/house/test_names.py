@@ -16,6 +16,7 @@ EMPTY_STARTS = ("do_", "handle_", "process_", "perform_", "execute_", "get_")
 # A name, and why it must be so.
 ALLOWED: dict[str, str] = {
     "get_command": "click asks its groups for a command by this name",
+    "_process_info": "the NATS client calls this method with what a server says first",
 }
 
 # `base64` is the name of an encoding, not a base of something.

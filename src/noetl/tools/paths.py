@@ -1,21 +1,29 @@
-"""Where a relative path of a playbook leads, and that it stays below the playbook's folder."""
+"""Where a path of a playbook leads, and that it stays below the folder that it may not leave."""
 
 from pathlib import Path
 
 from noetl.tools.refusal import Refusal
 
 
-def inside(folder: str | None, path: str) -> Path:
-    """The file that `path` means; links are followed before it is compared with the folder."""
-    if folder is None:
+def inside(folder: str | None, path: str, root: str | None = None) -> Path:
+    """
+    The file that `path` means; links are followed before it is compared.
+
+    It stays below the playbook's folder, or, where the worker names a `root` (setting `files`),
+    below that one and may then be absolute.
+    """
+    if folder is None and not (root is not None and path.startswith("/")):
         raise Refusal(
             "input", f"path '{path}' has no folder to start from; run the playbook from a file"
         )
-    root = Path(folder).resolve()
     try:
-        target = (root / path).resolve()
-    except (OSError, ValueError) as fault:  # a loop of links, a null byte
+        bound = Path(root or folder or "").resolve()
+        target = (Path(folder or "/").resolve() / path).resolve()
+    except (OSError, ValueError, RuntimeError) as fault:  # a loop of links, a null byte
         raise Refusal("input", f"path '{path}' cannot be read: {fault}") from None
-    if not target.is_relative_to(root):
+    if target.is_relative_to(bound):
+        return target
+    if root is None:
         raise Refusal("input", f"path '{path}' leaves the playbook's folder, which is not allowed")
-    return target
+    says = f"path '{path}' is not below {bound}, the worker's folder for files"
+    raise Refusal("input", f"{says}; put the file there, or change its setting 'files'")

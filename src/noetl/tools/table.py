@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from noetl.messages.outcome import Outcome, failed
+from noetl.tools.bounds import Bounds
 from noetl.tools.plugins import Broken, Plugin, Plugins, plugins
 from noetl.tools.tool import Call, Tool, Workplace
 
@@ -30,6 +31,8 @@ TOOLS: dict[str, str] = {
 
 WITH_HOME = frozenset({"python"})
 """Tools that keep something in the home folder."""
+WITH_CHILDREN = frozenset({"python", "script", "shell"})
+"""Tools that run what a playbook brings along."""
 
 
 class BrokenTool:
@@ -53,8 +56,13 @@ class Toolbox(Mapping[str, Tool]):
     """The tools of one worker."""
 
     def __init__(
-        self, home: Path, table: Mapping[str, str] = TOOLS, others: Plugins | None = None
+        self,
+        home: Path,
+        table: Mapping[str, str] = TOOLS,
+        others: Plugins | None = None,
+        bounds: Bounds | None = None,
     ) -> None:
+        self.bounds = bounds or Bounds()
         self._home = home
         self._table = table
         self._plugins = others or plugins()
@@ -66,7 +74,9 @@ class Toolbox(Mapping[str, Tool]):
         if kind not in self._built:
             module, _, name = self._table[kind].partition(":")
             factory = getattr(importlib.import_module(module), name)
-            self._built[kind] = factory(self._home) if kind in WITH_HOME else factory()
+            given = (self._home,) if kind in WITH_HOME else ()
+            kept = {"namespaces": self.bounds.namespaces} if kind in WITH_CHILDREN else {}
+            self._built[kind] = factory(*given, **kept)
         return self._built[kind]
 
     def _plugged(self, kind: str) -> Tool:

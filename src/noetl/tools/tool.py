@@ -1,6 +1,7 @@
 """What every tool kind is: one call with typed inputs, one outcome."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
 import msgspec
@@ -10,6 +11,7 @@ from noetl.messages.outcome import Outcome
 from noetl.messages.reference import Reference
 from noetl.playbook.model import Timeout
 from noetl.ports.result_store import ResultStore
+from noetl.tools.paths import inside
 
 In = TypeVar("In", bound=Inputs)
 LogLine = Callable[[str, str], None]
@@ -33,8 +35,14 @@ class Call(msgspec.Struct, Generic[In], frozen=True, kw_only=True):
     """Names the step run: what lives as long as it does (a DuckDB in memory, a warm child)."""
     folder: str | None = None
     """The folder of the playbook's file, where relative paths begin; None without a file."""
+    files: str | None = None
+    """The worker's folder for files, which bounds every path; None: the playbook's own does."""
     max_inline: int = 1_048_576
     """A body longer than this belongs into the result store at once (EVT-4)."""
+
+    def path(self, text: str) -> Path:
+        """The file that a path of the task means; raises Refusal."""
+        return inside(self.folder, text, self.files)
 
     @property
     def idempotency_key(self) -> str:

@@ -48,6 +48,7 @@ async def call_tool(leg: "LegWork", ask: CallTool) -> Outcome:
         resources=spec.resources,
         scratch=f"{command.execution_id}/{command.step_run_id}",
         folder=leg.folder,
+        files=leg.worker.tools.bounds.files,
         max_inline=leg.plan.limits.max_payload_bytes,
     )
     total = call.timeout.total

@@ -8,7 +8,6 @@ import msgspec
 
 from noetl.kinds.code import ContainerInputs
 from noetl.masking import KNOWN
-from noetl.tools.paths import inside
 from noetl.tools.process.memory import NoAmount, bytes_of
 from noetl.tools.process.orders import stdin_of, text_of
 from noetl.tools.refusal import Refusal
@@ -74,7 +73,7 @@ def order_of(call: Call[ContainerInputs]) -> Order:
         command=command_of(inputs),
         environment=environment_of(inputs.env),
         stdin=stdin_of(inputs.stdin),
-        binds=[bind_of(mount, call.folder) for mount in inputs.mounts],
+        binds=[bind_of(mount, call) for mount in inputs.mounts],
         network=inputs.network,
         workdir=inputs.workdir,
         limits=limits_of(call.resources),
@@ -109,15 +108,15 @@ def environment_of(given: Mapping[str, Any]) -> dict[str, str]:
     return environment
 
 
-def bind_of(given: Mapping[str, Any], folder: str | None) -> Bind:
+def bind_of(given: Mapping[str, Any], call: Call[Any]) -> Bind:
     try:
         mount = msgspec.convert(given, Mount)
     except msgspec.ValidationError as fault:
         says = f"mounts hold {given!r}: {fault}; expected source, target and read_only"
         raise Refusal("input", says) from None
-    source = inside(folder, mount.source)
+    source = call.path(mount.source)
     if not source.exists():
-        raise Refusal("not_found", f"mount '{mount.source}' does not exist in {folder}")
+        raise Refusal("not_found", f"mount '{mount.source}' does not exist in {call.folder}")
     if not mount.target.startswith("/"):
         raise Refusal("input", f"mount target is {mount.target!r}; expected a path from the root")
     for path in (str(source), mount.target):

@@ -14,7 +14,7 @@ from yarl import URL
 from noetl import __version__
 from noetl.kinds.http import HttpInputs
 from noetl.tools.http.credential import sign
-from noetl.tools.http.uploads import multipart
+from noetl.tools.http.uploads import PathOf, multipart
 from noetl.tools.refusal import Refusal
 from noetl.tools.tool import Call, Workplace
 
@@ -32,7 +32,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     """Headers that carry the credential; another host never sees them."""
     body: bytes | None
     inputs: HttpInputs
-    folder: str | None
+    path_of: PathOf
 
     @property
     def name(self) -> str:
@@ -44,7 +44,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
         if self.inputs.files is None:
             return self.body
         fields = list(pairs(self.inputs.form or {}))
-        return multipart(fields, self.inputs.files, self.folder, opened)
+        return multipart(fields, self.inputs.files, self.path_of, opened)
 
 
 async def make_request(call: Call[HttpInputs], workplace: Workplace) -> Request:
@@ -72,7 +72,7 @@ async def make_request(call: Call[HttpInputs], workplace: Workplace) -> Request:
         private=private,
         body=body,
         inputs=inputs,
-        folder=call.folder,
+        path_of=call.path,
     )
 
 

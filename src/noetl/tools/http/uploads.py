@@ -3,7 +3,7 @@
 import base64
 import binascii
 import mimetypes
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import IO, Any
@@ -11,8 +11,10 @@ from typing import IO, Any
 import aiohttp
 import msgspec
 
-from noetl.tools.paths import inside
 from noetl.tools.refusal import Refusal
+
+PathOf = Callable[[str], Path]
+"""The file that a path of the task means (`Call.path`)."""
 
 
 class Upload(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -29,7 +31,7 @@ class Upload(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 def multipart(
     fields: Sequence[tuple[str, str]],
     files: Mapping[str, Any],
-    folder: str | None,
+    path_of: PathOf,
     opened: ExitStack,
 ) -> aiohttp.MultipartWriter:
     """The form with its files; what is opened here is closed with `opened`."""
@@ -39,7 +41,7 @@ def multipart(
     for name, given in files.items():
         for one in given if isinstance(given, list) else [given]:
             upload = upload_of(name, one)
-            content, filename = content_of(name, upload, folder, opened)
+            content, filename = content_of(name, upload, path_of, opened)
             content_type = upload.content_type or mimetypes.guess_type(filename)[0]
             headers = {"Content-Type": content_type or "application/octet-stream"}
             part = writer.append(content, headers)
@@ -60,10 +62,10 @@ def upload_of(name: str, given: Any) -> Upload:
 
 
 def content_of(
-    name: str, upload: Upload, folder: str | None, opened: ExitStack
+    name: str, upload: Upload, path_of: PathOf, opened: ExitStack
 ) -> tuple[bytes | IO[bytes], str]:
     if upload.path is not None:
-        source = inside(folder, upload.path)
+        source = path_of(upload.path)
         return opened.enter_context(open_file(source)), upload.filename or source.name
     assert upload.content is not None
     filename = upload.filename or name

@@ -13,7 +13,7 @@ import msgspec
 
 from noetl.kinds.code import ScriptInputs, ShellInputs
 from noetl.masking import KNOWN
-from noetl.tools.paths import inside
+from noetl.tools.bounds import cpu_seconds
 from noetl.tools.process.memory import NoAmount, bytes_of
 from noetl.tools.process.start import ENVIRONMENT, Order
 from noetl.tools.refusal import Refusal
@@ -32,7 +32,7 @@ def script_order(call: Call[ScriptInputs], folder: str) -> Order:
     refuse_secrets([inputs.interpreter] if isinstance(inputs.interpreter, str) else ())
     environment = environment_of(inputs.env, call, folder)
     file = script_file(call, folder)
-    words = interpreter_of(inputs.interpreter, file, call.folder, environment["PATH"])
+    words = interpreter_of(inputs.interpreter, file, call, environment["PATH"])
     return order_of(call, [*words, str(file), *arguments_of(inputs.args)], environment)
 
 
@@ -59,6 +59,7 @@ def order_of(call: Call[Any], words: list[str], environment: dict[str, str]) -> 
         memory=memory_of(resources.get("memory")),
         cpus=cpus_of(resources.get("cpu")),
         network=network_of(resources.get("network", "host")),
+        cpu_seconds=cpu_seconds(call.timeout.total, len(os.sched_getaffinity(0))),
     )
 
 
@@ -76,7 +77,7 @@ def script_file(call: Call[ScriptInputs], folder: str) -> Path:
     if call.inputs.code is not None:
         return written(Path(folder), "script", call.inputs.code)
     path = str(call.inputs.path)
-    file = inside(call.folder, path)
+    file = call.path(path)
     if not file.is_file():
         raise Refusal("not_found", f"no script '{path}' in {call.folder}")
     return file
@@ -94,7 +95,7 @@ def written(folder: Path, name: str, text: str) -> Path:
 
 
 def interpreter_of(
-    given: str | Sequence[str] | None, file: Path, folder: str | None, path: str
+    given: str | Sequence[str] | None, file: Path, call: Call[Any], path: str
 ) -> list[str]:
     """The words before the script; none where the file is a program itself."""
     if given is None:
@@ -114,7 +115,7 @@ def interpreter_of(
         words = split(given) if isinstance(given, str) else list(given)
     if not words or not words[0]:
         raise Refusal("input", "interpreter is empty; expected a program such as 'bash'")
-    return [program_of(words[0], folder, path), *words[1:]]
+    return [program_of(words[0], call, path), *words[1:]]
 
 
 def split(text: str) -> list[str]:
@@ -124,7 +125,7 @@ def split(text: str) -> list[str]:
         raise Refusal("input", f"interpreter '{text}' cannot be read: {fault}") from None
 
 
-def program_of(name: str, folder: str | None, path: str) -> str:
+def program_of(name: str, call: Call[Any], path: str) -> str:
     """The full path of an interpreter, looked for where the command itself would look."""
     if "/" not in name:
         found = shutil.which(name, path=path)
@@ -135,7 +136,7 @@ def program_of(name: str, folder: str | None, path: str) -> str:
                 " install it, or name another in 'interpreter'",
             )
         return found
-    file = Path(name) if name.startswith("/") else inside(folder, name)
+    file = Path(name) if name.startswith("/") else call.path(name)
     if not os.access(file, os.X_OK) or file.is_dir():
         raise Refusal("not_found", f"interpreter '{name}' is no program that can be run")
     return str(file)

@@ -7,15 +7,22 @@ from typing import Any
 import msgspec
 
 from noetl.messages.outcome import Outcome, failed, ok
+from noetl.tools.bounds import DEMANDED
 from noetl.tools.process.capture import Captured
 from noetl.tools.process.running import Ended
 
+TOO_MUCH_CPU = "the command used more processor time than its timeout allows, or a day of it"
 TRY_AGAIN = 75
 """EX_TEMPFAIL of sysexits.h: the program itself says that another try may succeed."""
 FROM_OUTSIDE = (signal.SIGKILL, signal.SIGTERM)
 """Signals that others send; a program that falls to any other falls again."""
 SIGNALLED = 128
 """What a shell adds to the number of the signal that ended a command."""
+LACKING = {
+    "network": "spec.resources.network is none, but the kernel of this worker allows no such thing;"
+    " allow user namespaces, or leave it out",
+    "namespaces": DEMANDED,
+}
 NOT_RUN: dict[str, Any] = {"exit_code": None, "signal": None}
 """The block of a call that came to no command."""
 
@@ -33,13 +40,14 @@ def outcome_of(ended: Ended, printed: Printed, program: str) -> Outcome:
     if ended.fault is not None:
         says = f"'{program}' cannot be run: {os.strerror(ended.fault)}"
         return failed("not_found", says, block=NOT_RUN)
-    if ended.unconfined:
-        says = "spec.resources.network is none, but the kernel of this worker allows no such thing"
-        return failed("input", f"{says}; allow user namespaces, or leave it out", block=NOT_RUN)
+    if ended.lacking is not None:
+        return failed("input", LACKING[ended.lacking], block=NOT_RUN)
     block, result = block_of(ended, printed), result_of(ended, printed)
     if ended.exit_code == 0:
         return ok(result, block=block)
     because = f": {printed.complaint}" if printed.complaint else ""
+    if ended.signal == signal.SIGXCPU:
+        return failed("limit", f"{TOO_MUCH_CPU}{because}", block=block, result=result)
     if ended.signal is None:
         says = f"the command ended with exit code {ended.exit_code}{because}"
         retryable = ended.exit_code == TRY_AGAIN

@@ -18,14 +18,16 @@ STDOUT, STDERR = 1, 2
 
 
 class Ended(msgspec.Struct, frozen=True):
-    """How a command ended; one of the four is there, or none if the warden itself was killed."""
+    """How a command ended; one of the first four, or none if the warden was killed."""
 
     exit_code: int | None = None
     signal: int | None = None
     fault: int | None = None
     """The number of the error for which the program could not be run."""
-    unconfined: bool = False
-    """Whether it was not run, since the kernel gave no network namespace."""
+    lacking: str | None = None
+    """It was not run, since the kernel gave no `network` or no `namespaces`."""
+    free: bool = False
+    """Whether it ran without namespaces, since the kernel allows none."""
 
 
 class Running:
@@ -137,16 +139,18 @@ class Running:
 
 def ended_of(said: bytes, returncode: int) -> Ended:
     """What the warden told in its first line, or what became of it."""
-    word, _, rest = said.decode().partition("\n")[0].partition(" ")
+    lines = said.decode()
+    free = lines.startswith("free")
+    word, _, rest = lines.removeprefix("free 0\n").partition("\n")[0].partition(" ")
     if not word:
-        return Ended(signal=-returncode) if returncode < 0 else Ended()
+        return Ended(signal=-returncode if returncode < 0 else None, free=free)
     number = int(rest.partition(" ")[0])
     match word:
         case "exit":
-            return Ended(exit_code=number)
+            return Ended(exit_code=number, free=free)
         case "signal":
-            return Ended(signal=number)
+            return Ended(signal=number, free=free)
         case "exec":
-            return Ended(fault=number)
+            return Ended(fault=number, free=free)
         case _:
-            return Ended(unconfined=True)
+            return Ended(lacking=word)

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import msgspec
 
+from noetl.tools.bounds import CPU_SECONDS, Namespaces
+
 PROGRAM = (
     "import sys; sys.path.insert(0, sys.argv[1]); from inside.warden import serve; "
     "serve(*map(int, sys.argv[2:]))"
@@ -30,8 +32,9 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
     cpus: list[int] = []
     """The processors that it may use; none named, it may use all."""
     network: bool = True
-    namespaces: bool = True
-    """Whether to ask the kernel for namespaces of processes and mounts."""
+    namespaces: Namespaces = "auto"
+    """Whether to ask the kernel for namespaces of processes and mounts, or to insist."""
+    cpu_seconds: int = CPU_SECONDS
 
 
 class Started(msgspec.Struct, frozen=True):

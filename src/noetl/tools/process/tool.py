@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from noetl.messages.outcome import Outcome, failed
+from noetl.tools.bounds import WITHOUT, Namespaces
 from noetl.tools.process.capture import LONGEST, Capture
 from noetl.tools.process.folders import Folders
 from noetl.tools.process.orders import script_order, shell_order
@@ -41,13 +42,14 @@ class ProcessTool:
         *,
         grace: float = GRACE,
         longest: int = LONGEST,
-        namespaces: bool = True,
+        namespaces: Namespaces = "auto",
     ) -> None:
         self._folders = Folders(kind)
         self._order_of = order_of
         self._grace = grace
         self._longest = longest
         self._namespaces = namespaces
+        self._warned = False
         self._work = Unbroken()
 
     async def call(self, call: Call[Any], workplace: Workplace) -> Outcome:
@@ -66,8 +68,7 @@ class ProcessTool:
         try:
             folder = self._folders.new()
             order = self._order_of(call, folder)
-            if not self._namespaces:
-                order = msgspec.structs.replace(order, namespaces=False)
+            order = msgspec.structs.replace(order, namespaces=self._namespaces)
             outcome = await self._watch(order, folder, call, workplace, stop)
         except Refusal as refusal:
             outcome = refusal.outcome
@@ -112,6 +113,9 @@ class ProcessTool:
                 await out.finish(parse=True), await err.finish(parse=False), err.last_line()
             )
             ended = running.ended.result()
+            if ended.free and not self._warned:
+                self._warned = True
+                workplace.log(call, "system", WITHOUT)
             if late:
                 return cut_short(None if stop.done() else total, ended, printed)
             return outcome_of(ended, printed, order.words[0])

@@ -31,9 +31,9 @@ class Answer(msgspec.Struct, frozen=True):
 class Child:
     """A process that runs code for one worker; it lives in its own session and folder."""
 
-    def __init__(self, python: str, folder: str) -> None:
+    def __init__(self, python: str, folder: str, mode: str = "off") -> None:
         self._loop = asyncio.get_running_loop()
-        started = start(python, folder)
+        started = start(python, folder, mode)
         self._process = started.process
         self._folder = folder
         self._socket = started.connection
@@ -167,6 +167,13 @@ class Child:
         self.ended.set_result(code)
         self._settle(Answer(exit_code=code))
 
+    def confined(self) -> bool:
+        """Whether it has namespaces of its own; asked of a child that has answered."""
+        try:
+            return namespace_of(self._process.pid) != namespace_of(os.getpid())
+        except OSError:
+            return False
+
     def kill(self, *, strays: bool = True) -> None:
         """End the process at once, with its group and, where it may have any, other strays."""
         if not self.ended.done():
@@ -183,3 +190,7 @@ class Child:
             self._drop_pipe(pipe)
         os.close(self._exit)
         await asyncio.to_thread(shutil.rmtree, self._folder, ignore_errors=True)
+
+
+def namespace_of(pid: int) -> int:
+    return os.stat(f"/proc/{pid}/ns/pid_for_children").st_ino

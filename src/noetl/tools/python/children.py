@@ -5,6 +5,7 @@ from collections import OrderedDict, deque
 from collections.abc import Coroutine
 from typing import Any
 
+from noetl.tools.bounds import Namespaces
 from noetl.tools.process.folders import Folders
 from noetl.tools.python.child import Child
 
@@ -21,8 +22,10 @@ IDLE = 60.0
 class Children:
     """At most `most` processes; a call that finds none free waits for its turn."""
 
-    def __init__(self, python: str, most: int) -> None:
+    def __init__(self, python: str, most: int, namespaces: Namespaces = "off") -> None:
         self._python = python
+        self.mode: str = namespaces
+        """As `confine` takes it; what the first child comes to, the others need not try."""
         self._folders = Folders("python")
         self._most = most
         self._busy: set[Child] = set()
@@ -55,6 +58,14 @@ class Children:
         self._busy.add(child)
         self._later("spare", BREATH, self._start_spare)
         return child
+
+    def learn(self, child: Child) -> bool:
+        """Whether namespaces were wanted and are not to be had; true once."""
+        if self.mode in ("auto", "demand"):
+            confined = child.confined()
+            self.mode = "known" if confined else "off"
+            return not confined
+        return False
 
     def warm(self) -> None:
         """Start spares before the first call asks for one."""
@@ -108,7 +119,10 @@ class Children:
             self._end(child, strays=False)
         if self.count >= self._most and self._idle:
             self._end(next(iter(self._idle)), strays=False)
-        return Child(self._python, self._folders.new()) if self.count < self._most else None
+        return self._started() if self.count < self._most else None
+
+    def _started(self) -> Child:
+        return Child(self._python, self._folders.new(), self.mode)
 
     def _next_turn(self) -> None:
         while self._waiting:
@@ -129,7 +143,7 @@ class Children:
     def _start_spare(self) -> None:
         if len(self._spares) < SPARES and self.count < self._most:
             try:
-                self._spares.append(Child(self._python, self._folders.new()))
+                self._spares.append(self._started())
             except OSError:  # the call that needs it will say so
                 return
             self._later("spare", BREATH, self._start_spare)

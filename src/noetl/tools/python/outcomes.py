@@ -69,6 +69,9 @@ def died(exit_code: int) -> Outcome:
     if exit_code >= 0:
         message = f"the child process ended with exit code {exit_code} before its answer"
         return failed("python", message, block=DIED)
+    if -exit_code == signal.SIGXCPU:
+        message = "the code used more processor time than its timeout allows, or a day of it"
+        return failed("limit", message, block=DIED)
     name = signal.Signals(-exit_code).name
     message = f"the child process was killed by signal {-exit_code} ({name})"
     if -exit_code == signal.SIGKILL:

@@ -9,10 +9,16 @@ from pathlib import Path
 import msgspec
 
 PROGRAM = (
-    "import sys; sys.path.insert(0, sys.argv[1]); from inside.serve import serve; "
-    "del sys.path[0]; given = map(int, sys.argv[2:]); sys.argv[:] = ['task']; serve(*given)"
+    "import sys; sys.path[:0] = sys.argv[1:3]; mode = sys.argv[3]; "
+    "control, printed, worker = map(int, sys.argv[4:]); sys.argv[:] = ['task']; "
+    "from namespaces import confine; parent = confine(mode, worker, (0, 1, 2, control, printed)); "
+    "from inside.serve import serve; del sys.path[:2]; serve(control, printed, parent)"
 )
 """Not by path: what is imported is compiled once, what is run as a script is so each time."""
+FOLDERS = (
+    str(Path(__file__).parent),
+    str(Path(__file__).parent.with_name("process") / "inside"),
+)
 ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8"}
 
 
@@ -28,7 +34,7 @@ class Started(msgspec.Struct, frozen=True):
     err: int
 
 
-def start(python: str, folder: str) -> Started:
+def start(python: str, folder: str, mode: str) -> Started:
     """A new child that works in `folder`, ready to be asked; raises OSError."""
     with ExitStack() as theirs, ExitStack() as undo:
         ours, connection = socket.socketpair()
@@ -44,7 +50,7 @@ def start(python: str, folder: str) -> Started:
         (printed, printed_end), (out, out_end), (err, err_end) = ends
         given = (connection.fileno(), printed_end, os.getpid())
         process = subprocess.Popen(
-            [python, "-I", "-S", "-c", PROGRAM, str(Path(__file__).parent), *map(str, given)],
+            [python, "-I", "-S", "-c", PROGRAM, *FOLDERS, mode, *map(str, given)],
             stdin=subprocess.DEVNULL,
             stdout=out_end,
             stderr=err_end,

@@ -2,6 +2,7 @@
 
 import asyncio
 import marshal
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,8 @@ import msgspec
 
 from noetl.kinds.code import PythonInputs
 from noetl.messages.outcome import Outcome
+from noetl.tools.bounds import DEMANDED, WITHOUT, Namespaces, cpu_seconds
+from noetl.tools.process.inside.namespaces import UNCONFINED
 from noetl.tools.process.memory import NoAmount, bytes_of
 from noetl.tools.process.output import Output
 from noetl.tools.python.child import Answer, Child
@@ -25,9 +28,17 @@ class PythonTool:
 
     keeps_time = True
 
-    def __init__(self, home: Path, *, children: int = 8, python: str = sys.executable) -> None:
-        self._children = Children(python, children)
+    def __init__(
+        self,
+        home: Path,
+        *,
+        children: int = 8,
+        python: str = sys.executable,
+        namespaces: Namespaces = "auto",
+    ) -> None:
+        self._children = Children(python, children, namespaces)
         self._libs = Libs(home, python)
+        self._processors = len(os.sched_getaffinity(0))
 
     def warm(self) -> None:
         """Have children ready before the first call: for a worker that lives long."""
@@ -38,7 +49,8 @@ class PythonTool:
         try:
             libs = await self._folder(call) if call.inputs.libs else ""
             memory = bytes_of(call.resources.get("memory"))
-            request = request_of(call.inputs, libs, memory)
+            seconds = cpu_seconds(call.timeout.total, self._processors)
+            request = request_of(call.inputs, libs, memory, seconds)
         except NotInstalled as refusal:
             return refused(refusal.kind, str(refusal), retryable=refusal.retryable)
         except TimeoutError:
@@ -76,6 +88,10 @@ class PythonTool:
                 timer.cancel()
             strays = answer.tag in (b"", LAST, FAILED_WITH_STRAYS)
             self._children.give_back(child, key, again=answer.tag == AGAIN, strays=strays)
+        if answer.exit_code == UNCONFINED and self._children.mode == "demand":
+            return refused("input", DEMANDED)
+        if answer.exit_code is None and self._children.learn(child):
+            workplace.log(call, "system", WITHOUT)
         if answer.exit_code is not None and late:
             return too_slow("the code did not end", total)
         return await outcome_of(answer, call, workplace)
@@ -93,10 +109,10 @@ class PythonTool:
         await self._children.close()
 
 
-def request_of(inputs: PythonInputs, libs: str, memory: int) -> bytes:
+def request_of(inputs: PythonInputs, libs: str, memory: int, seconds: int) -> bytes:
     """The frame for the child; what is no plain value is made one where that is possible."""
     try:
-        return marshal.dumps((inputs.code, inputs.args, libs, memory))
+        return marshal.dumps((inputs.code, inputs.args, libs, memory, seconds))
     except ValueError:
         args = msgspec.to_builtins(inputs.args, str_keys=True)
-        return marshal.dumps((inputs.code, args, libs, memory))
+        return marshal.dumps((inputs.code, args, libs, memory, seconds))

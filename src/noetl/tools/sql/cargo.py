@@ -8,7 +8,6 @@ import msgspec
 
 from noetl.kinds.sql import PostgresInputs
 from noetl.ports.result_store import ResultStore
-from noetl.tools.paths import inside
 from noetl.tools.refusal import Refusal
 from noetl.tools.sql.statements import Statement
 from noetl.tools.streams import elements_of, text_in
@@ -71,7 +70,7 @@ def cargo_of(
     if inputs.params and len(statements) == 1:
         raise Refusal("input", "COPY has no places for 'params'; leave them out")
     if inputs.file is not None:
-        return FileCargo(inside(call.folder, inputs.file))
+        return FileCargo(call.path(inputs.file))
     if "stdout" in last.words:
         raise Refusal("input", "COPY to STDOUT needs 'file', where it writes; or use SELECT")
     if inputs.rows is None:

@@ -1,10 +1,13 @@
 """Runs SQL on DuckDB for tasks of kind `duckdb`, in memory or on a file."""
 
 import asyncio
+import shutil
+import tempfile
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from functools import partial
+from pathlib import Path
 from typing import Any, TypeVar
 
 import duckdb
@@ -13,7 +16,6 @@ import msgspec
 from noetl.kinds.sql import DuckdbInputs
 from noetl.messages.outcome import Outcome, failed, ok
 from noetl.ports.result_store import ResultStore
-from noetl.tools.paths import inside
 from noetl.tools.process.memory import NoAmount, bytes_of
 from noetl.tools.refusal import Refusal, unforeseen
 from noetl.tools.sql.duck_paths import placed
@@ -25,11 +27,19 @@ from noetl.tools.tool import Call, Workplace
 THREADS = 4
 _INTERRUPT_EVERY = 0.05
 _MEMORY = ":memory:"
+_TYPE = "PermissionException"
 _CONFIG: dict[str, str | bool | int | float | list[str]] = {"autoinstall_known_extensions": "false"}
 _RETRYABLE = ("Could not set lock", "Conflict on", "write-write conflict", "HTTP Error")
 """In the words of DuckDB: what another process or transaction will soon let go."""
 
 Done = TypeVar("Done")
+
+
+class Database(msgspec.Struct, frozen=True):
+    """A connection; `spool` holds what it writes on the way, where files are bounded."""
+
+    connection: duckdb.DuckDBPyConnection
+    spool: str | None = None
 
 
 class DuckDbTool:
@@ -41,7 +51,7 @@ class DuckDbTool:
     keeps_time = True
 
     def __init__(self) -> None:
-        self._in_memory: dict[str, duckdb.DuckDBPyConnection] = {}
+        self._in_memory: dict[str, Database] = {}
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="duckdb")
 
     async def call(self, call: Call[DuckdbInputs], workplace: Workplace) -> Outcome:
@@ -65,7 +75,9 @@ class DuckDbTool:
     async def forget(self, scratch: str) -> None:
         database = self._in_memory.pop(scratch, None)
         if database is not None:
-            database.close()
+            database.connection.close()
+            if database.spool is not None:
+                shutil.rmtree(database.spool, ignore_errors=True)
 
     async def close(self) -> None:
         for scratch in list(self._in_memory):
@@ -75,8 +87,12 @@ class DuckDbTool:
     async def _run(self, call: Call[DuckdbInputs], rows: Rows, results: ResultStore) -> Outcome:
         inputs = call.inputs
         text = inputs.command if inputs.command is not None else inputs.query or ""
-        text = placed(text, call.folder)
-        async with self._connection(call) as connection, shown_rows(call, results) as view:
+        text = placed(text, call.folder, call.files)
+        async with (
+            self._database(call) as database,
+            shown_rows(call, results, database.spool) as view,
+        ):
+            connection = database.connection
             work = DuckWork(connection, text, inputs.params, view)
             await self._in_thread(connection, work.run)
             if work.rowcount is not None:
@@ -89,26 +105,26 @@ class DuckDbTool:
         return ok(await rows.finish(), block=block_of(rowcount=rows.count))
 
     @asynccontextmanager
-    async def _connection(
-        self, call: Call[DuckdbInputs]
-    ) -> AsyncIterator[duckdb.DuckDBPyConnection]:
+    async def _database(self, call: Call[DuckdbInputs]) -> AsyncIterator[Database]:
         """A file is let go after each call, so that other processes can use it."""
-        if call.inputs.database in (None, _MEMORY):
-            database = self._in_memory.get(call.scratch)
-            if database is None:
-                database = self._in_memory[call.scratch] = duckdb.connect(_MEMORY, config=_CONFIG)
-            connection = database.cursor()
+        in_memory = call.inputs.database in (None, _MEMORY)
+        if in_memory:
+            if call.scratch not in self._in_memory:
+                self._in_memory[call.scratch] = opened(_MEMORY, call.files)
+            kept = self._in_memory[call.scratch]
+            database = Database(kept.connection.cursor(), kept.spool)
         else:
-            path = inside(call.folder, str(call.inputs.database))
-            opening = partial(duckdb.connect, path, config=_CONFIG)
+            opening = partial(opened, str(call.path(str(call.inputs.database))), call.files)
             loop = asyncio.get_running_loop()
-            connection = await loop.run_in_executor(self._threads, opening)
+            database = await loop.run_in_executor(self._threads, opening)
         try:
             for setting, value in settings_of(call).items():
-                connection.execute(f"SET {setting} = $1", [value])
-            yield connection
+                database.connection.execute(f"SET {setting} = $1", [value])
+            yield database
         finally:
-            connection.close()
+            database.connection.close()
+            if database.spool is not None and not in_memory:
+                shutil.rmtree(database.spool, ignore_errors=True)
 
     async def _in_thread(
         self, connection: duckdb.DuckDBPyConnection, work: Callable[[], Done]
@@ -123,6 +139,18 @@ class DuckDbTool:
                 await asyncio.wait([running], timeout=_INTERRUPT_EVERY)
             running.exception()
             raise
+
+
+def opened(path: str, root: str | None) -> Database:
+    """Below a root the database itself refuses every other file, for as long as it lives."""
+    connection = duckdb.connect(path, config=_CONFIG)
+    if root is None:
+        return Database(connection)
+    spool = tempfile.mkdtemp(prefix="noetl-duckdb-")
+    connection.execute("SET allowed_directories = $1", [[str(Path(root).resolve()), spool]])
+    connection.execute("SET temp_directory = $1", [spool])
+    connection.execute("SET enable_external_access = false")
+    return Database(connection, spool)
 
 
 def settings_of(call: Call[Any]) -> dict[str, Any]:
@@ -161,6 +189,9 @@ def block_of(
 def failure_of(fault: duckdb.Error) -> Outcome:
     """The outcome of a command that DuckDB refused."""
     message = str(fault).strip()
+    if isinstance(fault, duckdb.PermissionException):
+        says = f"{message}; the worker's setting 'files' bounds what tools may reach"
+        return failed("input", f"DuckDB says: {says}", block=block_of(_TYPE, message))
     retryable = any(words in message for words in _RETRYABLE)
     block = block_of(type(fault).__name__, message)
     return failed("duckdb", f"DuckDB says: {message}", retryable=retryable, block=block)

@@ -7,6 +7,10 @@ from noetl.tools.sql.statements import COMMENT, PIECE
 
 _ELSEWHERE = re.compile(r"/|[A-Za-z][A-Za-z0-9+.-]*:|:")
 """Absolute, or of another kind: a URL, `:memory:`."""
+_READING = re.compile(r"read_\w+|parquet_\w+|glob|sniff_csv")
+"""Functions whose texts are paths."""
+_READ = "'"
+"""Stands among the words for a path that is read."""
 _BEFORE = {
     "copy": frozenset({"to"}),
     "attach": frozenset({"attach", "database", "exists"}),
@@ -16,14 +20,15 @@ _BEFORE = {
 """First word of a statement → words after which a path stands."""
 
 
-def placed(text: str, folder: str | None) -> str:
+def placed(text: str, folder: str | None, root: str | None = None) -> str:
     """
     The same command, its paths made absolute. DuckDB looks for files to read in the folder that
-    it is told, but writes where the process happens to stand.
+    it is told, but writes where the process happens to stand; kept below a `root`, it takes no
+    relative path at all.
     """
     if folder is None:
         return text
-    done, words, nested, at = [], list[str](), 0, 0
+    done, words, nested, at = [], list[str](), list[str](), 0
     while at < len(text):
         piece = PIECE.match(text, at)
         assert piece is not None  # its last alternative takes any character
@@ -34,12 +39,16 @@ def placed(text: str, folder: str | None) -> str:
         elif kind == "word":
             words.append(found.lower())
         elif kind == "mark":
-            nested += {"(": 1, ")": -1}.get(found, 0)
+            if found == "(":
+                nested.append(words[-1] if words else "")
+            elif found == ")":
+                del nested[-1:]
             words = words if found != ";" else []
         elif kind == "quoted":
-            if found.startswith("'") and not nested and _is_path(words):
-                found = _absolute(found, folder)
-            words.append(found)
+            read = root is not None and _is_read(words, nested)
+            if found.startswith("'") and (read or (not nested and _is_path(words))):
+                found = _absolute(found, folder, root)
+            words.append(_READ if read else found)
         done.append(found)
         at = end
     return "".join(done)
@@ -49,11 +58,20 @@ def _is_path(words: list[str]) -> bool:
     return bool(words) and words[-1] in _BEFORE.get(words[0], ())
 
 
-def _absolute(quoted: str, folder: str) -> str:
+def _is_read(words: list[str], nested: list[str]) -> bool:
+    """A table by its file, or a path for a function that reads files; names are none of that."""
+    last = words[-1] if words else ""
+    if last in ("from", "join"):
+        return True
+    # Further texts of such a function are values of its options, but for those of a list of paths.
+    return bool(nested and _READING.fullmatch(nested[-1])) and last in (nested[-1], _READ)
+
+
+def _absolute(quoted: str, folder: str, root: str | None) -> str:
     path = quoted[1:-1].replace("''", "'")
     if not path or _ELSEWHERE.match(path):
         return quoted
-    return "'" + str(inside(folder, path)).replace("'", "''") + "'"
+    return "'" + str(inside(folder, path, root)).replace("'", "''") + "'"
 
 
 def _after_comment(text: str, at: int) -> int:

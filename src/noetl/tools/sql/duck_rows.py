@@ -25,11 +25,12 @@ _AS_IT_IS = (
 
 @asynccontextmanager
 async def shown_rows(
-    call: Call[DuckdbInputs], results: ResultStore
+    call: Call[DuckdbInputs], results: ResultStore, folder: str | None
 ) -> AsyncIterator[Callable[[], str | None]]:
     """
     Gives what prepares the table `rows`, to be called in a thread: it writes the file and answers
-    with the statement that makes the view. The file lives as long as the `with`.
+    with the statement that makes the view. The file lives as long as the `with`, in `folder` or
+    in the system's place for such.
     """
     rows, columns = call.inputs.rows, call.inputs.columns
     if rows is None:
@@ -39,7 +40,7 @@ async def shown_rows(
         return
     if not isinstance(rows, list | Reference):
         raise Refusal("input", "'rows' is not a list of mappings, which was expected")
-    handle, path = tempfile.mkstemp(prefix="noetl-rows-", suffix=".json")
+    handle, path = tempfile.mkstemp(prefix="noetl-rows-", suffix=".json", dir=folder)
     os.close(handle)
     try:
         yield partial(_spool, call, results, path)

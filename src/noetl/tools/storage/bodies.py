@@ -10,7 +10,6 @@ from typing import Any
 from noetl.kinds.storage import ObjectInputs
 from noetl.ports.result_store import ResultStore
 from noetl.tools.http.forms import Form, Undecodable, form_of, json_of, spelling_of, text_of
-from noetl.tools.paths import inside
 from noetl.tools.refusal import Refusal
 from noetl.tools.spill import finish, spill
 from noetl.tools.storage.bucket import Found, Payload
@@ -29,7 +28,7 @@ def payload_of(call: Call[ObjectInputs], results: ResultStore) -> tuple[Payload,
         raise Refusal("input", "'put' needs either 'body' or 'path'")
     guessed = mimetypes.guess_type(inputs.key or "")[0]
     if inputs.path is not None:
-        return existing(inside(call.folder, inputs.path)), (
+        return existing(call.path(inputs.path)), (
             inputs.content_type or guessed or "application/octet-stream"
         )
     payload, told = _written(inputs, results)

@@ -12,7 +12,6 @@ from noetl.errors import CredentialMissing
 from noetl.kinds.storage import ObjectInputs
 from noetl.messages.outcome import Outcome, failed, ok
 from noetl.ports.result_store import ResultStore
-from noetl.tools.paths import inside
 from noetl.tools.refusal import Refusal, unforeseen
 from noetl.tools.retries import repeated
 from noetl.tools.sql.rows import Rows
@@ -119,7 +118,7 @@ def block_of(call: Call[ObjectInputs], found: Found | None = None) -> dict[str, 
 
 async def _get(bucket: Bucket, call: Call[ObjectInputs], results: ResultStore) -> Outcome:
     inputs = call.inputs
-    target = None if inputs.path is None else inside(call.folder, inputs.path)
+    target = None if inputs.path is None else call.path(inputs.path)
     found, pieces = await bucket.read(inputs.key or "")
     if target is not None:
         await saved(pieces, target)

@@ -21,7 +21,7 @@ def test_a_command_sees_its_own_processes_only(bench: Bench) -> None:
 
 
 def test_without_namespaces_it_sees_all(bench: Bench) -> None:
-    assert int(bench.stdout("echo $$", tool=ShellTool(namespaces=False))) > 2
+    assert int(bench.stdout("echo $$", tool=ShellTool(namespaces="off"))) > 2
 
 
 def test_without_network_there_is_nothing_to_reach(bench: Bench) -> None:
@@ -36,7 +36,7 @@ def test_no_network_holds_without_the_other_namespaces(bench: Bench) -> None:
     devices = bench.stdout(
         "tail -n +3 /proc/net/dev | cut -d: -f1",
         resources={"network": "none"},
-        tool=ShellTool(namespaces=False),
+        tool=ShellTool(namespaces="off"),
     )
     assert devices.split() == ["lo"]
 
@@ -48,7 +48,10 @@ def test_no_network_holds_without_the_other_namespaces(bench: Bench) -> None:
         (b"exit 3 1\n", -9, Ended(exit_code=3)),
         (b"signal 15 0\n", 0, Ended(signal=15)),
         (b"exec 2\nexit 127 0\n", 0, Ended(fault=2)),
-        (b"network 0\n", 0, Ended(unconfined=True)),
+        (b"network 0\n", 0, Ended(lacking="network")),
+        (b"namespaces 0\n", 0, Ended(lacking="namespaces")),
+        (b"free 0\nexit 3 1\n", 0, Ended(exit_code=3, free=True)),
+        (b"free 0\n", -9, Ended(signal=9, free=True)),
         (b"", -9, Ended(signal=9)),
         (b"", 1, Ended()),
     ],
@@ -59,7 +62,7 @@ def test_what_the_warden_tells(said: bytes, returncode: int, ended: Ended) -> No
 
 def test_what_must_be_confined_and_cannot_is_not_run() -> None:
     nothing = Printed(Captured(), Captured())
-    outcome = outcome_of(Ended(unconfined=True), nothing, "/bin/sh")
+    outcome = outcome_of(Ended(lacking="network"), nothing, "/bin/sh")
     assert outcome.error is not None
     assert outcome.error["kind"] == "input"
     assert outcome.error["message"].startswith("spec.resources.network is none, but the kernel")
@@ -79,6 +82,12 @@ async def calls():
     alone = await tool.call(call_of(call, resources={"network": "none"}), BenchPlace())
     await tool.close()
     print(free.status, int(free.result["stdout"]) > 2, alone.error["kind"])
+    place, tool = BenchPlace(), ShellTool(namespaces="demand")
+    refused = await tool.call(call_of(call), place)
+    tool = ShellTool()
+    for _ in range(2):
+        await tool.call(call_of(call), place)
+    print(refused.error["message"].split()[3], place.lines[1][1].split()[-1], len(place.lines))
 
 asyncio.run(calls())
 """
@@ -93,4 +102,5 @@ def test_a_kernel_that_forbids_namespaces_refuses_only_what_needs_them() -> None
         capture_output=True,
         check=True,
     )
-    assert ended.stdout.split() == [b"ok", b"True", b"input"]
+    words = [b"ok", b"True", b"input", b"namespaces", b"(docs/operate/trust-model.md)", b"3"]
+    assert ended.stdout.split() == words

@@ -12,17 +12,27 @@ from tests.support.workplace import BenchPlace, call_of
 from noetl.kinds.code import PythonInputs
 from noetl.messages.outcome import Outcome
 from noetl.playbook.model import Timeout
+from noetl.tools.bounds import Namespaces
 from noetl.tools.python.tool import PythonTool
 
 T = TypeVar("T")
 
 
 class Bench:
-    """One tool, one event loop, one workplace."""
+    """
+    One tool, one event loop, one workplace. Children have no namespaces unless a test asks for
+    them: with them the kernel ends all that code starts, without them the tool has to.
+    """
 
-    def __init__(self, home: Path, children: int = 2, python: str = sys.executable) -> None:
+    def __init__(
+        self,
+        home: Path,
+        children: int = 2,
+        python: str = sys.executable,
+        namespaces: Namespaces = "off",
+    ) -> None:
         self._runner = asyncio.Runner()
-        self.tool = PythonTool(home, children=children, python=python)
+        self.tool = PythonTool(home, children=children, python=python, namespaces=namespaces)
         self.place = BenchPlace()
 
     @property

@@ -3,25 +3,33 @@ The process between a worker and a command: it confines the command and tells ho
 
 It is started with `-I -S` and uses the standard library alone. What it shall run comes through a
 descriptor, so that nothing of it stands on a command line. On the status pipe it writes one line:
-`exec <errno>`, `network 0`, or `exit <code>` / `signal <number>` with 1 behind it where processes
-of the command are still alive. The worker's side is `tools/process/running.py`.
+`exec <errno>`, `network 0` or `namespaces 0` for what must hold and cannot, or `exit <code>` /
+`signal <number>` with 1 behind it where processes of the command are still alive; `free 0` stands
+before it where the kernel allows no namespaces. The worker's side is `tools/process/running.py`.
 """
 
-import ctypes
 import marshal
 import os
 import resource
 import signal
 from typing import Any
 
-PARENT_DEATH_SIGNAL, SUBREAPER = 1, 36
+from .namespaces import (
+    NEW_MOUNTS,
+    NEW_NETWORK,
+    NEW_PIDS,
+    NEW_USER,
+    PARENT_DEATH_SIGNAL,
+    allowed,
+    enter,
+    let_go,
+    libc,
+    mount_proc,
+)
+
+STREAMS = (0, 1, 2)
+SUBREAPER = 36
 """Of prctl(2)."""
-NEW_MOUNTS, NEW_USER, NEW_PIDS, NEW_NETWORK = 0x20000, 0x10000000, 0x20000000, 0x40000000
-"""Of unshare(2)."""
-PRIVATE = 0x4000 | 0x40000
-"""Of mount(2): MS_REC and MS_PRIVATE."""
-PLAIN = 0x2 | 0x4 | 0x8
-"""Of mount(2): MS_NOSUID, MS_NODEV and MS_NOEXEC."""
 IGNORED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)
 """What is sent to the group is meant for the command."""
 LIMITS = {
@@ -29,8 +37,6 @@ LIMITS = {
     resource.RLIMIT_NOFILE: 1_024,
     resource.RLIMIT_NPROC: 8_192,
 }
-
-libc = ctypes.CDLL(None, use_errno=True)
 
 
 def serve(orders: int, status: int, worker: int) -> None:
@@ -43,9 +49,13 @@ def serve(orders: int, status: int, worker: int) -> None:
     os.set_inheritable(status, False)
     flags = namespaces_of(order)
     if flags and not allowed(flags):
-        if not order["network"]:  # what must hold and cannot is no reason to run anyway
-            tell(status, "network 0")
+        refused = None if order["network"] else "network"
+        if order["namespaces"] == "demand":
+            refused = refused or "namespaces"
+        if refused:  # what must hold and cannot is no reason to run anyway
+            tell(status, f"{refused} 0")
             return
+        tell(status, "free 0")
         flags = 0
     if not flags:
         oversee(order, status)
@@ -56,48 +66,16 @@ def serve(orders: int, status: int, worker: int) -> None:
         libc.prctl(PARENT_DEATH_SIGNAL, signal.SIGKILL)
         mount_proc()
         oversee(order, status)
-    let_go()
+    let_go(STREAMS)
     os.waitpid(first, 0)
 
 
 def namespaces_of(order: dict[str, Any]) -> int:
     """Another user namespace would take rights from root; others need one for the rest."""
-    flags = NEW_PIDS | NEW_MOUNTS if order["namespaces"] else 0
+    flags = NEW_PIDS | NEW_MOUNTS if order["namespaces"] != "off" else 0
     if not order["network"]:
         flags |= NEW_PIDS | NEW_MOUNTS | NEW_NETWORK
     return flags | NEW_USER if flags and os.geteuid() else flags
-
-
-def allowed(flags: int) -> bool:
-    """Tried by a process that is thrown away: a half-made namespace cannot be left again."""
-    trial = os.fork()
-    if trial == 0:
-        try:
-            enter(flags)
-            inner = os.fork()
-            if inner == 0:
-                mount_proc()
-                os._exit(0)
-            os._exit(1 if os.waitpid(inner, 0)[1] else 0)
-        except OSError:
-            os._exit(1)
-    return os.waitpid(trial, 0)[1] == 0
-
-
-def enter(flags: int) -> None:
-    """Make namespaces; in one of users everybody keeps the number that he has."""
-    uid, gid = os.geteuid(), os.getegid()
-    checked(libc.unshare(flags))
-    if flags & NEW_USER:
-        for name, text in (("setgroups", "deny"), ("uid_map", f"{uid} {uid} 1")):
-            write_to(f"/proc/self/{name}", text)
-        write_to("/proc/self/gid_map", f"{gid} {gid} 1")
-
-
-def mount_proc() -> None:
-    """A view of processes that fits the new numbers."""
-    checked(libc.mount(b"none", b"/", None, PRIVATE, None))
-    checked(libc.mount(b"proc", b"/proc", b"proc", PLAIN, None))
 
 
 def oversee(order: dict[str, Any], status: int) -> None:
@@ -105,7 +83,7 @@ def oversee(order: dict[str, Any], status: int) -> None:
     command = os.fork()
     if command == 0:
         become(order, status)
-    let_go()
+    let_go(STREAMS)
     ended = None
     while ended is None:
         pid, state = os.wait()
@@ -131,6 +109,7 @@ def become(order: dict[str, Any], status: int) -> None:
         os.umask(0o077)
         for name, most in LIMITS.items():
             limit(name, most)
+        limit(resource.RLIMIT_CPU, order["cpu_seconds"])
         if order["memory"]:
             limit(resource.RLIMIT_AS, order["memory"])
         os.execve(order["words"][0], order["words"], order["environment"])
@@ -146,12 +125,6 @@ def bind_to(worker: int) -> None:
     libc.prctl(SUBREAPER, 1)
     if os.getppid() != worker:  # it ended before the first line
         os._exit(0)
-
-
-def let_go() -> None:
-    """The ends of the streams belong to the command alone: their end is the end of its output."""
-    for descriptor in (0, 1, 2):
-        os.close(descriptor)
 
 
 def has_children() -> bool:
@@ -170,14 +143,3 @@ def limit(name: int, most: int) -> None:
 
 def tell(status: int, line: str) -> None:
     os.write(status, f"{line}\n".encode())
-
-
-def write_to(path: str, text: str) -> None:
-    with open(path, "w") as file:
-        file.write(text)
-
-
-def checked(answer: int) -> None:
-    if answer != 0:
-        number = ctypes.get_errno()
-        raise OSError(number, os.strerror(number))

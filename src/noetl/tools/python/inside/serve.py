@@ -3,8 +3,8 @@ What a warm child does: one request after the other, each in fresh names, answer
 
 It is started with `-I -S` and uses the standard library alone. It never imports NoETL, so that
 neither the worker's memory nor its packages are within reach of the code of a playbook.
-A request is a length and marshalled `(code, args, libs, memory)`; an answer is a length, a tag
-and JSON. The worker's side is `tools/python/child.py`.
+A request is a length and marshalled `(code, args, libs, memory, seconds of processor time)`; an
+answer is a length, a tag and JSON. The worker's side is `tools/python/child.py`.
 """
 
 import ctypes
@@ -18,6 +18,8 @@ import sys
 # By name, since code may replace what these modules hold.
 from marshal import loads
 from os import _exit, getpid, read, write
+from resource import setrlimit
+from time import process_time
 from typing import Any
 
 from .answer import failure, to_json
@@ -29,7 +31,7 @@ PARENT_DEATH_SIGNAL, SUBREAPER = 1, 36
 """Of prctl(2)."""
 PROGRAMS = 64
 """Compiled codes that are kept."""
-HIDDEN = ("ctypes", "inside", "opcode", "resource", "signal", "zipimport")
+HIDDEN = ("ctypes", "inside", "namespaces", "opcode", "resource", "signal", "zipimport")
 """What is loaded here and not for the code of a playbook."""
 LIMITS = {
     resource.RLIMIT_CORE: 0,
@@ -57,9 +59,9 @@ class Printed(io.RawIOBase):
         return len(piece)
 
 
-def serve(control: int, printed: int, worker: int) -> None:
+def serve(control: int, printed: int, parent: int) -> None:
     """Answer requests until the worker closes the connection."""
-    bind_to(worker)
+    bind_to(parent)
     for resource_name, most in LIMITS.items():
         limit(resource_name, most)
     for descriptor in (control, printed):
@@ -72,9 +74,10 @@ def serve(control: int, printed: int, worker: int) -> None:
     kept = Kept(os.getcwd())
     gc.freeze()
     programs: dict[str, Program] = {}
-    bound, pid = False, getpid()
+    bound, pid, cpu_hard = False, getpid(), resource.getrlimit(resource.RLIMIT_CPU)[1]
     while True:
-        text, args, libs, memory = loads(receive(control))
+        text, args, libs, memory, seconds = loads(receive(control))
+        setrlimit(resource.RLIMIT_CPU, (int(process_time()) + seconds, cpu_hard))
         if not bound:  # to one set of libs and one limit, for all calls that follow
             limit(resource.RLIMIT_AS, address_space() + memory)
             if libs:
@@ -116,12 +119,12 @@ def restored(kept: Kept) -> bool:
         return False
 
 
-def bind_to(worker: int) -> None:
-    """Die with the worker, and adopt the orphans of own children, so that they are seen."""
+def bind_to(parent: int) -> None:
+    """Die with the parent, and adopt the orphans of own children, so that they are seen."""
     prctl = ctypes.CDLL(None).prctl
     prctl(PARENT_DEATH_SIGNAL, signal.SIGKILL)
     prctl(SUBREAPER, 1)
-    if os.getppid() != worker:  # it ended before the first line
+    if os.getppid() != parent:  # it ended before the first line
         _exit(0)
 
 

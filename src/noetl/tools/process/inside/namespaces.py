@@ -1,0 +1,134 @@
+"""
+How a process gets numbers of processes and mounts of its own, where the kernel allows it.
+
+It is loaded by the warden of commands and by the children of `python`, both without NoETL. It
+imports as little as can be: what is loaded before a fork is copied behind it, page by page.
+"""
+
+import ctypes
+import os
+
+PARENT_DEATH_SIGNAL = 1
+"""Of prctl(2)."""
+KILL, DEFAULT = 9, 0
+"""Of signal(2): SIGKILL and SIG_DFL."""
+NEW_MOUNTS, NEW_USER, NEW_PIDS, NEW_NETWORK = 0x20000, 0x10000000, 0x20000000, 0x40000000
+"""Of unshare(2)."""
+PRIVATE = 0x4000 | 0x40000
+"""Of mount(2): MS_REC and MS_PRIVATE."""
+PLAIN = 0x2 | 0x4 | 0x8
+"""Of mount(2): MS_NOSUID, MS_NODEV and MS_NOEXEC."""
+CAPABILITIES = 0x20080522
+"""Of capset(2): its version 3."""
+UNCONFINED = 97
+"""Exit code of a child that was to have namespaces and got none."""
+
+libc = ctypes.CDLL(None, use_errno=True)
+
+
+def confine(mode: str, worker: int, ends: tuple[int, ...]) -> int:
+    """
+    Go on in namespaces of one's own; returns the number that the parent has from here.
+
+    `mode` is `demand`, `auto` (go on without, where the kernel allows none), `known` (it does) or
+    `off`. The process that was started stays outside and ends as this one does. Number 1 in there
+    is a process that waits: with it all others end, and the one that goes on has a number that
+    signals reach. It has nobody to bury: orphans are adopted by the one that goes on.
+    """
+    flags = NEW_PIDS | NEW_MOUNTS | (NEW_USER if os.geteuid() else 0)
+    if mode == "off":
+        return worker
+    if mode != "known" and not allowed(flags):
+        if mode == "demand":
+            os._exit(UNCONFINED)
+        return worker
+    bind_to(worker)
+    enter(flags)
+    ready, done = os.pipe()
+    if os.fork() == 0:
+        libc.prctl(PARENT_DEATH_SIGNAL, KILL)
+        mount_proc()
+        os.write(done, b".")
+        let_go((*ends, ready, done))
+        while True:
+            libc.pause()
+    os.read(ready, 1)
+    os.close(ready)
+    os.close(done)
+    inner = os.fork()
+    if inner:
+        follow(inner, ends)
+    if flags & NEW_USER:
+        drop_capabilities()
+    return 0
+
+
+def bind_to(worker: int) -> None:
+    libc.prctl(PARENT_DEATH_SIGNAL, KILL)
+    if os.getppid() != worker:  # it ended before the first line
+        os._exit(0)
+
+
+def follow(inner: int, ends: tuple[int, ...]) -> None:
+    """End as the inner process ends."""
+    let_go(ends)
+    code = os.waitstatus_to_exitcode(os.waitpid(inner, 0)[1])
+    if code < 0:
+        libc.signal(-code, DEFAULT)
+        os.kill(os.getpid(), -code)
+    os._exit(code)
+
+
+def let_go(ends: tuple[int, ...]) -> None:
+    """The ends of streams belong to one process alone: their end is the end of its output."""
+    for descriptor in ends:
+        os.close(descriptor)
+
+
+def allowed(flags: int) -> bool:
+    """Tried by a process that is thrown away: a half-made namespace cannot be left again."""
+    trial = os.fork()
+    if trial == 0:
+        try:
+            enter(flags)
+            inner = os.fork()
+            if inner == 0:
+                mount_proc()
+                os._exit(0)
+            os._exit(1 if os.waitpid(inner, 0)[1] else 0)
+        except OSError:
+            os._exit(1)
+    return os.waitpid(trial, 0)[1] == 0
+
+
+def enter(flags: int) -> None:
+    """Make namespaces; in one of users everybody keeps the number that he has."""
+    uid, gid = os.geteuid(), os.getegid()
+    checked(libc.unshare(flags))
+    if flags & NEW_USER:
+        for name, text in (("setgroups", "deny"), ("uid_map", f"{uid} {uid} 1")):
+            write_to(f"/proc/self/{name}", text)
+        write_to("/proc/self/gid_map", f"{gid} {gid} 1")
+
+
+def mount_proc() -> None:
+    """A view of processes that fits the new numbers."""
+    checked(libc.mount(b"none", b"/", None, PRIVATE, None))
+    checked(libc.mount(b"proc", b"/proc", b"proc", PLAIN, None))
+
+
+def drop_capabilities() -> None:
+    """Who makes a namespace of users may do everything in it; code of a playbook need not."""
+    head = (ctypes.c_uint32 * 2)(CAPABILITIES, 0)
+    checked(libc.capset(head, (ctypes.c_uint32 * 6)()))
+
+
+def write_to(path: str, text: str) -> None:
+    with open(path, "w") as file:
+        file.write(text)
+
+
+def checked(answer: int) -> None:
+    if answer != 0:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
