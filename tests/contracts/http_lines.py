@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import aiohttp
@@ -104,7 +104,7 @@ class RemovableHttpStore(HttpResultStore):
 @contextmanager
 def over_http(_: pytest.FixtureRequest) -> Iterator[HttpResultStore]:
     behind = MemoryResultStore()
-    with served_beside(SmallPlane(results=behind)) as url:
+    with served_beside(nullcontext(SmallPlane(results=behind))) as url:
         store = RemovableHttpStore(url, behind)
         yield store
         store.close()

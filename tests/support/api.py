@@ -4,7 +4,7 @@ import asyncio
 import socket
 import threading
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from typing import Any
 
 import aiohttp
@@ -108,27 +108,30 @@ async def served(plane: Plane, *, auth: bool = False) -> AsyncIterator[Served]:
 
 
 @contextmanager
-def served_beside(plane: Plane, *, auth: bool = False) -> Iterator[str]:
+def served_beside(
+    opening: AbstractAsyncContextManager[Plane], *, auth: bool = False
+) -> Iterator[str]:
     """The URL of a server in a thread of its own, for tests that block."""
     loop, ready = asyncio.new_event_loop(), threading.Event()
     kept: list[Served] = []
 
-    def run() -> None:
-        async def serving() -> None:
-            async with served(plane, auth=auth) as found:
+    async def serving() -> None:
+        try:
+            async with opening as plane, served(plane, auth=auth) as found:
                 kept.append(found)
                 ready.set()
                 await found.stop.wait()
+        finally:
+            ready.set()
 
-        loop.run_until_complete(serving())
-
-    thread = threading.Thread(target=run)
+    thread = threading.Thread(target=loop.run_until_complete, args=(serving(),))
     thread.start()
-    assert ready.wait(30)
+    assert ready.wait(60)
     try:
         yield kept[0].url
     finally:
-        loop.call_soon_threadsafe(kept[0].stop.set)
+        if kept:
+            loop.call_soon_threadsafe(kept[0].stop.set)
         thread.join()
         loop.close()
 

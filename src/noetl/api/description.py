@@ -38,7 +38,7 @@ STREAMS: dict[str, tuple[str, Any]] = {
     "/api/worker/calls": ("application/json", dict),
     "/api/worker/questions": ("application/json", dict),
     "/api/worker/results": ("application/json", Any),
-    "/api/executions/{execution_id}/stream": ("text/event-stream", str),
+    "/api/executions/{execution_id}/stream": ("text/event-stream", dict),
     "/metrics": ("text/plain", str),
 }
 """Answers that are sent piece by piece or are no JSON; workers' are `noetl.ports.link`'s."""
@@ -63,7 +63,9 @@ def openapi() -> Part:
         document["components"]["schemas"].setdefault(name, schema)
     for route in all_routes():
         complete(document["paths"][template_of(route)][route.method.lower()], route)
-    return document
+    # As JSON has it: the framework leaves tuples and enumerations in the document.
+    plain: Part = msgspec.json.decode(msgspec.json.encode(document))
+    return plain
 
 
 def template_of(route: Route) -> str:

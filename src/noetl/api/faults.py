@@ -9,6 +9,7 @@ from litestar.exceptions import HTTPException, ValidationException
 
 from noetl import errors
 from noetl.api.answers import answered
+from noetl.api.routes import methods_at
 from noetl.api.surround import Asking
 from noetl.api.types import Fault, Refusal
 from noetl.errors import NoetlError, PlaybookRejected, ServerRefused
@@ -49,8 +50,16 @@ def refusal_to(request: Asking, wrong: Exception) -> Response[Refusal]:
     status, fault = fault_of(wrong)
     if status >= 500:
         fault = told(request, wrong, status, fault)
-    headers = {"www-authenticate": "Bearer"} if status == 401 else None
-    return answered(Refusal(error=fault), status=status, headers=headers)
+    return answered(Refusal(error=fault), status=status, headers=headers_with(request, status))
+
+
+def headers_with(request: Asking, status: int) -> dict[str, str] | None:
+    """What HTTP wants said with these (RFC 9110)."""
+    if status == 401:
+        return {"www-authenticate": "Bearer"}
+    if status == 405:
+        return {"allow": ", ".join(methods_at(request.scope["path"]))}
+    return None
 
 
 def fault_of(wrong: Exception) -> tuple[int, Fault]:

@@ -5,7 +5,9 @@ The app is built from this table and nothing else: a route that is not here does
 without a role cannot be written down.
 """
 
+import re
 from collections.abc import Callable, Iterator
+from functools import cache
 from types import MethodType
 from typing import Any, NamedTuple
 
@@ -155,3 +157,17 @@ def bound(desk: object, route: Route) -> HTTPRouteHandler:
 def operation_of(route: Route) -> str:
     desk, _, name = route.answer.__qualname__.partition(".")
     return f"{desk.removesuffix('Desk').lower()}_{name}"
+
+
+def methods_at(path: str) -> list[str]:
+    """What a path may be asked with, in the order of the table."""
+    return [route.method for route in all_routes() if pattern_of(route.path).fullmatch(path)]
+
+
+@cache
+def pattern_of(template: str) -> re.Pattern[str]:
+    """What a path of this template looks like; `path` parameters take slashes."""
+    parts = re.split(r"\{\w+:(\w+)\}", template)
+    kinds = {"str": "[^/]+", "path": ".+"}
+    made = [kinds[part] if number % 2 else re.escape(part) for number, part in enumerate(parts)]
+    return re.compile("".join(made) + "/?")

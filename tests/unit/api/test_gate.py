@@ -142,6 +142,7 @@ async def test_other_methods_are_refused_on_every_route(route: Route) -> None:
         for method in ("OPTIONS", "TRACE", "PATCH"):
             answer = await client.request(method, path_of(route))
             assert answer.status_code == 405, method
+            assert route.method in answer.headers["allow"].split(", ")
 
 
 async def test_a_route_without_a_role_is_refused_even_with_auth_off() -> None:

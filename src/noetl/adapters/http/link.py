@@ -193,17 +193,23 @@ async def open_http(
     """The line and the results of a worker without a queue; waits until a server answers."""
     urls = addresses_in(settings.server)
     link = HttpLink(urls, settings.token)
+    try:
+        hello = await awaited_hello(link, urls, says)
+    except BaseException:
+        await link.close()
+        raise
+    return link, HttpResultStore(urls, settings.token, name=hello.store)
+
+
+async def awaited_hello(link: HttpLink, urls: Sequence[str], says: Callable[[str], None]) -> Hello:
     pause, told = FIRST_PAUSE, False
-    while True:
-        hello = await first_hello(link, urls)
-        if hello is not None:
-            break
+    while (hello := await first_hello(link, urls)) is None:
         if not told:
             says(f"no server answers at {', '.join(urls)}: waiting for one")
             told = True
         await asyncio.sleep(pause)
         pause = min(2 * pause, LONGEST_PAUSE)
-    return link, HttpResultStore(urls, settings.token, name=hello.store)
+    return hello
 
 
 async def first_hello(link: HttpLink, urls: Sequence[str]) -> Hello | None:

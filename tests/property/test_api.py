@@ -1,0 +1,146 @@
+"""What the schema allows, and what it forbids, is sent to a real server: none of it breaks it."""
+
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+import requests
+import schemathesis
+from hypothesis import HealthCheck, given, settings
+from schemathesis import Case, GenerationMode
+from schemathesis.checks import (
+    content_type_conformance,
+    not_a_server_error,
+    response_headers_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+)
+from tests.support.api import served_beside
+from tests.support.steps import noop, playbook, step
+
+from noetl.api.description import openapi, template_of
+from noetl.api.routes import Route, all_routes
+from noetl.api.tokens import new_token
+from noetl.api.types import Role
+from noetl.control_plane import ControlPlane
+from noetl.settings import Settings
+
+CHECKS: list[Any] = [
+    content_type_conformance,
+    not_a_server_error,
+    response_headers_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+]
+USED: tuple[Role, ...] = ("admin", "worker")
+ROUTES = list(all_routes())
+SCHEMA = schemathesis.openapi.from_dict(openapi())
+few = settings(
+    max_examples=8,
+    derandomize=True,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+)
+
+
+class Place(NamedTuple):
+    """A server with auth on, its tokens, and an execution that has ended."""
+
+    url: str
+    tokens: dict[Role, str]
+    execution_id: str
+    session: requests.Session
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+    home: Path = tmp_path_factory.mktemp("home")
+    tokens: dict[Role, str] = {}
+    started: list[str] = []
+
+    @asynccontextmanager
+    async def opened() -> AsyncIterator[Any]:
+        plane = await ControlPlane.open(Settings(home=home), says=lambda _: None)
+        for role in USED:
+            tokens[role], row = new_token(role, role, now_ms=1)
+            await plane.home.tokens.add(row)
+        entry, _ = await plane.register(playbook(step("start", noop("first"))))
+        begun = await plane.execute(playbook_id=entry.playbook_id, payload={})
+        await plane.ended(begun.execution_id, 30)
+        started.append(begun.execution_id)
+        yield plane
+        await plane.close()
+
+    with served_beside(opened(), auth=True) as url, requests.Session() as session:
+        yield Place(url, tokens, started[0], session)
+
+
+def named(route: Route) -> str:
+    return f"{route.method} {template_of(route)}"
+
+
+def cases_of(route: Route, mode: GenerationMode, **fixed: Any) -> Any:
+    operation = SCHEMA[template_of(route)][route.method]
+    if route.path.endswith("/wake"):
+        fixed["query"] = {"worker": "w", "wait": 0}
+    return operation.as_strategy(generation_mode=mode, **fixed)
+
+
+def sent(place: Place, case: Case[Any], route: Route) -> Any:
+    role: Role = "worker" if route.access == "worker" else "admin"
+    headers = {"Authorization": f"Bearer {place.tokens[role]}"}
+    return case.call(base_url=place.url, session=place.session, headers=headers, timeout=30)
+
+
+def checked(case: Case[Any], response: Any) -> None:
+    case.validate_response(response, checks=CHECKS)
+
+
+@pytest.mark.parametrize("route", ROUTES, ids=named)
+@pytest.mark.parametrize("mode", [GenerationMode.POSITIVE, GenerationMode.NEGATIVE])
+def test_no_request_breaks_the_server(place: Place, route: Route, mode: GenerationMode) -> None:
+    if mode is GenerationMode.NEGATIVE and not (route.takes or "{" in route.path):
+        mode = GenerationMode.POSITIVE  # there is nothing that could be wrong
+
+    @few
+    @given(case=cases_of(route, mode))
+    def try_out(case: Case[Any]) -> None:
+        checked(case, sent(place, case, route))
+
+    try_out()
+
+
+@pytest.mark.parametrize(
+    "route", [route for route in ROUTES if "{execution_id" in route.path], ids=named
+)
+def test_an_execution_is_shown_as_the_schema_says(place: Place, route: Route) -> None:
+    known = {"execution_id": place.execution_id}
+
+    @few
+    @given(case=cases_of(route, GenerationMode.POSITIVE, path_parameters=known))
+    def try_out(case: Case[Any]) -> None:
+        response = sent(place, case, route)
+        assert response.status_code != 404
+        checked(case, response)
+
+    try_out()
+
+
+@pytest.mark.parametrize("route", ROUTES, ids=named)
+def test_without_a_token_nothing_is_told(place: Place, route: Route) -> None:
+    @few
+    @given(case=cases_of(route, GenerationMode.POSITIVE))
+    def try_out(case: Case[Any]) -> None:
+        case.headers.pop("Authorization", None)
+        response = case.call(base_url=place.url, session=place.session, timeout=30)
+        checked(case, response)
+        if route.access != "open":
+            assert response.status_code in (400, 401)
+
+    try_out()
+
+
+def test_afterwards_the_server_is_well(place: Place) -> None:
+    assert place.session.get(f"{place.url}/readyz", timeout=30).json() == {"status": "ok"}

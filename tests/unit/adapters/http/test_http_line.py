@@ -1,0 +1,210 @@
+"""Workers over HTTP beyond the contract: addresses, refusals, waiting for a server, bodies."""
+
+import asyncio
+from contextlib import nullcontext
+from typing import Any, NamedTuple
+
+import pytest
+from tests.support.api import Deaf, SmallPlane, begin, reserved, served, served_beside
+
+from noetl.adapters.http.addresses import addresses_in
+from noetl.adapters.http.link import HttpLink, open_http
+from noetl.adapters.http.requests import reason_in
+from noetl.adapters.http.result_store import HttpResultStore
+from noetl.adapters.memory.result_store import MemoryResultStore
+from noetl.api.tokens import new_token
+from noetl.errors import BodyLost, LogUnavailable, NoetlError, ServerRefused, SettingRefused
+from noetl.messages.reference import Reference
+from noetl.ports.link import Call, OwnerWanted
+
+CALL = Call(worker="w", pool="p", version="1")
+
+
+class Where(NamedTuple):
+    """The settings that a line asks for."""
+
+    server: str | None
+    token: str | None = None
+
+
+@pytest.mark.parametrize(
+    ("text", "urls"),
+    [
+        ("http://a:1", ["http://a:1"]),
+        ("http://a:1/", ["http://a:1"]),
+        (" http://a:1 , https://b ", ["http://a:1", "https://b"]),
+        ("http://[::1]:8765", ["http://[::1]:8765"]),
+    ],
+)
+def test_addresses_are_read_from_a_setting(text: str, urls: list[str]) -> None:
+    assert addresses_in(text) == urls
+
+
+@pytest.mark.parametrize("text", ["a:1", "ftp://a", "http://", "http://a:x", "http://[::1", "x,y"])
+def test_what_is_no_address_is_refused(text: str) -> None:
+    with pytest.raises(SettingRefused, match=r"NOETL_SERVER has .*expected http://HOST:PORT"):
+        addresses_in(text)
+
+
+@pytest.mark.parametrize("text", [None, "", " , "])
+def test_a_worker_needs_an_address_or_a_queue(text: str | None) -> None:
+    with pytest.raises(SettingRefused, match="NOETL_QUEUE or NOETL_SERVER"):
+        addresses_in(text)
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        (b'{"error":{"code":"c","message":"m"}}', ("m", "c")),
+        (b"<html>", ("the server answered with status 502", "refused")),
+        (b"[]", ("the server answered with status 502", "refused")),
+        (b'{"error":null}', ("the server answered with status 502", "refused")),
+    ],
+)
+def test_a_refusal_is_told_in_words_whoever_said_it(body: bytes, reason: tuple[str, str]) -> None:
+    assert reason_in(body, 502) == reason
+
+
+async def test_a_token_that_opens_nothing_is_said_and_not_retried() -> None:
+    plane = SmallPlane()
+    text, row = new_token("viewer", "viewer", now_ms=1)
+    await plane.home.tokens.add(row)
+    async with served(plane, auth=True) as found:
+        for token, status in ((None, 401), ("noetl_wrong", 401), (text, 403)):
+            link = HttpLink([found.url], token, poll=0.01)
+            with pytest.raises(ServerRefused) as refused:
+                await link.call("small", CALL)
+            assert refused.value.status == status
+            with pytest.raises(ServerRefused):
+                await link.wake("w", "p", hungry=True)
+            with pytest.raises(ServerRefused):
+                await open_http(Where(found.url, token), says=lambda _: None)
+            await link.close()
+
+
+async def test_a_worker_waits_for_a_server_and_says_so_once() -> None:
+    kept = reserved()
+    port = kept.getsockname()[1]
+    said: list[str] = []
+    opening = asyncio.create_task(open_http(Where(f"http://127.0.0.1:{port}"), says=said.append))
+    while not said:
+        await asyncio.sleep(0)
+    kept.close()
+    server = await begin(SmallPlane(), port=port)
+    link, results = await opening
+    assert results.name == "memory"
+    assert (await link.call("small", CALL)).tidy == ["w"]
+    await link.close()
+    server.stop.set()
+    await server.task
+    assert said == [f"no server answers at http://127.0.0.1:{port}: waiting for one"]
+
+
+async def test_a_server_that_took_anothers_address_is_not_mistaken_for_it() -> None:
+    kept = reserved()
+    port = kept.getsockname()[1]
+    kept.close()
+    first = await begin(SmallPlane(Deaf("one")), port=port)
+    link = HttpLink([first.url])
+    assert (await link.call("one", CALL)).server == "one"
+    first.stop.set()
+    await first.task
+    second = await begin(SmallPlane(Deaf("two")), port=port)
+    assert (await link.call("two", CALL)).server == "two"
+    with pytest.raises(NoetlError, match="server 'one' is not there"):
+        await link.call("one", CALL)
+    assert (await link.ask(OwnerWanted("e"))).error == {
+        "code": "not_found",
+        "message": "OwnerWanted",
+    }
+    await link.close()
+    second.stop.set()
+    await second.task
+
+
+async def test_a_change_of_appetite_takes_no_ring_away() -> None:
+    plane = SmallPlane()
+    async with served(plane) as found:
+        (wakes,) = plane.front_desk.bells
+        link = HttpLink([found.url], poll=20)
+        hungry = asyncio.create_task(link.wake("w", "p", hungry=True))
+        while wakes.waiting < 1:
+            await asyncio.sleep(0)
+        hungry.cancel()
+        full = asyncio.create_task(link.wake("w", "p", hungry=False))
+        while not full.done() and wakes.waiting != 1:
+            await asyncio.sleep(0)
+        other = asyncio.create_task(link.wake("v", "p", hungry=True))
+        while not other.done():
+            wakes.ring("p", 1)
+            await asyncio.sleep(0)
+        assert not full.done()
+        full.cancel()
+        await link.close()
+
+
+def test_a_worker_removes_nothing() -> None:
+    store = HttpResultStore(["http://127.0.0.1:1"], None, name="memory")
+    with pytest.raises(NoetlError, match="a worker removes no results"):
+        asyncio.run(store.remove("e1"))
+
+
+def test_a_store_that_is_away_is_waited_for_and_then_told() -> None:
+    kept = reserved()
+    url = f"http://127.0.0.1:{kept.getsockname()[1]}"
+    store = HttpResultStore([url], None, name="memory", patience=0.2)
+    with pytest.raises(LogUnavailable, match=r"cannot be stored at or read from .*try again"):
+        store.put_now("e1", b"1")
+    kept.close()
+
+
+def test_another_address_is_asked_where_the_first_is_away() -> None:
+    kept = reserved()
+    gone = f"http://127.0.0.1:{kept.getsockname()[1]}"
+    with served_beside(nullcontext(SmallPlane())) as url:
+        store = HttpResultStore([gone, url], None, name="memory")
+        reference = store.put_now("e1", b'{"a":1}')
+        assert store.fetch_now(reference) == {"a": 1}
+        store.close()
+    kept.close()
+
+
+def test_a_store_refuses_who_has_no_token() -> None:
+    plane = SmallPlane()
+    with served_beside(nullcontext(plane), auth=True) as url:
+        store = HttpResultStore([url], "noetl_wrong", name="memory")
+        with pytest.raises(NoetlError, match="the server refused a result"):
+            store.put_now("e1", b"1")
+
+
+class Breaking(MemoryResultStore):
+    """A store whose bodies turn out wrong at their end."""
+
+    def pieces(self, reference: Reference) -> Any:
+        del reference
+        yield b'"' + b"x" * 300_000
+        yield b"y" * 300_000
+        raise BodyLost("damaged")
+
+
+def test_a_body_that_breaks_off_is_lost() -> None:
+    with served_beside(nullcontext(SmallPlane(results=Breaking()))) as url:
+        store = HttpResultStore([url], None, name="memory", patience=0.2)
+        with pytest.raises(BodyLost):
+            list(store.pieces(Reference("memory", "e1/" + "0" * 64, 600_001, "0" * 64)))
+        store.close()
+
+
+def test_a_large_body_goes_and_comes_in_pieces() -> None:
+    with served_beside(nullcontext(SmallPlane())) as url:
+        store = HttpResultStore([url], None, name="memory")
+        writer = store.open("e1")
+        for _ in range(100):
+            writer.write(b" " * 100_000)
+        writer.write(b"[1,2]")
+        reference = asyncio.run(writer.finish())
+        assert (reference.size, reference.schema_hint) == (10_000_005, "number")
+        pieces = list(store.pieces(reference))
+        assert len(pieces) > 30
+        assert b"".join(pieces).strip() == b"[1,2]"
+        store.close()

@@ -1,0 +1,70 @@
+"""The OpenAPI document: it is one, and it says of every route what the table says."""
+
+from typing import Any
+
+import pytest
+from openapi_spec_validator import OpenAPIV31SpecValidator
+
+from noetl.api.description import openapi, template_of
+from noetl.api.routes import Route, all_routes, methods_at
+
+DOCUMENT = openapi()
+ROUTES = list(all_routes())
+
+
+def named(route: Route) -> str:
+    return f"{route.method} {route.path}"
+
+
+def operation_of(route: Route) -> dict[str, Any]:
+    operation: dict[str, Any] = DOCUMENT["paths"][template_of(route)][route.method.lower()]
+    return operation
+
+
+@pytest.mark.rule("SRV-1")
+def test_it_is_openapi_3_1() -> None:
+    assert DOCUMENT["openapi"].startswith("3.1.")
+    assert [str(error) for error in OpenAPIV31SpecValidator(DOCUMENT).iter_errors()] == []
+
+
+def test_it_has_every_route_and_no_other() -> None:
+    found = {
+        (method.upper(), path) for path, methods in DOCUMENT["paths"].items() for method in methods
+    }
+    assert found == {(route.method, template_of(route)) for route in ROUTES}
+
+
+@pytest.mark.parametrize("route", ROUTES, ids=named)
+def test_every_operation_says_what_it_does_and_who_may(route: Route) -> None:
+    operation = operation_of(route)
+    assert operation["summary"].endswith(".")
+    assert operation["security"] == ([] if route.access == "open" else [{"token": []}])
+    assert bool(operation.get("requestBody")) is bool(route.takes)
+    responses = operation["responses"]
+    assert str(route.status) in responses
+    for status in ("4XX", "5XX"):
+        schema = responses[status]["content"]["application/json"]["schema"]
+        assert schema == {"$ref": "#/components/schemas/Refusal"}
+
+
+def test_names_of_operations_are_unique() -> None:
+    names = [operation_of(route)["operationId"] for route in ROUTES]
+    assert len(set(names)) == len(names)
+
+
+@pytest.mark.parametrize(
+    ("path", "methods"),
+    [
+        ("/api/catalog", ["POST", "GET"]),
+        ("/api/catalog/", ["POST", "GET"]),
+        ("/api/catalog/entries/a/b/c", ["GET"]),
+        ("/api/executions/e1", ["GET"]),
+        ("/api/executions/e1/cancel", ["POST"]),
+        ("/api/executions/e1/other", []),
+        ("/api/credentials/a/b", ["PUT", "DELETE"]),
+        ("/apiXcatalog", []),
+        ("/", []),
+    ],
+)
+def test_which_methods_a_path_takes(path: str, methods: list[str]) -> None:
+    assert methods_at(path) == methods
