@@ -22,6 +22,7 @@ BENCHES = {
     "http_tool": "bench.http_tool",
     "postgres_tool": "bench.postgres_tool",
     "python_child": "bench.python_child",
+    "python_tool": "bench.python_tool",
 }
 LATEST = Path(__file__).with_name("latest.jsonl")
 COLUMNS = "{:<40} {:>10} {:>10} {:>8} {:>8} {:<5} {:<4} {:>7} {:>7}"
