@@ -2,7 +2,7 @@
 
 from copy import deepcopy
 
-from noetl.playbook.dialects import s2_comments, s2_shapes, s2_state
+from noetl.playbook.dialects import s2_shapes, s2_state
 from noetl.playbook.dialects.draft import Draft, below_path, tasks_of
 from noetl.playbook.dialects.rewrite import Rewriting
 from noetl.playbook.dialects.s2_actions import (
@@ -199,7 +199,6 @@ def sinks_of_workbook(draft: Draft, root: Mapping) -> None:
 
 
 TABLE: tuple[Rewriting, ...] = (
-    Rewriting("case-comments", "document", s2_comments.remember, "Comments stay."),
     Rewriting(
         "case-path", "document", s2_shapes.path_of_metadata, "A playbook is found by its path."
     ),
@@ -208,15 +207,6 @@ TABLE: tuple[Rewriting, ...] = (
         "document",
         s2_shapes.tasks_of_workbook,
         "The workbook holds its tasks by name.",
-    ),
-    Rewriting(
-        "case-tool", "step", s2_shapes.pipeline_of_tool, "A step runs a pipeline of labelled tasks."
-    ),
-    Rewriting(
-        "case-no-tool",
-        "step",
-        s2_shapes.task_of_routing_step,
-        "A step has a tool, or leads somewhere.",
     ),
     Rewriting(
         "case-empty", "task", s2_shapes.empty_inputs, "An input without a value is left out."
@@ -263,5 +253,4 @@ TABLE: tuple[Rewriting, ...] = (
     ),
     Rewriting("case-sink", "step", sink_of_step, "A sink is an ordinary storage task."),
     Rewriting("case-next", "step", route_next, "The router holds the arcs and their mode."),
-    Rewriting("case-comments", "document", s2_comments.restore, "Comments stay."),
 )

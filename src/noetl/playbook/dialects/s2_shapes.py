@@ -1,11 +1,11 @@
-"""The outer shapes of the case dialect: metadata, workbook, one tool, loops (DIA-S2)."""
+"""The outer shapes of the case dialect: metadata, workbook, empty inputs, loops (DIA-S2)."""
 
 import re
 
-from noetl.playbook.dialects.draft import Draft, respell, shown, tasks_of, templates_below
+from noetl.playbook.dialects.draft import Draft, respell, shown, templates_below
 from noetl.playbook.dialects.names import Respelling, respelled
-from noetl.playbook.dialects.s2_pipeline import add_task, is_empty, plain_task
-from noetl.playbook.dialects.tree import Mapping, Node, Scalar, Sequence, Slot, node_of
+from noetl.playbook.dialects.s2_pipeline import is_empty
+from noetl.playbook.dialects.tree import Mapping, Sequence, Slot
 
 _UNFIT = re.compile(r"[^\w./-]+")
 # Inputs that the dialect writes out though they are empty.
@@ -95,39 +95,6 @@ def _refuse_rest(draft: Draft, entry: Mapping) -> None:
             )
 
 
-def pipeline_of_tool(draft: Draft, step: Mapping) -> None:
-    """`tool: { kind }` → a pipeline of one task, with the step's name as its label."""
-    tool = step.slot("tool")
-    if tool is not None and isinstance(tool.node, Mapping):
-        name = step.text("step") or "run"
-        _wrap_tool(draft, tool, name)
-    for slot in tasks_of(step):
-        inner = slot.node.slot("tool") if isinstance(slot.node, Mapping) else None
-        if inner is not None and isinstance(inner.node, Mapping):
-            _wrap_tool(draft, inner, "run")
-
-
-def _wrap_tool(draft: Draft, tool: Slot, label: str) -> None:
-    task = tool.node
-    assert isinstance(task, Mapping)
-    named = Slot(task, key=label, line=tool.line, path=tool.path)
-    tool.node = node_of([Slot(node_of({label: named}, tool.line), line=tool.line)], tool.line)
-    if task.flow:
-        tool.node.slots[0].before = []  # type: ignore[union-attr]
-    draft.tell(tool, "tool: { … }", f"tool: [ {{ {label}: {{ … }} }} ]", now=named)
-
-
-def task_of_routing_step(draft: Draft, step: Mapping) -> None:
-    """A step with neither tool nor way on, such as `end`, does nothing: `noop` says so."""
-    name = step.slot("step")
-    if name is None or not name.text or {"tool", "next", "case"} & set(step.keys()):
-        return
-    task = plain_task("noop", name)
-    task.flow = True
-    add_task(step, name.text, task, Slot(name.node, line=name.line, path=name.path))
-    draft.tell(name, "no tool", f"tool: [ {{ {name.text}: {{ kind: noop }} }} ]")
-
-
 def empty_inputs(draft: Draft, task: Mapping) -> None:
     """`auth: {}` and the like say nothing."""
     for key in _EMPTY_INPUTS:
@@ -200,7 +167,3 @@ def names_of_loop(draft: Draft, step: Mapping) -> None:
             old = slot.text
             if respell(slot, lambda text: respelled(text, respell_path)):
                 draft.tell(slot, shown(old), shown(slot.text))
-
-
-def value_of(node: Node | None) -> object:
-    return node.value if isinstance(node, Scalar) else None

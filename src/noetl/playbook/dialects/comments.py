@@ -1,5 +1,5 @@
 """
-No comment is lost when blocks of the case dialect are taken apart.
+No comment is lost when blocks of an older dialect are taken apart.
 
 A comment whose place is gone goes above what comes from the same line of the source, or from the
 next one that is left.
@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from noetl.playbook.dialects.draft import Draft
+from noetl.playbook.dialects.rewrite import Rewriting
 from noetl.playbook.dialects.tree import Mapping, Node, Scalar, Slot, node_of, slots_below
 
 _WORD = "comment"
@@ -53,14 +54,27 @@ def restore(draft: Draft, root: Mapping) -> None:
 
 
 def _attach(root: Mapping, comment: Slot) -> None:
-    """Above the slot whose line in the source is the same, or comes next."""
+    """Above what has the same line in the source or comes next, and never in another step."""
+    text = comment.text or ""
     places = [slot for slot in slots_below(root) if slot.line]
-    later = [slot for slot in places if slot.line >= comment.line]
+    end = min((line for line in _starts(root) if line > comment.line), default=None)
+    own = [slot for slot in places if end is None or slot.line < end]
+    later = [slot for slot in own if slot.line >= comment.line]
     if later:
         place = min(later, key=lambda slot: slot.line)
-        place.before = [*place.before, comment.text or ""]
+        place.before = [*place.before, text]
+    elif own and end is not None:
+        place = max(own, key=lambda slot: slot.line)
+        place.before = [*place.before, text]
     else:
-        root.tail = [*root.tail, comment.text or ""]
+        root.tail = [*root.tail, text]
+
+
+def _starts(root: Mapping) -> list[int]:
+    """The lines at which steps begin, and the blocks of the root."""
+    workflow = root.sequence("workflow")
+    steps = workflow.slots if workflow is not None else []
+    return [slot.line for slot in (*root.slots, *steps)]
 
 
 def _take_away(root: Mapping, surplus: Counter[str]) -> None:
@@ -73,3 +87,7 @@ def _take_away(root: Mapping, surplus: Counter[str]) -> None:
             if comment and surplus[comment.strip()] < 0:
                 surplus[comment.strip()] += 1
                 slot.before = [one for one in slot.before if one is not comment]
+
+
+FIRST = (Rewriting("comments", "document", remember, "Comments stay."),)
+LAST = (Rewriting("comments", "document", restore, "Comments stay."),)
