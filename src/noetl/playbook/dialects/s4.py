@@ -133,29 +133,29 @@ def router_of_list(draft: Draft, step: Mapping) -> None:
 
 
 def mode_of_spec(draft: Draft, step: Mapping) -> None:
+    """`spec.next_mode` → `next.spec.mode`; a spec that held nothing else goes with it."""
     spec, router = step.mapping("spec"), step.mapping("next")
     mode = spec.pop("next_mode") if spec is not None else None
     if spec is None or mode is None:
         return
-    if not spec.slots and not spec.tail:
+    gone = [mode]
+    if not spec.slots:
         emptied = step.pop("spec")
         assert emptied is not None
-        if any(emptied.before) and step.slots:
-            follows = step.slots[min(1, len(step.slots) - 1)]
-            follows.before = [*emptied.before, *follows.before]
+        gone.insert(0, emptied)
     if router is None:
-        draft.tell(mode, "spec.next_mode", "")
+        step.slots[-1].inherit(*gone)
+        draft.tell(mode, "spec.next_mode", "", now=step.slots[-1])
         return
     knobs = router.mapping("spec")
-    if knobs is None:
-        made = router.put("spec", flowing({"mode": mode}), at=0)
-        made.line, made.path = mode.line, mode.path
-        made.beside, mode.beside = mode.beside, ""
-        made.before, mode.before = [line for line in mode.before if line], []
-        draft.tell(mode, "spec.next_mode", "next.spec.mode", now=made)
-    elif "mode" not in knobs:
-        knobs.put("mode", mode.node, like=mode)
-        draft.tell(mode, "spec.next_mode", "next.spec.mode", now=knobs.slot("mode"))
+    made = router.put("spec", flowing({}), at=0) if knobs is None else router.slot("spec")
+    assert made is not None
+    assert isinstance(made.node, Mapping)
+    made.line, made.path = made.line or mode.line, made.path or mode.path
+    made.inherit(*gone)
+    if "mode" not in made.node:
+        made.node.put("mode", mode.node)
+    draft.tell(mode, "spec.next_mode", "next.spec.mode", now=made)
 
 
 def backoff_of_rule(draft: Draft, rule: Mapping) -> None:

@@ -110,7 +110,10 @@ def _share_writes(draft: Draft, known: StepVars, then: Mapping) -> None:
 def _lend_place(then: Mapping, key: str, former: Slot, at: int) -> Slot | None:
     """The new slot stands where the former stood, with its comments."""
     slot = then.slot(key)
-    if slot is None or slot.path:
+    if slot is None:
+        return None
+    if slot.path:
+        slot.inherit(former)
         return slot
     slot.line, slot.path, slot.before, slot.beside = (
         former.line,
@@ -145,6 +148,9 @@ def _share(draft: Draft, known: StepVars, then: Mapping, slot: Slot, flow: bool)
     if key in target:
         draft.refuse(slot, f"'{key}' is written twice by one rule", "rename one of the two keys")
         return
+    if isinstance(slot.node, Mapping):
+        slot.inherit(*slot.node.slots)
+        slot.before += [line for line in slot.node.tail if line]
     target.put(key, value, like=slot)
     if loop is None:
         return

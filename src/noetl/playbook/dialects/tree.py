@@ -156,6 +156,18 @@ class Slot:
         node = self.node
         return node.value if isinstance(node, Scalar) and isinstance(node.value, str) else None
 
+    def inherit(self, *gone: "Slot") -> None:
+        """Take over the comments of slots that are no more, and of what they held."""
+        for slot in gone:
+            comments = [*slot.before, slot.beside.strip()]
+            if not self.beside and slot.beside:
+                self.beside = slot.beside
+                comments.pop()
+            self.before += [line for line in comments if line]
+            slot.before, slot.beside = [], ""
+            if isinstance(slot.node, Mapping | Sequence):
+                self.before += [line for line in slot.node.tail if line]
+
     def say(self, value: Any) -> None:
         """Replace a scalar, in the style that it had."""
         old = self.node
