@@ -13,6 +13,7 @@ from tests.conformance.migrations import (
     RefusedCase,
     assert_migrates,
     assert_refused,
+    assert_settled,
     cases,
     refused_cases,
     whole,
@@ -106,3 +107,61 @@ def test_every_form_that_can_run_has_an_end() -> None:
 @pytest.mark.parametrize("case", refused_cases("public_refused"), ids=str)
 def test_what_has_no_counterpart_is_refused(case: RefusedCase) -> None:
     assert_refused(case)
+
+
+class Shape(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A playbook built as one of the public ones, and what is left to its author: line and code."""
+
+    name: str
+    text: str
+    left: tuple[tuple[int, str], ...] = ()
+
+    def __str__(self) -> str:
+        return self.name
+
+
+SHAPES = msgspec.yaml.decode((FOLDER / "public_shapes.yaml").read_bytes(), type=list[Shape])
+
+
+@pytest.mark.rule("DIA-UP")
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_a_public_shape_is_translated_or_says_where_not(shape: Shape) -> None:
+    made = migrate(shape.text)
+    errors = [(one.line, one.code) for one in made.findings if one.severity == "error"]
+    assert errors == list(shape.left)
+    assert made.changed
+    assert all(one.message and one.hint for one in made.findings)
+    if errors:
+        assert not migrate(made.text).changed
+    else:
+        assert_settled(made)
+
+
+@pytest.mark.rule("DIA-UP")
+def test_most_public_shapes_need_no_hand() -> None:
+    whole_ones = [shape.name for shape in SHAPES if not shape.left]
+    assert len(SHAPES) >= 30
+    assert len(whole_ones) >= len(SHAPES) // 2
+
+
+CANONICAL = """\
+workload: { fetch: 1, rows: [ 1 ] }
+workflow:
+  - step: fetch   # a name that the workload has too
+    tool:
+      - get: { kind: http, url: "http://127.0.0.1:8080/{{ fetch }}" }
+      - code: { kind: python, args: { all: "{{ _prev }}" }, code: "result = all['status']" }
+      - ask: { kind: postgres, auth: pg, command: SELECT 1 AS n }
+      - use: { kind: python, args: { rows: "{{ _prev }}" }, code: "result = {'rows': rows}" }
+    next: { arcs: [ { step: done, args: { code: "{{ event.result.rows }}" } } ] }
+  - step: done
+    tool:
+      - code: { kind: python, args: { n: "{{ code }}" }, code: "def main(n):\\n    return n" }
+"""
+
+
+@pytest.mark.rule("DIA-UP")
+def test_a_canonical_text_stays_as_it_is() -> None:
+    made = migrate(whole(CANONICAL))
+    assert (made.text, made.changed, made.rewrites) == (whole(CANONICAL), False, ())
+    assert [one for one in made.findings if one.severity == "error"] == []

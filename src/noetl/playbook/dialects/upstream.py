@@ -41,6 +41,7 @@ TABLE: Final[tuple[Rewriting, ...]] = (
     Rewriting("up-input", "task", upstream_tasks.words_of_task, _INPUTS),
     Rewriting("up-input", "step", upstream_tasks.input_of_step, _INPUTS),
     Rewriting("up-input", "task", upstream_tasks.settings_of_task, _INPUTS),
+    Rewriting("up-retry", "task", upstream_tasks.retry_of_task, "A rule says what is retried."),
     Rewriting(
         "up-workbook", "document", upstream_tasks.lent_tasks, "The workbook has tasks by name."
     ),

@@ -10,7 +10,13 @@ import ast
 from typing import Final, NamedTuple
 
 from noetl.playbook.dialects.upstream_code import Chain, Code, Replacement
-from noetl.playbook.dialects.upstream_results import SQL, Source, reading, statements_in
+from noetl.playbook.dialects.upstream_results import (
+    NUMBERED,
+    SQL,
+    Source,
+    reading,
+    statements_in,
+)
 
 _HTTP: Final = {"status_code": "status", "body": "data"}
 _ROOT: Final = "{0}"
@@ -29,7 +35,7 @@ class Shaped(NamedTuple):
 def shaped(source: Source, name: str, code: Code) -> Shaped:
     """How the argument `name` is handed to the code, if it is the whole result of `source`."""
     if source.listed:
-        return Shaped(_ROOT, code.text)
+        return _listed(source, name, code)
     if source.kind == "http":
         return _http(name, code)
     if source.kind in SQL:
@@ -82,20 +88,33 @@ def _inside(code: Code, node: ast.Constant) -> tuple[int, int]:
     return start + quote + wide, end - wide
 
 
+def _listed(source: Source, name: str, code: Code) -> Shaped:
+    """A loop gives a list; what was around it is gone."""
+    for chain in code.chains(name):
+        below = reading(source, chain.keys)
+        if below.reason:
+            return Shaped(_ROOT, code.text, below.reason, chain.root.lineno)
+    return Shaped(_ROOT, code.text)
+
+
 def _sql(source: Source, name: str, code: Code) -> Shaped:
-    last = f"command_{max(0, len(statements_in(source.task)) - 1)}"
-    texts = {str(node.value) for node in _read_texts(code)}
-    numbered = sorted(text for text in texts if text.startswith(("command_", "statement_")))
-    if not numbered and "rows" not in texts and "row_count" not in texts:
+    last = max(0, len(statements_in(source.task)) - 1)
+    read = _read_texts(code)
+    texts = {str(node.value) for node in read}
+    numbered = [(node, found) for node in read if (found := NUMBERED.fullmatch(str(node.value)))]
+    for node, found in numbered:
+        if int(found.group(1)) != last:
+            reason = reading(source, (str(node.value),)).reason
+            return Shaped(_ROOT, code.text, reason, node.lineno)
+    if not numbered and not texts & {"rows", "row_count"}:
         return Shaped(_ROOT, code.text)
     changes: list[Replacement] = []
     for chain in code.chains(name):
         below = reading(source, chain.keys)
-        if below.reason and chain.keys:
-            return Shaped(_ROOT, code.text, below.reason, chain.root.lineno)
         change = _change(name, code, chain, below.parts, below.form)
         if change is None or code.bindings(name):
-            return Shaped(_former(last, texts, bool(numbered)), code.text)
+            named = str(numbered[0][0].value) if numbered else ""
+            return Shaped(_former(named, texts), code.text)
         changes.append(change)
     return Shaped(_ROOT, code.spliced(changes))
 
@@ -108,8 +127,10 @@ def _change(name: str, code: Code, chain: Chain, parts: int, form: str) -> Repla
     return start, end, new[form]
 
 
-def _former(last: str, texts: set[str], numbered: bool) -> str:
-    rows = "'rows': {0}" + (", 'row_count': {0} | length" if "row_count" in texts else "")
-    inner = f"'{last}': {{{{{rows}}}}}" if numbered else rows
+def _former(named: str, texts: set[str]) -> str:
+    """The mapping that a result was, with those of its keys that the code names."""
+    keys = [f"'{key}': {{0}}" for key in ("rows", "result") if key in texts or key == "rows"]
+    keys += ["'row_count': {0} | length"] if "row_count" in texts else []
+    inner = f"'{named}': {{{{{', '.join(keys)}}}}}" if named else ", ".join(keys)
     outer = f"{inner}, 'data': {{{{{inner}}}}}" if "data" in texts else inner
     return f"{{{{{outer}}}}}"

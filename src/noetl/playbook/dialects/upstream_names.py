@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Final, Literal, NamedTuple
 
 from noetl.expression.syntax import is_template
+from noetl.messages.outcome import ERROR_KINDS
 from noetl.playbook.dialects.draft import (
     Draft,
     arcs_of,
@@ -283,6 +284,8 @@ def _output(source: Source | None, spot: Spot):  # type: ignore[no-untyped-def]
         if len(path) == 1:
             return Respelling(1, _AS_WHOLE[spot.place])
         head = str(path[1])
+        if spot.place == "rule" and path[1:3] in (("error", "status"), ("error", "status_code")):
+            return Respelling(3, "outcome.http.status")
         root = _PARTS[spot.place].get(head)
         if root is None:
             return Respelling(1, "outcome" if spot.place == "rule" else "event")
@@ -345,18 +348,43 @@ def event_names(draft: Draft, step: Mapping) -> None:
 _JOB: Final = frozenset({"uuid", "id", "execution_id"})
 
 
+# Calls that public templates make; here the same inputs always give the same value (TPL-5).
+_CALLS: Final = re.compile(r"(?<![\w.'\"|])(now|token|env|uuid|uuid4|random)\s*\(")
+_KIND: Final = re.compile(r"outcome\.error\.kind\s*[!=]=\s*['\"](\w+)['\"]")
+
+
 def plain_names(draft: Draft, root: Mapping) -> None:
-    """`job.uuid`, `step.x`; `keychain` in a template has no counterpart."""
+    """`job.uuid`, `step.x`; what templates cannot do here is refused."""
     for slot in templates_below(root):
-        if any(path[0] == "keychain" for path in paths_read(slot.text)):
-            draft.refuse(
-                slot,
-                "a template reads a secret of the keychain, which templates never see",
-                "write auth: name in the task that needs it, or read it with kind: secrets",
-            )
+        _refuse_names(draft, slot)
         old = slot.text
         if respell(slot, lambda text: respelled(text, _plain)):
             draft.tell(slot, shown(old), shown(slot.text))
+
+
+def _refuse_names(draft: Draft, slot: Slot) -> None:
+    text = slot.text or ""
+    if any(path[0] == "keychain" for path in paths_read(text)):
+        draft.refuse(
+            slot,
+            "a template reads a secret of the keychain, which templates never see",
+            "write auth: name in the task that needs it, or read it with kind: secrets",
+        )
+    called = _CALLS.search(text) if slot.key != "code" else None
+    if called is not None:
+        draft.refuse(
+            slot,
+            f"a template calls '{called.group(1)}()', which templates do not have",
+            "let a task find the value, or hand it over as part of the request",
+        )
+    for kind in _KIND.findall(text):
+        if kind not in ERROR_KINDS:
+            draft.refuse(
+                slot,
+                f"no error of this runtime is of kind '{kind}', so the rule never matches",
+                "compare outcome.http.status, or outcome.error.retryable, instead",
+                code="changed-meaning",
+            )
 
 
 def _plain(path: Path) -> Respelling | None:

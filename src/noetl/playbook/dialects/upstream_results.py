@@ -14,7 +14,7 @@ from noetl.playbook.dialects.upstream_code import keys_of_result, read_code
 
 Path = tuple[str | int, ...]
 SQL: Final = frozenset({"postgres", "duckdb", "snowflake"})
-_NUMBERED: Final = re.compile(r"(?:command|statement)_(\d+)")
+NUMBERED: Final = re.compile(r"(?:command|statement)_(\d+)")
 _COUNTS: Final = frozenset({"row_count", "rowcount", "rows_affected"})
 _ROWS: Final = frozenset({"rows", "result", "data"})
 _ABOUT_CALL: Final = frozenset({"url", "elapsed", "request"})
@@ -101,7 +101,7 @@ def _of_sql(source: Source, path: Path) -> Reading:
     if at and isinstance(path[1], int):
         return Reading(1)  # `result[0]` of the kinds that had no commands
     statements = statements_in(source.task)
-    number = _NUMBERED.fullmatch(str(path[at])) if len(path) > at else None
+    number = NUMBERED.fullmatch(str(path[at])) if len(path) > at else None
     if number is not None:
         if int(number.group(1)) != len(statements) - 1:
             return Reading(
