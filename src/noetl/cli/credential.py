@@ -6,9 +6,13 @@ from pathlib import Path
 import click
 
 from noetl.adapters.sqlite.credentials import SqliteCredentials
+from noetl.api.types import Credential
 from noetl.cli import exits
+from noetl.cli.contexts import Target
 from noetl.cli.home import JSON, print_json
 from noetl.cli.source import reason_of
+from noetl.cli.target import aimed, at_server
+from noetl.client.client import Client
 from noetl.errors import CredentialMissing, UnreadableFile
 from noetl.keychain.fields import (
     MAIN,
@@ -69,8 +73,15 @@ def credential(ctx: click.Context) -> None:
 @click.option("--stdin", is_flag=True, help="Read the secret from standard input.")
 @click.option("--file", "path", metavar="FILE", help="Read the secret from a file.")
 @JSON
+@aimed
 def add(
-    name: str, kind: str, pairs: tuple[str, ...], stdin: bool, path: str | None, as_json: bool
+    name: str,
+    kind: str,
+    pairs: tuple[str, ...],
+    stdin: bool,
+    path: str | None,
+    as_json: bool,
+    target: Target,
 ) -> int:
     """
     Register a credential, or replace it.
@@ -90,7 +101,10 @@ def add(
         fields |= asked_for(kind, fields)
     if not fields:
         raise click.UsageError("nothing to register: give --stdin, --file or --field")
-    store().add(name, kind, fields)
+    if target.local:
+        store().add(name, kind, fields)
+    else:
+        at_server(target, lambda client: client.put_credential(name, kind, fields))
     if as_json:
         print_json({"name": name, "kind": kind, "fields": shown(fields)})
     else:
@@ -100,25 +114,40 @@ def add(
 
 @credential.command("list", epilog=example("list --json"))
 @JSON
-def listing(as_json: bool) -> int:
+@aimed
+def listing(as_json: bool, target: Target) -> int:
     """List what is registered: names, kinds and times."""
-    rows = store().all()
+    rows = rows_here() if target.local else at_server(target, rows_at)
     for row in rows:
-        at = timestamp(row.updated_at)
         if as_json:
-            print_json({"name": row.name, "kind": row.kind, "updated_at": at, "key_id": row.key_id})
+            print_json(row)
         else:
-            click.echo(f"{row.name:<24} {row.kind:<12} {at}")
+            click.echo(f"{row.name:<24} {row.kind:<12} {row.updated_at}")
     if not rows and not as_json:
         click.echo("no credentials; see: noetl credential add --help", err=True)
     return exits.OK
 
 
+def rows_here() -> list[Credential]:
+    return [
+        Credential(
+            name=row.name, kind=row.kind, updated_at=timestamp(row.updated_at), key_id=row.key_id
+        )
+        for row in store().all()
+    ]
+
+
+def rows_at(client: Client) -> list[Credential]:
+    return [row for page in client.pages(client.credentials) for row in page.credentials]
+
+
 @credential.command(epilog=example("show pg_main"))
 @NAME
 @JSON
-def show(name: str, as_json: bool) -> int:
+@aimed
+def show(name: str, as_json: bool, target: Target) -> int:
     """Show a credential: its kind and the names of its fields, never a value."""
+    refuse_far(target, "shows no fields; `noetl credential list` has names and kinds")
     found = store().fields(name)
     if found is None:
         raise unknown(name)
@@ -135,9 +164,12 @@ def show(name: str, as_json: bool) -> int:
 @credential.command(epilog=example("rm pg_main"))
 @NAME
 @JSON
-def rm(name: str, as_json: bool) -> int:
+@aimed
+def rm(name: str, as_json: bool, target: Target) -> int:
     """Remove a credential."""
-    if not store().remove(name):
+    if not target.local:
+        at_server(target, lambda client: client.remove_credential(name))
+    elif not store().remove(name):
         raise unknown(name)
     if as_json:
         print_json({"name": name, "removed": True})
@@ -148,19 +180,26 @@ def rm(name: str, as_json: bool) -> int:
 
 @credential.command(epilog=example("rotate"))
 @JSON
-def rotate(as_json: bool) -> int:
+@aimed
+def rotate(as_json: bool, target: Target) -> int:
     """
     Make a new key and encrypt everything with it.
 
     It happens in one transaction, and the old key is dropped after it. Where the key comes from
     NOETL_KEY, set that to the new key, a comma and the old one first.
     """
+    refuse_far(target, "keeps its key to itself: rotate it where the server runs")
     rotated = store().rotate()
     if as_json:
         print_json({"key_id": rotated.key_id, "credentials": rotated.credentials})
     else:
         click.echo(f"key {rotated.key_id}: {rotated.credentials} credentials encrypted with it")
     return exits.OK
+
+
+def refuse_far(target: Target, why: str) -> None:
+    if not target.local:
+        raise click.UsageError(f"a server {why}")
 
 
 def store() -> Store:
