@@ -3,11 +3,13 @@
 from typing import Final
 
 from noetl.playbook.dialects import (
+    upstream_inputs,
     upstream_names,
     upstream_python,
     upstream_sets,
     upstream_shapes,
     upstream_tasks,
+    upstream_words,
 )
 from noetl.playbook.dialects.rewrite import Rewriting
 
@@ -37,13 +39,13 @@ TABLE: Final[tuple[Rewriting, ...]] = (
     ),
     Rewriting("up-input", "task", upstream_tasks.kind_of_task, _INPUTS),
     Rewriting("up-input", "task", upstream_tasks.inputs_of_spec, _INPUTS),
-    Rewriting("up-input", "task", upstream_tasks.input_of_task, _INPUTS),
+    Rewriting("up-input", "task", upstream_inputs.input_of_task, _INPUTS),
     Rewriting("up-input", "task", upstream_tasks.words_of_task, _INPUTS),
-    Rewriting("up-input", "step", upstream_tasks.input_of_step, _INPUTS),
+    Rewriting("up-input", "step", upstream_inputs.input_of_step, _INPUTS),
     Rewriting("up-input", "task", upstream_tasks.settings_of_task, _INPUTS),
     Rewriting("up-retry", "task", upstream_tasks.retry_of_task, "A rule says what is retried."),
     Rewriting(
-        "up-workbook", "document", upstream_tasks.lent_tasks, "The workbook has tasks by name."
+        "up-workbook", "document", upstream_inputs.lent_tasks, "The workbook has tasks by name."
     ),
     Rewriting(
         "up-rule-shape", "rule", upstream_sets.else_of_rule, "A rule is a guard and its directive."
@@ -64,11 +66,11 @@ TABLE: Final[tuple[Rewriting, ...]] = (
     Rewriting("up-python", "task", upstream_python.top_level_return, _CODE),
     Rewriting("up-result", "document", upstream_names.result_names, _RESULT),
     Rewriting(
-        "up-event", "step", upstream_names.event_names, "A run of a step ends in one of its events."
+        "up-event", "step", upstream_words.event_names, "A run of a step ends in one of its events."
     ),
     Rewriting(
         "up-no-match", "step", upstream_shapes.no_match, "Where no arc matches, the branch ends."
     ),
-    Rewriting("up-name", "document", upstream_names.plain_names, "The name has changed."),
-    Rewriting("up-name", "document", upstream_names.bare_names, "Names are read with their scope."),
+    Rewriting("up-name", "document", upstream_words.plain_names, "The name has changed."),
+    Rewriting("up-name", "document", upstream_words.bare_names, "Names are read with their scope."),
 )

@@ -6,22 +6,16 @@ step's own router sees it as `event.result`. A task's result by its name is `ite
 """
 
 import re
-from collections.abc import Iterator
-from typing import Final, Literal, NamedTuple
+from typing import Final
 
 from noetl.expression.syntax import is_template
-from noetl.messages.outcome import ERROR_KINDS
 from noetl.playbook.dialects.draft import (
     Draft,
-    arcs_of,
     respell,
-    rules_of,
     shown,
-    templates_below,
-    then_of,
 )
-from noetl.playbook.dialects.names import Respelling, paths_read, respelled, revalued
-from noetl.playbook.dialects.tree import Mapping, Scalar, Slot, slots_below
+from noetl.playbook.dialects.names import Respelling, respelled, revalued
+from noetl.playbook.dialects.tree import Mapping, Scalar, Slot
 from noetl.playbook.dialects.upstream_args import shaped
 from noetl.playbook.dialects.upstream_python import args_of, at_line, change_code, code_of
 from noetl.playbook.dialects.upstream_results import (
@@ -34,47 +28,9 @@ from noetl.playbook.dialects.upstream_results import (
 )
 from noetl.playbook.dialects.upstream_sets import Write, own_tasks, write_at_end, write_on_success
 from noetl.playbook.dialects.upstream_shapes import speaks_case
+from noetl.playbook.dialects.upstream_spots import Known, Spot, spots
 
-Place = Literal["input", "rule", "router"]
 _FORMER_KEY: Final = re.compile(r"command_\d+|statement_\d+|status_code")
-_EVENTS: Final = {"call.done": "step.done", "call.error": "step.failed", "step.exit": "step.done"}
-
-
-class Spot(NamedTuple):
-    """Where a template stands: its step, the task, and the part of either."""
-
-    step: Mapping | None
-    task: Mapping | None
-    place: Place
-    before: tuple[Slot, ...] = ()
-    """The tasks above it in the pipeline."""
-
-
-class Known:
-    """The names of a document that are something else than results."""
-
-    def __init__(self, draft: Draft) -> None:
-        self.workload = set((draft.root.mapping("workload") or Mapping()).keys())
-        self.written: set[str] = set()
-        self.carried: dict[str, set[str]] = {}
-        for rule in draft.rules():
-            then = then_of(rule) or Mapping()
-            for word in ("set_ctx", "set_iter"):
-                self.written |= set((then.mapping(word) or Mapping()).keys())
-        for arc in draft.arcs():
-            target = self.carried.setdefault(arc.text("step") or "", set())
-            target |= set((arc.mapping("args") or Mapping()).keys())
-
-    def within(self, step: Mapping | None) -> set[str]:
-        """Names that a template of a step finds without a scope."""
-        return self.written | self.workload | self.local(step)
-
-    def local(self, step: Mapping | None) -> set[str]:
-        if step is None:
-            return set()
-        loop = step.mapping("loop") or Mapping()
-        carried = self.carried.get(step.text("step") or "", set())
-        return {loop.text("iterator") or "", *carried} - {""}
 
 
 class Results:
@@ -215,35 +171,6 @@ def _guarded(below: Reading, root: str) -> str:
     return f"({form} if {root} is defined)" if form.startswith("{'") else form
 
 
-def spots(draft: Draft) -> Iterator[tuple[Slot, Spot]]:
-    """Every template of the workflow and the workbook, with where it stands."""
-    for step in draft.steps():
-        tasks = own_tasks(step)
-        inside: set[int] = set()
-        for number, label in enumerate(tasks):
-            assert isinstance(label.node, Mapping)
-            for slot, place in _of_task(label.node):
-                inside.add(id(slot))
-                yield slot, Spot(step, label.node, place, tuple(tasks[:number]))
-        router = step.node("next")
-        routing = {id(slot) for slot in templates_below(router)} if router is not None else set()
-        for slot in templates_below(step):
-            if id(slot) not in inside:
-                yield slot, Spot(step, None, "router" if id(slot) in routing else "input")
-    seen = {id(slot) for step in draft.steps() for slot in templates_below(step)}
-    for task in draft.tasks():
-        for slot, place in _of_task(task):
-            if id(slot) not in seen:
-                seen.add(id(slot))
-                yield slot, Spot(None, task, place)
-
-
-def _of_task(task: Mapping) -> Iterator[tuple[Slot, Place]]:
-    ruled = {id(slot) for rule in rules_of(task) for slot in templates_below(rule)}
-    for slot in templates_below(task):
-        yield slot, "rule" if id(slot) in ruled else "input"
-
-
 # ── rows ──
 
 
@@ -330,111 +257,3 @@ def _keep_step(draft: Draft, name: str, step: Mapping, at: Slot) -> None:
 
 def _value(text: str, like: Slot) -> Slot:
     return Slot(Scalar(text, [f'"{text}"'], '"', "", like.line), line=like.line, path=like.path)
-
-
-def event_names(draft: Draft, step: Mapping) -> None:
-    """Names of events that routers wait for."""
-    if speaks_case(draft):
-        return
-    done = "loop.done" if "loop" in step else "step.done"
-    names = {old: done if new == "step.done" else new for old, new in _EVENTS.items()}
-    for arc in arcs_of(step):
-        for slot in templates_below(arc):
-            old = slot.text
-            if respell(slot, lambda text: revalued(text, ("event", "name"), names)):
-                draft.tell(slot, shown(old), shown(slot.text))
-
-
-_JOB: Final = frozenset({"uuid", "id", "execution_id"})
-
-
-# Calls that public templates make; here the same inputs always give the same value (TPL-5).
-_CALLS: Final = re.compile(r"(?<![\w.'\"|])(now|token|env|uuid|uuid4|random)\s*\(")
-_KIND: Final = re.compile(r"outcome\.error\.kind\s*[!=]=\s*['\"](\w+)['\"]")
-
-
-def plain_names(draft: Draft, root: Mapping) -> None:
-    """`job.uuid`, `step.x`; what templates cannot do here is refused."""
-    for slot in templates_below(root):
-        _refuse_names(draft, slot)
-        old = slot.text
-        if respell(slot, lambda text: respelled(text, _plain)):
-            draft.tell(slot, shown(old), shown(slot.text))
-
-
-def _refuse_names(draft: Draft, slot: Slot) -> None:
-    text = slot.text or ""
-    if any(path[0] == "keychain" for path in paths_read(text)):
-        draft.refuse(
-            slot,
-            "a template reads a secret of the keychain, which templates never see",
-            "write auth: name in the task that needs it, or read it with kind: secrets",
-        )
-    called = _CALLS.search(text) if slot.key != "code" else None
-    if called is not None:
-        draft.refuse(
-            slot,
-            f"a template calls '{called.group(1)}()', which templates do not have",
-            "let a task find the value, or hand it over as part of the request",
-        )
-    for kind in _KIND.findall(text):
-        if kind not in ERROR_KINDS:
-            draft.refuse(
-                slot,
-                f"no error of this runtime is of kind '{kind}', so the rule never matches",
-                "compare outcome.http.status, or outcome.error.retryable, instead",
-                code="changed-meaning",
-            )
-
-
-def _plain(path: Path) -> Respelling | None:
-    if path[0] == "job" and len(path) > 1 and path[1] in _JOB:
-        return Respelling(2, "execution_id")
-    if path[0] == "step" and len(path) > 1:
-        return Respelling(1, "iter")
-    return None
-
-
-# Forms that say nothing about how the author writes names.
-_OUTER: Final = frozenset({"up-executor", "up-loop", "up-tool", "up-empty-step"})
-
-
-def bare_names(draft: Draft, _: Mapping) -> None:
-    """
-    Names of the workload and of iterators without their scope.
-
-    They are found without it too (TPL-2), so that only a text that changes anyway says it.
-    """
-    if speaks_case(draft) or all(note.code in _OUTER for note in draft.notes):
-        return
-    known = Known(draft)
-    for slot, spot in spots(draft):
-        inner = _iterators(spot.task)
-        loop = (spot.step.mapping("loop") if spot.step is not None else None) or Mapping()
-        iterator = loop.text("iterator") if spot.place != "router" else None
-        carried = known.carried.get((spot.step or Mapping()).text("step") or "", set())
-        if loop.slot("in") is slot:
-            iterator = None
-
-        def respell_path(
-            path: Path,
-            own: str | None = iterator,
-            hidden: set[str] = known.written | carried | inner,
-        ) -> Respelling | None:
-            name = str(path[0])
-            if name in hidden:
-                return None
-            if name == own:
-                return Respelling(1, f"iter.{name}")
-            return Respelling(1, f"workload.{name}") if name in known.workload else None
-
-        old = slot.text
-        if respell(slot, lambda text, how=respell_path: respelled(text, how)):  # type: ignore[misc]
-            draft.tell(slot, shown(old), shown(slot.text))
-
-
-def _iterators(task: Mapping | None) -> set[str]:
-    """Iterators of nested loops below a task."""
-    if task is None:
-        return set()
-    return {slot.text or "" for slot in slots_below(task) if slot.key == "iterator"} - {""}
