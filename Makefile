@@ -5,7 +5,7 @@ RUN := $(BIN)/python -m
 PARALLEL ?= -n 2
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check lint types floors words tools unit bench chaos fuzz docs format lock clean
+.PHONY: help setup run test check lint types floors words tools unit bench bench-distributed chaos fuzz docs format lock clean
 
 help: ## show what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -47,6 +47,9 @@ unit: setup tools ## all tests
 
 bench: setup ## ours beside the reference, in one run
 	$(RUN) bench
+
+bench-distributed: setup ## servers and workers on PostgreSQL and NATS beside the raw limits and a peer
+	$(RUN) bench distributed
 
 chaos: setup ## two servers and four workers, 2,000 executions, one process killed every second
 	NOETL_CHAOS=2000 .venv/bin/python -m pytest -s tests/system/test_fleet_deaths.py
