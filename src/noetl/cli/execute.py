@@ -1,17 +1,21 @@
 """`noetl execute`: run a registered playbook, at a server or on the local home."""
 
+from typing import Any
+
 import click
 
+from noetl.adapters.sqlite.database import FILE as DATABASE
 from noetl.assembly import Local
 from noetl.cli import exits
-from noetl.cli.catalog import text_in
+from noetl.cli.catalog import missing, text_in
 from noetl.cli.contexts import Target
-from noetl.cli.home import print_json
+from noetl.cli.home import in_home, print_json
 from noetl.cli.running.ending import see_through
 from noetl.cli.running.payload import payload_of
 from noetl.cli.source import FILE
 from noetl.cli.target import aimed, at_server
 from noetl.server.live import Live
+from noetl.settings import read_settings
 
 EPILOG = """\b
 Examples:
@@ -67,11 +71,7 @@ def execute(
         if key is not None:
             raise click.UsageError("--key needs a server: --server URL or NOETL_SERVER")
 
-        async def begin(local: Local) -> Live:
-            found = await text_in(local, path, version)
-            return await local.start(found.text, folder=None, payload=given)
-
-        return see_through(begin, as_json=as_json)
+        return execute_here(path, version, given, as_json)
     begun = at_server(
         target, lambda client: client.execute(path, version=version, payload=given, key=key)
     )
@@ -85,3 +85,15 @@ def execute(
         click.echo(f"{begun.path}: execution {begun.execution_id}")
         click.echo(f"follow it: noetl events {begun.execution_id} --follow", err=True)
     return exits.OK
+
+
+def execute_here(path: str, version: int | None, payload: dict[str, Any], as_json: bool) -> int:
+    """In this process, on the home's catalog; a home that is not there is not made for a miss."""
+    if not (read_settings().home / DATABASE).exists():
+        raise missing(path, version)
+    found = in_home(lambda local: text_in(local, path, version))
+
+    async def begin(local: Local) -> Live:
+        return await local.start(found.text, folder=None, payload=payload)
+
+    return see_through(begin, as_json=as_json)

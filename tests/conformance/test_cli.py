@@ -1,0 +1,177 @@
+"""The command line as a contract: every command there is, its help, its exit codes (CLI)."""
+
+import json
+from pathlib import Path
+
+import click
+import pytest
+from tests.system.program import noetl
+
+from noetl.cli.commands import COMMANDS
+from noetl.cli.main import main, program
+
+NAMED = (
+    *("run", "test", "validate", "migrate", "graph", "schema", "register", "catalog", "execute"),
+    *("list", "status", "explain", "events", "logs", "replay", "export", "cancel", "pause"),
+    *("resume", "credential", "server", "worker", "up", "doctor"),
+)
+"""The commands of CLI-1; `restart` and `signal` come with the parts of the runtime they need."""
+
+LIFECYCLE = [
+    (kind, verb) for kind in ("server", "worker") for verb in ("start", "stop", "status", "logs")
+]
+PLAYBOOK = """apiVersion: noetl.io/v2
+kind: Playbook
+metadata: {name: one, path: tests/one}
+workflow:
+  - step: start
+    tool:
+      - nothing: {kind: noop}
+"""
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home that nobody has used, in a folder without settings."""
+    for name in ("NOETL_SERVER", "NOETL_TOKEN", "NOETL_CONTEXT", "NOETL_DB", "NOETL_QUEUE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("NOETL_HOME", str(tmp_path / "home"))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path / "home"
+
+
+def all_commands() -> list[tuple[str, ...]]:
+    """Every command and every command below one, as the words that call it."""
+    found: list[tuple[str, ...]] = []
+    ahead: list[tuple[tuple[str, ...], click.Command]] = [((), program)]
+    while ahead:
+        words, command = ahead.pop()
+        found += [words] if words else []
+        if isinstance(command, click.Group):
+            ctx = click.Context(command)
+            for name in command.list_commands(ctx):
+                below = command.get_command(ctx, name)
+                assert below is not None
+                ahead.append(((*words, name), below))
+    return sorted(found)
+
+
+def command_at(words: tuple[str, ...]) -> click.Command:
+    command: click.Command | None = program
+    for word in words:
+        assert isinstance(command, click.Group)
+        command = command.get_command(click.Context(command), word)
+    assert command is not None
+    return command
+
+
+@pytest.mark.rule("CLI-1")
+@pytest.mark.parametrize("name", NAMED)
+def test_the_program_has_every_command(name: str) -> None:
+    assert name in COMMANDS
+
+
+@pytest.mark.rule("CLI-2")
+@pytest.mark.parametrize(("kind", "verb"), LIFECYCLE, ids=lambda word: str(word))
+def test_servers_and_workers_have_a_lifecycle(kind: str, verb: str) -> None:
+    assert command_at((kind, verb)).help
+
+
+@pytest.mark.rule("CLI-1")
+@pytest.mark.parametrize("words", all_commands(), ids=" ".join)
+def test_every_command_shows_an_example_and_offers_json(
+    capsys: pytest.CaptureFixture[str], words: tuple[str, ...]
+) -> None:
+    assert main([*words, "--help"]) == 0
+    out = capsys.readouterr().out
+    assert f"noetl {' '.join(words)}" in out.partition("Examples:")[2]
+    if not isinstance(command_at(words), click.Group) and words != ("completion",):
+        assert "--json" in out
+
+
+ASKING = (
+    *("register", "catalog", "execute", "list", "status", "explain", "events", "logs", "replay"),
+    *("cancel", "pause", "resume"),
+)
+
+
+@pytest.mark.rule("CLI-1")
+@pytest.mark.parametrize("name", ASKING)
+def test_commands_that_ask_can_ask_a_server(name: str) -> None:
+    options = {option for param in command_at((name,)).params for option in param.opts}
+    assert {"--server", "--context"} <= options
+
+
+@pytest.mark.rule("CLI-1")
+def test_run_needs_no_set_up(home: Path) -> None:
+    Path("one.yaml").write_text(PLAYBOOK)
+    assert not home.exists()
+    done = noetl("run", "one.yaml", "--json")
+    assert (done.code, done.objects()[0]["status"]) == (0, "completed")
+
+
+@pytest.mark.rule("CLI-1")
+def test_a_playbook_is_registered_and_executed_without_a_server(home: Path) -> None:
+    Path("one.yaml").write_text(PLAYBOOK)
+    assert noetl("catalog").code == 0
+    assert not home.exists()
+    [told] = noetl("register", "one.yaml", "--json").objects()
+    assert (told["fresh"], told["entry"]["version"]) == (True, 1)
+    done = noetl("execute", "tests/one", "--json")
+    [told] = done.objects()
+    assert (done.code, told["status"], told["steps"][0]["step"]) == (0, "completed", "start")
+
+
+AWAY = "http://127.0.0.1:9"
+CODES = [
+    (["run", "invalid.yaml"], 2),
+    (["validate", "invalid.yaml"], 2),
+    (["register", "invalid.yaml"], 2),
+    (["register", "missing.yaml"], 3),
+    (["execute", "tests/none"], 3),
+    (["execute", "tests/none", "--key", "k"], 3),
+    (["execute", "tests/none", "--set", "novalue"], 3),
+    (["catalog", "--versions"], 3),
+    (["list", "--server", AWAY], 3),
+    (["list", "--server", "no-url"], 3),
+    (["list", "--context", "nobody"], 3),
+    (["server", "status"], 1),
+    (["server", "stop"], 0),
+    (["worker", "status"], 1),
+    (["worker", "stop"], 0),
+    (["worker", "start"], 3),
+    (["down"], 0),
+    (["server", "start", "--port", "no"], 3),
+    (["server", "token", "add", "x", "--role", "king"], 3),
+    (["server", "token", "add", "x", "--role", "admin", "--expires", "soon"], 3),
+    (["server", "token", "revoke", "nobody"], 3),
+    (["context", "use", "nobody"], 3),
+    (["context", "rm", "nobody"], 3),
+    (["context", "add", "local", "--server", "http://x"], 3),
+    (["context", "add", "x y", "--server", "http://x"], 3),
+    (["context", "list"], 0),
+    (["doctor"], 0),
+]
+
+
+@pytest.mark.rule("CLI-1", "CLI-2")
+@pytest.mark.parametrize(("words", "code"), CODES, ids=lambda value: str(value))
+@pytest.mark.parametrize("form", [[], ["--json"]], ids=["words", "json"])
+def test_exit_codes_keep_the_contract(
+    home: Path,
+    capsys: pytest.CaptureFixture[str],
+    words: list[str],
+    code: int,
+    form: list[str],
+) -> None:
+    Path("invalid.yaml").write_text(PLAYBOOK.replace("noop", "nop"))
+    assert main([*words, *form]) == code
+    out, err = capsys.readouterr()
+    assert "Traceback" not in out + err
+    assert "internal error" not in out + err
+    if form:
+        for line in out.splitlines():
+            json.loads(line)
+    if code == 3:
+        assert "error: " in err
+    assert home.parent.exists()

@@ -1,0 +1,194 @@
+"""Programs of their own: what they say while one waits for them, and how they are ended."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from noetl.cli.background.environment import variables
+from noetl.cli.background.launch import (
+    LARGEST_LOG,
+    Launched,
+    NotStarted,
+    await_ready,
+    follow,
+    launch,
+    stop,
+)
+from noetl.cli.background.pid_file import PidFile, Running
+from noetl.cli.background.voice import untimed
+from noetl.errors import NoetlError
+from noetl.settings import Settings
+
+ME = Running(pid=1, ticks=None, boot=None, started_at=0)
+
+
+def speaking(log: Path, code: str) -> Launched:
+    """A program that writes to the log, and is no NoETL."""
+    with log.open("ab") as file:
+        began = file.tell()
+        child = subprocess.Popen([sys.executable, "-c", code], stdout=file, stderr=file)
+    return Launched(child, log, began)
+
+
+def test_what_it_says_is_passed_on_until_it_is_ready(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    said: list[str] = []
+    log.write_text("of yesterday\n")
+    launched = speaking(log, "print('waiting for it', flush=True); import time; time.sleep(600)")
+    try:
+        found = await_ready(
+            launched,
+            lambda: ME if said else None,
+            what="the server",
+            says=said.append,
+            patience=60,
+        )
+    finally:
+        launched.child.kill()
+        launched.child.wait()
+    assert (found, said) == (ME, ["waiting for it"])
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        ("raise SystemExit('error: the port is taken')", "the port is taken"),
+        (
+            "print('a'); print('b'); raise SystemExit(7)",
+            "ended with 7 before it was ready; .*a\n  b",
+        ),
+        ("raise SystemExit(1)", r"\(it said nothing\)"),
+    ],
+)
+def test_one_that_ends_before_tells_why(tmp_path: Path, code: str, said: str) -> None:
+    launched = speaking(tmp_path / "log", code)
+    with pytest.raises(NotStarted, match=f"(?s)^{said}$|{said}"):
+        await_ready(launched, lambda: None, what="the server", says=lambda _: None, patience=60)
+
+
+def test_patience_ends_and_the_program_goes_on(tmp_path: Path) -> None:
+    launched = speaking(tmp_path / "log", "import time; time.sleep(600)")
+    try:
+        waiting = await_ready(launched, lambda: None, what="it", says=lambda _: None, patience=0)
+        assert waiting is None
+        assert launched.child.poll() is None
+    finally:
+        launched.child.kill()
+        launched.child.wait()
+
+
+def test_a_program_has_a_session_and_a_log_of_its_own(tmp_path: Path) -> None:
+    log = tmp_path / "run" / "server.log"
+    launched = launch(["--version"], log, dict(os.environ))
+    assert launched.child.wait(60) == 0
+    assert launched.news() == ["noetl 0.1.0"]
+    assert launched.news() == []
+    assert log.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_log_that_has_grown_too_long_is_put_aside(tmp_path: Path) -> None:
+    log = tmp_path / "server.log"
+    with log.open("wb") as file:
+        file.truncate(LARGEST_LOG + 1)
+    launch(["--version"], log, dict(os.environ)).child.wait(60)
+    assert log.read_text() == "noetl 0.1.0\n"
+    assert (tmp_path / "server.log.1").stat().st_size == LARGEST_LOG + 1
+
+
+# ── stopping ─────────────────────────────────────────────────────────────────────────────────
+
+HELD = """
+import signal, sys
+from pathlib import Path
+from noetl.cli.background.pid_file import PidFile
+def told(*_): raise SystemExit(0)
+signal.signal(signal.SIGTERM, signal.SIG_IGN if sys.argv[2] == "deaf" else told)
+with PidFile(Path(sys.argv[1]), "server").held("a server"):
+    print("held", flush=True)
+    signal.pause()
+"""
+
+
+@pytest.fixture
+def holders() -> Iterator[list["subprocess.Popen[bytes]"]]:
+    started: list[subprocess.Popen[bytes]] = []
+    yield started
+    for one in started:
+        one.kill()
+        one.communicate()
+
+
+def hold(home: Path, how: str, holders: list["subprocess.Popen[bytes]"]) -> PidFile:
+    words = [sys.executable, "-c", HELD, str(home), how]
+    holder = subprocess.Popen(words, stdout=subprocess.PIPE)
+    holders.append(holder)
+    assert holder.stdout is not None
+    assert holder.stdout.readline() == b"held\n"
+    return PidFile(home, "server")
+
+
+def test_a_holder_is_told_and_waited_for(
+    tmp_path: Path, holders: list["subprocess.Popen[bytes]"]
+) -> None:
+    file = hold(tmp_path, "obeys", holders)
+    assert [one.pid for one in stop([file], patience=60)] == [holders[0].pid]
+    assert file.running() is None
+    assert stop([file], patience=60) == []
+
+
+def test_one_that_does_not_end_is_not_waited_for_for_ever(
+    tmp_path: Path, holders: list["subprocess.Popen[bytes]"]
+) -> None:
+    file = hold(tmp_path, "deaf", holders)
+    with pytest.raises(NoetlError, match=f"process {holders[0].pid} has not ended after 0 s"):
+        stop([file], patience=0)
+    assert file.running() is not None
+
+
+def test_one_of_somebody_else_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(pid: int, number: int) -> None:
+        assert (pid, number) == (os.getpid(), signal.SIGTERM)
+        raise PermissionError
+
+    with PidFile(tmp_path, "server").held("a server"):
+        monkeypatch.setattr(os, "kill", refuse)
+        with pytest.raises(NoetlError, match="belongs to somebody else"):
+            stop([PidFile(tmp_path, "server")], patience=0)
+
+
+# ── logs and settings ────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(("lines", "shown"), [(None, ["a", "b", "c"]), (2, ["b", "c"])])
+def test_a_log_is_shown_from_its_end(tmp_path: Path, lines: int | None, shown: list[str]) -> None:
+    file = PidFile(tmp_path, "server")
+    file.log.parent.mkdir()
+    file.log.write_text("a\nb\nc\n")
+    for following in (False, True):  # nobody holds it: there is nothing to wait for
+        seen: list[str] = []
+        assert follow(file, follow=following, lines=lines, write=seen.append)
+        assert seen == shown
+    assert not follow(PidFile(tmp_path, "none"), follow=False, lines=None, write=print)
+
+
+def test_settings_travel_by_the_environment() -> None:
+    settings = Settings(
+        home=Path("/h"), db="postgresql://a:b@c/d", auth=True, server="http://x", token="t"
+    )
+    told = variables(settings)
+    assert (told["NOETL_HOME"], told["NOETL_AUTH"]) == ("/h", "1")
+    assert told["NOETL_DB"] == "postgresql://a:b@c/d"
+    assert not {"NOETL_SERVER", "NOETL_TOKEN", "NOETL_QUEUE"} & set(told)
+
+
+@pytest.mark.parametrize(
+    ("line", "sentence"),
+    [("2026-01-01T00:00:00.000Z it waits", "it waits"), ("error: no", "error: no")],
+)
+def test_a_line_without_its_time(line: str, sentence: str) -> None:
+    assert untimed(line) == sentence
