@@ -215,14 +215,22 @@ where decision.xmin = $3::xid8::xid
 select execution_id, seq from noetl.execution where execution_id = any ($1::text[])
 
 -- name: read_decisions
-select first_seq, last_seq, at, events from noetl.decision
-where execution_id = $1 and last_seq > $2 and first_seq >= coalesce(
+-- Two ranges that the planner can judge: with one that begins where another query ends it reads
+-- the whole table.
+select first_seq, last_seq, at, events from (
     (
-        select max(first_seq) from noetl.decision
+        select first_seq, last_seq, at, events from noetl.decision
         where execution_id = $1 and first_seq <= $2 + 1
-    ),
-    0
-)
+        order by first_seq desc limit 1
+    )
+    union all
+    (
+        select first_seq, last_seq, at, events from noetl.decision
+        where execution_id = $1 and first_seq > $2 + 1
+        order by first_seq limit $3
+    )
+) as found
+where last_seq > $2
 order by first_seq limit $3
 
 -- name: read_snapshot
