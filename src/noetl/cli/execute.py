@@ -71,7 +71,7 @@ def execute(
         if key is not None:
             raise click.UsageError("--key needs a server: --server URL or NOETL_SERVER")
 
-        return execute_here(path, version, given, as_json)
+        return begin_here(path, version, given, as_json)
     begun = at_server(
         target, lambda client: client.execute(path, version=version, payload=given, key=key)
     )
@@ -87,7 +87,7 @@ def execute(
     return exits.OK
 
 
-def execute_here(path: str, version: int | None, payload: dict[str, Any], as_json: bool) -> int:
+def begin_here(path: str, version: int | None, payload: dict[str, Any], as_json: bool) -> int:
     """In this process, on the home's catalog; a home that is not there is not made for a miss."""
     if not (read_settings().home / DATABASE).exists():
         raise missing(path, version)
