@@ -21,8 +21,7 @@ from noetl.homes import lock_home, open_results, open_settings_home
 from noetl.keychain.door import KeychainDoor
 from noetl.messages import requests as r
 from noetl.messages.codec import encode
-from noetl.playbook.load import load_valid
-from noetl.playbook.plan import Plan, digest_of
+from noetl.playbook.plan import Plan
 from noetl.ports.catalog import CatalogEntry
 from noetl.ports.event_log import ExecutionRow, LogRow
 from noetl.ports.home import AnyHome
@@ -34,11 +33,11 @@ from noetl.server.front_desk import FrontDesk
 from noetl.server.ids import new_execution_id
 from noetl.server.library import Library
 from noetl.server.live import Live
+from noetl.server.registering import registered
 from noetl.server.report import report_of
 from noetl.server.retention import forget_old
 from noetl.server.server import Server
 from noetl.settings import Settings
-from noetl.tools.plugins import KnownKinds
 from noetl.worker.through import run_through
 
 ROSTER = 3.0
@@ -153,19 +152,7 @@ class ControlPlane:
         self, text: str, *, original: str | None = None
     ) -> tuple[CatalogEntry, bool]:
         """A new version of a playbook, unless the newest is this text; raises PlaybookRejected."""
-        playbook = load_valid(text, KnownKinds())
-        about = playbook.metadata
-        labels = about.get("labels")
-        description = about.get("description")
-        return await self.home.catalog.register(
-            playbook.path,
-            text,
-            digest=digest_of(text),
-            name=playbook.name,
-            description=None if description is None else str(description),
-            labels=labels if isinstance(labels, dict) else None,
-            original=original,
-        )
+        return await registered(self.home.catalog, text, original=original)
 
     async def entry(
         self, playbook_id: str | None, path: str | None, version: int | None

@@ -1,20 +1,18 @@
 """Routes of tokens: made, listed, revoked; by admins only."""
 
 import time
-from typing import Any
 
 from litestar import Response
 from litestar.params import FromPath, JSONBody
 
 from noetl.api import types as t
 from noetl.api.answers import answered
+from noetl.api.entries import token_fields
 from noetl.api.gate import Gate
 from noetl.api.paging import USUAL, Cursor, Limit, page_of, place_in
 from noetl.api.surround import Surround
 from noetl.api.tokens import new_token
 from noetl.errors import ServerRefused
-from noetl.messages.envelope import timestamp
-from noetl.ports.tokens import TokenRow
 
 
 class AccessDesk:
@@ -30,7 +28,7 @@ class AccessDesk:
         expires = None if data.expires_in is None else now + int(data.expires_in * 1000)
         text, row = new_token(data.name, data.role, now_ms=now, expires_at=expires)
         await self._tokens.add(row)
-        return answered(t.TokenMade(token=text, **fields_of(row)), status=201)
+        return answered(t.TokenMade(token=text, **token_fields(row)), status=201)
 
     async def page(self, cursor: Cursor = None, limit: Limit = USUAL) -> Response[t.TokenPage]:
         """All tokens, the oldest first; no text of any."""
@@ -39,7 +37,9 @@ class AccessDesk:
         ids = [row.token_id for row in rows]
         first = ids.index(after) + 1 if after in ids else 0
         found, next = page_of(rows[first:], limit, lambda row: row.token_id)
-        return answered(t.TokenPage(tokens=[t.Token(**fields_of(row)) for row in found], next=next))
+        return answered(
+            t.TokenPage(tokens=[t.Token(**token_fields(row)) for row in found], next=next)
+        )
 
     async def revoke(self, token_id: FromPath[str]) -> None:
         """From now on the token opens nothing."""
@@ -50,18 +50,3 @@ class AccessDesk:
                 status=404,
             )
         self._gate.forget()
-
-
-def fields_of(row: TokenRow) -> dict[str, Any]:
-    return {
-        "token_id": row.token_id,
-        "name": row.name,
-        "role": row.role,
-        "created_at": timestamp(row.created_at),
-        "expires_at": time_of(row.expires_at),
-        "revoked_at": time_of(row.revoked_at),
-    }
-
-
-def time_of(at: int | None) -> str | None:
-    return None if at is None else timestamp(at)

@@ -9,15 +9,14 @@ from litestar.params import FromPath, QueryParameter
 
 from noetl.api import types as t
 from noetl.api.answers import answered
+from noetl.api.entries import entry_fields, entry_of
 from noetl.api.paging import USUAL, Cursor, Limit, page_of, place_in
 from noetl.api.surround import Asking, Surround
 from noetl.api.texts import decoded, is_yaml, loaded, refuse_large, yaml_in
 from noetl.errors import PlaybookNotFound, PlaybookRejected
-from noetl.messages.envelope import timestamp
 from noetl.playbook.dialects.migrate import Migrated, migrate
 from noetl.playbook.finding import Finding
 from noetl.playbook.schema import json_schema
-from noetl.ports.catalog import CatalogEntry
 from noetl.tools.plugins import KnownKinds
 
 Migrate = Annotated[
@@ -72,7 +71,7 @@ class CatalogDesk:
         if kept is None:
             raise PlaybookNotFound(f"the text of '{found.playbook_id}' is not kept any more")
         original = await home.catalog.original(found.playbook_id)
-        return answered(t.EntryText(text=kept[0], original=original, **fields_of(found)))
+        return answered(t.EntryText(text=kept[0], original=original, **entry_fields(found)))
 
     async def validate(self, request: Asking) -> Response[t.Validated]:
         """All that is wrong with a text; nothing is registered."""
@@ -117,21 +116,3 @@ def path_in(path: Path) -> str:
 def missing(path: str, version: int | None) -> PlaybookNotFound:
     which = "" if version is None else f", version {version}"
     return PlaybookNotFound(f"no playbook '{path}'{which} in the catalog")
-
-
-def fields_of(entry: CatalogEntry) -> dict[str, Any]:
-    return {
-        "playbook_id": entry.playbook_id,
-        "path": entry.path,
-        "version": entry.version,
-        "digest": entry.digest,
-        "registered_at": timestamp(entry.registered_at),
-        "name": entry.name,
-        "description": entry.description,
-        "labels": entry.labels,
-        "migrated": entry.original_digest is not None,
-    }
-
-
-def entry_of(entry: CatalogEntry) -> t.Entry:
-    return t.Entry(**fields_of(entry))
