@@ -18,6 +18,7 @@ from schemathesis.checks import (
     status_code_conformance,
 )
 from tests.support.api import served_beside
+from tests.support.postgres import PostgresServer
 from tests.support.steps import noop, playbook, step
 
 from noetl.api.description import openapi, template_of
@@ -38,7 +39,7 @@ USED: tuple[Role, ...] = ("admin", "worker")
 ROUTES = list(all_routes())
 SCHEMA = schemathesis.openapi.from_dict(openapi())
 few = settings(
-    max_examples=8,
+    max_examples=5,
     derandomize=True,
     deadline=None,
     suppress_health_check=list(HealthCheck),
@@ -54,15 +55,26 @@ class Place(NamedTuple):
     session: requests.Session
 
 
-@pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+@pytest.fixture(scope="module", params=["sqlite", "postgres"])
+def place(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Place]:
     home: Path = tmp_path_factory.mktemp("home")
+    if request.param == "sqlite":
+        yield from opened_at(Settings(home=home))
+        return
+    server: PostgresServer = request.getfixturevalue("postgres_server")
+    with server.fresh_database() as database:
+        yield from opened_at(Settings(home=home, db=database.url))
+
+
+def opened_at(where: Settings) -> Iterator[Place]:
     tokens: dict[Role, str] = {}
     started: list[str] = []
 
     @asynccontextmanager
     async def opened() -> AsyncIterator[Any]:
-        plane = await ControlPlane.open(Settings(home=home), says=lambda _: None)
+        plane = await ControlPlane.open(where, says=lambda _: None)
         for role in USED:
             tokens[role], row = new_token(role, role, now_ms=1)
             await plane.home.tokens.add(row)

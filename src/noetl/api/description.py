@@ -34,6 +34,8 @@ BODIES: dict[str, Any] = {
 }
 """Bodies that the routes read for themselves, so that the framework does not know them."""
 
+REQUESTS = (t.ExecuteRequest, t.OrderRequest, t.CredentialRequest, t.TokenRequest)
+
 STREAMS: dict[str, tuple[str, Any]] = {
     "/api/worker/calls": ("application/json", dict),
     "/api/worker/questions": ("application/json", dict),
@@ -59,8 +61,7 @@ def openapi() -> Part:
     routes = [bound(nobody, route) for route in all_routes()]
     app = Litestar(routes, openapi_config=config, logging_config=None)
     document: Part = app.openapi_schema.to_schema()
-    for name, schema in schemas().items():
-        document["components"]["schemas"].setdefault(name, schema)
+    document["components"]["schemas"].update(schemas())
     for route in all_routes():
         complete(document["paths"][template_of(route)][route.method.lower()], route)
     # As JSON has it: the framework leaves tuples and enumerations in the document.
@@ -74,8 +75,8 @@ def template_of(route: Route) -> str:
 
 
 def schemas() -> Part:
-    """Of the types that no signature names."""
-    named = [t.Refusal, *(kind for kind in BODIES.values() if kind is not Any)]
+    """Of types that no signature names, and of requests: msgspec says which keys are unknown."""
+    named = [t.Refusal, *REQUESTS, *(kind for kind in BODIES.values() if kind is not Any)]
     _, components = msgspec.json.schema_components(named, ref_template=SCHEMAS)
     return components
 

@@ -16,11 +16,14 @@ from noetl.api.answers import answered, shown
 from noetl.api.executions import known
 from noetl.api.paging import USUAL, Limit
 from noetl.api.surround import Surround
+from noetl.errors import NoetlError
 from noetl.messages.envelope import envelope
 from noetl.messages.names import canonical
 from noetl.ports.event_log import LogRow
 
-After = Annotated[int | None, QueryParameter(ge=0, le=2**53, description="The last `seq` known.")]
+LAST = 2**31 - 2
+"""No execution has more events."""
+After = Annotated[int | None, QueryParameter(ge=0, le=LAST, description="The last `seq` known.")]
 LastEventId = Annotated[
     str | None, HeaderParameter(name="Last-Event-ID", max_length=20, description="As `after`.")
 ]
@@ -80,11 +83,13 @@ class EventsDesk:
     ) -> Stream:
         """Every event as it comes, as server-sent events, until the execution has ended."""
         row = await self._plane.row(known(execution_id))
-        start = int(last) if last is not None and last.isascii() and last.isdecimal() else after
-        if last is not None and row.finished_at is not None and (start or 0) >= row.seq:
+        start = after or 0
+        if last is not None and last.isascii() and last.isdecimal():
+            start = min(int(last), LAST)
+        if last is not None and row.finished_at is not None and start >= row.seq:
             # It has all of it, and came back only because the stream had ended: 204 stops that.
             return Stream(iter(()), status_code=204, headers=HEADERS)
-        frames = self._frames(execution_id, start or 0, None if name is None else canonical(name))
+        frames = self._frames(execution_id, start, None if name is None else canonical(name))
         return Stream(frames, media_type="text/event-stream", headers=HEADERS)
 
     async def _frames(
@@ -94,21 +99,23 @@ class EventsDesk:
         Frames, one row of the log at a time: the next is read when these are sent, so a slow
         reader costs one row of memory and slows nobody else (T13).
         """
-        trace = await self._trace(execution_id)
         yield b"retry: 1000\n\n"
-        rows = self._plane.follow(execution_id, after=after)
-        async for row in with_beats(rows, self._surround.closing, self._beat):
-            if row is None:
-                yield b": nothing new\n\n"
-                continue
-            for event in enveloped(row, execution_id, trace, after):
-                if wanted is None or fnmatchcase(event["name"], wanted):
-                    yield frame(event)
-            after = max(after, row.last)
-        if not self._surround.closing.is_set():
-            ended = await self._plane.row(execution_id)
-            status = msgspec.json.encode({"status": ended.status, "seq": ended.seq})
-            yield b"event: end\ndata: " + status + b"\n\n"
+        try:
+            trace = await self._trace(execution_id)
+            rows = self._plane.follow(execution_id, after=after)
+            async for row in with_beats(rows, self._surround.closing, self._beat):
+                if row is None:
+                    yield b": nothing new\n\n"
+                    continue
+                for event in enveloped(row, execution_id, trace, after):
+                    if wanted is None or fnmatchcase(event["name"], wanted):
+                        yield frame(event)
+            if not self._surround.closing.is_set():
+                ended = await self._plane.row(execution_id)
+                status = msgspec.json.encode({"status": ended.status, "seq": ended.seq})
+                yield b"event: end\ndata: " + status + b"\n\n"
+        except NoetlError:  # the log is away: without an end the reader comes back
+            yield b": the log cannot be read now\n\n"
 
     async def _trace(self, execution_id: str) -> str | None:
         """EVT-1: the trace stands in the first event, and in the envelope of all."""

@@ -68,3 +68,11 @@ def test_names_of_operations_are_unique() -> None:
 )
 def test_which_methods_a_path_takes(path: str, methods: list[str]) -> None:
     assert methods_at(path) == methods
+
+
+@pytest.mark.parametrize(
+    "name",
+    [name for name in DOCUMENT["components"]["schemas"] if name.endswith("Request")],
+)
+def test_keys_that_nobody_knows_are_forbidden(name: str) -> None:
+    assert DOCUMENT["components"]["schemas"][name]["additionalProperties"] is False

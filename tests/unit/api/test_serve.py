@@ -55,6 +55,12 @@ async def test_a_server_says_where_it_is_and_answers() -> None:
         socket.create_connection(("127.0.0.1", int(found.url.rpartition(":")[2])))
 
 
+async def test_small_answers_are_not_held_back() -> None:
+    """An accepted connection has the protocol of the socket that listens, and so no delay."""
+    with listen("127.0.0.1", 0) as listening:
+        assert listening.proto == socket.IPPROTO_TCP
+
+
 async def test_readiness_follows_the_plane_and_tells_nothing_of_it() -> None:
     plane = SmallPlane()
     async with served(plane) as found, aiohttp.ClientSession() as session:

@@ -15,6 +15,7 @@ from tests.support.scenario import Gate, ok
 from tests.support.steps import call, playbook, step
 
 from noetl.api.events import with_beats
+from noetl.errors import LogUnavailable
 from noetl.ports.event_log import Decision, ExecutionRow, LogRow
 
 ONE = playbook(step("start", call("fetch")))
@@ -259,6 +260,45 @@ async def test_a_reader_that_does_not_read_costs_nothing_and_slows_nobody() -> N
         writer.transport.abort()
         while plane.left < 2:
             await asyncio.sleep(0)
+
+
+class Lost(Followed):
+    """A plane whose log goes away in the middle."""
+
+    async def follow(self, execution_id: str, *, after: int) -> AsyncIterator[LogRow]:
+        for row in await self.home.log.read(execution_id, after=after, limit=2):
+            yield row
+        raise LogUnavailable("the database is away")
+
+
+async def test_a_stream_whose_log_goes_away_ends_without_an_end() -> None:
+    """So its reader comes back for the rest, wherever that is."""
+    plane = Lost()
+    await large_log(plane)
+    async with api_of(plane) as api:
+        found = await streamed(api, "e1", "?after=7")
+        again = await streamed(api, "e1", **{"Last-Event-ID": "9"})
+    assert [frame.id for frame in found] == ["8", "9"]
+    assert [frame.id for frame in again] == ["10", "11"]
+
+
+@pytest.mark.parametrize(
+    ("known", "first"), [("9", "10"), ("nonsense", "1"), ("-1", "1"), ("٣", "1"), ("", "1")]
+)
+async def test_a_last_id_that_is_none_means_the_beginning(known: str, first: str) -> None:
+    plane = Followed()
+    await large_log(plane)
+    async with api_of(plane) as api:
+        found = await streamed(api, "e1", **{"Last-Event-ID": known})
+    assert found[0].id == first
+
+
+async def test_a_last_id_beyond_every_log_gives_the_end() -> None:
+    plane = Followed()
+    await large_log(plane)
+    async with api_of(plane) as api:
+        found = await streamed(api, "e1", **{"Last-Event-ID": "9" * 20})
+    assert [frame.event for frame in found] == ["end"]
 
 
 async def endless(gate: asyncio.Event) -> AsyncIterator[LogRow]:
