@@ -2,14 +2,18 @@
 
 import asyncio
 import base64
+import socketserver
+import ssl
+import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 from tests.support.gcs import GcsPlace
-from tests.support.http_server import HttpServer
+from tests.support.http_server import CERTIFICATE, HttpServer, serving
 from tests.support.s3 import S3Place
 from tests.support.workplace import BenchPlace, call_of
 
@@ -305,6 +309,56 @@ def test_the_status_decides(
     assert error_of(outcome) == (kind, retryable), outcome.error
     assert f"status {status}" in message_of(outcome)
     assert http_server.count(path) == 1
+
+
+@pytest.mark.rule("OUT-4")
+def test_a_certificate_that_nobody_vouches_for_will_not_pass(objects: Objects) -> None:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(CERTIFICATE)
+    with serving(context) as server:
+        outcome = objects.ask("head", "a", endpoint=server.url)
+
+    assert error_of(outcome) == ("connection", False)
+    assert "was shown a bad certificate" in message_of(outcome)
+
+
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
+SAID: dict[str, tuple[bytes, tuple[str, bool]]] = {
+    "nothing": (b"", ("connection", True)),
+    "garbage": (b"garbage\r\n\r\n", ("connection", True)),
+    "too little": (HEAD + b"Content-Length: 100\r\n\r\n{}", ("connection", True)),
+    "no JSON": (HEAD + b'Content-Length: 3\r\n\r\n{"a', ("decode", False)),
+}
+
+
+@pytest.mark.rule("OUT-4")
+@pytest.mark.parametrize("said", SAID)
+def test_an_answer_that_is_none(objects: Objects, said: str) -> None:
+    body, expected = SAID[said]
+    with answering(body) as endpoint:
+        outcome = objects.ask("get", "a.json", endpoint=endpoint)
+
+    assert error_of(outcome) == expected, outcome.error
+
+
+@contextmanager
+def answering(body: bytes) -> Iterator[str]:
+    """A server that says one thing to everybody, and hangs up."""
+
+    class Once(socketserver.StreamRequestHandler):
+        def handle(self) -> None:
+            while self.rfile.readline().strip():
+                continue
+            self.wfile.write(body)
+
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Once) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_address[1]}"
+        finally:
+            server.shutdown()
+            thread.join()
 
 
 @pytest.mark.rule("TASK-7")

@@ -229,6 +229,11 @@ def failure_of(fault: Exception, name: str) -> Outcome | None:
         return failed(kind, says, retryable=is_retryable(code))
     if isinstance(fault, requests.Timeout):
         return failed("timeout", f"{name} was left waiting: {_reason(fault)}", retryable=True)
+    if isinstance(fault, requests.exceptions.SSLError) and "CERTIFICATE" in str(fault):
+        says = f"{name} was shown a bad certificate: {_reason(fault)}"
+        return failed("connection", says)
+    if isinstance(fault, requests.exceptions.JSONDecodeError):
+        return failed("decode", f"{name} was answered with what is no JSON: {fault}")
     if isinstance(fault, requests.RequestException | TransportError):
         says = f"{name} found no connection: {_reason(fault)}"
         return failed("connection", says, retryable=True)

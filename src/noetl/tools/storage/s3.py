@@ -222,6 +222,8 @@ def failure_of(fault: Exception, name: str) -> Outcome | None:
         return None
     if "kind: Timeout" in text:
         return failed("timeout", f"{name} was left waiting: {_first(fault)}", retryable=True)
+    if "InvalidCertificate" in text:
+        return failed("connection", f"{name} was shown a bad certificate: {_first(fault)}")
     if "HTTP error" in text:
         says = f"{name} found no connection: {_first(fault)}"
         return failed("connection", says, retryable=True)
