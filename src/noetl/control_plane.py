@@ -49,6 +49,11 @@ HOUSEKEEPING = 600.0
 PAGE = 200
 """Decisions that a follower reads at a time."""
 
+NEWEST = 0.25
+"""Seconds for which a server remembers which version of a playbook is the newest."""
+
+MOST_ENTRIES = 10_000
+
 ELSEWHERE = 0.5
 """Seconds between two looks at the log of an execution that another server owns."""
 
@@ -84,6 +89,7 @@ class ControlPlane:
         )
         self.server.hands = self.front_desk
         self.custody = Custody(home, self.server, self.front_desk, self.library, says)
+        self._entries: dict[tuple[str, int | None], tuple[CatalogEntry, float]] = {}
         self.address = ""
         self._began = int(time.time() * 1000)
         self._tasks: list[asyncio.Task[None]] = []
@@ -152,7 +158,11 @@ class ControlPlane:
         self, text: str, *, original: str | None = None
     ) -> tuple[CatalogEntry, bool]:
         """A new version of a playbook, unless the newest is this text; raises PlaybookRejected."""
-        return await registered(self.home.catalog, text, original=original)
+        entry, fresh = await registered(self.home.catalog, text, original=original)
+        self._entries.pop((entry.path, None), None)
+        if self.settings.db is not None:
+            await asyncio.sleep(NEWEST)  # from now on no server takes an older one for the newest
+        return entry, fresh
 
     async def entry(
         self, playbook_id: str | None, path: str | None, version: int | None
@@ -162,7 +172,7 @@ class ControlPlane:
             entry = await catalog.by_id(playbook_id)
             wanted = playbook_id
         elif path is not None:
-            entry = await catalog.find(path, version)
+            entry = await self._found(path, version)
             wanted = path if version is None else f"{path}, version {version}"
         else:
             raise ServerRefused("name a playbook by `path` or `playbook_id`", code="invalid")
@@ -170,6 +180,19 @@ class ControlPlane:
             raise PlaybookNotFound(
                 f"the catalog has no playbook '{wanted}'; register it with `noetl register FILE`"
             )
+        return entry
+
+    async def _found(self, path: str, version: int | None) -> CatalogEntry | None:
+        """A version never changes; which one is the newest is known for a moment."""
+        kept = self._entries.get((path, version))
+        now = time.monotonic()
+        if kept is not None and (version is not None or kept[1] > now):
+            return kept[0]
+        entry = await self.home.catalog.find(path, version)
+        if entry is not None:
+            if len(self._entries) > MOST_ENTRIES:
+                self._entries.clear()
+            self._entries[path, version] = (entry, now + NEWEST)
         return entry
 
     # ── executions ───────────────────────────────────────────────────────────────────────────

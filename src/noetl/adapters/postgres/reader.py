@@ -29,7 +29,12 @@ class Reader:
         self.door = door
         options = door.options | {"server_settings": READING}
         self._pool = asyncpg.create_pool(
-            door.dsn, min_size=0, max_size=MOST_CONNECTIONS, init=durable, **options
+            door.dsn,
+            min_size=0,
+            max_size=MOST_CONNECTIONS,
+            init=durable,
+            reset=nothing,
+            **options,
         )
         self._closed = False
 
@@ -73,3 +78,7 @@ class Reader:
             return await self.door.patiently(attempt)
         except asyncpg.PostgresError as error:
             raise unavailable(error, self.door.place) from error
+
+
+async def nothing(_: asyncpg.Connection) -> None:
+    """Calls leave nothing behind on a connection: to reset it would cost a round trip each."""
