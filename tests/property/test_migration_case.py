@@ -1,4 +1,4 @@
-"""Random playbooks of the case dialect are translated to what they mean, and keep their comments."""
+"""Random playbooks of the case dialect become what they mean, and keep their comments."""
 
 import re
 from typing import Any

@@ -111,7 +111,7 @@ def _router_sight(work: Work, entry: Entry, entries: list[Entry], sight: Sight) 
     own = plain_step(work.step)
     if reads_envelope(entry, "status_code"):
         sight = sight._replace(status_code=f"ctx.{own}_status_code")
-    behind = any("sink" in one.actions and one.at("error") != FALSE for one in entries)
+    behind = any("sink" in one.actions and one.minds_failures for one in entries)
     if behind and reads_envelope(entry, "error") and entry.at("ok") == FALSE:
         sight = sight._replace(error=f"ctx.{own}_error")
     return sight

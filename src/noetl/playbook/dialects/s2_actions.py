@@ -191,7 +191,7 @@ def _until_last(acts: Acts, keys: tuple[str, ...]) -> Acts:
 
 
 def _act(work: Work, entry: Entry, keys: tuple[str, ...], pipe: Pipe) -> None:
-    written, sink = entry.actions.get("set"), entry.actions.get("sink")
+    written, sink = entry.taken("set"), entry.taken("sink")
     if written is not None and "set" in keys:
         slots = set_slots(work.draft, written)
         then = keep_all(work.draft, work.step, slots, written)
@@ -215,7 +215,7 @@ def _dispatch(work: Work, acts: Acts, keys: tuple[str, ...], pipe: Pipe) -> None
     for entry, expression in acts:
         then = then_node(entry.slot)
         _set_into(work, then, entry, sight)
-        sink = entry.actions.get("sink") if entry in sinking else None
+        sink = entry.taken("sink") if entry in sinking else None
         if sink is not None:
             label = pipe.save(sinks_of(work.draft, sink, sight), leaves=entry is not sinking[-1])
             if entry is not sinking[0]:
@@ -237,7 +237,7 @@ def _dispatch(work: Work, acts: Acts, keys: tuple[str, ...], pipe: Pipe) -> None
 
 
 def _set_into(work: Work, then: Mapping, entry: Entry, sight: Sight) -> None:
-    written = entry.actions.get("set")
+    written = entry.taken("set")
     if written is None:
         return
     for slot in set_slots(work.draft, written):
@@ -266,7 +266,7 @@ def set_slots(draft: Draft, written: Slot) -> list[Slot]:
 
 def fail(work: Work, entries: list[Entry], pipe: Pipe, *, keep_error: bool) -> None:
     """What the cases do after a failure: rules of the task, and sinks behind the end."""
-    acts = list(acting(entries, "error"))
+    acts = list(acting([one for one in entries if one.minds_failures], "error"))
     for keys in (("set",), ("sink",)) if work.is_wrapped else (("set", "sink"),):
         kept = _until_last(acts, keys)
         if kept:
@@ -283,7 +283,7 @@ def _fail_with(
         then = then_node(entry.slot, do="fail")
         if "set" in keys:
             _set_into(work, then, entry, sight)
-        sink = entry.actions.get("sink") if "sink" in keys else None
+        sink = entry.taken("sink") if "sink" in keys else None
         if sink is not None:
             _lead_to_sink(work, then, sink, pipe, keep_error=keep_error)
         made.append(

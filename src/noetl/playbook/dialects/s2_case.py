@@ -1,6 +1,7 @@
 """`case` of the case dialect: its entries become arcs, writes, sinks and retries (S2 §8)."""
 
 from collections.abc import Iterator
+from copy import deepcopy
 from dataclasses import dataclass, field
 
 from noetl.messages.names import canonical
@@ -20,6 +21,7 @@ from noetl.playbook.dialects.tree import Mapping, Scalar, Sequence, Slot, node_o
 
 _ACTIONS = ("next", "sink", "set", "vars", "retry")
 _EVENT_KEYS = ("name", "step", "result", "error", "loop")
+_OF_FAILURES = ("error", "status", "status_code", "success")
 _IN_CALLS = ("call.done", "call.error")
 
 
@@ -41,6 +43,25 @@ class Entry:
         """Whether it only reacts to the call of the tool, not to the end of the step."""
         names = {name for one in comparisons_in(self.expression) for name in one.names}
         return bool(names) and names <= set(_IN_CALLS)
+
+    @property
+    def minds_failures(self) -> bool:
+        """Whether its guard speaks of failures; others are about results, which those lack."""
+        if self.at("error") in (FALSE, TRUE):
+            return self.at("error") == TRUE
+        named = any(
+            ENDS.get(canonical(name)) == "error"
+            for one in comparisons_in(self.expression)
+            for name in one.names
+        )
+        return named or any(
+            path[0] in ("response", "this") and len(path) > 1 and path[1] in _OF_FAILURES
+            for path in paths_read(guard_of(self.expression))
+        )
+
+    def taken(self, action: str) -> Slot | None:
+        """A copy of what it asks for: both ends of a step may need it, each in its own words."""
+        return deepcopy(self.actions.get(action))
 
     @property
     def blocks(self) -> bool:
