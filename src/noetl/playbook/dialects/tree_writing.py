@@ -140,7 +140,9 @@ def flow_text(node: Node, room: str = " ") -> str:
     if isinstance(node, Scalar):
         return node.prefix + _flow_scalar(node)
     if isinstance(node, Mapping):
-        pairs = [f"{slot.key_text}: {flow_text(slot.node, room)}".rstrip() for slot in node.slots]
+        pairs = [
+            f"{slot.key_text}: {flow_text(slot.node, room)}".rstrip(" ") for slot in node.slots
+        ]
         inside = f"{room}{', '.join(pairs)}{room}" if pairs else ""
         return f"{node.prefix}{{{inside}}}"
     return f"{node.prefix}[{', '.join(flow_text(slot.node, room) for slot in node.slots)}]"

@@ -30,6 +30,11 @@ from noetl.playbook.dialects.upstream_sets import Write, own_tasks, write_at_end
 from noetl.playbook.dialects.upstream_shapes import speaks_case
 from noetl.playbook.dialects.upstream_spots import Known, Spot, spots
 
+# Namespaces and locals come before any result of that name (TPL-2).
+_RESERVED: Final = frozenset(
+    {"workload", "ctx", "iter", "args", "execution_id", "event", "outcome", "output"}
+    | {"_prev", "_task", "_attempt"}
+)
 _FORMER_KEY: Final = re.compile(r"command_\d+|statement_\d+|status_code")
 
 
@@ -40,7 +45,9 @@ class Results:
         self.draft = draft
         self.known = Known(draft)
         self.steps: dict[str, Mapping] = {
-            step.text("step") or "": step for step in draft.steps() if own_tasks(step)
+            step.text("step") or "": step
+            for step in draft.steps()
+            if own_tasks(step) and step.text("step") not in _RESERVED
         }
         self.kept_steps: dict[str, Slot] = {}
         self.kept_tasks: dict[int, tuple[Slot, Slot]] = {}
@@ -73,9 +80,9 @@ class Results:
         return source, f"ctx.{name}"
 
     def _task_named(self, name: str, spot: Spot) -> tuple[Source, str] | None:
-        tasks = own_tasks(spot.step) if spot.step is not None else []
+        tasks = spot.pipeline
         slot = next((one for one in tasks if one.key == name), None)
-        if slot is None or not isinstance(slot.node, Mapping):
+        if slot is None or name in _RESERVED or not isinstance(slot.node, Mapping):
             return None
         source = source_of(self.draft, slot.node)
         if slot.node is spot.task and spot.place == "rule":
@@ -91,8 +98,7 @@ class Results:
         if root.startswith("ctx."):
             self.kept_steps.setdefault(name, at)
         elif root.startswith("iter."):
-            tasks = own_tasks(spot.step) if spot.step is not None else []
-            slot = next(one for one in tasks if one.key == name)
+            slot = next(one for one in spot.pipeline if one.key == name)
             self.kept_tasks.setdefault(id(slot), (slot, at))
 
     def _below(self, source: Source, path: Path, slot: Slot, spot: Spot) -> Reading:
@@ -176,10 +182,11 @@ def _guarded(below: Reading, root: str) -> str:
 
 def output_names(draft: Draft, _: Mapping) -> None:
     """`output` is `outcome` in a rule; a router sees the event instead."""
+    results = Results(draft)
     for slot, spot in spots(draft):
         source = source_of(draft, spot.task) if spot.task is not None else None
         if spot.place == "router" and spot.step is not None and own_tasks(spot.step):
-            source = Results(draft).source_of_step(spot.step)
+            source = results.source_of_step(spot.step)
         old = slot.text
         if respell(slot, lambda text, one=source, at=spot: respelled(text, _output(one, at))):  # type: ignore[misc]
             respell(slot, lambda text: revalued(text, ("outcome", "status"), _STATUSES))

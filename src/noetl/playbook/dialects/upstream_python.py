@@ -28,17 +28,13 @@ def code_of(task: Mapping) -> tuple[Slot, Code] | None:
 
 
 def change_code(draft: Draft, slot: Slot, new: str, old_word: str, new_word: str) -> None:
-    """New code, in its block if it has one; other spellings become one."""
+    """New code: in its block if it has one, else in the style that it had or a block of its own."""
     assert isinstance(slot.node, Scalar)
-    if slot.node.style in ("|", ">"):
-        slot.say(new) if slot.node.style == "|" else _as_block(slot, new)
+    if slot.node.style == "|" or "\n" not in new:
+        slot.say(new)
     else:
-        _as_block(slot, new)
+        slot.node = block_text(new, slot.line)
     draft.tell(slot, old_word, new_word)
-
-
-def _as_block(slot: Slot, new: str) -> None:
-    slot.node = block_text(new, slot.line)
 
 
 def at_line(slot: Slot, line: int) -> Slot:

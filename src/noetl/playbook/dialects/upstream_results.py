@@ -80,10 +80,8 @@ def _of_loop(path: Path) -> Reading:
 
 
 def _of_http(path: Path) -> Reading:
-    inner = ("status_code", "headers", "body", *_ABOUT_CALL)
-    if len(path) > 1 and path[0] == "data" and path[1] in inner:
-        below = _of_http(path[1:])
-        return below._replace(parts=below.parts + 1)
+    if path[:2] == ("data", "status_code"):  # the number was met at both places
+        return Reading(2, "{0}.status")
     head = path[0] if path else None
     if head == "status_code":
         return Reading(1, "{0}.status")

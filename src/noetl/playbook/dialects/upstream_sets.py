@@ -22,6 +22,7 @@ _WORDS: Final[tuple[tuple[str, Scope | None], ...]] = (
     ("set_ctx", "ctx"),
     ("set_iter", "iter"),
 )
+_ARC_WORDS: Final = (("input", "args"), ("with", "args"), ("condition", "when"))
 _SCOPES: Final[dict[str, Scope]] = {"ctx": "ctx", "vars": "ctx", "iter": "iter", "step": "iter"}
 _ERROR_ONLY: Final = re.compile(r"outcome\.status\s*==\s*['\"]error['\"]|\boutcome\.error\b")
 _EITHER: Final = re.compile(r"\bor\b|\bnot\b|!=|\belse\b|is\s+none")
@@ -287,12 +288,11 @@ def set_of_arcs(draft: Draft, step: Mapping) -> None:
         return
     arcs = arcs_of(step)
     for arc in arcs:
-        for word in ("input", "with"):
-            if word in arc and "args" not in arc:
-                slot = arc.slot(word)
-                arc.rename(word, "args")
-                assert slot is not None
-                draft.tell(slot, f"{word} of an arc", "args")
+        for word, new in _ARC_WORDS:
+            slot = arc.slot(word)
+            if slot is not None and new not in arc:
+                arc.rename(word, new)
+                draft.tell(slot, f"{word} of an arc", new)
         writes, first = writes_of(draft, arc, "args")
         if first is None:
             continue

@@ -1,5 +1,6 @@
 """The outer forms of public playbooks: `tool`, its entries, workbook, loop, executor (DIA-UP)."""
 
+from noetl.kinds.table import KINDS
 from noetl.playbook.dialects.draft import Draft, shown
 from noetl.playbook.dialects.tree import Mapping, Node, Scalar, Sequence, Slot, flowing, slots_below
 
@@ -14,6 +15,10 @@ _WORK_KEYS = frozenset({"tool", "next", "case", "pipe", "call", "loop", "sink", 
 
 def speaks_case(draft: Draft) -> bool:
     """Whether the document holds words that only the case dialect has."""
+    return draft.fact("speaks case", lambda: _has_case_words(draft))
+
+
+def _has_case_words(draft: Draft) -> bool:
     if any(slot.key in _CASE_KEYS for slot in slots_below(draft.root)):
         return True
     return any(key in step for step in draft.steps() for key in _CASE_STEP_KEYS)
@@ -111,7 +116,7 @@ def _label_tasks(draft: Draft, holder: Mapping, label: str) -> None:
         return
     if isinstance(slot.node, Mapping) and _is_task(slot.node):
         task = slot.node
-        named = task.pop("name") if task.text("kind") != "workbook" else None
+        named = None if _takes_name(task) else task.pop("name")
         key = Slot(task, named.text if named and named.text else label, line=slot.line)
         key.key_text, key.path = key.key or "", slot.path
         slot.node = Sequence([Slot(Mapping([key], line=slot.line), line=slot.line)], line=slot.line)
@@ -129,18 +134,25 @@ def _is_task(node: Mapping) -> bool:
     return any(isinstance(node.node(key), Scalar) for key in ("kind", "type"))
 
 
+def _takes_name(task: Mapping) -> bool:
+    """Whether `name` is an input of the kind, and not the task's own."""
+    kind = KINDS.get(task.text("kind") or "")
+    return kind is not None and "name" in kind.inputs.__struct_fields__ and "task" not in task
+
+
 def _label_entry(draft: Draft, entry: Slot, fallback: str) -> None:
     """`- name: x, kind: …` → `- x: { kind: … }`."""
     task = entry.node
     if not isinstance(task, Mapping) or not _is_task(task):
         return
     first = task.slots[0]
-    workbook = task.text("kind") == "workbook"
-    word = next((one for one in ("name", "label", "id") if one in task and not workbook), None)
-    named = task.pop(word) if word is not None else None
+    word = next((one for one in ("name", "label", "id") if one in task), None)
+    named = task.slot(word) if word is not None else None
+    if word is not None and not (word == "name" and _takes_name(task)):
+        task.pop(word)
     label = named.text if named is not None and named.text else fallback
     key = Slot(task, label, label, first.before, line=entry.line, path=entry.path)
-    if named is not None and not task.flow:
+    if named is not None and named not in task.slots and not task.flow:
         key.beside, named.beside = named.beside, ""
     first.before = []
     task.indent = 2

@@ -18,6 +18,8 @@ class Spot(NamedTuple):
     place: Place
     before: tuple[Slot, ...] = ()
     """The tasks above it in the pipeline."""
+    pipeline: tuple[Slot, ...] = ()
+    """All tasks of that pipeline; for the rest of a step, those of the step."""
 
 
 class Known:
@@ -49,25 +51,37 @@ class Known:
 
 def spots(draft: Draft) -> Iterator[tuple[Slot, Spot]]:
     """Every template of the workflow and the workbook, with where it stands."""
+    seen: set[int] = set()
     for step in draft.steps():
-        tasks = own_tasks(step)
-        inside: set[int] = set()
-        for number, label in enumerate(tasks):
-            assert isinstance(label.node, Mapping)
-            for slot, place in _of_task(label.node):
-                inside.add(id(slot))
-                yield slot, Spot(step, label.node, place, tuple(tasks[:number]))
+        for slot, spot in _in_pipeline(step, tuple(own_tasks(step))):
+            seen.add(id(slot))
+            yield slot, spot
         router = step.node("next")
         routing = {id(slot) for slot in templates_below(router)} if router is not None else set()
         for slot in templates_below(step):
-            if id(slot) not in inside:
-                yield slot, Spot(step, None, "router" if id(slot) in routing else "input")
-    seen = {id(slot) for step in draft.steps() for slot in templates_below(step)}
+            if id(slot) not in seen:
+                seen.add(id(slot))
+                place: Place = "router" if id(slot) in routing else "input"
+                yield slot, Spot(step, None, place, (), tuple(own_tasks(step)))
     for task in draft.tasks():
         for slot, place in _of_task(task):
             if id(slot) not in seen:
                 seen.add(id(slot))
                 yield slot, Spot(None, task, place)
+
+
+def _in_pipeline(step: Mapping, tasks: tuple[Slot, ...]) -> Iterator[tuple[Slot, Spot]]:
+    """The templates of tasks, those of nested pipelines with their own tasks around them."""
+    for number, label in enumerate(tasks):
+        task = label.node
+        assert isinstance(task, Mapping)
+        inner = tuple(own_tasks(task))
+        nested = list(_in_pipeline(step, inner))
+        below = {id(slot) for slot, _ in nested}
+        for slot, place in _of_task(task):
+            if id(slot) not in below:
+                yield slot, Spot(step, task, place, tasks[:number], tasks)
+        yield from nested
 
 
 def _of_task(task: Mapping) -> Iterator[tuple[Slot, Place]]:

@@ -62,6 +62,7 @@ _GONE: Final[dict[tuple[str, str], tuple[str, str]]] = {
         "write the SQL into command: …",
     ),
 }
+_TYPE, _FORM = "content-type", "x-www-form-urlencoded"
 _NOTED: Final = frozenset({"desc", "description", "title"})
 _NOTED_OF: Final = {"playbook": frozenset({"task"})}
 
@@ -102,8 +103,9 @@ def words_of_task(draft: Draft, task: Mapping) -> None:
         if word.new == "args" and "args" in task:
             _join_args(draft, task, slot)
         else:
-            task.rename(word.old, word.new)
-            draft.tell(slot, word.old, word.new)
+            new = "form" if word.new == "body" and _sends_form(task) else word.new
+            task.rename(word.old, new)
+            draft.tell(slot, word.old, new)
     for slot in [slot for slot in task.slots if (kind, slot.key) in _GONE]:
         message, hint = _GONE[kind, slot.key or ""]
         draft.refuse(slot, message, hint)
@@ -111,6 +113,13 @@ def words_of_task(draft: Draft, task: Mapping) -> None:
         noted = leave_out(task, key)
         if noted is not None:
             draft.tell(noted, f"{key} of a task", "removed: it said nothing to the runtime")
+
+
+def _sends_form(task: Mapping) -> bool:
+    """Whether the headers say that the body is a form."""
+    headers = task.mapping("headers") or Mapping()
+    types = [slot.text or "" for slot in headers.slots if (slot.key or "").lower() == _TYPE]
+    return any(_FORM in text for text in types)
 
 
 def _join_args(draft: Draft, task: Mapping, slot: Slot) -> None:

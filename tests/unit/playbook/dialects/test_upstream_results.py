@@ -42,7 +42,8 @@ TWO = source("postgres", command="SELECT 1; SELECT 2")
         (source("http"), ("status_code",), "r.status"),
         (source("http"), ("data", "status_code"), "r.status"),
         (source("http"), ("body", "x"), "r.data.x"),
-        (source("http"), ("data", "headers"), "r.headers"),
+        (source("http"), ("headers", "a"), "r.headers.a"),
+        (source("http"), ("data", "body"), "r.data.body"),
         (SELECT, ("command_0", "rows"), "r"),
         (SELECT, ("command_0", "rows", 0, "n"), "r[0].n"),
         (SELECT, ("rows", 0), "r[0]"),
@@ -81,7 +82,7 @@ def test_a_former_path_is_read_in_the_new_shape(found: Source, path: Path, new: 
     ("found", "path", "reason"),
     [
         (source("http"), ("elapsed",), "has no 'elapsed'"),
-        (source("http"), ("data", "url"), "has no 'url'"),
+        (source("http"), ("url",), "has no 'url'"),
         (source("http"), ("status",), "is the number of the answer"),
         (TWO, ("command_0", "rows"), "not the last of 2 statements"),
         (SELECT, ("columns",), "has no 'columns'"),
