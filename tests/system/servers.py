@@ -68,4 +68,5 @@ def node(home: Path, *words: str, workers: int = 1) -> Iterator[Node]:
         made.start("--worker", str(workers), *words)
         yield made
     finally:
+        made.here("worker", "stop")
         made.here("server", "stop")
