@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from noetl.adapters.memory.result_store import MemoryResultStore
-from noetl.cli.running.report import LARGEST, report_of, with_values
 from noetl.control.execution import Execution, Tally
 from noetl.messages.codec import encode, reference_to
 from noetl.messages.reference import Reference
+from noetl.server.report import LARGEST, report_of, with_values
 
 
 @pytest.fixture

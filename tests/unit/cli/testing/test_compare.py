@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from noetl.cli.running.report import Report
 from noetl.cli.testing.compare import differences, missing_event
 from noetl.cli.testing.document import Expected
+from noetl.server.report import Report
 
 REPORT = Report(
     execution_id="x1",
