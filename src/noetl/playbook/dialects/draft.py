@@ -1,7 +1,7 @@
 """A document under migration: its blocks, what has been changed, what cannot be."""
 
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from noetl.expression.syntax import is_template
 from noetl.playbook.codes import CODES
@@ -19,6 +19,7 @@ from noetl.playbook.dialects.tree import (
 from noetl.playbook.finding import Finding
 
 LONGEST_SHOWN = 60
+T = TypeVar("T")
 
 
 class Note(NamedTuple):
@@ -42,6 +43,7 @@ class Draft:
         self.notes: list[Note] = []
         self.findings: list[Finding] = []
         self.row: Rewriting | None = None
+        self._facts: dict[str, Any] = {}
         self.left: dict[tuple[str, int], Slot] = {}
         """What a row leaves for later ones: by a word of its own and the identity of a block."""
         self.dialects = dialects_of(document.root)
@@ -57,8 +59,16 @@ class Draft:
         """Every row, in order, to every block of its kind."""
         for row in table:
             self.row = row
+            self._facts = {}
             for block in list(self.blocks(row.block)):
                 row.apply(self, block)
+
+    def fact(self, word: str, found: Callable[[], T]) -> T:
+        """What holds of the whole document, found once for each row: steps are many."""
+        if word not in self._facts:
+            self._facts[word] = found()
+        fact: T = self._facts[word]
+        return fact
 
     # ── telling ──
 

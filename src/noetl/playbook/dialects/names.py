@@ -6,6 +6,7 @@ spacing, quotes and line breaks stay.
 """
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from jinja2.exceptions import TemplateSyntaxError
@@ -17,6 +18,7 @@ _SKIPPED: Final = frozenset({"whitespace", "data", "comment", "raw_begin", "raw_
 _CONSTANTS: Final = ("true", "false", "none", "True", "False", "None")
 _OPERATORS: Final = ("and", "or", "not", "in", "is", "if", "else", "recursive")
 _WORDS: Final = frozenset((*_CONSTANTS, *_OPERATORS))
+MOST_KEPT: Final = 4096  # texts whose tokens are kept: every row of every table asks again
 _EQUAL: Final = frozenset({"==", "!="})
 _OPEN: Final = {"[": "]", "(": ")"}
 
@@ -54,6 +56,7 @@ class Respelling(NamedTuple):
 Respell = Callable[[tuple[str | int, ...]], Respelling | None]
 
 
+@lru_cache(maxsize=MOST_KEPT)
 def tokens_of(text: str) -> list[Token]:
     """The tokens inside the braces; none where the text does not parse (told elsewhere)."""
     found: list[Token] = []

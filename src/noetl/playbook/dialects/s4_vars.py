@@ -63,9 +63,7 @@ def _warn_of_kept(draft: Draft, known: StepVars) -> None:
 
 def _runs_again(draft: Draft, name: str) -> bool:
     """Whether arcs lead from a step back to it."""
-    arcs = {
-        step.text("step"): [arc.text("step") for arc in arcs_of(step)] for step in draft.steps()
-    }
+    arcs = draft.fact("arcs", lambda: _arcs(draft))
     seen: set[str | None] = set()
     waiting = list(arcs.get(name, ()))
     while waiting:
@@ -76,6 +74,11 @@ def _runs_again(draft: Draft, name: str) -> bool:
             seen.add(reached)
             waiting += arcs.get(reached, ())
     return False
+
+
+def _arcs(draft: Draft) -> dict[str | None, list[str | None]]:
+    steps = draft.steps()
+    return {step.text("step"): [arc.text("step") for arc in arcs_of(step)] for step in steps}
 
 
 def _refuse_early_reads(draft: Draft, known: StepVars) -> None:
