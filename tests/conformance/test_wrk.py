@@ -14,7 +14,7 @@ from tests.support.steps import arc, call, loop, otherwise, playbook, step, when
 
 from noetl import __version__
 from noetl.adapters.memory.link import DirectLink
-from noetl.data_plane import DataPlane
+from noetl.work_plane import WorkPlane
 from noetl.errors import ServerRefused
 from noetl.messages import events as e
 from noetl.messages.codec import encode_events
@@ -35,7 +35,7 @@ async def until(fact: Any) -> None:
     """Wait for a fact, not for a time."""
     async with asyncio.timeout(PATIENCE):
         while not fact():
-            await asyncio.sleep(0.002)
+            await asyncio.sleep(0)
 
 
 @pytest.mark.rule("WRK-1")
@@ -343,7 +343,7 @@ def test_a_worker_of_another_version_is_refused_with_the_reason(tmp_path: Path) 
     async def test(cluster: Cluster) -> None:
         await cluster.server()
         wire = DirectLink(cluster.exchange, poll=0.05)
-        worker = DataPlane(
+        worker = WorkPlane(
             cluster.settings, wire, results=cluster.results, tools=CannedTools(), name="old"
         )
         worker.desk.me = msgspec.structs.replace(worker.desk.me, version="0.0.1")

@@ -11,7 +11,7 @@ from noetl.adapters.memory.link import DirectLink, Exchange
 from noetl.adapters.memory.result_store import MemoryResultStore
 from noetl.control.execution import Execution
 from noetl.control_plane import ControlPlane
-from noetl.data_plane import DataPlane
+from noetl.work_plane import WorkPlane
 from noetl.messages.codec import decode_events
 from noetl.messages.events import Event
 from noetl.ports.link import Link
@@ -33,7 +33,7 @@ class Cluster:
         self.root = MemoryHome()
         self.results = MemoryResultStore()
         self.servers: list[ControlPlane] = []
-        self.workers: list[DataPlane] = []
+        self.workers: list[WorkPlane] = []
         self.said: list[str] = []
         self._poll = poll
         self._tasks: dict[str, asyncio.Task[None]] = {}
@@ -48,10 +48,10 @@ class Cluster:
         self.servers.append(plane)
         return plane
 
-    def worker(self, tools: Toolbox, *, link: Link | None = None) -> DataPlane:
+    def worker(self, tools: Toolbox, *, link: Link | None = None) -> WorkPlane:
         self._count += 1
         wire = link or DirectLink(self.exchange, poll=self._poll, patience=2.0)
-        plane = DataPlane(
+        plane = WorkPlane(
             self.settings,
             wire,
             results=self.results,
@@ -65,7 +65,7 @@ class Cluster:
 
     # ── ends ─────────────────────────────────────────────────────────────────────────────────
 
-    async def kill_worker(self, plane: DataPlane) -> None:
+    async def kill_worker(self, plane: WorkPlane) -> None:
         """As a machine that loses its power: nothing is said, nothing given back."""
         self.workers.remove(plane)
         plane.desk.link = Cut()

@@ -82,7 +82,7 @@ class FetchedKeychain:
             self._until[name] = time.monotonic() + FRESH
 
 
-class DataPlane:
+class WorkPlane:
     """One worker of one pool."""
 
     def __init__(
@@ -146,7 +146,7 @@ async def run_worker(
     """Work until `stop` is set, then end well: legs get `drain` seconds, the rest goes back."""
     link, results = await open_line(settings, says)
     tools = Toolbox(settings.home, bounds=settings.bounds)
-    plane = DataPlane(settings, link, results=results, tools=tools, says=says)
+    plane = WorkPlane(settings, link, results=results, tools=tools, says=says)
     says(f"worker {plane.name} takes up to {settings.concurrency} legs of pool '{settings.pool}'")
     working = asyncio.get_running_loop().create_task(plane.run())
     stopping = asyncio.get_running_loop().create_task(stop.wait())
