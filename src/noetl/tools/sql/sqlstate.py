@@ -21,6 +21,8 @@ _REFUSED_USER = re.compile(
     r"password authentication failed|no password supplied|no pg_hba.conf entry"
     r"|authentication failed|role \".*\" does not exist"
 )
+_NO_TLS = re.compile(r"does not support SSL|certificate")
+"""A server without TLS, or with a certificate that nobody vouches for, stays so."""
 _MISSING_DATABASE = re.compile(r"database \".*\" does not exist")
 
 
@@ -61,7 +63,8 @@ def _without_state(fault: psycopg.Error) -> Outcome:
         return failed("timeout", says, retryable=True, block=block_of(None, message))
     if isinstance(fault, psycopg.OperationalError | psycopg.InterfaceError):
         says = f"no connection to PostgreSQL: {message}"
-        return failed("connection", says, retryable=True, block=block_of(None, message))
+        retryable = not _NO_TLS.search(str(fault))
+        return failed("connection", says, retryable=retryable, block=block_of(None, message))
     says = f"the command cannot be sent: {message}"
     return failed("input", says, block=block_of(None, message))
 

@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import msgspec
+
 from noetl.tools.process.ending import end_group
 from noetl.tools.process.start import ENVIRONMENT
 from noetl.tools.transform.inside.serve import HEAD
@@ -19,7 +21,14 @@ PROGRAM = (
 
 
 class ChildDied(Exception):
-    """The child ended in the middle of a program: it ran out of memory."""
+    """The child ended in the middle of a program: it ran out of memory, or of its time."""
+
+
+class Limits(msgspec.Struct, frozen=True):
+    """What one program may use."""
+
+    memory: int
+    cpu_seconds: int
 
 
 class Child:
@@ -41,10 +50,10 @@ class Child:
             )
         self._ours.setblocking(False)
 
-    async def ask(self, memory: int, text: str, given: str) -> tuple[bytes, bytes]:
+    async def ask(self, limits: Limits, text: str, given: str) -> tuple[bytes, bytes]:
         """The tag and body of the answer; after anything but an answer the child must be ended."""
         loop = asyncio.get_running_loop()
-        request = marshal.dumps((memory, text, given))
+        request = marshal.dumps((limits.memory, limits.cpu_seconds, text, given))
         try:
             await loop.sock_sendall(self._ours, len(request).to_bytes(HEAD, "big") + request)
             head = await self._exactly(HEAD + 1)
@@ -77,12 +86,12 @@ class Children:
         self._free: list[Child] = []
         self._turns = asyncio.Semaphore(most)
 
-    async def ask(self, module: str, memory: int, text: str, given: str) -> tuple[bytes, bytes]:
+    async def ask(self, module: str, limits: Limits, text: str, given: str) -> tuple[bytes, bytes]:
         """What jq makes of the input; cancelling it ends the program."""
         async with self._turns:
             child = self._free.pop() if self._free else Child(module)
             try:
-                answer = await child.ask(memory, text, given)
+                answer = await child.ask(limits, text, given)
             except BaseException:
                 child.end()
                 raise

@@ -11,11 +11,12 @@ from noetl.kinds.flow import TransformInputs
 from noetl.masking import KNOWN
 from noetl.messages.outcome import Outcome, failed, ok
 from noetl.messages.reference import Reference
+from noetl.tools.bounds import cpu_seconds
 from noetl.tools.process.memory import NoAmount, bytes_of
 from noetl.tools.refusal import Refusal, unforeseen
 from noetl.tools.spill import keep
 from noetl.tools.tool import Call, Workplace
-from noetl.tools.transform.children import ChildDied, Children
+from noetl.tools.transform.children import ChildDied, Children, Limits
 from noetl.tools.transform.inside.serve import FAILED, UNREADABLE
 
 CHILDREN = 4
@@ -70,14 +71,15 @@ class TransformTool:
             return ok(inputs.value, block={"outputs": 1})
         module = jq_module()
         memory = bytes_of(call.resources.get("memory"))
+        limits = Limits(memory, cpu_seconds(call.timeout.total, 1))
         given = await json_of(inputs.input, workplace)
         if self._children is None:
             self._children = Children(self._most)
         try:
-            tag, body = await self._children.ask(module, memory, inputs.jq, given)
+            tag, body = await self._children.ask(module, limits, inputs.jq, given)
         except ChildDied:
             says = f"the jq program needs more memory than the {memory} bytes that it may use"
-            raise Refusal("limit", f"{says}; see spec.resources.memory") from None
+            raise Refusal("limit", f"{says}, or much time; see spec.resources.memory") from None
         if tag in KINDS:
             says = body.decode("utf-8", "replace").strip().removeprefix("jq: error: ")
             raise Refusal(KINDS[tag], f"jq: {unquoted(says, given)}")

@@ -13,6 +13,7 @@ from tests.unit.tools.process.orphaned import killed_worker
 
 from noetl.kinds.code import ShellInputs
 from noetl.messages.outcome import Outcome
+from noetl.tools.bounds import Namespaces
 from noetl.tools.process.tool import ShellTool
 
 STUBBORN = "trap '' TERM; echo up; while true; do sleep {word}; done"
@@ -53,7 +54,7 @@ async def cancel_twice(tool: ShellTool, call: "asyncio.Task[Outcome]") -> None:
 
 
 def ended_when_up(
-    command: str, end: End = close, *, namespaces: bool = True, grace: float = 60.0
+    command: str, end: End = close, *, namespaces: Namespaces = "auto", grace: float = 60.0
 ) -> tuple[Outcome | None, BenchPlace]:
     """The outcome of a command that is ended once it has printed something."""
     place = BenchPlace()
@@ -83,8 +84,10 @@ def test_a_timeout_ends_the_command(bench: Bench, word: str) -> None:
     assert running_with(word) == []
 
 
-@pytest.mark.parametrize("namespaces", [True, False])
-def test_the_group_is_told_to_end_and_what_it_printed_is_kept(word: str, namespaces: bool) -> None:
+@pytest.mark.parametrize("namespaces", ["auto", "off"])
+def test_the_group_is_told_to_end_and_what_it_printed_is_kept(
+    word: str, namespaces: Namespaces
+) -> None:
     outcome, _ = ended_when_up(f"echo so far; sleep {word}; echo never", namespaces=namespaces)
 
     assert outcome is not None
@@ -94,8 +97,8 @@ def test_the_group_is_told_to_end_and_what_it_printed_is_kept(word: str, namespa
     assert running_with(word) == []
 
 
-@pytest.mark.parametrize("namespaces", [True, False])
-def test_a_command_may_clean_up_when_it_is_told_to_end(word: str, namespaces: bool) -> None:
+@pytest.mark.parametrize("namespaces", ["auto", "off"])
+def test_a_command_may_clean_up_when_it_is_told_to_end(word: str, namespaces: Namespaces) -> None:
     command = f"trap 'echo cleaned; exit 5' TERM; sleep {word} & echo up; wait"
     outcome, _ = ended_when_up(command, namespaces=namespaces)
 
@@ -105,8 +108,8 @@ def test_a_command_may_clean_up_when_it_is_told_to_end(word: str, namespaces: bo
     assert running_with(word) == []
 
 
-@pytest.mark.parametrize("namespaces", [True, False])
-def test_what_ignores_the_request_to_end_is_killed(word: str, namespaces: bool) -> None:
+@pytest.mark.parametrize("namespaces", ["auto", "off"])
+def test_what_ignores_the_request_to_end_is_killed(word: str, namespaces: Namespaces) -> None:
     command = STUBBORN.format(word=word)
     outcome, _ = ended_when_up(command, namespaces=namespaces, grace=0.1)
 
@@ -115,10 +118,10 @@ def test_what_ignores_the_request_to_end_is_killed(word: str, namespaces: bool) 
     assert running_with(word) == []
 
 
-@pytest.mark.parametrize("namespaces", [True, False])
+@pytest.mark.parametrize("namespaces", ["auto", "off"])
 @pytest.mark.parametrize("which", STRAYS)
 def test_nothing_outlives_its_command(
-    bench: Bench, word: str, which: str, namespaces: bool
+    bench: Bench, word: str, which: str, namespaces: Namespaces
 ) -> None:
     tool = ShellTool(namespaces=namespaces)
     outcome = bench.shell(STRAYS[which].format(word=word), tool=tool)
@@ -128,8 +131,8 @@ def test_nothing_outlives_its_command(
 
 
 @pytest.mark.parametrize("end", [cancel, cancel_twice])
-@pytest.mark.parametrize("namespaces", [True, False])
-def test_a_cancelled_call_ends_its_command(word: str, end: End, namespaces: bool) -> None:
+@pytest.mark.parametrize("namespaces", ["auto", "off"])
+def test_a_cancelled_call_ends_its_command(word: str, end: End, namespaces: Namespaces) -> None:
     command = STUBBORN.format(word=word)
     outcome, place = ended_when_up(command, end, namespaces=namespaces, grace=0.1)
 

@@ -248,6 +248,8 @@ def test_an_error_says_what_and_where(database: Database) -> None:
         ({"user": "nobody-known"}, "auth", False),
         ({"database": "missing"}, "postgres", False),
         ({"host": "nowhere.invalid"}, "connection", True),
+        ({"sslmode": "require"}, "connection", False),
+        ({"sslmode": "verify-full"}, "connection", False),
     ],
 )
 def test_a_connection_that_fails_says_why(

@@ -12,7 +12,8 @@ from noetl.masking import KNOWN
 from noetl.messages.outcome import Outcome
 from noetl.messages.reference import Reference
 from noetl.playbook.model import Timeout
-from noetl.tools.transform.tool import TransformTool
+from noetl.tools.transform.children import ChildDied, Children, Limits
+from noetl.tools.transform.tool import TransformTool, jq_module
 
 
 def run(*inputs: TransformInputs, place: BenchPlace | None = None, **more: Any) -> list[Outcome]:
@@ -177,3 +178,17 @@ def test_what_jq_quotes_in_part_shows_no_part_of_a_secret(secret: str, says: str
     told = error("tonumber", "begins here and is far too long to be quoted whole")
     assert says in told["message"]
     assert ("begins" in told["message"]) == (secret == "unrelated")
+
+
+def test_a_limit_of_processor_time_ends_a_program() -> None:
+    """A net below the timeout: it holds even where the worker that should end it is stopped."""
+
+    async def ask() -> None:
+        children = Children(1)
+        try:
+            await children.ask(jq_module(), Limits(2**31, 1), "def f: f; f", "null")
+        finally:
+            children.close()
+
+    with pytest.raises(ChildDied):
+        asyncio.run(ask())

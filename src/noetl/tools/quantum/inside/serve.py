@@ -8,12 +8,15 @@ output. It ends, and all jobs with it, when its input ends: a worker that dies t
 import ctypes
 import json
 import os
+import resource
 import select
 import signal
 import sys
 from collections import deque
 from pathlib import Path
 from typing import Any
+
+from noetl.tools.bounds import CPU_SECONDS
 
 LONGEST_LINE = 4000
 """Bytes: lines of several processes do not mix in a pipe as long as they are shorter than 4096."""
@@ -92,7 +95,8 @@ class Jobs:
         elif code:
             how = f"signal {-code}" if code < 0 else f"exit code {code}"
             says = f"the process of the job ended with {how}"
-            tell(self._told, job, status="failed", message=says, retryable=True)
+            retryable = code != -signal.SIGXCPU  # it would use as much of its processors again
+            tell(self._told, job, status="failed", message=says, retryable=retryable)
         self._give_turns()
 
 
@@ -101,6 +105,8 @@ def run(job: str, order: dict[str, Any], folder: Path, told: int, turn: int) -> 
     code = 1
     try:
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        most = CPU_SECONDS * int(order["cpu"])
+        resource.setrlimit(resource.RLIMIT_CPU, (most, resource.RLIM_INFINITY))
         from noetl.tools.quantum.inside.simulate import simulate
 
         printed = folder / f"{order['file']}.printed"

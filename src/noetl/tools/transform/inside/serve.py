@@ -13,6 +13,7 @@ import os
 import resource
 import signal
 import socket
+import time
 from typing import Any
 
 PARENT_DEATH_SIGNAL = 1
@@ -36,8 +37,10 @@ def serve(connection: int, worker: int, module: str) -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (0, 0))
     programs: dict[str, Any] = {}
     while True:
-        memory, text, given = marshal.loads(receive(peer))
+        memory, seconds, text, given = marshal.loads(receive(peer))
         resource.setrlimit(resource.RLIMIT_AS, (own + memory, resource.RLIM_INFINITY))
+        until = int(time.process_time()) + seconds
+        resource.setrlimit(resource.RLIMIT_CPU, (until, resource.RLIM_INFINITY))
         tag, body = answer(jq, programs, text, given)
         peer.sendall(len(body).to_bytes(HEAD, "big") + tag)
         peer.sendall(body)
