@@ -14,12 +14,12 @@ from tests.support.steps import arc, call, loop, otherwise, playbook, step, when
 
 from noetl import __version__
 from noetl.adapters.memory.link import DirectLink
-from noetl.work_plane import WorkPlane
 from noetl.errors import ServerRefused
 from noetl.messages import events as e
 from noetl.messages.codec import encode_events
 from noetl.messages.outcome import failed
 from noetl.ports.link import Answer, Call, Hold, Question, Reply, Sent
+from noetl.work_plane import WorkPlane
 
 CHAIN = playbook(
     step("first", call("fetch"), call("store"), arcs=[arc("second")]),

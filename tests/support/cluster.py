@@ -11,7 +11,6 @@ from noetl.adapters.memory.link import DirectLink, Exchange
 from noetl.adapters.memory.result_store import MemoryResultStore
 from noetl.control.execution import Execution
 from noetl.control_plane import ControlPlane
-from noetl.work_plane import WorkPlane
 from noetl.messages.codec import decode_events
 from noetl.messages.events import Event
 from noetl.ports.link import Link
@@ -19,6 +18,7 @@ from noetl.server.replay import rows_of
 from noetl.server.verify import verify_all
 from noetl.settings import Settings
 from noetl.tools.table import Toolbox
+from noetl.work_plane import WorkPlane
 
 PATIENCE = 60.0
 """Seconds before a test that hangs fails; never a time that is expected to pass."""
