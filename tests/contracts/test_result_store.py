@@ -99,7 +99,7 @@ async def test_removing_spares_what_is_kept(store: ResultStore) -> None:
         ({"key": "e2/" + "0" * 64}, "cannot be read|not one of this store"),
         ({"key": "../e1/" + "0" * 64}, "not one of this store"),
         ({"key": "e1/../../noetl"}, "not one of this store"),
-        ({"store": "s3"}, "not one of this store"),
+        ({"store": "elsewhere"}, "not one of this store"),
     ],
 )
 async def test_a_body_that_is_not_the_one_is_lost(

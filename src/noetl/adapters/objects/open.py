@@ -1,0 +1,39 @@
+"""The store of results that a setting names, where it keeps bodies as objects."""
+
+from collections.abc import Callable
+from urllib.parse import urlsplit
+
+from noetl.adapters.objects.result_store import ObjectResultStore
+from noetl.adapters.objects.shelf import PATIENCE
+from noetl.errors import SettingRefused
+
+
+def open_results(
+    setting: str,
+    *,
+    queue: str | None = None,
+    says: Callable[[str], None] = lambda _: None,
+    patience: float = PATIENCE,
+) -> ObjectResultStore:
+    """`nats` (in the NATS of `queue`), `s3://bucket/prefix` or `gs://bucket/prefix`."""
+    # Imports stand inside: each of them needs an extra that others can do without.
+    if setting == "nats":
+        if queue is None:
+            raise SettingRefused("results=nats needs a queue; set NOETL_QUEUE to nats://host:port")
+        from noetl.adapters.nats.shelf import NatsShelf
+
+        return ObjectResultStore(NatsShelf(queue, says=says, patience=patience))
+    parts = urlsplit(setting)
+    bucket, prefix = parts.netloc, parts.path.strip("/")
+    if parts.scheme == "s3" and bucket:
+        from noetl.adapters.objects.s3 import S3Shelf
+
+        return ObjectResultStore(S3Shelf(bucket, prefix, patience=patience))
+    if parts.scheme == "gs" and bucket:
+        from noetl.adapters.objects.gcs import GcsShelf
+
+        return ObjectResultStore(GcsShelf(bucket, prefix, patience=patience))
+    raise SettingRefused(
+        f"results={setting!r} is no store of objects; expected nats, s3://bucket/prefix or "
+        "gs://bucket/prefix"
+    )
