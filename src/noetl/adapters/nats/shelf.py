@@ -2,6 +2,7 @@
 
 import asyncio
 import base64
+import threading
 from collections.abc import Awaitable, Callable, Iterator
 from tempfile import SpooledTemporaryFile
 from typing import IO, Any, TypeVar
@@ -30,8 +31,8 @@ class NatsShelf:
     ) -> None:
         self._bucket = f"{token_of(root).replace('=', '_')}-results"
         self._patience = patience
-        self._url, self._says = url, says
         self._thread: LoopThread | None = None
+        self._starting = threading.Lock()
         self._line = Line(url, name=f"{root} results", says=says)
         self._opening: asyncio.Task[None] | None = None
         self.place = f"NATS at {self._line.place}, bucket {self._bucket}"
@@ -98,9 +99,10 @@ class NatsShelf:
         makes: bool = False,
         seconds: float = ANSWER,
     ) -> T:
-        if self._thread is None:
-            self._thread = LoopThread("noetl results")
-        thread = self._thread
+        with self._starting:
+            if self._thread is None:
+                self._thread = LoopThread("noetl results")
+            thread = self._thread
         return tried(
             self.place,
             lambda: thread.run(self._once(act, makes, seconds)),

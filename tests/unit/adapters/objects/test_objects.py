@@ -1,5 +1,6 @@
 """Bodies as objects: large ones, places that refuse or are away, and settings that cannot be."""
 
+import asyncio
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -51,6 +52,12 @@ async def test_another_process_finds_the_body(opening: Opening) -> None:
     assert await opening().fetch(reference) == {"a": 1}
     assert await opening().remove("e1") == 1
     assert await opening().remove("e1") == 0
+
+
+async def test_many_at_once_from_the_first(opening: Opening) -> None:
+    store = opening()
+    references = await asyncio.gather(*(store.put("e1", b"%d" % n) for n in range(16)))
+    assert await asyncio.gather(*map(store.fetch, references)) == list(range(16))
 
 
 async def test_prefixes_of_ids_do_not_mix(opening: Opening) -> None:
