@@ -70,4 +70,4 @@ def open_results(settings: Settings) -> ResultStore:
         return PostgresResultStore(settings.db)
     from noetl.adapters.objects.opening import open_object_results
 
-    return open_object_results(chosen, queue=settings.queue, home=settings.home)
+    return open_object_results(chosen, queue=settings.queue)

@@ -10,7 +10,7 @@ from tests.contracts.http_lines import over_http
 from noetl.adapters.files.result_store import FileResultStore
 from noetl.adapters.memory.result_store import MemoryResultStore
 from noetl.adapters.nats.shelf import NatsShelf
-from noetl.adapters.objects.open import open_results
+from noetl.adapters.objects.opening import open_object_results
 from noetl.adapters.objects.result_store import ObjectResultStore
 from noetl.adapters.postgres.result_store import PostgresResultStore
 from noetl.ports.result_store import ResultStore
@@ -39,13 +39,13 @@ def in_s3(request: pytest.FixtureRequest) -> Opened:
     settings.setenv("AWS_ACCESS_KEY_ID", "loopback")
     settings.setenv("AWS_SECRET_ACCESS_KEY", "loopback-only")
     settings.setenv("AWS_REGION", "us-east-1")
-    return closing(open_results("s3://bucket/some/prefix"))
+    return closing(open_object_results("s3://bucket/some/prefix"))
 
 
 def in_gcs(request: pytest.FixtureRequest) -> Opened:
     place = request.getfixturevalue("gcs_server")
     request.getfixturevalue("monkeypatch").setenv("STORAGE_EMULATOR_HOST", place.endpoint)
-    return closing(open_results("gs://bucket/some/prefix"))
+    return closing(open_object_results("gs://bucket/some/prefix"))
 
 
 STORES: dict[str, Callable[[pytest.FixtureRequest], Opened]] = {

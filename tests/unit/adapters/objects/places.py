@@ -10,7 +10,7 @@ from tests.support.nats import NatsServer
 from tests.support.s3 import S3Place
 
 from noetl.adapters.nats.shelf import NatsShelf
-from noetl.adapters.objects.open import open_results
+from noetl.adapters.objects.opening import open_object_results
 from noetl.adapters.objects.result_store import ObjectResultStore
 
 Opening = Callable[..., ObjectResultStore]
@@ -26,14 +26,14 @@ def s3(request: pytest.FixtureRequest) -> Opening:
         "AWS_REGION": "us-east-1",
     }.items():
         settings.setenv(name, value)
-    return lambda bucket="bucket", **more: open_results(f"s3://{bucket}/a/b", **more)
+    return lambda bucket="bucket", **more: open_object_results(f"s3://{bucket}/a/b", **more)
 
 
 def gcs(request: pytest.FixtureRequest) -> Opening:
     place: GcsPlace = request.getfixturevalue("gcs_server")
     settings: pytest.MonkeyPatch = request.getfixturevalue("monkeypatch")
     settings.setenv("STORAGE_EMULATOR_HOST", place.endpoint)
-    return lambda bucket="bucket", **more: open_results(f"gs://{bucket}/a/b", **more)
+    return lambda bucket="bucket", **more: open_object_results(f"gs://{bucket}/a/b", **more)
 
 
 def nats(request: pytest.FixtureRequest) -> Opening:

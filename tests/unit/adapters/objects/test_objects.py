@@ -14,7 +14,7 @@ from tests.unit.adapters.objects.places import PLACES, Opening, closing_all
 from noetl.adapters.nats import shelf as shelf_module
 from noetl.adapters.nats.library import Client
 from noetl.adapters.nats.shelf import NatsShelf
-from noetl.adapters.objects.open import open_results
+from noetl.adapters.objects.opening import open_object_results
 from noetl.adapters.objects.result_store import ObjectResultStore
 from noetl.adapters.objects.shelf import Away, Refused, tried
 from noetl.errors import BodyLost, LogUnavailable, SettingRefused
@@ -117,7 +117,7 @@ async def test_a_place_that_is_away_is_waited_for_and_named(
     monkeypatch.setenv(variable, f"http://{NOBODY}")
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "x")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "hidden-secret")
-    store = open_results(setting, patience=0.1)
+    store = open_object_results(setting, patience=0.1)
     with pytest.raises(LogUnavailable, match=rf"{setting}: .*found no connection") as refused:
         await store.put("e1", b"[1]")
     assert "hidden-secret" not in str(refused.value)
@@ -151,7 +151,7 @@ async def shelf_stream_deleted(url: str, shelf: NatsShelf) -> None:
 
 async def test_nats_that_is_away_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shelf_module, "ANSWER", 0.2)
-    store = open_results("nats", queue=f"nats://user:hidden@{NOBODY}", patience=0.0)
+    store = open_object_results("nats", queue=f"nats://user:hidden@{NOBODY}", patience=0.0)
     with pytest.raises(LogUnavailable, match=r"NATS at 127\.0\.0\.1:9, bucket ") as refused:
         await store.put("e1", b"[1]")
     store.close()
@@ -159,7 +159,7 @@ async def test_nats_that_is_away_is_named(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_a_store_that_was_never_used_is_closed() -> None:
-    open_results("nats", queue=f"nats://{NOBODY}").close()
+    open_object_results("nats", queue=f"nats://{NOBODY}").close()
 
 
 @pytest.mark.parametrize(
@@ -173,7 +173,7 @@ def test_a_store_that_was_never_used_is_closed() -> None:
 )
 def test_a_setting_that_cannot_be_is_refused(setting: str, queue: str | None, says: str) -> None:
     with pytest.raises(SettingRefused, match=says):
-        open_results(setting, queue=queue)
+        open_object_results(setting, queue=queue)
 
 
 @pytest.mark.parametrize(
@@ -187,9 +187,9 @@ def test_a_setting_that_cannot_be_is_refused(setting: str, queue: str | None, sa
 def test_a_missing_extra_names_the_command(setting: str, module: str, extra: str) -> None:
     program = (
         f"import sys; sys.modules[{module!r}] = None\n"
-        "from noetl.adapters.objects.open import open_results\n"
+        "from noetl.adapters.objects.opening import open_object_results\n"
         "from noetl.errors import SettingRefused\n"
-        f"try:\n    open_results({setting!r}, queue='nats://x')\n"
+        f"try:\n    open_object_results({setting!r}, queue='nats://x')\n"
         "except SettingRefused as refused:\n    print(refused)"
     )
     told = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
@@ -200,7 +200,7 @@ def test_without_an_identity_google_is_not_asked(monkeypatch: pytest.MonkeyPatch
     monkeypatch.delenv("STORAGE_EMULATOR_HOST", raising=False)
     monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", "nowhere.json")
     with pytest.raises(SettingRefused, match=r"identity at Google: .*nowhere\.json"):
-        open_results("gs://bucket")
+        open_object_results("gs://bucket")
 
 
 def test_who_is_away_is_tried_again_and_who_refuses_is_not() -> None:

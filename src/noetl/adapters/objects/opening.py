@@ -8,7 +8,7 @@ from noetl.adapters.objects.shelf import PATIENCE
 from noetl.errors import SettingRefused
 
 
-def open_results(
+def open_object_results(
     setting: str,
     *,
     queue: str | None = None,
