@@ -18,7 +18,7 @@ _SKIPPED: Final = frozenset({"whitespace", "data", "comment", "raw_begin", "raw_
 _CONSTANTS: Final = ("true", "false", "none", "True", "False", "None")
 _OPERATORS: Final = ("and", "or", "not", "in", "is", "if", "else", "recursive")
 _WORDS: Final = frozenset((*_CONSTANTS, *_OPERATORS))
-MOST_KEPT: Final = 4096  # texts whose tokens are kept: every row of every table asks again
+MOST_KEPT: Final = 32_768  # texts whose reads are kept: every row of every table asks again
 _EQUAL: Final = frozenset({"==", "!="})
 _OPEN: Final = {"[": "]", "(": ")"}
 
@@ -56,7 +56,6 @@ class Respelling(NamedTuple):
 Respell = Callable[[tuple[str | int, ...]], Respelling | None]
 
 
-@lru_cache(maxsize=MOST_KEPT)
 def tokens_of(text: str) -> list[Token]:
     """The tokens inside the braces; none where the text does not parse (told elsewhere)."""
     found: list[Token] = []
@@ -72,6 +71,12 @@ def tokens_of(text: str) -> list[Token]:
     except TemplateSyntaxError:
         return []
     return found
+
+
+@lru_cache(maxsize=MOST_KEPT)
+def reads_of(text: str) -> tuple[Read, ...]:
+    """Every path that a template reads."""
+    return tuple(reads_in(tokens_of(text)))
 
 
 def reads_in(tokens: list[Token]) -> list[Read]:
@@ -147,13 +152,13 @@ def _bound(tokens: list[Token]) -> set[str]:
 def paths_read(text: object) -> Iterator[tuple[str | int, ...]]:
     """The paths that a value reads, if it is a template."""
     if isinstance(text, str) and is_template(text):
-        yield from (read.path for read in reads_in(tokens_of(text)))
+        yield from (read.path for read in reads_of(text))
 
 
 def respelled(text: str, respell: Respell) -> str:
     """The template with paths respelled."""
     changes: list[tuple[int, int, str]] = []
-    for read in reads_in(tokens_of(text)):
+    for read in reads_of(text):
         change = respell(read.path)
         if change is not None:
             changes.append((read.start, read.ends[change.parts - 1], change.text))
@@ -162,9 +167,11 @@ def respelled(text: str, respell: Respell) -> str:
 
 def revalued(text: str, path: tuple[str, ...], values: Mapping[str, str]) -> str:
     """The template with the texts that `path` is compared with replaced: `==`, `!=`, `in […]`."""
+    if path not in paths_read(text):
+        return text
     tokens = tokens_of(text)
     changes: list[tuple[int, int, str]] = []
-    for read in reads_in(tokens):
+    for read in reads_of(text):
         if read.path != path:
             continue
         for token in _compared(tokens, read):

@@ -8,7 +8,8 @@ from collections.abc import Callable
 from typing import Any
 
 from noetl.playbook.blocks import REDUCERS
-from noetl.playbook.dialects.draft import Draft, arcs_of, respell, shown, templates_below
+from noetl.playbook.dialects.circles import steps_on_circles
+from noetl.playbook.dialects.draft import Draft, respell, shown, templates_below
 from noetl.playbook.dialects.names import Respelling, paths_read, respelled
 from noetl.playbook.dialects.rewrite import Rewriting
 from noetl.playbook.dialects.s4_homes import StepVars, keys_read, thens_of
@@ -49,7 +50,9 @@ def _warn_of_kept(draft: Draft, known: StepVars) -> None:
         for key in sorted(keys_read(slot))
         if known.home(key).scope == "ctx"
     ]
-    if not kept or not _runs_again(draft, str(known.step.text("step"))):
+    if not kept or known.step.text("step") not in draft.fact(
+        "repeated", lambda: steps_on_circles(draft)
+    ):
         return
     for slot, key in kept:
         draft.refuse(
@@ -59,26 +62,6 @@ def _warn_of_kept(draft: Draft, known: StepVars) -> None:
             "set it at the beginning of the pipeline if it must not",
             code="changed-meaning",
         )
-
-
-def _runs_again(draft: Draft, name: str) -> bool:
-    """Whether arcs lead from a step back to it."""
-    arcs = draft.fact("arcs", lambda: _arcs(draft))
-    seen: set[str | None] = set()
-    waiting = list(arcs.get(name, ()))
-    while waiting:
-        reached = waiting.pop()
-        if reached == name:
-            return True
-        if reached not in seen:
-            seen.add(reached)
-            waiting += arcs.get(reached, ())
-    return False
-
-
-def _arcs(draft: Draft) -> dict[str | None, list[str | None]]:
-    steps = draft.steps()
-    return {step.text("step"): [arc.text("step") for arc in arcs_of(step)] for step in steps}
 
 
 def _refuse_early_reads(draft: Draft, known: StepVars) -> None:

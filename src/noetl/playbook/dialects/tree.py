@@ -237,7 +237,12 @@ def plain(node: Node) -> Any:
 
 def slots_below(node: Node) -> Iterator[Slot]:
     """Every slot at any depth, in the order of the text."""
-    if not isinstance(node, Scalar):
-        for slot in node.slots:
-            yield slot
-            yield from slots_below(slot.node)
+    waiting = [] if isinstance(node, Scalar) else [iter(node.slots)]
+    while waiting:
+        slot = next(waiting[-1], None)
+        if slot is None:
+            waiting.pop()
+            continue
+        yield slot
+        if not isinstance(slot.node, Scalar):
+            waiting.append(iter(slot.node.slots))

@@ -225,7 +225,7 @@ class _Reading:
             indents = [len(line) - len(line.lstrip()) for line in lines[1:] if line.strip()]
             cut = min([column, *indents])
             made.raw = [lines[0], *(line[cut:] for line in lines[1:])]
-            made.fresh = flow_text(made)
+            made.fresh = flow_text(made, known=True)
             self.owner = slot
         else:
             self.closed.append((column + (made.indent or 0), made))

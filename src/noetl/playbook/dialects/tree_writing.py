@@ -135,17 +135,22 @@ def flow_lines(node: Collection, room: str) -> list[str]:
     return node.raw if node.raw and flow_text(node) == node.fresh else [flow_text(node, room)]
 
 
-def flow_text(node: Node, room: str = " ") -> str:
-    """A node in flow style, in one line; a line break in it says that it does not fit."""
+def flow_text(node: Node, room: str = " ", *, known: bool = False) -> str:
+    """
+    A node in flow style, in one line; a line break in it says that it does not fit.
+
+    `known`: what is inside has not changed since it was read, and need not be put together again.
+    """
     if isinstance(node, Scalar):
         return node.prefix + _flow_scalar(node)
-    if isinstance(node, Mapping):
-        pairs = [
-            f"{slot.key_text}: {flow_text(slot.node, room)}".rstrip(" ") for slot in node.slots
-        ]
-        inside = f"{room}{', '.join(pairs)}{room}" if pairs else ""
-        return f"{node.prefix}{{{inside}}}"
-    return f"{node.prefix}[{', '.join(flow_text(slot.node, room) for slot in node.slots)}]"
+    if known and node.fresh:
+        return node.fresh
+    inside = [flow_text(slot.node, room, known=known) for slot in node.slots]
+    if not isinstance(node, Mapping):
+        return f"{node.prefix}[{', '.join(inside)}]"
+    keys = [slot.key_text for slot in node.slots]
+    pairs = [f"{key}: {text}".rstrip(" ") for key, text in zip(keys, inside, strict=True)]
+    return f"{node.prefix}{{{room}{', '.join(pairs)}{room}}}" if pairs else f"{node.prefix}{{}}"
 
 
 def _flow_scalar(node: Scalar) -> str:
