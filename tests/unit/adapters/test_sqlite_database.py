@@ -11,13 +11,15 @@ from typing import Any
 
 import apsw
 import pytest
+from tests.contracts.homes import decision
 
 from noetl.adapters.sqlite.batch import COLUMNS
 from noetl.adapters.sqlite.database import FILE, VERSION, open_database
 from noetl.adapters.sqlite.executions import page_led_by
 from noetl.adapters.sqlite.home import open_home
-from noetl.adapters.sqlite.statements import SIZES, SQL, in_bulk, load, of_size
+from noetl.adapters.sqlite.statements import MIGRATIONS, SIZES, SQL, in_bulk, load, of_size
 from noetl.errors import LogUnavailable
+from noetl.messages.names import NAMES
 
 NOBODY = 65534
 
@@ -63,6 +65,81 @@ def test_a_newer_format_is_refused_untouched(tmp_path: Path, in_wal: bool) -> No
         "by a newer NoETL and is left untouched; update NoETL, or set NOETL_HOME to another folder"
     )
     assert bytes_of(tmp_path) == before
+
+
+def old_home(folder: Path, version: int) -> apsw.Connection:
+    """The tables as they were in that format, with an execution in them; left open."""
+    connection = apsw.Connection(str(folder / FILE))
+    connection.execute("pragma journal_mode = wal")
+    for migration in MIGRATIONS[:version]:
+        connection.execute(migration)
+    connection.execute("insert into event_name values ('old.name', '', '', '', '')")
+    connection.execute(
+        "insert into execution (execution_id, path, digest, status, started_at, updated_at, seq)"
+        " values ('a', 'p', 'd', 'running', 1, 1, 1)"
+    )
+    connection.execute("insert into decision values ('a', 1, 1, 5, '[{}]')")
+    connection.execute(f"pragma user_version = {version}")
+    return connection
+
+
+@pytest.mark.parametrize("version", range(1, VERSION))
+async def test_an_older_format_is_brought_up_to_date(tmp_path: Path, version: int) -> None:
+    older = old_home(tmp_path, version)
+    home, other = await open_home(tmp_path), await open_home(tmp_path)
+    assert older.pragma("user_version") == VERSION
+    names = older.execute("select name from event_name").fetchall()
+    assert {name for (name,) in names} == set(NAMES)
+    await home.log.append(decision("a", 1))
+    assert [(row.first, row.last) for row in await other.log.read("a")] == [(1, 1), (2, 2)]
+    assert (await other.owners.adopt(1)).execution_ids == ["a"]
+    assert [found.execution_id for found in await home.executions.page(since=1)] == ["a"]
+    # A program of the older format that has the home open goes on.
+    older.execute("update execution set seq = 3 where execution_id = 'a'")
+    assert (await home.executions.find("a")).seq == 3  # type: ignore[union-attr]
+    older.close()
+    for each in (home, other):
+        await each.close()
+
+
+def test_a_migration_is_done_whole_or_not_at_all(tmp_path: Path) -> None:
+    older = old_home(tmp_path, 1)
+    older.execute("create table server (mine text)")  # in the way of the second
+    tables = older.execute("select name, sql from sqlite_schema order by name").fetchall()
+    with pytest.raises(LogUnavailable, match="table server already exists"):
+        open_database(tmp_path)
+    assert older.execute("select name, sql from sqlite_schema order by name").fetchall() == tables
+    assert older.pragma("user_version") == 1
+    older.close()
+
+
+@pytest.mark.parametrize(
+    ("statement", "index"),
+    [
+        (page_led_by("none"), "execution"),
+        (page_led_by("status"), "execution USING INDEX execution_status (status=?"),
+        (page_led_by("path"), "execution USING INDEX execution_path (path=?"),
+        (page_led_by("parent"), "execution USING INDEX execution_parent (parent_execution_id=?"),
+        (SQL["page_executions_between"], "execution USING INDEX execution_started (started_at>?"),
+        (SQL["children"], "execution USING INDEX execution_parent (parent_execution_id=?"),
+        (SQL["count_executions"], "execution USING COVERING INDEX execution_status (status=?"),
+        (SQL["free_executions"], "execution USING INDEX execution_free"),
+        (SQL["left_executions"], "execution USING INDEX execution_owner (owner=?"),
+        (SQL["read_decisions"], "decision USING INDEX decision_order (execution_id=?"),
+        (SQL["ended_executions"], "ended USING INDEX execution_finished (finished_at<?"),
+        (SQL["page_versions"], "catalog USING PRIMARY KEY (path=?"),
+    ],
+)
+def test_reads_walk_an_index(tmp_path: Path, statement: str, index: str) -> None:
+    """What a page costs does not grow with the history: nothing is sorted that was not found."""
+    connection = open_database(tmp_path)
+    explained = connection.execute(f"explain query plan {statement}", _nulls(statement))
+    steps = [str(row[3]) for row in explained.fetchall()]
+    connection.close()
+    assert any(step.startswith((f"SEARCH {index}", f"SCAN {index}")) for step in steps), steps
+    sorts = [step for step in steps if "TEMP B-TREE" in step]
+    # Of ended executions those that are forgotten at a time are sorted again, no others.
+    assert len(sorts) == (1 if "as ended" in statement else 0), steps
 
 
 def test_a_database_of_something_else_is_left_alone(tmp_path: Path) -> None:

@@ -15,20 +15,20 @@ CHANNEL = "noetl_note"
 
 
 class Bell:
-    """One connection that only listens, made with the first wait."""
+    """One connection that only listens, from the first wait on, and is made again when lost."""
 
     def __init__(self, door: Door, me: str) -> None:
         self._door = door
         self._me = me
         self._rung = asyncio.Event()
-        self._connection: asyncpg.Connection | None = None
-        self._connecting = asyncio.Lock()
+        self._listening: asyncio.Task[None] | None = None
 
     async def wait(self, timeout: float) -> bool:
         """Until it rings, or the seconds have passed: whether it rang."""
+        if self._listening is None:
+            self._listening = asyncio.get_running_loop().create_task(self._listen())
         with suppress(TimeoutError):
             async with asyncio.timeout(timeout):
-                await self._listen()
                 await self._rung.wait()
         rang = self._rung.is_set()
         self._rung.clear()
@@ -36,40 +36,35 @@ class Bell:
 
     async def close(self) -> None:
         """Stop listening."""
-        connection, self._connection = self._connection, None
-        if connection is not None:
-            with suppress(*AWAY, asyncpg.PostgresError):
-                await connection.close()
+        if self._listening is not None:
+            self._listening.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._listening
 
     async def _listen(self) -> None:
-        """Come again while the server is away: whoever waits has set a limit to it."""
         pause = FIRST_PAUSE
-        async with self._connecting:
-            while self._connection is None or self._connection.is_closed():
-                with suppress(*AWAY, asyncpg.PostgresError):
-                    self._connection = await self._connected()
-                    continue
-                await asyncio.sleep(pause)
-                pause = min(pause * 2, LONGEST_PAUSE)
+        while True:
+            with suppress(*AWAY, asyncpg.PostgresError):
+                await self._hear()
+                pause = FIRST_PAUSE
+                continue
+            await asyncio.sleep(pause)
+            pause = min(pause * 2, LONGEST_PAUSE)
 
-    async def _connected(self) -> asyncpg.Connection:
+    async def _hear(self) -> None:
+        """Until the connection is lost."""
         connection = await self._door.connect()
+        lost = asyncio.Event()
         try:
+            connection.add_termination_listener(lambda _: lost.set())
             await connection.add_listener(CHANNEL, self._heard)
-            connection.add_termination_listener(self._lost)
-            # What was left before, nobody announces any more.
+            # What was left before, or while nobody listened, is not announced any more.
             if await connection.fetchval(SQL["any_note"], self._me):
                 self._rung.set()
-        except BaseException:
+            await lost.wait()
+        finally:
             connection.terminate()
-            raise
-        return connection
 
     def _heard(self, _: Any, __: int, ___: str, owner: str) -> None:
         if owner in (self._me, ""):
-            self._rung.set()
-
-    def _lost(self, connection: Any) -> None:
-        """A note may have been announced to nobody: better look."""
-        if connection is self._connection:
             self._rung.set()

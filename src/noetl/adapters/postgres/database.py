@@ -3,7 +3,7 @@
 import asyncpg
 
 from noetl.adapters.postgres.door import Door
-from noetl.adapters.postgres.faults import OF_THE_WORLD, unavailable
+from noetl.adapters.postgres.faults import AWAY, unavailable
 from noetl.adapters.postgres.statements import MIGRATIONS, SQL
 from noetl.errors import LogUnavailable
 from noetl.messages.names import NAMES
@@ -21,7 +21,9 @@ async def _prepare(door: Door) -> None:
     try:
         if await _version(connection, door.place) < VERSION:
             await _migrate(connection, door.place)
-    except OF_THE_WORLD as error:
+    except AWAY:
+        raise
+    except asyncpg.PostgresError as error:
         raise unavailable(error, door.place) from error
     finally:
         await connection.close()

@@ -364,12 +364,21 @@ select exists (
 with taken as (
     select execution_id, number from noetl.execution where owner = $1 and term = $2
 ),
-orphans as (
-    select execution_id from noetl.execution
-    where finished_at is null
-        and (owner is null or owner = any (array(select owner from noetl.dead_owner)))
-    order by number limit greatest(0, $3 - (select count(*) from taken))
+free as (
+    select execution_id, number from noetl.execution
+    where finished_at is null and owner is null
+    order by number limit $3
     for update skip locked
+),
+abandoned as (
+    select execution_id, number from noetl.execution
+    where owner = any (array(select owner from noetl.dead_owner)) and finished_at is null
+    order by number limit $3
+    for update skip locked
+),
+orphans as (
+    select execution_id from (select * from free union all select * from abandoned) as orphan
+    order by number limit greatest(0, $3 - (select count(*) from taken))
 ),
 adopted as (
     update noetl.execution set owner = $1, term = $2

@@ -3,6 +3,7 @@
 import asyncio
 from typing import Any
 
+import asyncpg
 import msgspec
 import pytest
 from tests.contracts.homes import PostgresHomes, decision
@@ -12,6 +13,7 @@ from tests.unit.adapters.postgres.asking import asking
 from noetl.adapters.postgres.database import VERSION
 from noetl.adapters.postgres.faults import place_of, unavailable
 from noetl.adapters.postgres.home import open_home
+from noetl.adapters.postgres.statements import MIGRATIONS, SQL
 from noetl.errors import LogUnavailable, SettingRefused
 from noetl.messages.names import NAMES
 
@@ -54,6 +56,49 @@ async def test_a_newer_format_is_left_untouched(log_database: Database) -> None:
         )
         assert await beside.fetch(EVERYTHING) == before
         assert await beside.fetchval("select version from noetl.format") == 99
+
+
+async def old_log(connection: asyncpg.Connection, version: int) -> None:
+    """The tables as they were in that format, with an execution in them."""
+    for statement in ("make_room", "count_versions", "first_version"):
+        await connection.execute(SQL[statement])
+    for migration in MIGRATIONS[:version]:
+        await connection.execute(migration)
+    await connection.execute(SQL["set_version"], version)
+    await connection.execute(
+        "insert into noetl.event_name values ('old.name', '', '', '', '');"
+        "insert into noetl.execution (execution_id, path, digest, status, started_at, updated_at,"
+        " seq) values ('a', 'p', 'd', 'running', 1, 1, 1);"
+        "insert into noetl.decision values ('a', 1, 1, 5, '[{}]')"
+    )
+
+
+@pytest.mark.parametrize("version", range(1, VERSION))
+async def test_an_older_format_is_brought_up_to_date(database: Database, version: int) -> None:
+    async with asking(database.url) as beside:
+        await old_log(beside, version)
+        homes = PostgresHomes(database)
+        opened = await asyncio.gather(*(homes.open() for _ in range(4)))
+        assert await beside.fetchval("select version from noetl.format") == VERSION
+        names = await beside.fetch("select name from noetl.event_name")
+        assert {row["name"] for row in names} == set(NAMES)
+    home = opened[0]
+    await home.log.append(decision("a", 1, at=6))
+    assert [(row.first, row.last) for row in await home.log.read("a")] == [(1, 1), (2, 2)]
+    assert (await home.owners.adopt(1)).execution_ids == ["a"]
+    assert [found.execution_id for found in await home.executions.page(since=1)] == ["a"]
+    await homes.close_all()
+
+
+async def test_a_migration_is_done_whole_or_not_at_all(database: Database) -> None:
+    async with asking(database.url) as beside:
+        await old_log(beside, 1)
+        await beside.execute("create table noetl.server (mine int)")  # in the way of the second
+        before = await beside.fetch(EVERYTHING)
+        with pytest.raises(LogUnavailable, match=r'relation "server" already exists'):
+            await open_home(database.url)
+        assert await beside.fetch(EVERYTHING) == before
+        assert await beside.fetchval("select version from noetl.format") == 1
 
 
 async def test_tables_of_something_else_are_not_touched(database: Database) -> None:

@@ -15,7 +15,8 @@ from noetl.adapters.postgres.reader import READING
 from noetl.adapters.postgres.statements import SQL
 
 HISTORY = """
-insert into noetl.process (token, pid, host, expires_at) values ('alive', 1, 'h', now() + '1 day');
+insert into noetl.process (token, pid, host, expires_at)
+values ('alive', 1, 'h', now() + interval '1 day'), ('dead', 2, 'h', now());
 insert into noetl.execution (
     execution_id, path, digest, status, started_at, updated_at, finished_at, parent_execution_id,
     owner, seq
@@ -23,7 +24,7 @@ insert into noetl.execution (
 select
     'e' || n, 'path ' || n % 100, 'd', case when n % 1000 = 0 then 'running' else 'completed' end,
     n, n, case when n % 1000 = 0 then null else n end, case when n % 500 = 0 then 'e1' end,
-    case when n % 1000 = 0 then 'alive' end, 1
+    case when n = 9000 then 'dead' when n % 1000 = 0 and n > 1000 then 'alive' end, 1
 from generate_series(1, 20000) as n;
 insert into noetl.decision (execution_id, first_seq, last_seq, at, events)
 select case when n % 4 = 0 then 'e' || n % 100 else 'long' end, n * 2 + 1, n * 2 + 2, 0, '[]'
@@ -50,6 +51,7 @@ READS: dict[str, tuple[str, tuple[Any, ...], int]] = {
     "children": ("children", ("e1",), 60),
     "what runs": ("count_executions", ("running",), 60),
     "orphans": ("any_orphan", (), 10),
+    "adoption": ("adopt", ("me", 1, 10), 80),
     "what has ended": ("ended_executions", (50, 20), 120),
     "nothing has ended": ("ended_executions", (0, 20), 10),
     "the catalog": ("page_catalog", ("path 1", 5), 30),
@@ -89,7 +91,10 @@ async def plan_of(
     given = ", ".join("null" if value is None else repr(value) for value in parameters)
     await connection.execute(f"prepare asked as {SQL[statement]}")
     call = f"asked ({given})" if parameters else "asked"
+    begun = connection.transaction()
+    await begun.start()
     told = await connection.fetchval(f"explain (analyze, format json) execute {call}")
+    await begun.rollback()
     return nodes_of(msgspec.json.decode(told)[0]["Plan"])
 
 
