@@ -90,6 +90,9 @@ class ControlPlane:
         self.server.hands = self.front_desk
         self.custody = Custody(home, self.server, self.front_desk, self.library, says)
         self._entries: dict[tuple[str, int | None], tuple[CatalogEntry, float]] = {}
+        self._finding: dict[
+            tuple[str, int | None], tuple[asyncio.Future[CatalogEntry | None], float]
+        ] = {}
         self.address = ""
         self._began = int(time.time() * 1000)
         self._tasks: list[asyncio.Task[None]] = []
@@ -188,11 +191,16 @@ class ControlPlane:
         now = time.monotonic()
         if kept is not None and (version is not None or kept[1] > now):
             return kept[0]
-        entry = await self.home.catalog.find(path, version)
+        if (path, version) not in self._finding:  # of many that ask at once one asks the database
+            asking = asyncio.ensure_future(self.home.catalog.find(path, version))
+            self._finding[path, version] = (asking, now)
+            asking.add_done_callback(lambda _: self._finding.pop((path, version), None))
+        finding, began = self._finding[path, version]
+        entry = await asyncio.shield(finding)
         if entry is not None:
             if len(self._entries) > MOST_ENTRIES:
                 self._entries.clear()
-            self._entries[path, version] = (entry, now + NEWEST)
+            self._entries[path, version] = (entry, began + NEWEST)
         return entry
 
     # ── executions ───────────────────────────────────────────────────────────────────────────

@@ -1,5 +1,6 @@
 """Routes of executions: start, list, look at, order (SRV-1)."""
 
+import asyncio
 import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -13,8 +14,9 @@ from noetl.api import types as t
 from noetl.api.answers import answered
 from noetl.api.paging import USUAL, Cursor, Limit, cursor_of, page_of, place_in
 from noetl.api.plane import OrderKind
+from noetl.api.refusals import refusal_of
 from noetl.api.surround import Asking, Surround
-from noetl.errors import ExecutionNotFound, ServerAway, ServerRefused
+from noetl.errors import ExecutionNotFound, NoetlError, ServerAway, ServerRefused
 from noetl.ports.event_log import ExecutionRow
 from noetl.server.verify import Verified, verify
 from noetl.server.views.explanation import Explanation, explanation_of
@@ -57,6 +59,25 @@ class ExecutionsDesk:
         )
         where = {"location": f"/api/executions/{row.execution_id}"}
         return answered(listed_of(row, interrupted=False), status=201, headers=where)
+
+    async def execute_many(self, data: JSONBody[t.BatchRequest]) -> Response[t.Batch]:
+        """Start many at once; one that is refused does not stop the others."""
+        begun = await asyncio.gather(*(self._begun(asked) for asked in data.executions))
+        return answered(t.Batch(executions=list(begun)), status=201)
+
+    async def _begun(self, asked: t.KeyedRequest) -> t.Begun:
+        try:
+            refuse_unclear(asked)
+            row = await self._plane.execute(
+                playbook_id=asked.playbook_id,
+                path=asked.path,
+                version=asked.version,
+                payload=asked.payload,
+                key=asked.key,
+            )
+        except NoetlError as wrong:
+            return t.Begun(error=refusal_of(wrong)[1])
+        return t.Begun(execution=listed_of(row, interrupted=False))
 
     async def page(
         self,

@@ -47,6 +47,7 @@ class Route(NamedTuple):
 
 
 Desks = tuple[tuple[type[Any], tuple[Route, ...]], ...]
+ALL = "/api/executions"
 ONE = "/api/executions/{execution_id:str}"
 C, E, L, K, A, R, W, D = (
     CatalogDesk,
@@ -75,6 +76,7 @@ ROUTES: Desks = (
         E,
         (
             Route("POST", "/api/executions", "operator", E.execute, JSON, 8 * MB, status=201),
+            Route("POST", f"{ALL}/batch", "operator", E.execute_many, JSON, 32 * MB, status=201),
             Route("GET", "/api/executions", "viewer", E.page),
             Route("GET", ONE, "viewer", E.standing),
             Route("GET", f"{ONE}/state", "viewer", E.state),

@@ -115,6 +115,33 @@ class ExecuteRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     """Goes into `workload`, and nowhere else."""
 
 
+class KeyedRequest(ExecuteRequest, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One of many requests; its key is what the header is to a single one."""
+
+    key: Annotated[str, msgspec.Meta(min_length=1, max_length=200, pattern=r"^[!-~]+$")] | None = (
+        None
+    )
+
+
+class BatchRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Executions to start together: one request, one commit."""
+
+    executions: Annotated[list[KeyedRequest], msgspec.Meta(min_length=1, max_length=1000)]
+
+
+class Begun(msgspec.Struct, frozen=True, kw_only=True):
+    """What one of them came to: it began, or was refused."""
+
+    execution: Listed | None = None
+    error: Fault | None = None
+
+
+class Batch(msgspec.Struct, frozen=True, kw_only=True):
+    """As many as were asked for, in the same order."""
+
+    executions: list[Begun]
+
+
 class ExecutionPage(msgspec.Struct, frozen=True, kw_only=True):
     """Executions, the newest first."""
 

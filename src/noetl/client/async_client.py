@@ -75,6 +75,7 @@ class AsyncClient:
     versions = Sent(asks.versions)
     playbook = Sent(asks.playbook)
     execute = Sent(asks.execute)
+    execute_many = Sent(asks.execute_many)
     executions = Sent(asks.executions)
     standing = Sent(asks.standing)
     state = Sent(asks.state)

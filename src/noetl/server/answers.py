@@ -68,7 +68,10 @@ class Answers:
         """Its id derives from the task run: a task that runs again finds its child (TOOL-1)."""
         plane = self._plane
         if await plane.home.executions.find(wanted.execution_id) is None:
-            found = await plane.library.child(wanted.path, wanted.version, wanted.folder)
+            parent = await plane.library.origin(wanted.parent_execution_id)
+            found = await plane.library.child(
+                wanted.path, wanted.version, parent.path, parent.folder
+            )
             plan = await plane.library.plan_of(found.text, found.folder)
             live = await plane.start(
                 plan,

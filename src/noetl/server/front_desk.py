@@ -176,6 +176,9 @@ class FrontDesk:
         ]
         self._server.pump()  # what these reports led to may go back with the answer
         grants = self._grant(call)
+        waiting = self.legs.count(call.pool) > 0
+        if grants and waiting:  # a ring wakes one worker: the next one, too
+            self._ring_soon(call.pool)
         return Answer(
             server=self.name,
             verdicts=verdicts,
@@ -183,7 +186,7 @@ class FrontDesk:
             stops=self._stops.pop(call.worker, []),
             tidy=self._tidy.pop(call.worker, []),
             grants=grants,
-            more=self.legs.count(call.pool) > 0,
+            more=waiting,
         )
 
     async def reply(self, question: Question) -> Reply:

@@ -1,5 +1,7 @@
 """Which plan does an execution follow? Texts are kept by digest, plans made once (T15, TPL-4)."""
 
+import asyncio
+import posixpath
 from pathlib import Path
 from typing import Protocol
 
@@ -43,6 +45,7 @@ class Library:
     def __init__(self, home: Shelves) -> None:
         self._home = home
         self._plans: dict[str, Plan] = {}
+        self._making: dict[str, asyncio.Future[Plan]] = {}
 
     async def plan_of(self, text: str, folder: str | None, made: Plan | None = None) -> Plan:
         """
@@ -61,9 +64,18 @@ class Library:
         """The plan of a text that was kept before."""
         plan = self._plans.get(digest)
         if plan is None:
+            if digest not in self._making:  # of many that want it at once one makes it
+                self._making[digest] = asyncio.ensure_future(self._make(digest))
+            plan = await asyncio.shield(self._making[digest])
+        return plan
+
+    async def _make(self, digest: str) -> Plan:
+        try:
             text, _ = await self.text_of(digest)
             plan = self._plans[digest] = plan_from(text)
-        return plan
+            return plan
+        finally:
+            del self._making[digest]
 
     async def text_of(self, digest: str) -> tuple[str, str | None]:
         found = await self._home.playbooks.text(digest)
@@ -73,8 +85,7 @@ class Library:
 
     async def load(self, execution_id: str) -> tuple[Execution, Plan, str | None]:
         """The state of an execution, the plan that it began with, and its folder."""
-        requested = await first_event(self._home.log, execution_id)
-        assert isinstance(requested, ExecutionRequested), "a log begins with its request"
+        requested = await self.origin(execution_id)
         found = await self._home.playbooks.text(requested.digest)
         if found is None:
             raise NoetlError(f"the playbook of '{execution_id}' is not in this home any more")
@@ -82,15 +93,35 @@ class Library:
         execution, _ = await replay(self._home.log, execution_id, plan)
         return execution, plan, requested.folder
 
-    async def child(self, path: str, version: str | None, folder: str | None) -> Found:
-        """TOOL-1: the catalog's, or a file relative to the parent's."""
+    async def origin(self, execution_id: str) -> ExecutionRequested:
+        """What began an execution: its playbook, payload and folder."""
+        requested = await first_event(self._home.log, execution_id)
+        assert isinstance(requested, ExecutionRequested), "a log begins with its request"
+        return requested
+
+    async def child(
+        self, path: str, version: str | None, parent: str, folder: str | None
+    ) -> Found:
+        """
+        TOOL-1: the catalog's, or a file relative to the parent's.
+
+        A parent that has no folder came from the catalog, and so does its child: no file of the
+        server's own is read. `ship.yaml` beside `orders/pack` is `orders/ship` there.
+        """
         number = None if version is None else version_number(version)
-        entry = await self._home.catalog.find(path, number)
-        if entry is not None:
-            text, _ = await self.text_of(entry.digest)
-            return Found(text, None, str(entry.version))
+        names = [path] if folder is not None else list(dict.fromkeys((path, beside(parent, path))))
+        for name in names:
+            entry = await self._home.catalog.find(name, number)
+            if entry is not None:
+                text, _ = await self.text_of(entry.digest)
+                return Found(text, None, str(entry.version))
+        tried = " or ".join(f"'{name}'" for name in names)
         if number is not None:
-            raise PlaybookNotFound(f"the catalog has no version {number} of '{path}'")
+            raise PlaybookNotFound(f"the catalog has no version {number} of {tried}")
+        if folder is None:
+            raise PlaybookNotFound(
+                f"the catalog has no playbook {tried}; register it with `noetl register FILE`"
+            )
         file = child_file(path, folder)
         return Found(file.read_text(), str(file.parent), None)
 
@@ -107,9 +138,15 @@ def plan_from(text: str) -> Plan:
     return make_plan(load_valid(text, kinds), text, kinds)
 
 
-def child_file(path: str, folder: str | None) -> Path:
+def beside(parent: str, path: str) -> str:
+    """The path in the catalog that a file beside the parent's stands for."""
+    bare = path.removesuffix(".yml").removesuffix(".yaml")
+    return posixpath.normpath(posixpath.join(posixpath.dirname(parent), bare))
+
+
+def child_file(path: str, folder: str) -> Path:
     """TOOL-1: a file relative to the parent's."""
-    root = Path(folder) if folder is not None else Path.cwd()
+    root = Path(folder)
     for candidate in (root / path, root / f"{path}.yaml", root / path / "playbook.yaml"):
         if candidate.is_file():
             return candidate

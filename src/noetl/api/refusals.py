@@ -1,0 +1,33 @@
+"""What the API says of our own exceptions: a status, a code, and what to do."""
+
+from noetl import errors
+from noetl.api.types import Fault
+from noetl.errors import NoetlError, PlaybookRejected, ServerRefused
+
+OURS: dict[type[NoetlError], tuple[int, str, str]] = {
+    errors.ExecutionNotFound: (404, "execution_not_found", "GET /api/executions lists them"),
+    errors.PlaybookNotFound: (404, "playbook_not_found", "GET /api/catalog lists them"),
+    errors.PlaybookRejected: (422, "playbook_rejected", "mend what the findings show"),
+    errors.KeyReused: (409, "key_reused", "take a new Idempotency-Key for a new request"),
+    errors.VersionConflict: (409, "conflict", "ask again"),
+    errors.HomeInUse: (409, "in_use", "ask again when it is free"),
+    errors.BodyLost: (410, "result_lost", "retention may have removed it"),
+    errors.CredentialMissing: (422, "credential", ""),
+    errors.CredentialUnreadable: (503, "credential_key", "the server lacks the key of it"),
+    errors.CredentialUnavailable: (503, "credential_unavailable", "ask again later"),
+    errors.LogUnavailable: (503, "log_unavailable", "ask again; nothing of the request happened"),
+    errors.ServerAway: (503, "server_away", "ask again"),
+}
+"""Our exceptions → status, code, what to do. Their text is a sentence for a person."""
+
+
+def refusal_of(wrong: NoetlError) -> tuple[int, Fault]:
+    if isinstance(wrong, PlaybookRejected):
+        status, code, hint = OURS[PlaybookRejected]
+        findings = list(wrong.findings)
+        return status, Fault(code=code, message=str(wrong), hint=hint, findings=findings)
+    if isinstance(wrong, ServerRefused):
+        return wrong.status or 409, Fault(code=wrong.code, message=str(wrong))
+    known = (OURS[kind] for kind in type(wrong).__mro__ if kind in OURS)
+    status, code, hint = next(known, (400, "refused", ""))
+    return status, Fault(code=code, message=str(wrong), hint=hint)
