@@ -65,8 +65,15 @@ def migrate(source: str | bytes, kinds: Mapping[str, Kind] = KINDS) -> Migrated:
 
 def _told(draft: Draft, tree: Tree, loaded: Iterable[Finding]) -> tuple[Finding, ...]:
     """The draft's own findings; what the loader says about the same older words adds nothing."""
-    lines = {finding.line for finding in draft.findings}
-    more = (one for one in loaded if one.code not in _OLDER or one.line not in lines)
+
+    def is_told(one: Finding) -> bool:
+        """At the same line, or inside the block that the loader does not know any more."""
+        inside = (f"{one.path}.", f"{one.path}[")
+        return one.code in _OLDER and any(
+            told.line == one.line or told.path.startswith(inside) for told in draft.findings
+        )
+
+    more = (one for one in loaded if not is_told(one))
     own = (_at_word(one, tree, _KEY.findall(one.path)[-1:]) for one in draft.findings)
     return (*own, *more)
 

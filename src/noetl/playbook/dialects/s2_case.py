@@ -19,6 +19,8 @@ from noetl.playbook.dialects.s2_guards import (
 )
 from noetl.playbook.dialects.tree import Mapping, Scalar, Sequence, Slot, node_of, plain
 
+OTHERWISE = "event.name == 'step.exit'"
+"""`else` of a case: a way on after a success, as `next` is (NEXT-3)."""
 _ACTIONS = ("next", "sink", "set", "vars", "retry")
 _EVENT_KEYS = ("name", "step", "result", "error", "loop")
 _OF_FAILURES = ("error", "status", "status_code", "success")
@@ -92,7 +94,7 @@ def _entry(draft: Draft, slot: Slot) -> Entry | None:
     if then is None or not isinstance(then.node, Mapping):
         draft.refuse(then or slot, "'then' of a case is no mapping", "write then: { next: … }")
         return None
-    expression = TRUE if guard is None else expression_of(plain(guard.node))
+    expression = OTHERWISE if guard is None else expression_of(plain(guard.node))
     if expression is None:
         draft.refuse(guard or slot, "'when' is not one expression", 'write when: "{{ … }}"')
         return None
@@ -178,7 +180,7 @@ CONDITIONAL = (
 
 
 def _conditional(node: Mapping) -> Slot | None:
-    return next((slot for slot in node.slots if slot.key in ("when", "then", "else")), None)
+    return next((slot for key in ("then", "else", "when") if (slot := node.slot(key))), None)
 
 
 def acting(entries: list[Entry], end: End) -> Iterator[tuple[Entry, str]]:

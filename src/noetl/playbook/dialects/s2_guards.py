@@ -186,8 +186,7 @@ def simplified(expression: str) -> str:
     if len(every) > 1:
         return all_of(simplified(one) for one in every)
     if expression.startswith("not "):
-        inside = simplified(expression[4:])
-        return negation(inside) if inside in (TRUE, FALSE) else expression
+        return negation(simplified(expression[4:]))
     return FALSE if expression == "False" else expression
 
 

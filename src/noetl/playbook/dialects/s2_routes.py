@@ -119,13 +119,11 @@ class Routes:
 
 def route_cases(
     draft: Draft, step: Mapping, entries: list[Entry], sights: list[Sight], success: str
-) -> bool:
-    """Give a step its router, from its cases and its `next`. False where `next` is refused."""
+) -> None:
+    """Give a step its router, from its cases and its `next`."""
     case, after = step.slot("case"), step.slot("next")
     assert case is not None
-    fallback = targets_of(draft, after) if after is not None else []
-    if fallback is None:
-        return False
+    fallback = (targets_of(draft, after) if after is not None else None) or []
     routes = Routes(draft, sights[-1], success)
     routes.inclusive = max([len(fallback), *(len(one.targets) for one in entries)]) > 1
     for entry, sight in zip(entries, sights, strict=False):
@@ -142,7 +140,6 @@ def route_cases(
     elif after is not None:
         step.pop("next")
     step.pop("case")
-    return True
 
 
 def _merged(first: list[str], second: list[str]) -> list[str]:
