@@ -214,14 +214,15 @@ class Local:
         path: str,
         version: str | None,
         payload: dict[str, Any],
-        folder: str | None,
         wait: bool,
     ) -> dict[str, Any]:
         live = self.server.find(execution_id)
         if live is None and await self.home.executions.find(execution_id) is not None:
             live = await self.resume(execution_id)
         if live is None:
-            found = await self.library.child(path, version, folder)
+            parent = self.server.find(parent_execution_id)
+            assert parent is not None, "it runs the task that asks"
+            found = await self.library.child(path, version, parent.plan.path, parent.folder)
             live = await self.start(
                 found.text,
                 folder=found.folder,

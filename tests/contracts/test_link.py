@@ -43,7 +43,6 @@ QUESTIONS: list[Question] = [
         path="a/b",
         version=None,
         payload=msgspec.Raw(b'{"x":[1]}'),
-        folder=None,
     ),
     EndWanted(execution_id="e", wait=0.5),
     CancelWanted(execution_id="e", reason="r"),

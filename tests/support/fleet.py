@@ -65,16 +65,20 @@ class Fleet:
         self.servers.append(member)
         return member
 
-    def worker(self, *words: str) -> Member:
-        member = Member(self._beginner(("worker", "start", "--foreground", *words)))
+    def worker(self, *words: str, **more: str) -> Member:
+        """`more` stands in its environment."""
+        member = Member(self._beginner(("worker", "start", "--foreground", *words), more))
         self.workers.append(member)
         return member
 
-    def _beginner(self, words: tuple[str, ...]) -> Callable[[], Running]:
+    def _beginner(
+        self, words: tuple[str, ...], more: dict[str, str] | None = None
+    ) -> Callable[[], Running]:
         number = next(self._number)
         home = self._folder / f"member-{number}"
         home.mkdir(parents=True, exist_ok=True)
-        return lambda: Running(home, *words, name=f"member-{number}-said", **self._settings)
+        given = {**self._settings, **(more or {})}
+        return lambda: Running(home, *words, name=f"member-{number}-said", **given)
 
     @property
     def members(self) -> list[Member]:

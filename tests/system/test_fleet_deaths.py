@@ -96,12 +96,12 @@ def start_all(fleet: Fleet, ledger: Ledger, chance: random.Random) -> dict[str, 
     return started
 
 
-def ended(fleet: Fleet, execution_id: str, chance: random.Random) -> dict[str, Any]:
+def ended(fleet: Fleet, execution_id: str, chance: random.Random | None = None) -> dict[str, Any]:
     until = time.monotonic() + PATIENCE
     while True:
         summary = fleet.ask(lambda client: client.summary(execution_id, wait=10.0), chance)
         if summary.status in ("completed", "failed", "cancelled"):
-            fields = ("status", "ctx", "result", "steps")
+            fields = ("status", "ctx", "result", "error", "steps")
             return {field: getattr(summary, field) for field in fields}
         assert time.monotonic() < until, f"{execution_id} does not end: {fleet.told()}"
 

@@ -37,7 +37,6 @@ class Desk(Protocol):
         path: str,
         version: str | None,
         payload: dict[str, Any],
-        folder: str | None,
         wait: bool,
     ) -> dict[str, Any]:
         """Run a playbook as a child (TOOL-1): `{execution_id, status, ctx, result, error}`."""

@@ -136,7 +136,6 @@ class ChildWanted(msgspec.Struct, frozen=True, kw_only=True, tag="child"):
     path: str
     version: str | None
     payload: msgspec.Raw
-    folder: str | None
 
 
 class EndWanted(msgspec.Struct, frozen=True, kw_only=True, tag="end"):

@@ -99,9 +99,7 @@ class Library:
         assert isinstance(requested, ExecutionRequested), "a log begins with its request"
         return requested
 
-    async def child(
-        self, path: str, version: str | None, parent: str, folder: str | None
-    ) -> Found:
+    async def child(self, path: str, version: str | None, parent: str, folder: str | None) -> Found:
         """
         TOOL-1: the catalog's, or a file relative to the parent's.
 

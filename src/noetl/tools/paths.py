@@ -14,7 +14,9 @@ def inside(folder: str | None, path: str, root: str | None = None) -> Path:
     """
     if folder is None and not (root is not None and path.startswith("/")):
         raise Refusal(
-            "input", f"path '{path}' has no folder to start from; run the playbook from a file"
+            "input",
+            f"path '{path}' has no folder to start from: a playbook of the catalog finds its files "
+            "below the worker's setting 'files' (NOETL_FILES); set it, or run the playbook's file",
         )
     try:
         bound = Path(root or folder or "").resolve()

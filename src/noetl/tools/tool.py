@@ -34,7 +34,7 @@ class Call(msgspec.Struct, Generic[In], frozen=True, kw_only=True):
     scratch: str
     """Names the step run: what lives as long as it does (a DuckDB in memory, a warm child)."""
     folder: str | None = None
-    """The folder of the playbook's file, where relative paths begin; None without a file."""
+    """Where relative paths begin: the folder of the playbook's file, else `files`."""
     files: str | None = None
     """The worker's folder for files, which bounds every path; None: the playbook's own does."""
     max_inline: int = 1_048_576

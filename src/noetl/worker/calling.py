@@ -35,6 +35,7 @@ async def call_tool(leg: "LegWork", ask: CallTool) -> Outcome:
         return failed("result", str(lost))
     spec = ask.task.spec
     command = leg.command
+    files = leg.worker.tools.bounds.files
     call: Call[Any] = Call(
         inputs=inputs,
         execution_id=command.execution_id,
@@ -47,8 +48,8 @@ async def call_tool(leg: "LegWork", ask: CallTool) -> Outcome:
         client_retries=spec.client_retries,
         resources=spec.resources,
         scratch=f"{command.execution_id}/{command.step_run_id}",
-        folder=leg.folder,
-        files=leg.worker.tools.bounds.files,
+        folder=leg.folder or files,
+        files=files,
         max_inline=leg.plan.limits.max_payload_bytes,
     )
     total = call.timeout.total

@@ -166,7 +166,6 @@ class RemoteDesk:
         path: str,
         version: str | None,
         payload: dict[str, Any],
-        folder: str | None,
         wait: bool,
     ) -> dict[str, Any]:
         wanted = ChildWanted(
@@ -176,7 +175,6 @@ class RemoteDesk:
             path=path,
             version=version,
             payload=msgspec.Raw(encode(payload)),
-            folder=folder,
         )
         begun: dict[str, Any] = await self.questions.ask(wanted, parent_execution_id)
         if not wait:

@@ -97,7 +97,6 @@ class LegWorkplace:
             parent_execution_id=call.execution_id,
             parent_id=call.task_run_id,
             execution_id=f"{call.execution_id}-{call.task_run_id}-{call.attempt}",
-            folder=call.folder,
             path=path,
             version=version,
             payload=payload,
