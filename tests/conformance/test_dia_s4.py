@@ -3,6 +3,7 @@
 import pytest
 from tests.conformance.cases import FOLDER as PLAYBOOKS
 from tests.conformance.migrations import (
+    HEAD,
     Case,
     RefusedCase,
     assert_migrates,
@@ -11,6 +12,8 @@ from tests.conformance.migrations import (
     cases,
     refused_cases,
 )
+from tests.house.markdown import blocks_of
+from tests.house.tree import ROOT
 
 from noetl.playbook.dialects.migrate import migrate
 
@@ -32,3 +35,12 @@ def test_the_complete_example_becomes_canonical() -> None:
     made = migrate((PLAYBOOKS / "older" / "eval_dialect.yaml").read_bytes())
     assert made.findings == ()
     assert_settled(made)
+
+
+@pytest.mark.rule("DIA-S4")
+def test_the_page_shows_what_becomes_of_its_example() -> None:
+    page = ROOT / "docs" / "learn" / "migrating.md"
+    before, after = [block.text for block in blocks_of(page) if block.language == "yaml"]
+    rest = "- step: store\n  tool:\n    - one: { kind: noop }\n"
+    head = f"{HEAD}workflow:\n"
+    assert migrate(f"{head}{before}{rest}").text == f"{head}{after}{rest}"
