@@ -25,7 +25,7 @@ def test_one_request_starts_many_and_a_refused_one_stops_none(tmp_path: Path) ->
         wanted = [KeyedRequest(path=entry.path, key=f"k{n % 20}") for n in range(40)]
         wanted.insert(7, KeyedRequest(path="no/such"))
         wanted.insert(9, KeyedRequest(path=entry.path, playbook_id=entry.playbook_id))
-        answer = await desk.execute_many(data=BatchRequest(executions=wanted))
+        answer = await desk.start_many(data=BatchRequest(executions=wanted))
         begun = msgspec.json.decode(cast(bytes, answer.content), type=Batch).executions
         assert [n for n, one in enumerate(begun) if one.execution is None] == [7, 9]
         assert begun[7].error is not None

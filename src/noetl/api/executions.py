@@ -60,7 +60,7 @@ class ExecutionsDesk:
         where = {"location": f"/api/executions/{row.execution_id}"}
         return answered(listed_of(row, interrupted=False), status=201, headers=where)
 
-    async def execute_many(self, data: JSONBody[t.BatchRequest]) -> Response[t.Batch]:
+    async def start_many(self, data: JSONBody[t.BatchRequest]) -> Response[t.Batch]:
         """Start many at once; one that is refused does not stop the others."""
         begun = await asyncio.gather(*(self._begun(asked) for asked in data.executions))
         return answered(t.Batch(executions=list(begun)), status=201)

@@ -76,7 +76,7 @@ ROUTES: Desks = (
         E,
         (
             Route("POST", "/api/executions", "operator", E.execute, JSON, 8 * MB, status=201),
-            Route("POST", f"{ALL}/batch", "operator", E.execute_many, JSON, 32 * MB, status=201),
+            Route("POST", f"{ALL}/batch", "operator", E.start_many, JSON, 32 * MB, status=201),
             Route("GET", "/api/executions", "viewer", E.page),
             Route("GET", ONE, "viewer", E.standing),
             Route("GET", f"{ONE}/state", "viewer", E.state),

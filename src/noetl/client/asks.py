@@ -102,7 +102,7 @@ def execute(
     )
 
 
-def execute_many(requests: Sequence[t.KeyedRequest]) -> Ask[t.Batch]:
+def start_many(requests: Sequence[t.KeyedRequest]) -> Ask[t.Batch]:
     """Begin up to 1,000 executions with one request; those without a key are given one."""
     keyed = [
         one if one.key is not None else msgspec.structs.replace(one, key=secrets.token_hex(16))

@@ -82,7 +82,7 @@ class Client:
     versions = Sent(asks.versions)
     playbook = Sent(asks.playbook)
     execute = Sent(asks.execute)
-    execute_many = Sent(asks.execute_many)
+    start_many = Sent(asks.start_many)
     executions = Sent(asks.executions)
     standing = Sent(asks.standing)
     state = Sent(asks.state)

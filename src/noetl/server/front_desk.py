@@ -7,6 +7,7 @@ who has which leg, and hands what it is told to the server in the order in which
 
 import asyncio
 import time
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Any, NamedTuple
@@ -107,6 +108,8 @@ class FrontDesk:
         self._tidy: dict[str, list[str]] = {}
         self._visited: dict[str, set[str]] = {}
         self._ringing: set[str] = set()
+        self._places: Counter[str] = Counter()
+        """Free places of workers whose calls are being answered: nobody need be woken for those."""
 
     # ── hands of the server ──────────────────────────────────────────────────────────────────
 
@@ -170,14 +173,18 @@ class FrontDesk:
             self._give_back(call.worker, hold)
         for line in call.lines:
             self._printed.keep(printed_line(line))
-        verdicts = [
-            await self._verdict(call.worker, sent, state)
-            for sent, state in zip(call.reports, taken, strict=True)
-        ]
+        self._places[call.pool] += call.free
+        try:
+            verdicts = [
+                await self._verdict(call.worker, sent, state)
+                for sent, state in zip(call.reports, taken, strict=True)
+            ]
+        finally:
+            self._places[call.pool] -= call.free
         self._server.pump()  # what these reports led to may go back with the answer
         grants = self._grant(call)
         waiting = self.legs.count(call.pool) > 0
-        if grants and waiting:  # a ring wakes one worker: the next one, too
+        if waiting:  # a ring wakes one worker: the next one, too
             self._ring_soon(call.pool)
         return Answer(
             server=self.name,
@@ -435,8 +442,8 @@ class FrontDesk:
 
     def _ring(self, pool: str) -> None:
         self._ringing.discard(pool)
-        legs = self.legs.count(pool)
-        if legs:
+        legs = self.legs.count(pool) - self._places[pool]
+        if legs > 0:
             for bell in self.bells:
                 bell.ring(pool, legs)
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from noetl.cli.background.pid_file import Held, PidFile
 from noetl.cli.background.signals import stop_on_signals, stop_with_parent
 from noetl.cli.background.voice import listen_to_logging, say
-from noetl.work_plane import run_worker
 from noetl.errors import HomeInUse
 from noetl.settings import Settings
+from noetl.work_plane import run_worker
 
 MOST = 1000
 """Workers of one pool on one home."""
