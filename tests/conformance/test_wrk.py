@@ -134,6 +134,26 @@ def test_what_a_worker_reports_after_its_lease_is_refused(tmp_path: Path) -> Non
 
 
 @pytest.mark.rule("WRK-1")
+def test_a_worker_that_lost_a_leg_may_have_it_again(tmp_path: Path) -> None:
+    """T2: the answer that says what is lost may grant the same leg in its next epoch."""
+
+    async def test(cluster: Cluster) -> None:
+        tools, silence = CannedTools(), Silence()
+        tools.answers["fetch"] = [silence, ok("again")]
+        server = await cluster.server()
+        cluster.worker(tools)
+        execution_id = await cluster.start(CHAIN)
+        await until(lambda: labels(tools)["fetch"] == 1)
+        (lease,) = server.front_desk.leases.all()
+        server.front_desk._expire(lease)
+        execution = await cluster.end_of(execution_id)
+        assert (execution.status, silence.cancelled) == ("completed", 1)
+        assert labels(tools) == {"fetch": 2, "store": 1, "tell": 1}
+
+    clustered(test, tmp_path)
+
+
+@pytest.mark.rule("WRK-1")
 def test_a_task_that_loses_three_workers_fails_its_run(tmp_path: Path) -> None:
     """T11."""
 

@@ -340,7 +340,9 @@ class RemoteDesk:
     def _let_go(self, hold: Hold) -> None:
         """The leg is not ours any more: what still runs of it is stopped, and says nothing."""
         if self._drop(hold) is not None:
-            self.chore(self.worker.let_go(hold.execution_id, hold.step_run_id, hold.leg))
+            self.chore(
+                self.worker.let_go(hold.execution_id, hold.step_run_id, hold.leg, hold.epoch)
+            )
 
     def _drop(self, hold: Hold) -> Held | None:
         held = self.holds.pop(hold, None)

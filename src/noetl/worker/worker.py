@@ -172,16 +172,17 @@ class Worker:
         ]
         await self._end(tasks)
 
-    async def let_go(self, execution_id: str, step_run_id: str, leg: int) -> None:
-        """Another worker has this leg: end what runs of it, and say nothing."""
+    async def let_go(self, execution_id: str, step_run_id: str, leg: int, epoch: int) -> None:
+        """
+        The lease of this epoch is lost: end what runs of it, and say nothing.
+
+        This very worker may have the leg again, in a later epoch: that goes on.
+        """
+        lost = (execution_id, step_run_id, leg, epoch)
         tasks = []
         for task, work in self._work.items():
             command = work.command
-            if (command.execution_id, command.step_run_id, command.leg) == (
-                execution_id,
-                step_run_id,
-                leg,
-            ):
+            if lost == (command.execution_id, command.step_run_id, command.leg, command.epoch):
                 work.stopped = work.lost = True
                 tasks.append(task)
         await self._end(tasks)
