@@ -22,6 +22,7 @@ from noetl.playbook.dialects.s2_pipeline import add_task, kind_of, main_task, pl
 from noetl.playbook.dialects.s2_retry import retry_of_step
 from noetl.playbook.dialects.s2_routes import route_cases, route_next
 from noetl.playbook.dialects.s2_sinks import Sink, sinks_of
+from noetl.playbook.dialects.spelling import spelled
 from noetl.playbook.dialects.tree import Mapping, Sequence, Slot, node_of
 
 
@@ -43,7 +44,7 @@ def loop_as_task(draft: Draft, step: Mapping) -> None:
     tools.node.indent = None
     iterator.slots.append(inner)
     label = f"each_{loop.node.text('iterator') or 'element'}"
-    named = Slot(iterator, key=label, key_text=label, line=loop.line, path=loop.path)
+    named = Slot(iterator, key=label, key_text=spelled(label), line=loop.line, path=loop.path)
     tools.node = node_of([Slot(node_of({label: named}, loop.line), line=loop.line)], loop.line)
     step.pop("loop")
     tools.before = [*loop.before, *(line for line in tools.before if line)]

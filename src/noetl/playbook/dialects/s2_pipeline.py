@@ -6,6 +6,7 @@ from typing import Any
 from noetl.playbook.dialects.draft import Draft, below_path
 from noetl.playbook.dialects.s2_guards import FALSE, TRUE, all_of, guard_of
 from noetl.playbook.dialects.shapes import compact
+from noetl.playbook.dialects.spelling import spelled
 from noetl.playbook.dialects.tree import (
     Mapping,
     Node,
@@ -71,7 +72,7 @@ def add_task(holder: Mapping, label: str, task: Node, like: Slot, *, first: bool
         at = min(holder.place("next"), holder.place("case"), len(holder.slots))
         holder.put("tool", tools, at=at).line = like.line
     tools.flow = False
-    named = Slot(task, key=label, key_text=label, line=like.line, path=like.path)
+    named = Slot(task, key=label, key_text=spelled(label), line=like.line, path=like.path)
     entry = Slot(Mapping([named], line=like.line), line=like.line, path=like.path)
     entry.before = [line for line in like.before if line]
     tools.slots.insert(0 if first else len(tools.slots), entry)

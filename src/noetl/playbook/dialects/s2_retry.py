@@ -86,7 +86,7 @@ def retry_rule(draft: Draft, slot: Slot, sight: Sight, condition: str) -> Slot |
             )
             known = False
     attempts = _attempts(draft, node, slot)
-    if attempts is None or not known:
+    if attempts is None or not known or not _are_numbers(draft, node):
         return None
     guard = _guard(draft, node, sight._replace(attempts=attempts), condition)
     if guard is None:
@@ -108,6 +108,20 @@ def _attempts(draft: Draft, node: Mapping, slot: Slot) -> int | None:
         )
         return None
     return value
+
+
+def _are_numbers(draft: Draft, node: Mapping) -> bool:
+    """The delay and its growth are numbers, or expressions."""
+    wrong = [
+        slot
+        for key in ("initial_delay", "backoff_multiplier")
+        if (slot := node.slot(key)) is not None
+        and not isinstance(plain(slot.node), int | float)
+        and expression_of(plain(slot.node)) is None
+    ]
+    for slot in wrong:
+        draft.refuse(slot, f"'{slot.key}' is no number", f"write {slot.key}: 2")
+    return not wrong
 
 
 def _guard(draft: Draft, node: Mapping, sight: Sight, condition: str) -> str | None:

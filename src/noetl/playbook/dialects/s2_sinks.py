@@ -9,6 +9,7 @@ from noetl.playbook.dialects.s2_names import Sight, translate, unseen
 from noetl.playbook.dialects.s2_pipeline import (
     add_task,
     free_label,
+    is_empty,
     quoted,
     rule_slot,
     rules_in,
@@ -99,6 +100,7 @@ def _fill(draft: Draft, slot: Slot, node: Mapping, task: Mapping, sight: Sight) 
     """Bring `table` and `args` into the inputs of the kind."""
     kind = task.text("kind") or ""
     table, args = node.slot("table"), node.slot("args")
+    args = None if args is None or is_empty(args) else args
     if kind in _MARKS and table is not None:
         return _insert(draft, task, kind, table, args, sight)
     if table is not None:

@@ -2,6 +2,7 @@
 
 from noetl.kinds.table import KINDS
 from noetl.playbook.dialects.draft import Draft, shown
+from noetl.playbook.dialects.spelling import spelled
 from noetl.playbook.dialects.tree import Mapping, Node, Scalar, Sequence, Slot, flowing, slots_below
 
 # Marks of the case dialect, whose own table reads names of results, `set` and workbook lists.
@@ -166,7 +167,7 @@ def empty_step(draft: Draft, step: Mapping) -> None:
     if name is None or any(key in step for key in _WORK_KEYS):
         return
     task = Slot(flowing({"kind": "noop"}, name.line), name.text or "task", line=name.line)
-    task.key_text = task.key or ""
+    task.key_text = spelled(task.key)
     made = step.put("tool", [Slot(Mapping([task], line=name.line), line=name.line)])
     made.line, made.path = name.line, name.path
     draft.tell(name, "a step without tool or next", "tool: [ { kind: noop } ]", now=made)
