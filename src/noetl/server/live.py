@@ -27,6 +27,11 @@ class Live:
         self.term = term
         """Epochs of this ownership begin here: older workers' reports are refused (EVT-3)."""
         self.touches_world = any(step.pipeline.effect for step in plan.steps.values())
+        self.runs_through = any(
+            step.loop is None and not step.pipeline.effect and step.pipeline.tasks
+            for step in plan.steps.values()
+        )
+        """Whether some step may run without a worker."""
         self.tail = 0
         """Decisions since the last snapshot."""
         self.started_at = 0

@@ -26,6 +26,7 @@ from noetl.ports.commit import Commit, committed
 from noetl.ports.desk import Taken
 from noetl.ports.event_log import Decision, EventLog, ExecutionRow
 from noetl.ports.result_store import ResultStore
+from noetl.server.gist import gist
 from noetl.server.live import Live
 from noetl.server.replay import frozen
 from noetl.server.timers import arm_execution, arm_step
@@ -35,6 +36,9 @@ GRANTS = 20
 
 AHEAD = 2000
 """Decisions that may wait for their commit before run-ahead pauses."""
+
+RUN_ON = 8
+"""Runs that may go into the row that ordered them: rows stay small enough to be paged through."""
 
 TURN = 0.005
 """Seconds of legs without waiting before the event loop gets a turn."""
@@ -214,9 +218,9 @@ class Server:
         execution = live.execution
         expected = execution.seq
         try:
-            events = decide(
-                live.plan, execution, given, bodies=live.loaded, load=partial(self._load, live)
-            )
+            events = self._decided(live, given)
+            if events and live.runs_through and self._run_ahead:
+                self._run_on(live, events)
             if execution.bodies:
                 self._store(execution)
             text = encode_events(events)
@@ -225,7 +229,7 @@ class Server:
             return REFUSED
         if not events:
             return REFUSED
-        legs, shown = gist(events)
+        legs, shown = gist(events, execution)
         commit = self._append(live, expected, text, legs=legs, shown=shown or not expected)
         if shown:
             self._mind_cancel(live, events)
@@ -236,6 +240,34 @@ class Server:
         if self._watchers:
             self._show(live, events)
         return Taken(events, commit)
+
+    def _decided(self, live: Live, given: r.Input) -> list[e.Event]:
+        load = partial(self._load, live)
+        return decide(live.plan, live.execution, given, bodies=live.loaded, load=load)
+
+    def _run_on(self, live: Live, events: list[e.Event]) -> None:
+        """
+        What waits for nothing and touches nothing goes into the row that ordered it: whoever reads
+        the log finds what he would have found, and nothing is written or waited for in between.
+        """
+        execution, steps = live.execution, live.plan.steps
+        fresh, left = events, RUN_ON
+        while left > 0 and not self.far_ahead:
+            legs = [
+                event
+                for event in fresh
+                if type(event) is e.TokenEnqueued and not steps[event.step].pipeline.effect
+            ]
+            if not legs:
+                return
+            fresh = []
+            for offered in legs[:left]:
+                run = execution.runs[offered.step_run_id]
+                report = self._report_through(live, run, run.legs[offered.leg])
+                if report is not None:
+                    left -= 1
+                    fresh += self._decided(live, report)
+            events += fresh
 
     def _show(self, live: Live, events: list[e.Event]) -> None:
         """Whoever watches and fails (its pipe is closed) is not shown anything any more."""
@@ -414,28 +446,35 @@ class Server:
         if is_stopped(live.execution, live.plan, run.step):  # NEXT-8: nothing new starts
             self._fail_leg(live, run, leg.leg, epoch, STOPPED)
             return
-        if self._run_through(live, run, leg, epoch):
+        if self._run_through(live, run, leg):
             return
         arm_step(self, live, run)
         self.hands.begin(command(live.execution, run, leg, epoch), live.plan, live.folder)
 
-    def _run_through(self, live: Live, run: Run, leg: Leg, epoch: int) -> bool:
+    def _run_through(self, live: Live, run: Run, leg: Leg) -> bool:
         """The fast lane for a run that waits for nothing; False if it must go the ordinary way."""
+        report = self._report_through(live, run, leg)
+        if report is None:
+            return False
+        self.receive(live, report)
+        return True
+
+    def _report_through(self, live: Live, run: Run, leg: Leg) -> r.Report | None:
         step = live.plan.steps[run.step]
         if step.loop is not None or step.pipeline.effect or run.started:
-            return False
+            return None
+        if is_stopped(live.execution, live.plan, run.step):
+            return None
         events = self.hands.run_through(live.plan, live.execution, run)
         if events is None:
-            return False
-        report = r.Report(
+            return None
+        return r.Report(
             step_run_id=run.step_run_id,
             leg=leg.leg,
-            epoch=epoch,
+            epoch=max(live.term, leg.epoch + 1),
             worker=self.hands.name,
             events=events,
         )
-        self.receive(live, report)
-        return True
 
     def is_live(self, live: Live) -> bool:
         return self._live.get(live.execution.execution_id) is live
@@ -445,26 +484,3 @@ class Server:
         task = asyncio.get_running_loop().create_task(work)
         self._chores.add(task)
         task.add_done_callback(self._chores.discard)
-
-
-def gist(events: list[e.Event]) -> tuple[list[e.TokenEnqueued], bool]:
-    """The legs that a decision offers, and whether lists show something new after it."""
-    legs: list[e.TokenEnqueued] = []
-    shown = False
-    for event in events:
-        kind = type(event)
-        if kind is e.TokenEnqueued:
-            legs.append(event)  # type: ignore[arg-type]
-        elif kind in SHOWN:
-            shown = True
-    return legs, shown
-
-
-SHOWN = {
-    e.ExecutionRequested,
-    e.ExecutionPaused,
-    e.ExecutionResumed,
-    e.ExecutionCancelled,
-    e.WorkflowFinished,
-}
-"""Events after which a list of executions reads differently."""

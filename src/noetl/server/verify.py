@@ -7,6 +7,7 @@ write and was refused (LOOP-5) is not recorded; its `task.done` is taken as it s
 """
 
 from collections.abc import Awaitable, Callable, Iterator
+from itertools import pairwise
 from typing import Any
 
 import msgspec
@@ -64,10 +65,12 @@ async def verify(
         async for row in rows_of(log, execution_id):
             recorded = decode_events(row.events)
             check_numbers(row, state.seq, len(recorded))
-            given = input_of(state, plan, recorded, load)
-            decided = decide(plan, state, given, bodies={}, load=load)
-            state.bodies.clear()
-            compare(decided, recorded, row.first)
+            for part in decisions_in(recorded):
+                first = state.seq + 1
+                given = input_of(state, plan, part, load)
+                decided = decide(plan, state, given, bodies={}, load=load)
+                state.bodies.clear()
+                compare(decided, part, first)
             rows += 1
         await compare_folds(log, execution_id, plan, state)
     except (BodyLost, Differs) as difference:
@@ -98,6 +101,13 @@ async def plan_of(log: EventLog, playbooks: Playbooks, execution_id: str) -> Pla
         raise NoetlError(f"the playbook of '{execution_id}' is not in this home any more")
     kinds = KnownKinds()
     return make_plan(load_valid(kept[0], kinds), kept[0], kinds)
+
+
+def decisions_in(recorded: list[e.Event]) -> list[list[e.Event]]:
+    """A row holds a decision, and those on runs that needed no worker: each begins with a claim."""
+    starts = [n for n, event in enumerate(recorded) if n and isinstance(event, e.TokenClaimed)]
+    bounds = [0, *starts, len(recorded)]
+    return [recorded[low:high] for low, high in pairwise(bounds)]
 
 
 # ── the input of a row ───────────────────────────────────────────────────────────────────────

@@ -1,0 +1,29 @@
+"""What is there to do after a row of the log?"""
+
+from noetl.control.execution import Execution
+from noetl.messages import events as e
+
+
+def gist(events: list[e.Event], execution: Execution) -> tuple[list[e.TokenEnqueued], bool]:
+    """The legs that a row leaves to be run, and whether lists show something new after it."""
+    runs = execution.runs
+    legs: list[e.TokenEnqueued] = []
+    shown = False
+    for event in events:
+        kind = type(event)
+        if kind is e.TokenEnqueued:
+            if event.step_run_id in runs:  # type: ignore[attr-defined]
+                legs.append(event)  # type: ignore[arg-type]
+        elif kind in SHOWN:
+            shown = True
+    return legs, shown
+
+
+SHOWN = {
+    e.ExecutionRequested,
+    e.ExecutionPaused,
+    e.ExecutionResumed,
+    e.ExecutionCancelled,
+    e.WorkflowFinished,
+}
+"""Events after which a list of executions reads differently."""
