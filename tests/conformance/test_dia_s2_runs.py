@@ -259,6 +259,36 @@ def test_a_loop_is_bound_when_all_iterations_have_ended(
     assert run.ctx == {"many": len(result), "double": result}
 
 
+CALLED = """
+workload: {{ rows: [3, 1, 2] }}
+workflow:
+  - step: start
+    loop: {{ in: "{{{{ workload.rows }}}}", iterator: row, mode: {mode} }}
+    tool: {{ kind: python, args: {{ n: "{{{{ row }}}}" }}, code: "result = 6 // (n - {bad})" }}
+    case:
+      - when: "{{{{ event.name == 'call.done' and result > 2 }}}}"
+        then: {{ set: {{ last: "{{{{ result }}}}" }} }}
+      - when: "{{{{ event.name == 'call.error' }}}}"
+        then: {{ set: {{ failed: true }}, next: end }}
+      - when: "{{{{ event.name == 'step.exit' }}}}"
+        then: {{ set: {{ all: "{{{{ result }}}}" }}, next: end }}
+  - step: end
+"""
+
+
+@pytest.mark.rule("DIA-S2")
+@pytest.mark.parametrize("mode", ["sequential", "async"])
+@pytest.mark.parametrize(
+    ("bad", "ctx"), [(0, {"last": 3, "all": [2, 6, 3]}), (3, {"failed": True})]
+)
+def test_a_call_writes_with_each_iteration_and_the_end_once(
+    mode: str, bad: int, ctx: dict[str, Any], tmp_path: Path
+) -> None:
+    run = ran(CALLED.format(mode=mode, bad=bad), tmp_path)
+    assert (run.status, run.steps) == ("completed", {"start": 1, "end": 1})
+    assert run.ctx == ctx
+
+
 # ── sinks (S2 §10) ──
 
 SAVED = """
@@ -338,6 +368,45 @@ def test_sinks_of_cases_come_before_that_of_the_step(
         assert kept.execute("SELECT * FROM kept").fetchall() == [(1, "one"), (2, "again")]
     [sent] = http_server.seen
     assert (sent.method, json.loads(sent.body)) == ("POST", {"row": {"n": 1, "word": "one"}})
+
+
+CHOSEN = """
+workflow:
+  - step: start
+    tool: {{ kind: python, code: "result = {{'n': {n}}}" }}
+    case:
+      - when: "{{{{ event.name == 'call.done' and result.n == 1 }}}}"
+        then:
+          sink: {{ tool: {{ kind: http, url: "{url}/status/201" }}, args: {{ n: 1 }} }}
+      - when: "{{{{ event.name == 'call.done' and result.n == 2 }}}}"
+        then: {{ set: {{ two: true }} }}
+      - when: "{{{{ event.name == 'call.done' and result.n > 2 }}}}"
+        then:
+          sink:
+            tool: {{ kind: http, url: "{url}/status/202" }}
+            args: {{ n: 3 }}
+            when: "{{{{ result.n == 3 }}}}"
+    sink: {{ tool: {{ kind: http, url: "{url}/status/200" }} }}
+"""
+
+
+@pytest.mark.rule("DIA-S2")
+@pytest.mark.parametrize(
+    ("n", "saved", "ctx"),
+    [
+        (1, ["/status/201", "/status/200"], {}),
+        (2, ["/status/200"], {"two": True}),
+        (3, ["/status/202", "/status/200"], {}),
+        (4, ["/status/200"], {}),
+        (0, ["/status/200"], {}),
+    ],
+)
+def test_a_case_saves_by_its_own_sink_alone(
+    n: int, saved: list[str], ctx: dict[str, Any], tmp_path: Path, http_server: HttpServer
+) -> None:
+    run = ran(CHOSEN.format(n=n, url=http_server.url), tmp_path)
+    assert (run.status, run.ctx, run.result) == ("completed", ctx, {"n": n})
+    assert [seen.path for seen in http_server.seen] == saved
 
 
 FAILED = """

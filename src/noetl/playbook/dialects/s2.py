@@ -15,15 +15,15 @@ from noetl.playbook.dialects.s2_actions import (
     retry_cases,
     succeed,
 )
-from noetl.playbook.dialects.s2_case import Entry, entries_of
-from noetl.playbook.dialects.s2_guards import FALSE
+from noetl.playbook.dialects.s2_case import OTHERWISE, Entry, entries_of
+from noetl.playbook.dialects.s2_guards import FALSE, expression_of
 from noetl.playbook.dialects.s2_names import Sight
 from noetl.playbook.dialects.s2_pipeline import add_task, kind_of, main_task, plain_task, tool_task
 from noetl.playbook.dialects.s2_retry import retry_of_step
 from noetl.playbook.dialects.s2_routes import route_cases, route_next
 from noetl.playbook.dialects.s2_sinks import Sink, sinks_of
 from noetl.playbook.dialects.spelling import spelled
-from noetl.playbook.dialects.tree import Mapping, Sequence, Slot, node_of
+from noetl.playbook.dialects.tree import Mapping, Sequence, Slot, node_of, plain
 
 
 def loop_as_task(draft: Draft, step: Mapping) -> None:
@@ -54,9 +54,19 @@ def loop_as_task(draft: Draft, step: Mapping) -> None:
 
 def _needs_results(draft: Draft, step: Mapping) -> bool:
     cases = step.sequence("case")
-    thens = [entry.mapping("then") for entry in cases.mappings()] if cases is not None else []
-    sets = any(then is not None and ("set" in then or "vars" in then) for then in thens)
+    sets = any(_sets_at_the_end(slot) for slot in (cases.slots if cases is not None else ()))
     return sets or "vars" in step or ("result", id(step)) in draft.left
+
+
+def _sets_at_the_end(slot: Slot) -> bool:
+    """Whether an entry of a case writes when the step ends, not when one call has succeeded."""
+    then = slot.node.mapping("then") if isinstance(slot.node, Mapping) else None
+    if then is None or not ("set" in then or "vars" in then) or not isinstance(slot.node, Mapping):
+        return False
+    guard = slot.node.node("when")
+    expression = expression_of(plain(guard)) if guard is not None else None
+    entry = Entry(slot, expression or OTHERWISE)
+    return not entry.in_call or entry.at("error") != FALSE
 
 
 def _work_on(draft: Draft, step: Mapping, like: Slot) -> Work:

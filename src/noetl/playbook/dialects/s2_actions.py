@@ -83,8 +83,12 @@ class Pipe:
             then.put("do", "break", at=0)
         self.pending = []
 
-    def save(self, sinks: list[Sink], *, leaves: bool = False) -> str:
-        """The tasks of some sinks; the label of the first. `leaves`: others follow, not for it."""
+    def save(self, sinks: list[Sink], leaving: list[Mapping] | None = None) -> str:
+        """
+        The tasks of some sinks; the label of the first.
+
+        What comes next may not be for them: then their ends wait in `leaving`.
+        """
         first = ""
         for sink in sinks:
             label = self._gate(sink)
@@ -93,10 +97,11 @@ class Pipe:
                 self.land(wish)
             entry = save(self.holder, sink)
             first = first or label or wish
-            if sink is sinks[-1] and leaves:
-                self.pending.append(_directive(entry))
+            ends = self.pending if leaving is None or sink is not sinks[-1] else leaving
+            if ends is leaving:
+                ends.append(_directive(entry))
             if label:
-                self.pending.append(self._otherwise(label))
+                ends.append(self._otherwise(label))
         return first
 
     def _gate(self, sink: Sink) -> str:
@@ -171,10 +176,17 @@ def _spelled(draft: Draft, entry: Entry, expression: str, sight: Sight) -> str:
 
 
 def succeed(work: Work, entries: list[Entry], pipe: Pipe) -> None:
-    """What the cases do after a success: first those of the call, then those of the end."""
+    """
+    What the cases do after a success: first those of the call, then those of the end.
+
+    In a loop a call ends with each iteration; the step ends once, and is still saved by each.
+    """
     for in_call in (True, False):
         acts = list(acting([one for one in entries if one.in_call is in_call], "ok"))
-        for keys in (("set",), ("sink",)) if work.is_wrapped else (("set", "sink"),):
+        if in_call:
+            _reduce(work, [entry for entry, _ in acts if "set" in entry.actions])
+        apart = work.is_wrapped and not in_call
+        for keys in (("set",), ("sink",)) if apart else (("set", "sink"),):
             kept = _until_last(acts, keys)
             if not kept:
                 continue
@@ -182,6 +194,21 @@ def succeed(work: Work, entries: list[Entry], pipe: Pipe) -> None:
                 _act(work, kept[0][0], keys, pipe)
             else:
                 _dispatch(work, kept, keys, pipe)
+
+
+def _reduce(work: Work, entries: list[Entry]) -> None:
+    """Parallel iterations write in any order; the last of the collection wins (LOOP-5)."""
+    loop = work.holder if work.is_wrapped else work.step.mapping("loop")
+    spec = loop.mapping("spec") if loop is not None else None
+    if loop is None or spec is None or spec.text("mode") != "parallel":
+        return
+    for entry in entries:
+        written = entry.actions["set"]
+        for slot in set_slots(work.draft, written):
+            name = plain_name(work.draft, slot)
+            if name is not None:
+                reduce = loop.within("spec", like=written).within("policy").within("reduce")
+                reduce.put(name, "last").line = slot.line
 
 
 def _until_last(acts: Acts, keys: tuple[str, ...]) -> Acts:
@@ -194,7 +221,8 @@ def _act(work: Work, entry: Entry, keys: tuple[str, ...], pipe: Pipe) -> None:
     written, sink = entry.taken("set"), entry.taken("sink")
     if written is not None and "set" in keys:
         slots = set_slots(work.draft, written)
-        then = keep_all(work.draft, work.step, slots, written)
+        holder = work.step if "sink" not in keys else work.holder
+        then = keep_all(work.draft, holder, slots, written)
         work.draft.tell(written, "case: set", "set_ctx", now=then.slot("set_ctx"))
     if sink is not None and "sink" in keys:
         pipe.save(sinks_of(work.draft, sink, work.sight(outer=False)))
@@ -214,10 +242,12 @@ def _dispatch(work: Work, acts: Acts, keys: tuple[str, ...], pipe: Pipe) -> None
     skipping: list[Mapping] = []
     for entry, expression in acts:
         then = then_node(entry.slot)
-        _set_into(work, then, entry, sight)
+        if "set" in keys:
+            _set_into(work, then, entry, sight)
         sink = entry.taken("sink") if entry in sinking else None
         if sink is not None:
-            label = pipe.save(sinks_of(work.draft, sink, sight), leaves=entry is not sinking[-1])
+            leaving = skipping if entry is not sinking[-1] else None
+            label = pipe.save(sinks_of(work.draft, sink, sight), leaving)
             if entry is not sinking[0]:
                 then.put("do", "jump", at=0)
                 then.put("to", label, at=1)

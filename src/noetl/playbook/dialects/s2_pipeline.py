@@ -159,8 +159,7 @@ def on_success(task: Mapping, like: Slot, *, fails: bool = True) -> Mapping:
     rules = rules_in(task, like)
     if fails:
         fail_on_error(rules, like)
-    last = rules.mappings()[-1]
-    found = last.mapping("else")
+    found = rules.mappings()[-1].mapping("else") if rules.mappings() else None
     if found is None:
         then = then_node(like)
         rules.slots.append(rule_slot(None, then, like))
@@ -173,7 +172,9 @@ def write(then: Mapping, key: str, name: str, value: Node, like: Slot) -> Slot:
     """One write below `set_ctx` or `set_iter` of a directive."""
     then.flow = False
     target = then.within(key, like=like)
-    return target.put(name, value, like=like)
+    slot = target.put(name, value, like=like)
+    slot.key_text = like.key_text if like.key == name else slot.key_text
+    return slot
 
 
 def copied(node: Node) -> Node:

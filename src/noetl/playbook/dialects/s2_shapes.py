@@ -58,6 +58,7 @@ def _take_entry(draft: Draft, entry: Slot, tasks: Mapping) -> None:
         # `tool: http` and its inputs beside it.
         inputs = [slot for slot in node.slots if slot.key not in ("name", "tool", "sink", "desc")]
         task = Mapping(inputs, line=entry.line)
+        _warn_of_description(draft, node)
         if kind is not None:
             task.put("kind", kind, at=0)
     elif isinstance(tool.node, Mapping):
@@ -78,16 +79,21 @@ def _take_entry(draft: Draft, entry: Slot, tasks: Mapping) -> None:
         draft.left["workbook sink", id(task)] = sink
 
 
+def _warn_of_description(draft: Draft, entry: Mapping) -> None:
+    slot = entry.slot("desc")
+    if slot is not None:
+        draft.refuse(
+            slot,
+            "a task of the workbook has no description",
+            "write it as a comment",
+            code="changed-meaning",
+        )
+
+
 def _refuse_rest(draft: Draft, entry: Mapping) -> None:
+    _warn_of_description(draft, entry)
     for slot in entry.slots:
-        if slot.key == "desc":
-            draft.refuse(
-                slot,
-                "a task of the workbook has no description",
-                "write it as a comment",
-                code="changed-meaning",
-            )
-        elif slot.key not in ("name", "tool", "sink"):
+        if slot.key not in ("name", "tool", "sink", "desc"):
             draft.refuse(
                 slot,
                 f"'{slot.key}' of a workbook entry has no counterpart",

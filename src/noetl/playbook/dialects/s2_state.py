@@ -122,7 +122,10 @@ def keeping(draft: Draft, step: Mapping, like: Slot) -> tuple[Mapping, Sight]:
         return then, Sight("after", kind)
     draft.left["case rules", id(task)] = like
     listed = ("listed", id(task)) in draft.left
-    return on_success(task, bare), Sight("rule", _inner_kind(draft, task, kind), listed)
+    fails = kind != "noop"  # which never does
+    return on_success(task, bare, fails=fails), Sight(
+        "rule", _inner_kind(draft, task, kind), listed
+    )
 
 
 def _inner_kind(draft: Draft, task: Mapping, kind: str) -> str:
