@@ -1,6 +1,5 @@
 """How a step of the case dialect gets its tasks and rules: the pipeline, written piece by piece."""
 
-from copy import deepcopy
 from typing import Any
 
 from noetl.playbook.dialects.draft import Draft, below_path
@@ -175,10 +174,6 @@ def write(then: Mapping, key: str, name: str, value: Node, like: Slot) -> Slot:
     slot = target.put(name, value, like=like)
     slot.key_text = like.key_text if like.key == name else slot.key_text
     return slot
-
-
-def copied(node: Node) -> Node:
-    return deepcopy(node)
 
 
 def plain_task(kind: str, like: Slot) -> Mapping:

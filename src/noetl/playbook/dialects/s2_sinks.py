@@ -157,7 +157,7 @@ def _insert(
         f"INSERT INTO {name} ({', '.join(plain_columns)})",
         f"VALUES ({', '.join(marks)})",
     )
-    task.put("command", _block(statement, table.line), like=_bare(table))
+    task.put("command", _block(statement), like=_bare(table))
     params: Node = args.node
     if not by_name:
         params = Sequence([Slot(one.node, line=one.line) for one in args.node.slots])
@@ -183,7 +183,7 @@ def _insert_rows(
         return False
     if kind == "duckdb":
         statement = (f"INSERT INTO {name} BY NAME", "SELECT * FROM rows")
-        task.put("command", _block(statement, table.line), like=_bare(table))
+        task.put("command", _block(statement), like=_bare(table))
         task.put("rows", quoted(f"{{{{ {rows} }}}}", table.line), like=_bare(table))
         return True
     if kind == "snowflake":
@@ -193,7 +193,7 @@ def _insert_rows(
         f"INSERT INTO {name}",
         f"SELECT * FROM jsonb_populate_recordset(NULL::{name}, %(rows)s::jsonb)",
     )
-    task.put("command", _block(statement, table.line), like=_bare(table))
+    task.put("command", _block(statement), like=_bare(table))
     task.put(
         "params",
         {"rows": quoted(f"{{{{ ({rows}) | tojson }}}}", table.line)},
@@ -202,9 +202,10 @@ def _insert_rows(
     return True
 
 
-def _block(lines: tuple[str, ...], line: int) -> Scalar:
+def _block(lines: tuple[str, ...]) -> Scalar:
+    """A text that no line of the source has."""
     text = "\n".join(lines) + "\n"
-    return Scalar(text, ["|", *(f"  {one}" for one in lines)], "|", "", line)
+    return Scalar(text, ["|", *(f"  {one}" for one in lines)], "|")
 
 
 def _bare(slot: Slot) -> Slot:
