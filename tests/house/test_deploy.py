@@ -1,0 +1,247 @@
+"""What `deploy/` holds can be read by those that it is for, and fits the program."""
+
+import re
+import shutil
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from tests.house.tree import ROOT
+
+from noetl import __version__
+from noetl.api.routes import all_routes
+from noetl.api.serve import GRACE as REQUESTS_END
+from noetl.settings import SETTINGS, read_settings
+from noetl.work_plane import DRAIN
+from noetl.worker.shift import LAST_WORDS
+
+FOLDER = ROOT / "deploy"
+FILES = sorted(path for path in FOLDER.rglob("*") if path.is_file() and "secrets" not in path.parts)
+COMPOSE: dict[str, Any] = yaml.safe_load((FOLDER / "compose.yaml").read_text("utf-8"))
+SERVERS, WORKERS = ("server-1", "server-2"), ("worker",)
+VARIABLES_ALONE = {"NOETL_CONFIG", "NOETL_KEY", "NOETL_KEY_FILE"}
+OPEN = {route.path for route in all_routes() if route.access == "open"}
+
+
+def seconds(text: str) -> int:
+    return int(text.removesuffix("s"))
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+def test_every_variable_exists(path: Path) -> None:
+    named = set(re.findall(r"\bNOETL_[A-Z_]+[A-Z]\b", path.read_text("utf-8")))
+    assert named - VARIABLES_ALONE - {f"NOETL_{field.upper()}" for field in SETTINGS} == set()
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+def test_images_have_the_tag_of_a_version(path: Path) -> None:
+    text = path.read_text("utf-8")
+    assert ":latest" not in text
+    assert set(re.findall(r"\bnoetl:([\w.]+)", text)) <= {__version__}
+
+
+# ── compose ──────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("name", [*SERVERS, *WORKERS])
+def test_a_service_is_locked_down(name: str) -> None:
+    service = COMPOSE["services"][name]
+    assert service["read_only"] is True
+    assert service["cap_drop"] == ["ALL"]
+    assert service["security_opt"] == ["no-new-privileges:true"]
+    assert service["volumes"]
+    assert {"mem_limit", "cpus", "restart"} <= set(service)
+
+
+@pytest.mark.parametrize("name", [*SERVERS, *WORKERS])
+def test_its_environment_can_be_read_as_settings(name: str) -> None:
+    given = {**COMPOSE["services"][name]["environment"], "NOETL_CONFIG": ""}
+    settings = read_settings(given)
+    assert settings.results == "nats"
+    assert settings.auth is (name in SERVERS)
+
+
+@pytest.mark.parametrize("name", SERVERS)
+def test_servers_are_published_on_loopback_alone(name: str) -> None:
+    assert [port.split(":")[0] for port in COMPOSE["services"][name]["ports"]] == ["127.0.0.1"]
+
+
+def test_workers_have_no_port_and_no_way_to_the_database() -> None:
+    worker = COMPOSE["services"]["worker"]
+    assert "ports" not in worker
+    assert worker["secrets"] == ["worker.toml", "key"]
+    assert worker["healthcheck"] == {"disable": True}
+    assert worker["deploy"]["replicas"] >= 2
+
+
+def test_the_stores_have_volumes_and_no_ports() -> None:
+    for name in ("postgres", "nats"):
+        service = COMPOSE["services"][name]
+        assert f"{name}:" in "".join(service["volumes"])
+        assert "ports" not in service
+    assert set(COMPOSE["volumes"]) == {"postgres", "nats", *SERVERS}
+
+
+def test_who_is_told_to_stop_has_the_time_that_it_takes() -> None:
+    services = COMPOSE["services"]
+    assert seconds(services["worker"]["stop_grace_period"]) > DRAIN + LAST_WORDS
+    assert all(seconds(services[name]["stop_grace_period"]) > REQUESTS_END for name in SERVERS)
+
+
+def test_no_secret_stands_in_the_file() -> None:
+    text = (FOLDER / "compose.yaml").read_text("utf-8")
+    assert re.findall(r"://\w+:[^@\s]+@", text) == []
+    assert all(secret["file"].startswith("./secrets/") for secret in COMPOSE["secrets"].values())
+
+
+@pytest.fixture
+def secrets(tmp_path: Path) -> Path:
+    """What the script makes, in a copy of the folder; it may not be root here, so nobody owns."""
+    made = shutil.copytree(FOLDER, tmp_path / "deploy", ignore=shutil.ignore_patterns("secrets"))
+    chown = tmp_path / "bin" / "chown"
+    chown.parent.mkdir()
+    chown.write_text("#!/bin/sh\n")
+    chown.chmod(0o755)
+    path = f"{chown.parent}:/usr/bin:/bin"
+    first, second = (run(["sh", made / "secrets.sh"], PATH=path) for _ in range(2))
+    assert first.count("made: ") == second.count("kept: ") == 6
+    return made / "secrets"
+
+
+def run(words: list[str | Path], **environment: str) -> str:
+    done = subprocess.run(words, capture_output=True, text=True, check=False, env=environment)
+    assert done.returncode == 0, done.stderr
+    return done.stdout + done.stderr
+
+
+def test_the_secrets_are_what_compose_asks_for(secrets: Path) -> None:
+    wanted = {Path(secret["file"]).name for secret in COMPOSE["secrets"].values()}
+    assert wanted <= {path.name for path in secrets.iterdir()}
+    assert {path.name for path in secrets.iterdir() if path.stat().st_mode & 0o077} == set()
+
+
+def test_servers_and_workers_read_their_files(secrets: Path) -> None:
+    server = read_settings({"NOETL_CONFIG": str(secrets / "server.toml")})
+    worker = read_settings({"NOETL_CONFIG": str(secrets / "worker.toml")})
+    password = (secrets / "postgres-password").read_text()
+    assert server.db == f"postgresql://noetl:{password}@postgres:5432/noetl"
+    assert server.queue == worker.queue
+    assert worker.db is None
+
+
+def test_nats_takes_its_file(secrets: Path) -> None:
+    shutil.copy(secrets / "nats-users.conf", secrets.parent / "users.conf")
+    program = Path(sys.executable).with_name("nats-server")
+    assert "is valid" in run([program, "-t", "-c", secrets.parent / "nats.conf"])
+
+
+# ── Kubernetes ───────────────────────────────────────────────────────────────────────────────
+
+
+@cache
+def objects() -> dict[tuple[str, str], Any]:
+    """Everything that the kustomization lists, by kind and name."""
+    folder = FOLDER / "kubernetes"
+    listed = yaml.safe_load((folder / "kustomization.yaml").read_text("utf-8"))["resources"]
+    assert {*listed, "kustomization.yaml"} == {path.name for path in folder.iterdir()}
+    found = [each for name in listed for each in yaml.safe_load_all((folder / name).read_text())]
+    return {(each["kind"], each["metadata"]["name"]): each for each in found}
+
+
+def pod(name: str) -> dict[str, Any]:
+    template = objects()["Deployment", name]["spec"]["template"]
+    return dict(template["spec"])
+
+
+PODS = ("noetl-server", "noetl-worker")
+
+
+def test_the_versions_of_the_interfaces() -> None:
+    assert {(each["kind"], each["apiVersion"]) for each in objects().values()} == {
+        ("Namespace", "v1"),
+        ("ServiceAccount", "v1"),
+        ("ConfigMap", "v1"),
+        ("Service", "v1"),
+        ("Deployment", "apps/v1"),
+        ("PodDisruptionBudget", "policy/v1"),
+        ("NetworkPolicy", "networking.k8s.io/v1"),
+    }
+
+
+@pytest.mark.parametrize("name", PODS)
+def test_a_pod_is_locked_down(name: str) -> None:
+    spec = pod(name)
+    [container] = spec["containers"]
+    assert spec["securityContext"]["runAsNonRoot"] is True
+    assert spec["securityContext"]["runAsUser"] == 10001
+    assert spec["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+    assert spec["automountServiceAccountToken"] is False
+    assert container["securityContext"] == {
+        "allowPrivilegeEscalation": False,
+        "readOnlyRootFilesystem": True,
+        "capabilities": {"drop": ["ALL"]},
+    }
+    assert {mount["mountPath"] for mount in container["volumeMounts"]} == {
+        "/var/lib/noetl",
+        "/tmp",
+    }
+    assert set(container["resources"]["limits"]) >= {"cpu", "memory"}
+    assert set(container["resources"]["requests"]) >= {"cpu", "memory"}
+
+
+@pytest.mark.parametrize("name", PODS)
+def test_selectors_find_their_pods(name: str) -> None:
+    template = objects()["Deployment", name]["spec"]["template"]["metadata"]["labels"]
+    assert objects()["Deployment", name]["spec"]["selector"]["matchLabels"] == template
+    assert objects()["PodDisruptionBudget", name]["spec"]["selector"]["matchLabels"] == template
+    assert objects()["NetworkPolicy", name]["spec"]["podSelector"]["matchLabels"] == template
+
+
+def test_the_service_leads_to_the_servers() -> None:
+    service = objects()["Service", "noetl"]["spec"]
+    labels = objects()["Deployment", "noetl-server"]["spec"]["template"]["metadata"]["labels"]
+    [container] = pod("noetl-server")["containers"]
+    assert service["selector"] == labels
+    assert service["ports"][0]["targetPort"] == container["ports"][0]["name"]
+
+
+@pytest.mark.parametrize("probe", ["startupProbe", "livenessProbe", "readinessProbe"])
+def test_probes_ask_what_is_open(probe: str) -> None:
+    [container] = pod("noetl-server")["containers"]
+    asked = container[probe]["httpGet"]
+    assert asked["path"] in OPEN
+    assert asked["port"] == container["ports"][0]["name"]
+
+
+def test_workers_have_no_port_and_are_asked_nothing() -> None:
+    [container] = pod("noetl-worker")["containers"]
+    assert set(container) & {"ports", "livenessProbe", "readinessProbe", "startupProbe"} == set()
+    assert "ingress" not in objects()["NetworkPolicy", "noetl-worker"]["spec"]
+
+
+@pytest.mark.parametrize(
+    ("name", "secrets"),
+    [
+        ("noetl-server", {"NOETL_DB", "NOETL_QUEUE", "NOETL_KEY"}),
+        ("noetl-worker", {"NOETL_QUEUE", "NOETL_KEY"}),
+    ],
+)
+def test_secrets_are_named_and_settings_can_be_read(name: str, secrets: set[str]) -> None:
+    [container] = pod(name)["containers"]
+    references = {each["name"]: each["valueFrom"]["secretKeyRef"] for each in container["env"]}
+    assert references == {key: {"name": "noetl", "key": key} for key in secrets}
+    given: dict[str, str] = {}
+    for source in container["envFrom"]:
+        given |= objects()["ConfigMap", source["configMapRef"]["name"]]["data"]
+    assert read_settings(given).auth is (name == "noetl-server")
+
+
+def test_pods_have_the_time_that_stopping_takes() -> None:
+    server = pod("noetl-server")
+    pause = int(server["containers"][0]["lifecycle"]["preStop"]["exec"]["command"][-1])
+    assert server["terminationGracePeriodSeconds"] > pause + REQUESTS_END
+    assert pod("noetl-worker")["terminationGracePeriodSeconds"] > DRAIN + LAST_WORDS
