@@ -16,7 +16,7 @@ from tests.support.fleet import Fleet, sailing
 from tests.support.nats import NatsServer
 from tests.support.postgres import PostgresServer
 from tests.support.processes import Running
-from tests.system.test_examples import CASES, case_name
+from tests.system.test_examples import FOLDERS
 from tests.system.test_fleet_deaths import ended
 from tests.system.test_learn import ALONE, name_of_playbook
 
@@ -118,10 +118,10 @@ def compared(answer: dict[str, Any], execution_id: str) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.parametrize("case", CASES, ids=case_name)
-def test_an_example_ends_alike(case: Path, fleet: Fleet, tmp_path: Path) -> None:
-    expected = json.loads(case.read_text("utf-8"))
-    shown = Shown(case.parent, expected.get("payload", {}))
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
+def test_an_example_ends_alike(folder: Path, fleet: Fleet, tmp_path: Path) -> None:
+    expected = json.loads((folder / "expected.json").read_text("utf-8"))
+    shown = Shown(folder, expected.get("payload", {}))
     found = together(shown, fleet)
     assert found == alone(shown, tmp_path)
     assert found["status"] == expected["status"]

@@ -63,6 +63,8 @@ class Seen(msgspec.Struct, kw_only=True):
     pid: int
     since: float
     at: float
+    heard: float
+    """By the monotonic clock: a clock that is set makes nobody silent (T9)."""
     free: int = 0
 
 
@@ -224,10 +226,12 @@ class FrontDesk:
                 pid=call.pid,
                 since=now,
                 at=now,
+                heard=self._clock(),
                 free=call.free,
             )
         else:
             seen.at, seen.free, seen.slots = now, call.free, call.slots
+            seen.heard = self._clock()
 
     # ── reports ──────────────────────────────────────────────────────────────────────────────
 
@@ -427,8 +431,8 @@ class FrontDesk:
             self.expire()
             for pool in self.legs.pools():
                 self._ring(pool)
-            silent = time.time() - 4 * self._ttl
-            for name in [name for name, seen in self.seen.items() if seen.at < silent]:
+            silent = self._clock() - 4 * self._ttl
+            for name in [name for name, seen in self.seen.items() if seen.heard < silent]:
                 del self.seen[name]
                 self._stops.pop(name, None)
                 self._tidy.pop(name, None)
