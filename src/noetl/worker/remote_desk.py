@@ -90,6 +90,8 @@ class RemoteDesk:
         """Legs that wait for a child: they take no place (TASK-8)."""
         self._chores: set[asyncio.Task[Any]] = set()
         self.changed = asyncio.Event()
+        self.hungry = False
+        """Whether there was a free place when the shift looked last."""
         self.draining = False
         self.refusal = ""
         """Why the servers want nothing of this worker (another version)."""
@@ -180,7 +182,7 @@ class RemoteDesk:
         if not wait:
             return begun
         self._patient += 1
-        self.changed.set()
+        self.news()
         try:
             return await self._end_of(execution_id)
         except asyncio.CancelledError:
@@ -215,6 +217,11 @@ class RemoteDesk:
             return 0
         offered = sum(line.offered for line in self.lines.values())
         return max(0, self.me.slots - len(self.holds) + self._patient - offered)
+
+    def news(self) -> None:
+        """Wake whoever minds the shift, if what he waits for may have happened."""
+        if self.draining or self.refusal or (self.free > 0) != self.hungry:
+            self.changed.set()
 
     def _send_soon(self, line: Line) -> None:
         if not line.sending:
@@ -303,7 +310,7 @@ class RemoteDesk:
         if answer.refusal:
             self.refusal = answer.refusal
             line.failed.extend(batch.pending)
-            self.changed.set()
+            self.news()
             return
         line.pause = FIRST_PAUSE
         for pending, verdict in zip(batch.pending, answer.verdicts, strict=True):
@@ -316,7 +323,7 @@ class RemoteDesk:
             self.chore(self.worker.forget(scratch))
         if answer.grants:
             self._begin(line.server, answer.grants)
-        self.changed.set()
+        self.news()
 
     def _judge(self, line: Line, pending: Pending, verdict: Verdict) -> None:
         state = verdict.state
@@ -347,7 +354,7 @@ class RemoteDesk:
     def _drop(self, hold: Hold) -> Held | None:
         held = self.holds.pop(hold, None)
         if held is not None:
-            self.changed.set()
+            self.news()
         return held
 
     # ── new legs ─────────────────────────────────────────────────────────────────────────────

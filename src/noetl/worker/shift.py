@@ -33,7 +33,7 @@ class Shift:
     async def _seek(self) -> None:
         """Wait for a wake-up, or for a place that becomes free, and call."""
         desk = self._desk
-        hungry = desk.free > 0
+        hungry = desk.hungry = desk.free > 0
         loop = asyncio.get_running_loop()
         woken = loop.create_task(desk.link.wake(desk.me.worker, desk.me.pool, hungry=hungry))
         try:
