@@ -34,7 +34,13 @@ BODIES: dict[str, Any] = {
 }
 """Bodies that the routes read for themselves, so that the framework does not know them."""
 
-REQUESTS = (t.ExecuteRequest, t.OrderRequest, t.CredentialRequest, t.TokenRequest)
+REQUESTS = (
+    t.ExecuteRequest,
+    t.BatchRequest,
+    t.OrderRequest,
+    t.CredentialRequest,
+    t.TokenRequest,
+)
 
 STREAMS: dict[str, tuple[str, Any]] = {
     "/api/worker/calls": ("application/json", dict),
