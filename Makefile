@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 RUN := $(BIN)/python -m
-PARALLEL ?= -n 2
+PARALLEL ?= -n 4
 
 .DEFAULT_GOAL := help
 .PHONY: help setup run test check lint types floors words tools unit bench bench-distributed chaos fuzz docs format lock clean
