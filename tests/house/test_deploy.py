@@ -245,3 +245,28 @@ def test_pods_have_the_time_that_stopping_takes() -> None:
     pause = int(server["containers"][0]["lifecycle"]["preStop"]["exec"]["command"][-1])
     assert server["terminationGracePeriodSeconds"] > pause + REQUESTS_END
     assert pod("noetl-worker")["terminationGracePeriodSeconds"] > DRAIN + LAST_WORDS
+
+
+# ── the pages about it ───────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("name", ["failures", "upgrade", "backup"])
+def test_the_tests_that_a_page_names_exist(name: str) -> None:
+    text = (ROOT / "docs" / "operate" / f"{name}.md").read_text("utf-8")
+    named = re.findall(r"`(tests/[\w/]+\.py)(?:::(\w+))?`", text)
+    assert named
+    strangers = [
+        f"{file}::{test}"
+        for file, test in named
+        if not (ROOT / file).exists() or f"def {test}" not in (ROOT / file).read_text("utf-8")
+    ]
+    assert strangers == []
+
+
+def test_every_row_of_the_table_of_failures_names_its_test() -> None:
+    text = (ROOT / "docs" / "operate" / "failures.md").read_text("utf-8")
+    rows = [
+        line for line in text.splitlines() if line.startswith("| ") and "what fails" not in line
+    ]
+    assert len(rows) > 25
+    assert [row for row in rows if "`tests/" not in row.split("|")[-2]] == []
