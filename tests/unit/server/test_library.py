@@ -1,0 +1,79 @@
+"""Where the library finds the playbook that a task calls (TOOL-1, decision 0041)."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from noetl.adapters.memory.home import MemoryHome
+from noetl.errors import PlaybookNotFound, UnreadableFile
+from noetl.server.library import Found, Library, beside
+from noetl.server.registering import registered
+
+TEXT = """
+apiVersion: noetl.io/v2
+kind: Playbook
+metadata: {{name: child, path: {path}}}
+workflow: [{{step: start, tool: [{{one: {{kind: noop}}}}]}}]
+"""
+
+
+@pytest.mark.parametrize(
+    ("parent", "path", "meant"),
+    [
+        ("orders/pack", "ship.yaml", "orders/ship"),
+        ("orders/pack", "ship.yml", "orders/ship"),
+        ("orders/pack", "ship", "orders/ship"),
+        ("orders/pack", "by/sea.yaml", "orders/by/sea"),
+        ("orders/pack", "../stock/count.yaml", "stock/count"),
+        ("pack", "ship.yaml", "ship"),
+    ],
+)
+def test_a_file_beside_the_parent_has_a_path_in_the_catalog(
+    parent: str, path: str, meant: str
+) -> None:
+    assert beside(parent, path) == meant
+
+
+def found(path: str, *, version: str | None = None, folder: str | None = None) -> Found:
+    """What a task of `orders/pack` gets, where `orders/ship` and `plain` are registered."""
+
+    async def look() -> Found:
+        home = MemoryHome()
+        for one in ("orders/ship", "plain"):
+            await registered(home.catalog, TEXT.format(path=one))
+        return await Library(home).child(path, version, "orders/pack", folder)
+
+    return asyncio.run(look())
+
+
+@pytest.mark.parametrize("path", ["orders/ship", "ship.yaml", "ship", "plain"])
+def test_a_parent_of_the_catalog_finds_its_child_there(path: str) -> None:
+    child = found(path)
+    assert (child.folder, child.version) == (None, "1")
+    assert f"path: {'plain' if path == 'plain' else 'orders/ship'}}}" in child.text
+
+
+def test_no_file_is_read_for_a_parent_of_the_catalog(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "near.yaml").write_text(TEXT.format(path="near"))
+    monkeypatch.chdir(tmp_path)
+    for path in ("near.yaml", str(tmp_path / "near.yaml")):
+        with pytest.raises(PlaybookNotFound, match="register it with `noetl register FILE`"):
+            found(path)
+    assert found("near.yaml", folder=str(tmp_path)).folder == str(tmp_path)
+
+
+def test_a_parent_of_a_file_takes_no_neighbour_of_the_catalog(tmp_path: Path) -> None:
+    with pytest.raises(UnreadableFile, match="looked in the catalog and in"):
+        found("ship.yaml", folder=str(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("version", "says"),
+    [("2", "no version 2 of 'ship.yaml' or 'orders/ship'"), ("new", "a version is a whole number")],
+)
+def test_a_version_that_is_not_there_is_told(version: str, says: str) -> None:
+    with pytest.raises(PlaybookNotFound, match=says):
+        found("ship.yaml", version=version)
