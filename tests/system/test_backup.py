@@ -19,7 +19,7 @@ workflow:
     tool:
       - make:
           kind: python
-          code: "result = 'x' * 200000"
+          code: "result = 'x' * 2000000"
           spec:
             policy:
               rules:
@@ -66,6 +66,8 @@ def test_a_copy_of_a_live_home_goes_on_where_it_stands(tmp_path: Path) -> None:
         with running("events", execution_id, "--follow", "--server", up.url, home=home) as follower:
             follower.wait_for("hold")
         done_as_told(0, home, backup)
+        [body] = backup.rglob("*.json")
+        assert body.stat().st_size == 2_000_002, "the large value lies outside the log"
         assert up.there("cancel", execution_id).code == 0
 
     done_as_told(1, restored, backup)
@@ -81,4 +83,4 @@ def test_a_copy_of_a_live_home_goes_on_where_it_stands(tmp_path: Path) -> None:
     assert copy.here("replay", execution_id, "--verify").code == 0
     events = copy.here("events", execution_id, "--json").objects()
     [counted] = [e for e in events if (e["name"], e.get("step")) == ("task.done", "count")]
-    assert counted["data"]["outcome"]["result"] == 200_000
+    assert counted["data"]["outcome"]["result"] == 2_000_000
