@@ -454,3 +454,33 @@ def test_reports_are_taken_in_the_order_of_their_numbers(tmp_path: Path) -> None
         assert names.count("StepStarted") == names.count("TaskStarted") == 1
 
     clustered(test, tmp_path)
+
+
+class Faulty:
+    """A line that fails in ways that no contract knows, a few times."""
+
+    def __init__(self, link: DirectLink, faults: list[Exception]) -> None:
+        self._link = link
+        self._faults = faults
+        self.ask = link.ask
+        self.wake = link.wake
+        self.close = link.close
+
+    async def call(self, server: str, call: Call) -> Answer:
+        if call.reports and self._faults:
+            raise self._faults.pop()
+        return await self._link.call(server, call)
+
+
+@pytest.mark.rule("WRK-1")
+def test_a_fault_of_the_line_loses_no_report(tmp_path: Path) -> None:
+    async def test(cluster: Cluster) -> None:
+        tools = CannedTools()
+        await cluster.server()
+        wire = DirectLink(cluster.exchange, poll=0.05, patience=2.0)
+        cluster.worker(tools, link=Faulty(wire, [ValueError("odd"), OSError("gone")]))
+        execution = await cluster.run(CHAIN)
+        assert execution.status == "completed"
+        assert labels(tools) == {"fetch": 1, "store": 1, "tell": 1}
+
+    clustered(test, tmp_path)

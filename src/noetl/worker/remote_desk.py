@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from noetl.control.dispatch import RunLeg
-from noetl.errors import NoetlError, ServerAway
+from noetl.errors import NoetlError, ServerAway, ServerRefused
 from noetl.masking import KNOWN
 from noetl.messages import events as e
 from noetl.messages.codec import decode, decode_events, encode, encode_events
@@ -259,7 +259,12 @@ class RemoteDesk:
         answer = None
         try:
             answer = await self.link.call(line.server, batch.call)
-        except ServerAway:
+        except Exception as fault:  # whatever it is: what was not heard is said again
+            if not isinstance(fault, ServerAway):
+                self._says(f"a call to server {line.server} failed: {fault}")
+            if isinstance(fault, ServerRefused):
+                self.refusal = str(fault)
+                self.changed.set()
             line.failed.extend(batch.pending)
             line.returns.extend(batch.call.returns)
             line.lines.extend(batch.lines)
