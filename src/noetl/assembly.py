@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from noetl.adapters.files.result_store import FileResultStore
+from noetl.adapters.files.result_store import RESULTS, FileResultStore
 from noetl.adapters.memory.home import MemoryHome
 from noetl.adapters.memory.result_store import MemoryResultStore
 from noetl.adapters.sqlite.home import Home, open_home
@@ -91,7 +91,7 @@ class Local:
         return cls(
             settings,
             await open_home(settings.home),
-            results=FileResultStore(settings.home),
+            results=FileResultStore(settings.home / RESULTS),
             tools=Toolbox(settings.home, bounds=settings.bounds),
         )
 

@@ -54,6 +54,9 @@ NEWEST = 0.25
 
 MOST_ENTRIES = 10_000
 
+SILENT = 5.0
+"""Seconds without an answer of the log after which a server is not ready."""
+
 ELSEWHERE = 0.5
 """Seconds between two looks at the log of an execution that another server owns."""
 
@@ -97,6 +100,7 @@ class ControlPlane:
         self._began = int(time.time() * 1000)
         self._tasks: list[asyncio.Task[None]] = []
         self._closers: list[Any] = []
+        self._switchboard: Any = None
         self.closing = asyncio.Event()
         """Set when this server stops: streams and long polls end."""
 
@@ -121,6 +125,7 @@ class ControlPlane:
 
             switchboard = NatsSwitchboard(self.settings.queue, self.front_desk, says=self.says)
             await switchboard.open()
+            self._switchboard = switchboard
             self.front_desk.bells.append(switchboard.bell)
             self._closers.append(switchboard)
         loop = asyncio.get_running_loop()
@@ -386,9 +391,15 @@ class ControlPlane:
         }
 
     def health(self) -> dict[str, Any]:
-        closing = self.closing.is_set()
-        waits = ["this server stops"] if closing else []
-        return {"live": True, "ready": not closing, "waits_for": waits}
+        """Ready while it does not stop, and the log and the queue are there."""
+        waits = []
+        if self.closing.is_set():
+            waits.append("this server stops")
+        if time.monotonic() - self.custody.looked > SILENT:
+            waits.append("the log does not answer")
+        if self._switchboard is not None and not self._switchboard.there:
+            waits.append("the queue does not answer")
+        return {"live": True, "ready": not waits, "waits_for": waits}
 
     async def _enter(self) -> None:
         """Keep the list of who is there."""

@@ -2,16 +2,19 @@
 
 import fcntl
 import os
+import time
 from collections.abc import Callable
 
-from noetl.adapters.files.result_store import FileResultStore
+from noetl.adapters.files.result_store import RESULTS, FileResultStore
 from noetl.adapters.sqlite.home import open_home as open_sqlite
-from noetl.errors import HomeInUse, SettingRefused
+from noetl.errors import HomeInUse, LogUnavailable, SettingRefused
 from noetl.ports.home import AnyHome
 from noetl.ports.result_store import ResultStore
 from noetl.settings import Settings
 
 LOCK = "server.lock"
+PATIENT = 30.0
+"""Seconds: whoever was waited for as long as this is away, and has not refused."""
 
 
 class HomeLock:
@@ -52,16 +55,23 @@ async def open_settings_home(settings: Settings, says: Callable[[str], None]) ->
         return await open_sqlite(settings.home)
     from noetl.adapters.postgres.home import open_home as open_postgres
 
-    return await open_postgres(
-        settings.db, folder=settings.home, lease=settings.lease_ttl, says=says
-    )
+    while True:
+        began = time.monotonic()
+        try:
+            return await open_postgres(
+                settings.db, folder=settings.home, lease=settings.lease_ttl, says=says
+            )
+        except LogUnavailable as away:
+            if time.monotonic() - began < PATIENT:  # it answered, and will not have us
+                raise
+            says(f"{away}; it is waited for")
 
 
 def open_results(settings: Settings) -> ResultStore:
     """RES-1: files below the home folder, the database, NATS, S3 or GCS."""
     chosen = settings.results or ("files" if settings.db is None else "postgres")
     if chosen == "files":
-        return FileResultStore(settings.home)
+        return FileResultStore(settings.home / RESULTS)
     if chosen == "postgres":
         if settings.db is None:
             raise SettingRefused("NOETL_RESULTS=postgres needs NOETL_DB, the database to use")

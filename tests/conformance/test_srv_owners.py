@@ -274,3 +274,19 @@ def test_an_execution_that_cannot_be_read_is_set_aside_and_the_others_go_on(tmp_
         assert (await cluster.end_of(bad)).status == "completed"
 
     clustered(test, tmp_path)
+
+
+@pytest.mark.rule("SRV-1", "SRV-3")
+def test_a_server_whose_log_is_silent_says_that_it_is_not_ready(tmp_path: Path) -> None:
+    async def test(cluster: Cluster) -> None:
+        server = await cluster.server()
+        assert server.health() == {"live": True, "ready": True, "waits_for": []}
+        server.custody.looked -= 60.0
+        assert server.health() == {
+            "live": True,
+            "ready": False,
+            "waits_for": ["the log does not answer"],
+        }
+        await until(lambda: server.health()["ready"])
+
+    clustered(test, tmp_path)

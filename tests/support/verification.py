@@ -43,7 +43,7 @@ class Verification:
         except LogUnavailable:  # made by a newer program, or no home at all: the test knows
             return
         try:
-            results = FileResultStore(folder)
+            results = FileResultStore(folder / "results")
             self.take(await verify_all(home.log, home.playbooks, results, home.executions))
         finally:
             await home.close()

@@ -56,7 +56,7 @@ def test_a_sync_comes_before_every_answer_and_every_effect(name: str, tmp_path: 
         settings = Settings(home=tmp_path, run_ahead=False)
         tools = WatchingTools(seen)
         home = await open_home(tmp_path)
-        local = Local(settings, home, results=FileResultStore(tmp_path), tools=tools)
+        local = Local(settings, home, results=FileResultStore(tmp_path / "results"), tools=tools)
         answers = watch_answers(local, seen)
         live = await local.start(PLAYBOOKS[name](), folder=None, payload={"url": "x"})
         await live.finished

@@ -54,10 +54,13 @@ class Custody:
         self.aside: dict[str, str] = {}
         """Executions that cannot be taken up, and why (promise 7)."""
         self.term = 0
+        self.looked = 0.0
+        """When the log answered last, by the monotonic clock."""
 
     async def begin(self) -> None:
         """Draw the term in which executions begin here."""
         self.term = await self._home.owners.term()
+        self.looked = time.monotonic()
 
     def mind(self, live: Live) -> Live:
         """Let go of it when it has ended; bring it back when it has fallen."""
@@ -93,6 +96,7 @@ class Custody:
                 if time.monotonic() - looked >= LOOK:
                     looked = time.monotonic()
                     await self.look()
+                self.looked = time.monotonic()
             except (LogUnavailable, NoetlError) as away:
                 self._says(f"waits for the log: {away}")
                 await asyncio.sleep(LOOK)
@@ -157,6 +161,7 @@ class Custody:
             return None
         if (there := self._server.find(execution_id)) is not None:
             return there
+        self.looked = time.monotonic()
         live = self.mind(self._server.go_on(execution, plan, row, folder, term))
         live.resumed = True
         self._fallen.discard(execution_id)

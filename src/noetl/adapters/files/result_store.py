@@ -14,6 +14,8 @@ from noetl.errors import LogUnavailable
 from noetl.messages.reference import Reference
 
 STORE = "files"
+RESULTS = "results"
+"""The folder below the home: a copy of it and of the database is a copy of all."""
 PART = ".part"
 PIECE = 262_144
 T = TypeVar("T")

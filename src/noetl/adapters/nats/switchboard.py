@@ -62,6 +62,11 @@ class NatsSwitchboard:
         except FAULTS as fault:
             self.line.complain(fault, f"; until then workers ask every {POLL:g} s")
 
+    @property
+    def there(self) -> bool:
+        """Whether the line stands now."""
+        return bool(self.line.client.is_connected)
+
     async def close(self) -> None:
         """What is being answered is answered first, if it does not take long."""
         if self._answering:
