@@ -1,7 +1,8 @@
 """The outer forms of public playbooks: `tool`, its entries, workbook, loop, executor (DIA-UP)."""
 
 from noetl.kinds.table import KINDS
-from noetl.playbook.dialects.draft import Draft, shown
+from noetl.playbook.dialects.draft import Draft, shown, templates_below
+from noetl.playbook.dialects.names import paths_read
 from noetl.playbook.dialects.spelling import spelled
 from noetl.playbook.dialects.tree import Mapping, Node, Scalar, Sequence, Slot, flowing, slots_below
 
@@ -22,7 +23,15 @@ def speaks_case(draft: Draft) -> bool:
 def _has_case_words(draft: Draft) -> bool:
     if any(slot.key in _CASE_KEYS for slot in slots_below(draft.root)):
         return True
-    return any(key in step for step in draft.steps() for key in _CASE_STEP_KEYS)
+    if any(key in step for step in draft.steps() for key in _CASE_STEP_KEYS):
+        return True
+    return "eval" not in draft.dialects and _reads_vars(draft)
+
+
+def _reads_vars(draft: Draft) -> bool:
+    """Variables that only the two older dialects have."""
+    templates = (slot.text for slot in templates_below(draft.root))
+    return any(path[0] == "vars" for text in templates for path in paths_read(text))
 
 
 # ── executor ──
