@@ -101,9 +101,10 @@ def start(
 
 def in_foreground(settings: Settings, workers: int) -> int:
     from noetl.cli.background.serving import run_server
-    from noetl.cli.running.attend import runner
+    from noetl.cli.running.attend import runner, settle_garbage
 
     with PidFile(settings.home, NAME).held("a server") as held:
+        settle_garbage()
         runner()(run_server(settings, held, workers=workers))
     return exits.OK
 

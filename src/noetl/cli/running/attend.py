@@ -31,9 +31,14 @@ class Attended(msgspec.Struct, frozen=True):
 
 def attend(settings: Settings, begin: Begin, show: Show) -> Attended:
     """Open the home, begin, show what happens, wait for the end, leave in good order."""
+    settle_garbage()
+    return runner()(_attend(settings, begin, show))
+
+
+def settle_garbage() -> None:
+    """What is imported stays; cycles are looked for less often."""
     gc.freeze()
     gc.set_threshold(*GARBAGE)
-    return runner()(_attend(settings, begin, show))
 
 
 def runner() -> Callable[[Coroutine[Any, Any, T]], T]:
