@@ -12,10 +12,9 @@ from tests.support.cluster import Cluster, clustered
 from tests.support.scenario import Gate, ok
 from tests.support.steps import arc, call, loop, playbook, step, task
 
-from noetl.errors import LogUnavailable, ServerRefused, VersionConflict
+from noetl.errors import ServerRefused, VersionConflict
 from noetl.messages import events as e
 from noetl.messages import requests as r
-from noetl.server.live import Live
 
 
 @pytest.mark.rule("SRV-3")
@@ -289,30 +288,5 @@ def test_a_server_whose_log_is_silent_says_that_it_is_not_ready(tmp_path: Path) 
             "waits_for": ["the log does not answer"],
         }
         await until(lambda: server.health()["ready"])
-
-    clustered(test, tmp_path)
-
-
-@pytest.mark.rule("SRV-3")
-def test_an_order_outlives_a_log_that_is_away(tmp_path: Path) -> None:
-    async def test(cluster: Cluster) -> None:
-        tools = CannedTools()
-        tools.answers["fetch"] = [Silence()]
-        owner = await cluster.server()
-        other = await cluster.server()
-        cluster.worker(tools)
-        execution_id = await cluster.start(CHAIN)
-        await until(lambda: labels(tools)["fetch"] == 1)
-        order, failures = owner.custody.order, [LogUnavailable("away"), LogUnavailable("still")]
-
-        async def failing(live: Live, kind: str, reason: str) -> None:
-            if failures:
-                raise failures.pop()
-            await order(live, kind, reason)
-
-        owner.custody.order = failing  # type: ignore[method-assign]
-        await other.order(execution_id, "cancel", "from the other one")
-        assert (await cluster.end_of(execution_id)).status == "cancelled"
-        assert failures == []
 
     clustered(test, tmp_path)

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from noetl.errors import HomeInUse, LogUnavailable, NoetlError, VersionConflict
+from noetl.errors import HomeInUse, LogUnavailable, NoetlError
 from noetl.messages import requests as r
 from noetl.ports.event_log import Note
 from noetl.server.front_desk import FrontDesk
@@ -53,8 +53,6 @@ class Custody:
         """Executions of ours that are not in memory: a fault, or the log was away."""
         self.aside: dict[str, str] = {}
         """Executions that cannot be taken up, and why (promise 7)."""
-        self._notes: list[Note] = []
-        """Orders that were collected and are not in the log yet."""
         self.term = 0
         self.looked = 0.0
         """When the log answered last, by the monotonic clock."""
@@ -93,8 +91,8 @@ class Custody:
         while True:
             try:
                 await self._home.inbox.waits(LOOK)
-                self._notes += await self._home.inbox.collect()
-                await self._obey_all()
+                for note in await self._home.inbox.collect():
+                    await self.obey(note)
                 if time.monotonic() - looked >= LOOK:
                     looked = time.monotonic()
                     await self.look()
@@ -169,18 +167,6 @@ class Custody:
         self._fallen.discard(execution_id)
         self.aside.pop(execution_id, None)
         return live
-
-    async def _obey_all(self) -> None:
-        """An order stays until the log has it; one that cannot be obeyed stops no other."""
-        while self._notes:
-            note = self._notes[0]
-            try:
-                await self.obey(note)
-            except (LogUnavailable, VersionConflict):
-                raise
-            except Exception as wrong:  # promise 7
-                self._says(f"cannot {note.kind} execution {note.execution_id}: {wrong}")
-            del self._notes[0]
 
     # ── orders ───────────────────────────────────────────────────────────────────────────────
 
