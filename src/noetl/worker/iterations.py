@@ -14,8 +14,6 @@ from noetl.pipeline.frame import Frame, Iteration
 from noetl.playbook.plan import LoopPlan
 from noetl.worker.leg import CANCELLED, Driven, LegWork
 
-BEGINNINGS = frozenset({e.StepStarted, e.IterationStarted, e.TaskStarted})
-
 BREATH = 64
 """Iterations without an effect that run before others get a turn."""
 
@@ -137,8 +135,7 @@ class LoopWork(LegWork):
             else:
                 work = self._finish(index, iteration_id, driven, ask)
                 self.spawn(work, partial(self._over, index, iteration_id, End(None, CANCELLED)))
-        # Beginnings are told with the first end, or with the news: a row for them alone is dear.
-        if any(type(event) not in BEGINNINGS for event in self.events):
+        if any(type(event) is not e.TaskStarted for event in self.events):
             self.report()
 
     async def _finish(self, index: int, iteration_id: str, driven: Driven, ask: Ask) -> None:
