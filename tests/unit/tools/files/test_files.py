@@ -52,7 +52,14 @@ def place(tmp_path: Path) -> Place:
     return place
 
 
-WITHIN = ["a.csv", "../a.csv", "up.csv", "new/of/mine", "{root}/a.csv", "{root}/../{root.name}/a.csv"]
+WITHIN = [
+    "a.csv",
+    "../a.csv",
+    "up.csv",
+    "new/of/mine",
+    "{root}/a.csv",
+    "{root}/../{root.name}/a.csv",
+]
 BEYOND = [
     "../../outside/a.csv",
     "link.csv",
