@@ -18,7 +18,7 @@ from bench.log import raw_commit, raw_file, raw_rows
 from bench.playbooks import FIBONACCI, chain, loop
 from noetl.assembly import Local
 from noetl.messages.events import Event, StepDone
-from noetl.server.live import Live
+from noetl.server.active import ActiveExecution
 from noetl.settings import Settings
 
 REPEATS = 7
@@ -80,17 +80,17 @@ async def measure(folder: Path) -> list[Figure]:
 async def run(local: Local, text: str, payload: dict[str, Any] | None = None) -> float:
     """Seconds from the start to the committed end."""
     began = perf_counter()
-    live = await local.start(text, folder=None, payload=payload or {})
-    await live.finished
-    assert live.execution.status == "completed", live.execution.error
-    local.server.release(live.execution.execution_id)
+    active = await local.start(text, folder=None, payload=payload or {})
+    await active.finished
+    assert active.execution.status == "completed", active.execution.error
+    local.server.release(active.execution.execution_id)
     return perf_counter() - began
 
 
-def noting(ends: list[float]) -> Callable[[Live, list[Event]], None]:
+def noting(ends: list[float]) -> Callable[[ActiveExecution, list[Event]], None]:
     """Note the time of every step's end."""
 
-    def note(_: Live, events: list[Event]) -> None:
+    def note(_: ActiveExecution, events: list[Event]) -> None:
         if any(type(event) is StepDone for event in events):
             ends.append(perf_counter())
 

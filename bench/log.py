@@ -8,7 +8,7 @@ from time import perf_counter
 import apsw
 
 from bench.figure import Figure
-from noetl.adapters.sqlite.home import Home, open_home
+from noetl.adapters.sqlite.storage import SqliteStorage, open_storage
 from noetl.ports.event_log import Decision, ExecutionRow
 
 BODY = "x" * 400
@@ -26,7 +26,7 @@ def figures() -> list[Figure]:
 
 async def measure(folder: Path) -> list[Figure]:
     raw = raw_file(folder / "raw.db")
-    home = await open_home(folder / "home")
+    home = await open_storage(folder / "home")
     chain, many = Supply(["chain"]), Supply([f"e{n}" for n in range(PER_COMMIT)])
     rows: list[float] = []
     one_execution: list[float] = []
@@ -105,14 +105,14 @@ def raw_commit(connection: apsw.Connection) -> float:
     return perf_counter() - began
 
 
-async def in_groups(home: Home, decisions: list[Decision]) -> float:
+async def in_groups(home: SqliteStorage, decisions: list[Decision]) -> float:
     began = perf_counter()
     for waiting in [home.log.append(decision) for decision in decisions]:
         await waiting
     return len(decisions) / (perf_counter() - began)
 
 
-async def lone(home: Home, decision: Decision) -> float:
+async def lone(home: SqliteStorage, decision: Decision) -> float:
     began = perf_counter()
     await home.log.append(decision, alone=True)
     return perf_counter() - began

@@ -10,7 +10,7 @@ from bench.figure import Figure
 from bench.playbooks import turns
 from noetl.assembly import Local
 from noetl.messages.events import Event
-from noetl.server.live import SNAPSHOT_AFTER, Live
+from noetl.server.active import SNAPSHOT_AFTER, ActiveExecution
 from noetl.server.replay import replay
 from noetl.settings import Settings
 
@@ -31,7 +31,7 @@ async def measure(folder: Path) -> list[Figure]:
     marks: list[float] = []
     decisions = 0
 
-    def mark(_: Live, __: list[Event]) -> None:
+    def mark(_: ActiveExecution, __: list[Event]) -> None:
         nonlocal decisions
         decisions += 1
         if decisions % (TURNS // 10) == 0:
@@ -65,27 +65,27 @@ async def recovery(local: Local) -> Figure:
 
 async def left_at(local: Local, text: str, decisions: int) -> str:
     """An execution that was left after so many decisions, as a crash would leave it."""
-    live = await local.start(text, folder=None, payload={})
+    active = await local.start(text, folder=None, payload={})
     count = 1
     reached = asyncio.get_running_loop().create_future()
 
-    def watch(seen: Live, _: list[Event]) -> None:
+    def watch(seen: ActiveExecution, _: list[Event]) -> None:
         nonlocal count
-        if seen is live and not reached.done():
+        if seen is active and not reached.done():
             count += 1
             if count == decisions:
-                local.server.release(live.execution.execution_id)
+                local.server.release(active.execution.execution_id)
                 reached.set_result(None)
 
     local.server.watch(watch)
     await reached
-    while live.uncommitted:
+    while active.uncommitted:
         await asyncio.sleep(0)
-    return live.execution.execution_id
+    return active.execution.execution_id
 
 
 async def read_back(local: Local, execution_id: str) -> float:
     plan = (await local.load(execution_id))[1]
     began = perf_counter()
-    await replay(local.home.log, execution_id, plan)
+    await replay(local.storage.log, execution_id, plan)
     return perf_counter() - began

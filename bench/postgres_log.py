@@ -9,7 +9,7 @@ from tests.support.postgres import Database, running
 
 from bench.figure import Figure
 from bench.log import BODY, PER_COMMIT, Supply
-from noetl.adapters.postgres.home import PostgresHome, open_home
+from noetl.adapters.postgres.storage import PostgresStorage, open_storage
 from noetl.ports.event_log import Decision
 
 REPEATS = 9
@@ -28,7 +28,7 @@ def figures() -> list[Figure]:
 async def measure(database: Database) -> list[Figure]:
     raw = await asyncpg.connect(database.url)
     await raw.execute("create table public.raw (n bigint, text text)")
-    home = await open_home(database.url)
+    home = await open_storage(database.url)
     chain, many = Supply(["chain"]), Supply([f"e{n}" for n in range(PER_COMMIT)])
     await asyncio.gather(*(home.log.append(decision) for decision in many.take(PER_COMMIT)))
     rows: list[float] = []
@@ -68,7 +68,7 @@ async def raw_commit(connection: asyncpg.Connection) -> float:
     return perf_counter() - began
 
 
-async def in_groups(home: PostgresHome, decisions: list[Decision]) -> float:
+async def in_groups(home: PostgresStorage, decisions: list[Decision]) -> float:
     """A thousand to a commit, as the rows beside them."""
     began = perf_counter()
     for start in range(0, len(decisions), PER_COMMIT):
@@ -77,7 +77,7 @@ async def in_groups(home: PostgresHome, decisions: list[Decision]) -> float:
     return len(decisions) / (perf_counter() - began)
 
 
-async def lone(home: PostgresHome, decision: Decision) -> float:
+async def lone(home: PostgresStorage, decision: Decision) -> float:
     began = perf_counter()
     await home.log.append(decision, alone=True)
     return perf_counter() - began

@@ -1,4 +1,4 @@
-"""`python -m bench.sizing`: what executions, legs and processes take of memory and disk."""
+"""`python -m bench.sizing`: what executions, parts and processes take of memory and disk."""
 
 import asyncio
 import subprocess
@@ -60,7 +60,7 @@ async def waiting(plane: ControlPlane) -> None:
     say("a server that has just begun", before / 1024**2, "MiB")
     await started(plane, chain(1, FIBONACCI), WAITING)
     each = (resident() - before) / WAITING
-    say("memory of an execution with one leg that waits", each, "bytes")
+    say("memory of an execution with one part that waits", each, "bytes")
 
 
 async def loop_waiting(plane: ControlPlane) -> None:
@@ -131,7 +131,7 @@ LOOP = loop("parallel")
 async def at_work(plane: ControlPlane) -> AsyncIterator[None]:
     """A worker of this process."""
     exchange = Exchange()
-    plane.front_desk.bells.append(exchange.attach(plane.front_desk))
+    plane.dispatcher.notifiers.append(exchange.attach(plane.dispatcher))
     tools = Toolbox(plane.settings.home)
     worker = WorkPlane(plane.settings, DirectLink(exchange), results=plane.results, tools=tools)
     working = asyncio.create_task(worker.run())

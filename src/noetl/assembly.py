@@ -7,10 +7,10 @@ from collections.abc import Callable
 from typing import Any
 
 from noetl.adapters.files.result_store import RESULTS, FileResultStore
-from noetl.adapters.memory.home import MemoryHome
 from noetl.adapters.memory.result_store import MemoryResultStore
-from noetl.adapters.sqlite.home import Home, open_home
-from noetl.control.dispatch import RunLeg
+from noetl.adapters.memory.storage import MemoryStorage
+from noetl.adapters.sqlite.storage import SqliteStorage, open_storage
+from noetl.control.dispatch import Command
 from noetl.control.execution import Execution
 from noetl.errors import ExecutionNotFound
 from noetl.keychain.door import KeychainDoor
@@ -19,11 +19,11 @@ from noetl.playbook.plan import Plan
 from noetl.ports.desk import Taken
 from noetl.ports.event_log import ExecutionRow, Note, Printed, PrintedLine
 from noetl.ports.result_store import ResultStore
+from noetl.server.active import ActiveExecution
 from noetl.server.answers import summary as summary_of
-from noetl.server.custody import ORDERS
 from noetl.server.ids import new_execution_id
 from noetl.server.library import Library
-from noetl.server.live import Live
+from noetl.server.ownership import ORDERS
 from noetl.server.retention import forget_old, sweep
 from noetl.server.server import Server
 from noetl.settings import Settings
@@ -31,7 +31,7 @@ from noetl.tools.table import Toolbox
 from noetl.worker.worker import Worker
 from noetl.worker.workplace import Surround
 
-AnyHome = Home | MemoryHome
+AnyStorage = SqliteStorage | MemoryStorage
 
 WATCH = 0.25
 """Seconds between two looks into the inbox."""
@@ -55,19 +55,19 @@ class Local:
     """Server and worker in one process on one home: `noetl run`."""
 
     def __init__(
-        self, settings: Settings, home: AnyHome, *, results: ResultStore, tools: Toolbox
+        self, settings: Settings, storage: AnyStorage, *, results: ResultStore, tools: Toolbox
     ) -> None:
         self.settings = settings
-        self.home = home
+        self.storage = storage
         self.results = results
         self.server = Server(
-            log=home.log,
+            log=storage.log,
             results=self.results,
-            me=home.owners.me,
+            me=storage.owners.me,
             run_ahead=settings.run_ahead,
         )
-        self.overheard = Overheard(home.printed)
-        self.keychain = KeychainDoor(home.credentials, home.folder, home.key)
+        self.overheard = Overheard(storage.printed)
+        self.keychain = KeychainDoor(storage.credentials, storage.folder, storage.key)
         self.worker = Worker(
             name=f"local-{os.getpid()}",
             desk=self,
@@ -82,15 +82,15 @@ class Local:
             slots=settings.slots,
             run_ahead=settings.run_ahead,
         )
-        self.server.hands = self.worker
-        self.library = Library(home)
+        self.server.runner = self.worker
+        self.library = Library(storage)
         self._inbox: asyncio.Task[None] | None = None
 
     @classmethod
     async def open(cls, settings: Settings) -> "Local":
         return cls(
             settings,
-            await open_home(settings.home),
+            await open_storage(settings.home),
             results=FileResultStore(settings.home / RESULTS),
             tools=Toolbox(settings.home, bounds=settings.bounds),
         )
@@ -98,25 +98,25 @@ class Local:
     @classmethod
     def in_memory(cls, settings: Settings, tools: Toolbox) -> "Local":
         """The same system on a home that is gone with the process: tests and simulations."""
-        return cls(settings, MemoryHome(), results=MemoryResultStore(), tools=tools)
+        return cls(settings, MemoryStorage(), results=MemoryResultStore(), tools=tools)
 
-    async def clean_up(self, live: Live) -> None:
+    async def clean_up(self, active: ActiveExecution) -> None:
         """RES-4: after an end, remove what nothing refers to and what is too old to keep."""
-        if live.resumed:  # a crash may have left bodies without a place in the log
-            await sweep(self.home.log, self.results, live.execution.execution_id)
+        if active.resumed:  # a crash may have left bodies without a place in the log
+            await sweep(self.storage.log, self.results, active.execution.execution_id)
         days = self.settings.retention_days
         if days is not None:
             before = int((time.time() - days * 86_400) * 1000)
-            await forget_old(self.home.prune, self.results, before)
+            await forget_old(self.storage.prune, self.results, before)
 
     async def close(self) -> None:
         if self._inbox is not None:
             self._inbox.cancel()
         await self.worker.close()
         await self.keychain.close()
-        for live in list(self.server.lives):
-            await self.home.owners.release(live.execution.execution_id)
-        await self.home.close()
+        for active in list(self.server.owned):
+            await self.storage.owners.release(active.execution.execution_id)
+        await self.storage.close()
 
     # ── starting and going on ────────────────────────────────────────────────────────────────
 
@@ -133,7 +133,7 @@ class Local:
         parent_execution_id: str | None = None,
         parent_id: str | None = None,
         plan: Plan | None = None,
-    ) -> Live:
+    ) -> ActiveExecution:
         plan = await self.plan_of(text, folder, plan)
         request = r.StartExecution(
             execution_id=execution_id or new_execution_id(),
@@ -148,30 +148,30 @@ class Local:
         )
         return self._watched(self.server.start(request, plan, folder))
 
-    async def resume(self, execution_id: str) -> Live:
+    async def resume(self, execution_id: str) -> ActiveExecution:
         """Own an execution whose owner is gone, and go on where its log stands."""
         row = await self.row(execution_id)
         if row.finished_at is None:
-            await self.home.owners.claim(execution_id)
+            await self.storage.owners.claim(execution_id)
         execution, plan, folder = await self.load(execution_id)
         if execution.stop and not execution.finished:
             await self._stop_children(execution_id)
-        live = self._watched(self.server.go_on(execution, plan, row, folder))
-        live.resumed = True
+        active = self._watched(self.server.go_on(execution, plan, row, folder))
+        active.resumed = True
         if execution.status == "paused":
-            self.server.receive(live, r.ResumeExecution())
-        return live
+            self.server.receive(active, r.ResumeExecution())
+        return active
 
     async def cancel(self, execution_id: str, reason: str) -> None:
         """End an execution that nobody runs, and its children; HomeInUse where somebody does."""
         row = await self.row(execution_id)
-        await self.home.owners.claim(execution_id)
+        await self.storage.owners.claim(execution_id)
         await self._stop_children(execution_id)
         execution, plan, folder = await self.load(execution_id)
-        live = self.server.go_on(execution, plan, row, folder)
-        self.server.receive(live, r.CancelExecution(reason=reason))
-        self.server.end_stopped(live)
-        await live.finished
+        active = self.server.go_on(execution, plan, row, folder)
+        self.server.receive(active, r.CancelExecution(reason=reason))
+        self.server.end_stopped(active)
+        await active.finished
 
     async def _stop_children(self, execution_id: str) -> None:
         """TOOL-1. They end first: once their parent has ended nobody would remember them."""
@@ -180,11 +180,11 @@ class Local:
 
     async def open_children(self, execution_id: str) -> list[str]:
         """TOOL-1: the children that have not ended."""
-        rows = await self.home.executions.children(execution_id)
+        rows = await self.storage.executions.children(execution_id)
         return [row.execution_id for row in rows if row.finished_at is None]
 
     async def row(self, execution_id: str) -> ExecutionRow:
-        row = await self.home.executions.find(execution_id)
+        row = await self.storage.executions.find(execution_id)
         if row is None:
             raise ExecutionNotFound(
                 f"no execution '{execution_id}' in {self.settings.home}; see `noetl list`"
@@ -199,7 +199,7 @@ class Local:
 
     immediate = True
 
-    def hand_back(self, command: RunLeg) -> None:
+    def hand_back(self, command: Command) -> None:
         """A process that is its own worker waits itself."""
 
     def take(self, execution_id: str, report: r.Report) -> Taken:
@@ -216,14 +216,14 @@ class Local:
         payload: dict[str, Any],
         wait: bool,
     ) -> dict[str, Any]:
-        live = self.server.find(execution_id)
-        if live is None and await self.home.executions.find(execution_id) is not None:
-            live = await self.resume(execution_id)
-        if live is None:
+        active = self.server.find(execution_id)
+        if active is None and await self.storage.executions.find(execution_id) is not None:
+            active = await self.resume(execution_id)
+        if active is None:
             parent = self.server.find(parent_execution_id)
             assert parent is not None, "it runs the task that asks"
             found = await self.library.child(path, version, parent.plan.path, parent.folder)
-            live = await self.start(
+            active = await self.start(
                 found.text,
                 folder=found.folder,
                 payload=payload,
@@ -233,50 +233,52 @@ class Local:
             )
         if wait:
             try:
-                await asyncio.shield(live.finished)
+                await asyncio.shield(active.finished)
             except asyncio.CancelledError:
                 if not self.worker.stopping:
-                    self.server.receive(live, r.CancelExecution(reason="the parent was cancelled"))
-                    await asyncio.wait([live.finished])
+                    self.server.receive(
+                        active, r.CancelExecution(reason="the parent was cancelled")
+                    )
+                    await asyncio.wait([active.finished])
                 raise
-        return summary(live)
+        return summary(active)
 
     # ── orders from other processes ──────────────────────────────────────────────────────────
 
-    def _watched(self, live: Live) -> Live:
+    def _watched(self, active: ActiveExecution) -> ActiveExecution:
         if self._inbox is None:
             self._inbox = asyncio.get_running_loop().create_task(self._watch())
-        return live
+        return active
 
     async def _watch(self) -> None:
         while True:
             await asyncio.sleep(WATCH)
-            for note in await self.home.inbox.collect():
+            for note in await self.storage.inbox.collect():
                 self.obey(note)
 
     def obey(self, note: Note) -> None:
-        live = self.server.find(note.execution_id)
+        active = self.server.find(note.execution_id)
         order = ORDERS.get(note.kind)
-        if live is not None and order is not None:
-            self.server.receive(live, order(**note.fields))
+        if active is not None and order is not None:
+            self.server.receive(active, order(**note.fields))
             if order is r.CancelExecution:
-                self._cancel_below(live)
+                self._cancel_below(active)
 
-    def _cancel_below(self, parent: Live) -> None:
+    def _cancel_below(self, parent: ActiveExecution) -> None:
         """TOOL-1: cancelling the parent cancels its children, those nobody waits for included."""
         name = parent.execution.execution_id
-        for live in self.server.lives:
-            if live.execution.parent_execution_id == name and not live.execution.finished:
-                self.server.receive(live, r.CancelExecution(reason="the parent was cancelled"))
-                self._cancel_below(live)
+        for active in self.server.owned:
+            if active.execution.parent_execution_id == name and not active.execution.finished:
+                self.server.receive(active, r.CancelExecution(reason="the parent was cancelled"))
+                self._cancel_below(active)
 
-    def _broken(self, command: RunLeg, fault: BaseException) -> None:
-        """A leg fell to a fault of ours: its run fails honestly, the others go on (promise 7)."""
-        live = self.server.find(command.execution_id)
-        if live is not None:
-            self.server.give_up(live, command, fault)
+    def _broken(self, command: Command, fault: BaseException) -> None:
+        """A part fell to a fault of ours: its run fails honestly, the others go on (promise 7)."""
+        active = self.server.find(command.execution_id)
+        if active is not None:
+            self.server.give_up(active, command, fault)
 
 
-def summary(live: Live) -> dict[str, Any]:
+def summary(active: ActiveExecution) -> dict[str, Any]:
     """TOOL-1: what a parent sees of its child."""
-    return summary_of(live.execution)
+    return summary_of(active.execution)

@@ -24,15 +24,15 @@ from noetl.messages.codec import encode
 from noetl.playbook.plan import Plan
 from noetl.ports.catalog import CatalogEntry
 from noetl.ports.event_log import ExecutionRow, LogRow
-from noetl.ports.home import AnyHome
 from noetl.ports.result_store import ResultStore
 from noetl.ports.roster import ServerRow, WorkerRow
+from noetl.ports.storage import Storage
+from noetl.server.active import ActiveExecution
 from noetl.server.answers import Answers
-from noetl.server.custody import Custody
-from noetl.server.front_desk import FrontDesk
+from noetl.server.dispatcher import Dispatcher
 from noetl.server.ids import new_execution_id
 from noetl.server.library import Library
-from noetl.server.live import Live
+from noetl.server.ownership import Ownership
 from noetl.server.registering import registered
 from noetl.server.report import report_of
 from noetl.server.retention import forget_old
@@ -65,33 +65,33 @@ Says = Callable[[str], None]
 
 
 class ControlPlane:
-    """Server, front desk, custody and stores of one process."""
+    """Server, dispatcher, ownership and stores of one process."""
 
     def __init__(
-        self, settings: Settings, home: AnyHome, *, results: ResultStore, says: Says = print
+        self, settings: Settings, storage: Storage, *, results: ResultStore, says: Says = print
     ) -> None:
         self.settings = settings
-        self.home = home
+        self.storage = storage
         self.results = results
         self.says = says
-        self.keychain = KeychainDoor(home.credentials, home.folder, home.key)
+        self.keychain = KeychainDoor(storage.credentials, storage.folder, storage.key)
         self.server = Server(
-            log=home.log, results=results, me=home.owners.me, run_ahead=settings.run_ahead
+            log=storage.log, results=results, me=storage.owners.me, run_ahead=settings.run_ahead
         )
-        self.library = Library(home)
+        self.library = Library(storage)
         self._answers = Answers(self)
-        self.front_desk = FrontDesk(
+        self.dispatcher = Dispatcher(
             self.server,
-            name=home.owners.me,
+            name=storage.owners.me,
             version=__version__,
-            printed=home.printed,
+            printed=storage.printed,
             through=run_through,
             bring=self._bring,
             ask=self._answers.answer,
             ttl=settings.lease_ttl,
         )
-        self.server.hands = self.front_desk
-        self.custody = Custody(home, self.server, self.front_desk, self.library, says)
+        self.server.runner = self.dispatcher
+        self.ownership = Ownership(storage, self.server, self.dispatcher, self.library, says)
         self._entries: dict[tuple[str, int | None], tuple[CatalogEntry, float]] = {}
         self._finding: dict[
             tuple[str, int | None], tuple[asyncio.Future[CatalogEntry | None], float]
@@ -106,30 +106,30 @@ class ControlPlane:
 
     @property
     def name(self) -> str:
-        return self.front_desk.name
+        return self.dispatcher.name
 
     @classmethod
     async def open(cls, settings: Settings, *, says: Says = print) -> "ControlPlane":
         """Wait for database and queue, where they are away, and begin to serve."""
         lock = lock_home(settings)
-        home = await open_settings_home(settings, says)
-        plane = cls(settings, home, results=open_results(settings), says=says)
+        storage = await open_settings_home(settings, says)
+        plane = cls(settings, storage, results=open_results(settings), says=says)
         plane._closers.append(lock)
         await plane.begin()
         return plane
 
     async def begin(self) -> None:
-        await self.custody.begin()
+        await self.ownership.begin()
         if self.settings.queue is not None:
             from noetl.adapters.nats.switchboard import NatsSwitchboard
 
-            switchboard = NatsSwitchboard(self.settings.queue, self.front_desk, says=self.says)
+            switchboard = NatsSwitchboard(self.settings.queue, self.dispatcher, says=self.says)
             await switchboard.open()
             self._switchboard = switchboard
-            self.front_desk.bells.append(switchboard.bell)
+            self.dispatcher.notifiers.append(switchboard.notifier)
             self._closers.append(switchboard)
         loop = asyncio.get_running_loop()
-        for work in (self.front_desk.watch, self.custody.watch, self._enter, self._keep_house):
+        for work in (self.dispatcher.watch, self.ownership.watch, self._enter, self._keep_house):
             self._tasks.append(loop.create_task(self._for_ever(work)))
 
     async def _for_ever(self, work: Callable[[], Any]) -> None:
@@ -149,16 +149,16 @@ class ControlPlane:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         for closer in reversed(self._closers):
             await closer.close()
-        await self.front_desk.record_claims()
+        await self.dispatcher.record_claims()
         with suppress(NoetlError):
-            await self.home.roster.server_gone(self.name)
-            await self.custody.hand_over()
+            await self.storage.roster.server_gone(self.name)
+            await self.ownership.hand_over()
         await self.keychain.close()
         self.results.close()
-        await self.home.close()
+        await self.storage.close()
 
-    async def _bring(self, execution_id: str) -> Live | str:
-        return await self.custody.bring(execution_id)
+    async def _bring(self, execution_id: str) -> ActiveExecution | str:
+        return await self.ownership.bring(execution_id)
 
     # ── catalog ──────────────────────────────────────────────────────────────────────────────
 
@@ -166,7 +166,7 @@ class ControlPlane:
         self, text: str, *, original: str | None = None
     ) -> tuple[CatalogEntry, bool]:
         """A new version of a playbook, unless the newest is this text; raises PlaybookRejected."""
-        entry, fresh = await registered(self.home.catalog, text, original=original)
+        entry, fresh = await registered(self.storage.catalog, text, original=original)
         self._entries.pop((entry.path, None), None)
         if self.settings.db is not None:
             await asyncio.sleep(NEWEST)  # from now on no server takes an older one for the newest
@@ -175,7 +175,7 @@ class ControlPlane:
     async def entry(
         self, playbook_id: str | None, path: str | None, version: int | None
     ) -> CatalogEntry:
-        catalog = self.home.catalog
+        catalog = self.storage.catalog
         if playbook_id is not None:
             entry = await catalog.by_id(playbook_id)
             wanted = playbook_id
@@ -197,7 +197,7 @@ class ControlPlane:
         if kept is not None and (version is not None or kept[1] > now):
             return kept[0]
         if (path, version) not in self._finding:  # of many that ask at once one asks the database
-            asking = asyncio.ensure_future(self.home.catalog.find(path, version))
+            asking = asyncio.ensure_future(self.storage.catalog.find(path, version))
             self._finding[path, version] = (asking, now)
             asking.add_done_callback(lambda _: self._finding.pop((path, version), None))
         finding, began = self._finding[path, version]
@@ -225,20 +225,20 @@ class ControlPlane:
         execution_id = new_execution_id()
         if key is not None:
             fingerprint = hashlib.sha256(encode([entry.playbook_id, payload])).hexdigest()
-            holder = await self.home.keys.claim(key, fingerprint, execution_id)
+            holder = await self.storage.keys.claim(key, fingerprint, execution_id)
             if holder.fingerprint != fingerprint:
                 raise KeyReused("this idempotency key came before, with another request")
             execution_id = holder.execution_id
             if not holder.fresh:
-                found = await self.home.executions.find(execution_id)
+                found = await self.storage.executions.find(execution_id)
                 if found is not None:
                     return found
-        live = await self.start(
+        active = await self.start(
             plan, execution_id=execution_id, payload=payload, version=str(entry.version)
         )
-        if live is None:
+        if active is None:
             return await self.row(execution_id)
-        return self.server.row(live, live.started_at)
+        return self.server.row(active, active.started_at)
 
     async def start(
         self,
@@ -250,7 +250,7 @@ class ControlPlane:
         folder: str | None = None,
         parent_execution_id: str | None = None,
         parent_id: str | None = None,
-    ) -> Live | None:
+    ) -> ActiveExecution | None:
         """Begin an execution; None where another began it under this id before."""
         request = r.StartExecution(
             execution_id=execution_id,
@@ -263,17 +263,17 @@ class ControlPlane:
             parent_execution_id=parent_execution_id,
             parent_id=parent_id,
         )
-        live = self.server.start(request, plan, folder, self.custody.term)
+        active = self.server.start(request, plan, folder, self.ownership.term)
         try:
-            if live.begun is not None:
-                await live.begun
-            if live.execution.seq == 0:  # it could not even be decided
-                await live.finished
+            if active.begun is not None:
+                await active.begun
+            if active.execution.seq == 0:  # it could not even be decided
+                await active.finished
         except VersionConflict:
-            self.home.log.forget(execution_id)
+            self.storage.log.forget(execution_id)
             return None
-        self.custody.mind(live)
-        return live
+        self.ownership.mind(active)
+        return active
 
     async def order(self, execution_id: str, kind: Order, reason: str = "") -> ExecutionRow:
         """Cancel, pause or resume: durable when this returns, whoever owns the execution."""
@@ -284,15 +284,15 @@ class ControlPlane:
                 code="finished",
                 status=409,
             )
-        live = self.server.find(execution_id)
-        if live is not None:
-            await self.custody.order(live, kind, reason)
+        active = self.server.find(execution_id)
+        if active is not None:
+            await self.ownership.order(active, kind, reason)
         else:
-            await self.home.inbox.leave(execution_id, kind, {"reason": reason})
+            await self.storage.inbox.leave(execution_id, kind, {"reason": reason})
         return await self.row(execution_id)
 
     async def row(self, execution_id: str) -> ExecutionRow:
-        row = await self.home.executions.find(execution_id)
+        row = await self.storage.executions.find(execution_id)
         if row is None:
             raise ExecutionNotFound(f"no execution '{execution_id}'; `noetl list` shows them")
         return row
@@ -316,22 +316,22 @@ class ControlPlane:
         """Whether it has ended, after waiting so many seconds for it at the most."""
         until = time.monotonic() + wait
         while True:
-            live = self.server.find(execution_id)
+            active = self.server.find(execution_id)
             left = until - time.monotonic()
-            if live is not None and not live.finished.done() and left > 0:
-                await self._wait_for(live, left)
+            if active is not None and not active.finished.done() and left > 0:
+                await self._wait_for(active, left)
                 continue
             row = await self.row(execution_id)
             if row.finished_at is not None or left <= 0 or self.closing.is_set():
                 return row.finished_at is not None
-            if live is None:
+            if active is None:
                 await asyncio.sleep(min(ELSEWHERE, left))
 
-    async def _wait_for(self, live: Live, seconds: float) -> None:
+    async def _wait_for(self, active: ActiveExecution, seconds: float) -> None:
         closing = asyncio.ensure_future(self.closing.wait())
         try:
             await asyncio.wait(
-                (live.finished, closing), timeout=seconds, return_when=asyncio.FIRST_COMPLETED
+                (active.finished, closing), timeout=seconds, return_when=asyncio.FIRST_COMPLETED
             )
         finally:
             closing.cancel()
@@ -347,7 +347,7 @@ class ControlPlane:
         await self.row(execution_id)
         while not self.closing.is_set():
             row = await self.row(execution_id)
-            rows = await self.home.log.read(execution_id, after=after, limit=PAGE)
+            rows = await self.storage.log.read(execution_id, after=after, limit=PAGE)
             for found in rows:
                 yield found
                 after = found.last
@@ -359,35 +359,35 @@ class ControlPlane:
 
     async def _news(self, execution_id: str, after: int) -> None:
         """Wait until there may be something new after a `seq`."""
-        live = self.server.find(execution_id)
-        if live is None:
+        active = self.server.find(execution_id)
+        if active is None:
             with suppress(TimeoutError):
                 await asyncio.wait_for(self.closing.wait(), ELSEWHERE)
             return
         news = asyncio.Event()
-        live.listeners.append(news.set)
+        active.listeners.append(news.set)
         try:
-            if live.execution.seq <= after or live.uncommitted:
+            if active.execution.seq <= after or active.uncommitted:
                 with suppress(TimeoutError):
                     await asyncio.wait_for(news.wait(), 4 * ELSEWHERE)
         finally:
-            live.listeners.remove(news.set)
+            active.listeners.remove(news.set)
 
     # ── about this server ────────────────────────────────────────────────────────────────────
 
     async def counts(self) -> dict[str, Any]:
-        executions = self.home.executions
+        executions = self.storage.executions
         return {
             "executions": {
                 status: await executions.count(status)
                 for status in ("running", "paused", "completed", "failed", "cancelled")
             },
-            "owned": len(self.server.lives),
-            "legs_waiting": self.front_desk.legs.pools(),
-            "leases": len(self.front_desk.leases),
-            "workers": len(self.front_desk.seen),
+            "owned": len(self.server.owned),
+            "parts_waiting": self.dispatcher.parts.pools(),
+            "leases": len(self.dispatcher.leases),
+            "workers": len(self.dispatcher.seen),
             "uncommitted": self.server.uncommitted,
-            "set_aside": dict(self.custody.aside),
+            "set_aside": dict(self.ownership.aside),
         }
 
     def health(self) -> dict[str, Any]:
@@ -395,7 +395,7 @@ class ControlPlane:
         waits = []
         if self.closing.is_set():
             waits.append("this server stops")
-        if time.monotonic() - self.custody.looked > SILENT:
+        if time.monotonic() - self.ownership.looked > SILENT:
             waits.append("the log does not answer")
         if self._switchboard is not None and not self._switchboard.there:
             waits.append("the queue does not answer")
@@ -403,7 +403,7 @@ class ControlPlane:
 
     async def _enter(self) -> None:
         """Keep the list of who is there."""
-        roster = self.home.roster
+        roster = self.storage.roster
         while True:
             now = int(time.time() * 1000)
             await roster.server_seen(
@@ -415,8 +415,8 @@ class ControlPlane:
                     seen_at=now,
                 )
             )
-            for seen in list(self.front_desk.seen.values()):
-                busy = len(self.front_desk.leases.of_worker(seen.name))
+            for seen in list(self.dispatcher.seen.values()):
+                busy = len(self.dispatcher.leases.of_worker(seen.name))
                 await roster.seen(
                     WorkerRow(
                         name=seen.name,
@@ -437,9 +437,9 @@ class ControlPlane:
         """RES-4, and keys that nobody will use again."""
         while True:
             now = int(time.time() * 1000)
-            await self.home.keys.prune(now - 86_400_000 * 7)
+            await self.storage.keys.prune(now - 86_400_000 * 7)
             days = self.settings.retention_days
             if days is not None:
                 before = now - int(days * 86_400_000)
-                await forget_old(self.home.prune, self.results, before)
+                await forget_old(self.storage.prune, self.results, before)
             await asyncio.sleep(HOUSEKEEPING)

@@ -6,10 +6,10 @@ import time
 from collections.abc import Callable
 
 from noetl.adapters.files.result_store import RESULTS, FileResultStore
-from noetl.adapters.sqlite.home import open_home as open_sqlite
+from noetl.adapters.sqlite.storage import open_storage as open_sqlite
 from noetl.errors import HomeInUse, LogUnavailable, SettingRefused
-from noetl.ports.home import AnyHome
 from noetl.ports.result_store import ResultStore
+from noetl.ports.storage import Storage
 from noetl.settings import Settings
 
 LOCK = "server.lock"
@@ -49,11 +49,11 @@ def lock_home(settings: Settings) -> HomeLock:
     return HomeLock(descriptor)
 
 
-async def open_settings_home(settings: Settings, says: Callable[[str], None]) -> AnyHome:
+async def open_settings_home(settings: Settings, says: Callable[[str], None]) -> Storage:
     """The home on SQLite, or in the database that is set."""
     if settings.db is None:
         return await open_sqlite(settings.home)
-    from noetl.adapters.postgres.home import open_home as open_postgres
+    from noetl.adapters.postgres.storage import open_storage as open_postgres
 
     while True:
         began = time.monotonic()

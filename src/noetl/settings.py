@@ -158,7 +158,7 @@ SETTINGS: dict[str, Setting] = {
     "port": Setting(_port, "a port, 0 to 65535", "where a server listens; 0: any that is free"),
     "auth": Setting(_switch, "1 or 0", "whether a server asks for tokens"),
     "pool": Setting(_word, "a name", "the pool for which a worker works"),
-    "concurrency": Setting(_count, "a whole number >= 1", "legs that a worker runs at once"),
+    "concurrency": Setting(_count, "a whole number >= 1", "parts that a worker runs at once"),
     "lease_ttl": Setting(
         _span,
         "a number of seconds >= 1",

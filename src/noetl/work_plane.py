@@ -21,8 +21,8 @@ from noetl.server.library import plan_from
 from noetl.settings import Settings
 from noetl.tools.table import Toolbox
 from noetl.worker.questions import Questions
-from noetl.worker.remote_desk import RemoteDesk
-from noetl.worker.shift import Shift
+from noetl.worker.session import Session
+from noetl.worker.work_loop import WorkLoop
 from noetl.worker.worker import Worker
 from noetl.worker.workplace import Surround
 
@@ -36,7 +36,7 @@ FRESH = 30.0
 """Seconds that a credential is used before the servers are asked for it again."""
 
 DRAIN = 30.0
-"""Seconds that legs have to end when the worker is told to stop."""
+"""Seconds that parts have to end when the worker is told to stop."""
 
 Says = Callable[[str], None]
 
@@ -106,7 +106,7 @@ class WorkPlane:
             host=socket.gethostname(),
             pid=os.getpid(),
         )
-        self.desk = RemoteDesk(link, me=me, plan_of=plan_from, says=says)
+        self.desk = Session(link, me=me, plan_of=plan_from, says=says)
         self.keychain = FetchedKeychain(settings, self.desk.questions)
         self.worker = Worker(
             name=self.name,
@@ -124,14 +124,14 @@ class WorkPlane:
             patience=PATIENCE,
         )
         self.desk.worker = self.worker
-        self.shift = Shift(self.desk)
+        self.work_loop = WorkLoop(self.desk)
 
     async def run(self) -> None:
         """Until drained; raises ServerRefused if the servers want nothing of this worker."""
-        await self.shift.run()
+        await self.work_loop.run()
 
     async def drain(self, seconds: float = DRAIN) -> None:
-        await self.shift.drain(seconds)
+        await self.work_loop.drain(seconds)
 
     async def close(self) -> None:
         await self.worker.close()
@@ -143,18 +143,18 @@ class WorkPlane:
 async def run_worker(
     settings: Settings, *, stop: asyncio.Event, says: Says = print, drain: float = DRAIN
 ) -> None:
-    """Work until `stop` is set, then end well: legs get `drain` seconds, the rest goes back."""
+    """Work until `stop` is set, then end well: parts get `drain` seconds, the rest goes back."""
     link, results = await open_line(settings, says)
     tools = Toolbox(settings.home, bounds=settings.bounds)
     plane = WorkPlane(settings, link, results=results, tools=tools, says=says)
-    says(f"worker {plane.name} takes up to {settings.concurrency} legs of pool '{settings.pool}'")
+    says(f"worker {plane.name} takes up to {settings.concurrency} parts of pool '{settings.pool}'")
     working = asyncio.get_running_loop().create_task(plane.run())
     stopping = asyncio.get_running_loop().create_task(stop.wait())
     try:
         await asyncio.wait((working, stopping), return_when=asyncio.FIRST_COMPLETED)
         if working.done():
             await working  # it was refused
-        says(f"worker {plane.name} stops: it takes nothing new, and lets its legs end")
+        says(f"worker {plane.name} stops: it takes nothing new, and lets its parts end")
         await plane.drain(drain)
         await working
     finally:

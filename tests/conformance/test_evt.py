@@ -173,7 +173,7 @@ def test_seq_has_no_gaps_and_each_decision_is_one_row() -> None:
 
 
 def begun(*steps: Tree) -> tuple[Any, Execution, r.Report]:
-    """A plan, an execution whose first leg waits, and a report that would start it."""
+    """A plan, an execution whose first part waits, and a report that would start it."""
     plan = scenario(*steps).plan
     execution = Execution(execution_id="x1")
     decide(plan, execution, r.StartExecution(execution_id="x1", path="p", digest=plan.digest))
@@ -181,7 +181,7 @@ def begun(*steps: Tree) -> tuple[Any, Execution, r.Report]:
     ids: dict[str, Any] = {"step": run.step, "step_run_id": run.step_run_id}
     begins = e.TaskStarted(**ids, task_run_id="4.1", task="fetch", kind="http")
     events: list[e.Event] = [e.StepStarted(**ids), begins]
-    report = r.Report(step_run_id=run.step_run_id, leg=0, epoch=1, worker="w1", events=events)
+    report = r.Report(step_run_id=run.step_run_id, part=0, epoch=1, worker="w1", events=events)
     return plan, execution, report
 
 
@@ -197,7 +197,7 @@ def test_a_report_of_an_older_epoch_is_refused() -> None:
 def test_a_report_after_its_lease_has_ended_is_refused() -> None:
     plan, execution, report = begun(*TWO_STEPS)
     assert name_of(decide(plan, execution, report)[0]) == "token.claimed"
-    lost = r.LeaseLost(step_run_id=report.step_run_id, leg=0, epoch=1)
+    lost = r.LeaseLost(step_run_id=report.step_run_id, part=0, epoch=1)
     assert [name_of(event) for event in decide(plan, execution, lost)] == ["lease.expired"]
     assert decide(plan, execution, lost) == [], "the same lease ends once"
     late = msgspec.structs.replace(report, events=report.events[1:], after=2)
@@ -229,7 +229,7 @@ def test_the_third_lost_lease_fails_the_run() -> None:
     names: list[list[str]] = []
     for epoch in (1, 2, 3):
         decide(plan, execution, msgspec.structs.replace(report, epoch=epoch))
-        lost = r.LeaseLost(step_run_id=report.step_run_id, leg=0, epoch=epoch)
+        lost = r.LeaseLost(step_run_id=report.step_run_id, part=0, epoch=epoch)
         names.append([name_of(event) for event in decide(plan, execution, lost)])
     assert names[:2] == [["lease.expired"]] * 2
     assert names[2][:3] == ["lease.expired", "step.failed", "next.evaluated"]

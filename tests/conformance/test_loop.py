@@ -14,7 +14,7 @@ from noetl.assembly import Local
 from noetl.messages import events as e
 from noetl.messages import requests as r
 from noetl.messages.outcome import Outcome
-from noetl.server.live import Live
+from noetl.server.active import ActiveExecution
 from noetl.tools.tool import Call
 
 WAYS = list(product(["sequential", "parallel"], ["local", "distributed"]))
@@ -199,8 +199,8 @@ def test_a_failed_iteration_stops_the_loop(mode: str, where: str) -> None:
 def test_those_in_flight_run_to_their_end_and_the_lowest_index_is_named(where: str) -> None:
     gate = Gate(error("http", "late"), ok("fine"), error("http", "early"))
 
-    async def backwards(local: Local, live: Live) -> None:
-        del local, live
+    async def backwards(local: Local, active: ActiveExecution) -> None:
+        del local, active
         held = await gate.held(3)
         for task_run_id in reversed(held):
             await gate.let_go(task_run_id)
@@ -404,11 +404,11 @@ def test_no_iteration_runs_further_ahead_than_the_window(where: str) -> None:
             await held.wait()
         return ok()
 
-    async def watch(local: Local, live: Live) -> None:
+    async def watch(local: Local, active: ActiveExecution) -> None:
         del local
         before = -1
-        while before != live.execution.seq or furthest < 900:
-            before = live.execution.seq
+        while before != active.execution.seq or furthest < 900:
+            before = active.execution.seq
             for _ in range(50):
                 await asyncio.sleep(0)
         assert furthest == 999
@@ -468,10 +468,10 @@ def test_who_ends_a_loop(mode: str, where: str) -> None:
 def test_a_cancelled_loop_ends_in_one_failure(mode: str, where: str) -> None:
     silence = Silence()
 
-    async def cancel(local: Local, live: Live) -> None:
+    async def cancel(local: Local, active: ActiveExecution) -> None:
         for _ in range(5):
             await asyncio.sleep(0)
-        local.server.receive(live, r.CancelExecution())
+        local.server.receive(active, r.CancelExecution())
 
     made = looped(list(range(20)), call("work"), mode=mode, exec=where, flight=3)
     ran = made.answers("work", silence).act(cancel)

@@ -10,7 +10,7 @@ from tests.support.steps import Tree, arc, call, loop, noop, otherwise, step
 from noetl.assembly import Local
 from noetl.messages import events as e
 from noetl.messages import requests as r
-from noetl.server.live import Live
+from noetl.server.active import ActiveExecution
 
 ENDS = [step("left", noop("l")), step("right", noop("r"))]
 
@@ -189,8 +189,8 @@ def test_fail_fast_starts_nothing_new_and_cancels_what_runs() -> None:
     silence = Silence()
     gate = Gate(error("http"))
 
-    async def fail(local: Local, live: Live) -> None:
-        del local, live
+    async def fail(local: Local, active: ActiveExecution) -> None:
+        del local, active
         (held,) = await gate.held(1)
         await gate.let_go(held)
 
@@ -298,9 +298,9 @@ def test_a_failure_of_the_final_step_fails_the_execution() -> None:
 def test_the_final_step_runs_after_a_timeout(mode: str) -> None:
     silence = Silence()
 
-    async def time_passes(local: Local, live: Live) -> None:
+    async def time_passes(local: Local, active: ActiveExecution) -> None:
         await asyncio.sleep(0)
-        local.server.receive(live, r.TimeIsUp(seconds=30))
+        local.server.receive(active, r.TimeIsUp(seconds=30))
 
     ran = (
         scenario(
@@ -323,9 +323,9 @@ def test_the_final_step_runs_after_a_timeout(mode: str) -> None:
 def test_cancel() -> None:
     silence = Silence()
 
-    async def cancel(local: Local, live: Live) -> None:
+    async def cancel(local: Local, active: ActiveExecution) -> None:
         await asyncio.sleep(0)
-        local.server.receive(live, r.CancelExecution(reason="enough"))
+        local.server.receive(active, r.CancelExecution(reason="enough"))
 
     ran = (
         scenario(
@@ -360,8 +360,8 @@ def test_cancel() -> None:
 
 @pytest.mark.rule("NEXT-8")
 def test_what_was_offered_and_not_begun_is_never_begun() -> None:
-    async def cancel(local: Local, live: Live) -> None:
-        local.server.receive(live, r.CancelExecution())
+    async def cancel(local: Local, active: ActiveExecution) -> None:
+        local.server.receive(active, r.CancelExecution())
 
     ran = scenario(step("start", call("fetch"))).act(cancel)
     assert ran.calls == []
@@ -373,11 +373,11 @@ def test_what_was_offered_and_not_begun_is_never_begun() -> None:
 def test_after_the_end_every_report_is_refused() -> None:
     ended: list[list[e.Event]] = []
 
-    async def report_late(local: Local, live: Live) -> None:
-        await live.finished
-        late = r.Report(step_run_id="4.0", leg=0, epoch=9, worker="w", events=[])
+    async def report_late(local: Local, active: ActiveExecution) -> None:
+        await active.finished
+        late = r.Report(step_run_id="4.0", part=0, epoch=9, worker="w", events=[])
         for given in (late, r.CancelExecution(), r.PauseExecution(), r.TimeIsUp(seconds=1)):
-            ended.append(local.server.receive(live, given).events)
+            ended.append(local.server.receive(active, given).events)
 
     ran = scenario(step("start", noop("s"))).act(report_late)
     assert ended == [[], [], [], []]
@@ -388,13 +388,13 @@ def test_after_the_end_every_report_is_refused() -> None:
 def test_pause_holds_tokens_and_resume_lets_them_go() -> None:
     gate = Gate()
 
-    async def pause(local: Local, live: Live) -> None:
+    async def pause(local: Local, active: ActiveExecution) -> None:
         (held,) = await gate.held(1)
-        local.server.receive(live, r.PauseExecution())
-        assert live.execution.status == "paused"
+        local.server.receive(active, r.PauseExecution())
+        assert active.execution.status == "paused"
         await gate.let_go(held)
-        assert live.execution.runs == {}
-        local.server.receive(live, r.ResumeExecution())
+        assert active.execution.runs == {}
+        local.server.receive(active, r.ResumeExecution())
 
     ran = (
         scenario(step("start", call("fetch"), arcs=[arc("more")]), step("more", noop("m")))

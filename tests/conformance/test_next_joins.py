@@ -9,7 +9,7 @@ from tests.support.steps import Tree, arc, call, loop, noop, otherwise, sets, st
 from noetl.assembly import Local
 from noetl.messages import events as e
 from noetl.messages import requests as r
-from noetl.server.live import Live
+from noetl.server.active import ActiveExecution
 
 
 def meeting(mode: Any, **more: Any) -> Scenario:
@@ -35,8 +35,8 @@ ONLY_A = {"x": "a", "a": 1, "from": {"a": {"x": "a", "a": 1}}}
 def test_a_join_fires_once(mode: Any, args: Tree, absorbed: int) -> None:
     gate = Gate()
 
-    async def a_first(local: Local, live: Live) -> None:
-        del local, live
+    async def a_first(local: Local, active: ActiveExecution) -> None:
+        del local, active
         first, second = await gate.held(2)
         await gate.let_go(first)
         await gate.let_go(second)
@@ -125,12 +125,12 @@ def test_a_cycle_passes_a_join_again(mode: str) -> None:
 def test_resume_finds_tokens_of_a_join_once() -> None:
     gate = Gate()
 
-    async def pause(local: Local, live: Live) -> None:
+    async def pause(local: Local, active: ActiveExecution) -> None:
         first, second = await gate.held(2)
-        local.server.receive(live, r.PauseExecution())
+        local.server.receive(active, r.PauseExecution())
         await gate.let_go(first)
         await gate.let_go(second)
-        local.server.receive(live, r.ResumeExecution())
+        local.server.receive(active, r.ResumeExecution())
 
     ran = meeting("any").answers("ask_a", gate).answers("ask_b", gate).act(pause)
     assert ran.inputs("met") == [ALL]

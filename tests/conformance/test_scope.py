@@ -9,7 +9,7 @@ from tests.support.steps import Tree, arc, call, loop, noop, otherwise, sets, st
 from noetl.assembly import Local
 from noetl.errors import PlaybookRejected
 from noetl.messages import events as e
-from noetl.server.live import Live
+from noetl.server.active import ActiveExecution
 
 
 @pytest.mark.rule("SCOPE-1")
@@ -129,11 +129,11 @@ def test_a_result_is_prev_at_the_end(tasks: list[Tree], prev: Any) -> None:
 def test_a_run_sees_ctx_as_of_its_schedule_and_its_own_writes() -> None:
     gate = Gate()
 
-    async def other_first(local: Local, live: Live) -> None:
+    async def other_first(local: Local, active: ActiveExecution) -> None:
         del local
         slow, quick = await gate.held(2)
         await gate.let_go(quick)
-        assert live.execution.ctx["x"] == "other's"
+        assert active.execution.ctx["x"] == "other's"
         await gate.let_go(slow)
 
     ran = (
@@ -161,8 +161,8 @@ def test_a_run_sees_ctx_as_of_its_schedule_and_its_own_writes() -> None:
 def test_the_last_writer_in_log_order_wins() -> None:
     gate = Gate()
 
-    async def b_then_a(local: Local, live: Live) -> None:
-        del local, live
+    async def b_then_a(local: Local, active: ActiveExecution) -> None:
+        del local, active
         a, b = await gate.held(2)
         await gate.let_go(b)
         await gate.let_go(a)

@@ -311,7 +311,7 @@ def test_tokens_are_made_listed_and_revoked(tmp_path: Path) -> None:
     async def test(cluster: Cluster) -> None:
         plane = await cluster.server()
         text, row = new_token("root", "admin", now_ms=1)
-        await plane.home.tokens.add(row)
+        await plane.storage.tokens.add(row)
         async with api_of(plane, auth=True, token=text) as api:
             made = await api.post("/api/tokens", {"name": "ci", "role": "viewer", "expires_in": 60})
             listed = await api.pages("/api/tokens", "tokens", limit=1)
@@ -363,7 +363,7 @@ def test_a_worker_works_over_http_with_its_own_token(tmp_path: Path) -> None:
         text, row = new_token("root", "admin", now_ms=1)
         theirs, worker_row = new_token("pool", "worker", now_ms=1)
         for made in (row, worker_row):
-            await plane.home.tokens.add(made)
+            await plane.storage.tokens.add(made)
         async with api_of(plane, auth=True, token=text) as api:
             tools = CannedTools()
             worker = cluster.worker(tools, link=HttpLink([api.url], theirs))

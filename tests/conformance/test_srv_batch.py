@@ -10,7 +10,7 @@ from tests.support.canned import CannedTools
 from tests.support.cluster import Cluster, clustered
 from tests.support.steps import noop, playbook, step
 
-from noetl.api.executions import ExecutionsDesk
+from noetl.api.executions import ExecutionsRoutes
 from noetl.api.surround import Surround
 from noetl.api.types import Batch, BatchRequest, KeyedRequest
 
@@ -21,7 +21,7 @@ def test_one_request_starts_many_and_a_refused_one_stops_none(tmp_path: Path) ->
         server = await cluster.server()
         cluster.worker(CannedTools())
         entry, _ = await server.register(playbook(step("one", noop("t"))))
-        desk = ExecutionsDesk(Surround(server))
+        desk = ExecutionsRoutes(Surround(server))
         wanted = [KeyedRequest(path=entry.path, key=f"k{n % 20}") for n in range(40)]
         wanted.insert(7, KeyedRequest(path="no/such"))
         wanted.insert(9, KeyedRequest(path=entry.path, playbook_id=entry.playbook_id))

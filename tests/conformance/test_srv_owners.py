@@ -18,7 +18,7 @@ from noetl.messages import requests as r
 
 
 @pytest.mark.rule("SRV-3")
-def test_another_server_goes_on_when_one_dies_and_its_worker_keeps_its_leg(tmp_path: Path) -> None:
+def test_another_server_goes_on_when_one_dies_and_its_worker_keeps_its_part(tmp_path: Path) -> None:
     async def test(cluster: Cluster) -> None:
         tools = CannedTools()
         gate = Gate(ok("there"))
@@ -103,15 +103,17 @@ def test_the_store_refuses_a_stale_owner(tmp_path: Path) -> None:
         cluster.worker(tools)
         execution_id = await cluster.start(CHAIN)
         await until(lambda: labels(tools)["fetch"] == 1)
-        live = stale.server.find(execution_id)
-        assert live is not None
+        active = stale.server.find(execution_id)
+        assert active is not None
         stale.home.die()  # type: ignore[attr-defined]
         fresh = await cluster.server()
         await until(lambda: fresh.server.find(execution_id) is not None)
         await fresh.order(execution_id, "pause", "by its owner")
         before = await cluster.events(execution_id)
         with pytest.raises(VersionConflict):
-            await stale.server.receive(live, r.CancelExecution(reason="by the stale one")).committed
+            await stale.server.receive(
+                active, r.CancelExecution(reason="by the stale one")
+            ).committed
         assert await cluster.events(execution_id) == before
         assert stale.server.find(execution_id) is None
         await fresh.order(execution_id, "resume")
@@ -167,7 +169,7 @@ def test_children_run_on_the_catalog_and_end_with_their_parent(tmp_path: Path) -
         await server.register(CHILD)
         execution = await cluster.run(PARENT)
         assert execution.status == "completed"
-        (child,) = await server.home.executions.children(execution.execution_id)
+        (child,) = await server.storage.executions.children(execution.execution_id)
         assert (child.status, child.version) == ("completed", "1")
         silence = Silence()
         tools.answers["work"] = [silence]
@@ -175,7 +177,7 @@ def test_children_run_on_the_catalog_and_end_with_their_parent(tmp_path: Path) -
         await until(lambda: labels(tools)["work"] == 2)
         await server.order(waiting, "cancel")
         assert (await cluster.end_of(waiting)).status == "cancelled"
-        (child,) = await server.home.executions.children(waiting)
+        (child,) = await server.storage.executions.children(waiting)
         assert (child.status, silence.cancelled) == ("cancelled", 1)
 
     clustered(test, tmp_path)
@@ -264,11 +266,11 @@ def test_an_execution_that_cannot_be_read_is_set_aside_and_the_others_go_on(tmp_
         text = shelves.playbooks[digest]
         shelves.playbooks[digest] = ("not: [a, playbook", None)
         second = await cluster.server()
-        await until(lambda: len(second.custody.aside) == 2)
+        await until(lambda: len(second.ownership.aside) == 2)
         shelves.playbooks[digest] = text
-        second.custody.aside.clear()
+        second.ownership.aside.clear()
         for execution_id in (bad, good):
-            await second.custody.bring(execution_id)
+            await second.ownership.bring(execution_id)
         cluster.worker(CannedTools())
         assert (await cluster.end_of(good)).status == "completed"
         assert (await cluster.end_of(bad)).status == "completed"
@@ -281,7 +283,7 @@ def test_a_server_whose_log_is_silent_says_that_it_is_not_ready(tmp_path: Path) 
     async def test(cluster: Cluster) -> None:
         server = await cluster.server()
         assert server.health() == {"live": True, "ready": True, "waits_for": []}
-        server.custody.looked -= 60.0
+        server.ownership.looked -= 60.0
         assert server.health() == {
             "live": True,
             "ready": False,

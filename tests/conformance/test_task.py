@@ -14,7 +14,7 @@ from noetl.messages import events as e
 from noetl.messages.outcome import Outcome
 from noetl.pipeline.backoff import pause
 from noetl.playbook.model import Backoff
-from noetl.server.live import Live
+from noetl.server.active import ActiveExecution
 
 
 def alone(*tasks: Tree, **roots: Any) -> Scenario:
@@ -362,8 +362,8 @@ def test_a_pause_holds_no_slot() -> None:
         del seconds
         await held.wait()
 
-    async def go(local: Local, live: Live) -> None:
-        del live
+    async def go(local: Local, active: ActiveExecution) -> None:
+        del active
         local.worker.sleep = sleep
         while "quick1" not in order:
             await asyncio.sleep(0)

@@ -39,7 +39,7 @@ async def until(fact: Any) -> None:
 
 
 @pytest.mark.rule("WRK-1")
-def test_legs_are_claimed_by_a_worker_and_recorded_with_its_epoch(tmp_path: Path) -> None:
+def test_parts_are_claimed_by_a_worker_and_recorded_with_its_epoch(tmp_path: Path) -> None:
     async def test(cluster: Cluster) -> None:
         tools = CannedTools()
         await cluster.server()
@@ -134,8 +134,8 @@ def test_what_a_worker_reports_after_its_lease_is_refused(tmp_path: Path) -> Non
 
 
 @pytest.mark.rule("WRK-1")
-def test_a_worker_that_lost_a_leg_may_have_it_again(tmp_path: Path) -> None:
-    """T2: the answer that says what is lost may grant the same leg in its next epoch."""
+def test_a_worker_that_lost_a_part_may_have_it_again(tmp_path: Path) -> None:
+    """T2: the answer that says what is lost may grant the same part in its next epoch."""
 
     async def test(cluster: Cluster) -> None:
         tools, silence = CannedTools(), Silence()
@@ -144,8 +144,8 @@ def test_a_worker_that_lost_a_leg_may_have_it_again(tmp_path: Path) -> None:
         cluster.worker(tools)
         execution_id = await cluster.start(CHAIN)
         await until(lambda: labels(tools)["fetch"] == 1)
-        (lease,) = server.front_desk.leases.all()
-        server.front_desk._expire(lease)
+        (lease,) = server.dispatcher.leases.all()
+        server.dispatcher._expire(lease)
         execution = await cluster.end_of(execution_id)
         assert (execution.status, silence.cancelled) == ("completed", 1)
         assert labels(tools) == {"fetch": 2, "store": 1, "tell": 1}
@@ -198,7 +198,7 @@ def test_ten_deliveries_of_everything_leave_one_log(tmp_path: Path) -> None:
 
 
 @pytest.mark.rule("WRK-2")
-def test_a_worker_that_stops_lets_its_legs_end_and_takes_no_more(tmp_path: Path) -> None:
+def test_a_worker_that_stops_lets_its_parts_end_and_takes_no_more(tmp_path: Path) -> None:
     async def test(cluster: Cluster) -> None:
         tools = CannedTools()
         gate = Gate(ok(1))
@@ -351,7 +351,7 @@ def test_lost_wake_ups_cost_a_poll_and_no_more(tmp_path: Path) -> None:
     async def test(cluster: Cluster) -> None:
         tools = CannedTools()
         server = await cluster.server()
-        server.front_desk.bells.clear()
+        server.dispatcher.notifiers.clear()
         cluster.worker(tools)
         assert (await cluster.run(CHAIN)).status == "completed"
 
@@ -394,11 +394,11 @@ def test_a_report_that_no_worker_would_send_is_refused_and_the_run_goes_on(
         server = await cluster.server()
         execution_id = await cluster.start(CHAIN)
         call = Call(worker="odd", pool="default", version=__version__, slots=1, free=1)
-        answer = await server.front_desk.answer(call)
+        answer = await server.dispatcher.answer(call)
         command = msgspec.json.decode(answer.grants[0].command)
         hold = Hold(execution_id, command["step_run_id"], 0, command["epoch"])
         sent = Sent(hold=hold, after=0, events=msgspec.Raw(strange_events(name, hold)))
-        told = await server.front_desk.answer(msgspec.structs.replace(call, reports=[sent], free=0))
+        told = await server.dispatcher.answer(msgspec.structs.replace(call, reports=[sent], free=0))
         (verdict,) = told.verdicts
         assert verdict.state == "refused"
         assert verdict.reason
@@ -431,7 +431,7 @@ def test_reports_are_taken_in_the_order_of_their_numbers(tmp_path: Path) -> None
         server = await cluster.server()
         execution_id = await cluster.start(CHAIN)
         call = Call(worker="one", pool="default", version=__version__, slots=1, free=1)
-        answer = await server.front_desk.answer(call)
+        answer = await server.dispatcher.answer(call)
         command = msgspec.json.decode(answer.grants[0].command)
         hold = Hold(execution_id, command["step_run_id"], 0, command["epoch"])
         ids: dict[str, Any] = {"step": "first", "step_run_id": hold.step_run_id}
@@ -439,7 +439,7 @@ def test_reports_are_taken_in_the_order_of_their_numbers(tmp_path: Path) -> None
         async def say(after: int, *events: e.Event) -> str:
             sent = Sent(hold=hold, after=after, events=msgspec.Raw(encode_events(events)))
             one = msgspec.structs.replace(call, free=0, reports=[sent])
-            return (await server.front_desk.answer(one)).verdicts[0].state
+            return (await server.dispatcher.answer(one)).verdicts[0].state
 
         started = e.StepStarted(**ids)
         first = e.TaskStarted(**ids, task="fetch", kind="http", task_run_id="5.1", attempt=1)

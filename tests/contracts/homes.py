@@ -9,19 +9,19 @@ import asyncpg
 import pytest
 from tests.support.postgres import Database
 
-from noetl.adapters.memory.home import MemoryHome
 from noetl.adapters.memory.shelves import Shelves
-from noetl.adapters.postgres.home import PostgresHome
-from noetl.adapters.postgres.home import open_home as open_postgres
-from noetl.adapters.sqlite.home import Home, open_home
+from noetl.adapters.memory.storage import MemoryStorage
+from noetl.adapters.postgres.storage import PostgresStorage
+from noetl.adapters.postgres.storage import open_storage as open_postgres
+from noetl.adapters.sqlite.storage import SqliteStorage, open_storage
 from noetl.ports.event_log import Decision, ExecutionRow
-from noetl.ports.home import AnyHome
+from noetl.ports.storage import Storage
 
 
 class Homes(Protocol):
     """One home, opened by as many processes as a test likes."""
 
-    async def open(self) -> AnyHome: ...
+    async def open(self) -> Storage: ...
 
     async def kill(self, home: Any) -> None:
         """Make the others believe that the process of this home is dead."""
@@ -34,10 +34,10 @@ class MemoryHomes:
 
     def __init__(self, _: Path) -> None:
         self._shelves = Shelves()
-        self._opened: list[MemoryHome] = []
+        self._opened: list[MemoryStorage] = []
 
-    async def open(self) -> MemoryHome:
-        self._opened.append(MemoryHome(self._shelves, f"{len(self._opened) + 1}"))
+    async def open(self) -> MemoryStorage:
+        self._opened.append(MemoryStorage(self._shelves, f"{len(self._opened) + 1}"))
         return self._opened[-1]
 
     async def kill(self, home: Any) -> None:
@@ -53,10 +53,10 @@ class SqliteHomes:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder / "home"
-        self._opened: list[Home] = []
+        self._opened: list[SqliteStorage] = []
 
-    async def open(self) -> Home:
-        self._opened.append(await open_home(self.folder))
+    async def open(self) -> SqliteStorage:
+        self._opened.append(await open_storage(self.folder))
         return self._opened[-1]
 
     async def kill(self, home: Any) -> None:
@@ -80,9 +80,9 @@ class PostgresHomes:
     def __init__(self, database: Database, **options: Any) -> None:
         self.url = database.url
         self._options = {"patience": 30.0} | options
-        self._opened: list[PostgresHome] = []
+        self._opened: list[PostgresStorage] = []
 
-    async def open(self, **options: Any) -> PostgresHome:
+    async def open(self, **options: Any) -> PostgresStorage:
         self._opened.append(await open_postgres(self.url, **(self._options | options)))
         return self._opened[-1]
 

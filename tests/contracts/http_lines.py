@@ -12,20 +12,20 @@ from tests.support.api import Served, SmallPlane, begin, reserved, served_beside
 from noetl.adapters.http.link import CALLS, QUESTIONS, HttpLink
 from noetl.adapters.http.result_store import HttpResultStore
 from noetl.adapters.memory.result_store import MemoryResultStore
-from noetl.ports.link import Bell, Link, Listener
+from noetl.ports.link import Link, Listener, Notifier
 
 PLACES = 3
 """Addresses that a link knows; servers come and go behind them."""
 
 
 class Reception:
-    """A listener with bells, as the front desk has them."""
+    """A listener with bells, as the dispatcher has them."""
 
     def __init__(self, listener: Listener) -> None:
         self.name = listener.name
         self.answer = listener.answer
         self.reply = listener.reply
-        self.bells: list[Bell] = []
+        self.notifiers: list[Notifier] = []
 
 
 class HttpLines:
@@ -39,13 +39,13 @@ class HttpLines:
         self._servers: dict[str, Served] = {}
         self._links: list[HttpLink] = []
 
-    async def serve(self, listener: Listener) -> Bell:
+    async def serve(self, listener: Listener) -> Notifier:
         kept = self._free.pop(0)
         port = kept.getsockname()[1]
         kept.close()
         reception = Reception(listener)
         self._servers[listener.name] = await begin(SmallPlane(reception), port=port)
-        return reception.bells[0]
+        return reception.notifiers[0]
 
     async def link(self, *, patience: float = 20.0, poll: float = 0.05) -> Link:
         link = HttpLink(self._urls, patience=patience, poll=poll)

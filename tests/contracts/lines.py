@@ -14,7 +14,7 @@ from noetl.adapters.nats.library import Client
 from noetl.adapters.nats.link import NatsLink
 from noetl.adapters.nats.names import Names
 from noetl.adapters.nats.switchboard import NatsSwitchboard
-from noetl.ports.link import Answer, Bell, Call, Link, Listener, Question, Reply
+from noetl.ports.link import Answer, Call, Link, Listener, Notifier, Question, Reply
 
 
 class Lines(Protocol):
@@ -23,7 +23,7 @@ class Lines(Protocol):
     carries_bytes: bool
     """Whether anybody can put any bytes on it."""
 
-    async def serve(self, listener: Listener) -> Bell:
+    async def serve(self, listener: Listener) -> Notifier:
         """The server is there from now on."""
 
     async def link(self, *, patience: float = 20.0, poll: float = 0.05) -> Link: ...
@@ -48,7 +48,7 @@ class DirectLines:
     def __init__(self, _: pytest.FixtureRequest) -> None:
         self._exchange = Exchange()
 
-    async def serve(self, listener: Listener) -> Bell:
+    async def serve(self, listener: Listener) -> Notifier:
         return self._exchange.attach(listener)
 
     async def link(self, *, patience: float = 20.0, poll: float = 0.05) -> Link:
@@ -80,11 +80,11 @@ class NatsLines:
         self._boards: dict[str, NatsSwitchboard] = {}
         self._links: list[NatsLink] = []
 
-    async def serve(self, listener: Listener) -> Bell:
+    async def serve(self, listener: Listener) -> Notifier:
         board = NatsSwitchboard(self._url, listener, root=self.names.root)
         self._boards[listener.name] = board
         await board.open()
-        return board.bell
+        return board.notifier
 
     async def link(self, *, patience: float = 20.0, poll: float = 0.05) -> Link:
         link = NatsLink(self._url, name="test", root=self.names.root, patience=patience, poll=poll)

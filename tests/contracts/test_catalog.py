@@ -8,15 +8,15 @@ from tests.contracts.homes import Homes
 
 from noetl.playbook.plan import digest_of
 from noetl.ports.catalog import CatalogEntry, id_of, parts_of
-from noetl.ports.home import AnyHome
+from noetl.ports.storage import Storage
 
 
-async def register(home: AnyHome, path: str, text: str, **fields: Any) -> tuple[CatalogEntry, bool]:
+async def register(home: Storage, path: str, text: str, **fields: Any) -> tuple[CatalogEntry, bool]:
     usual = {"digest": digest_of(text), "name": "hello"}
     return await home.catalog.register(path, text, **(usual | fields))
 
 
-async def ids(home: AnyHome, **asked: Any) -> list[str]:
+async def ids(home: Storage, **asked: Any) -> list[str]:
     return [entry.playbook_id for entry in await home.catalog.page(**asked)]
 
 

@@ -5,7 +5,7 @@ import pytest
 from tests.contracts.homes import Homes, decision, row
 
 from noetl.ports.event_log import ExecutionRow, PrintedLine
-from noetl.ports.home import AnyHome
+from noetl.ports.storage import Storage
 
 FULL = ExecutionRow(
     execution_id="full",
@@ -23,11 +23,11 @@ FULL = ExecutionRow(
 )
 
 
-async def begin(home: AnyHome, execution_id: str, **fields: object) -> None:
+async def begin(home: Storage, execution_id: str, **fields: object) -> None:
     await home.log.append(decision(execution_id, 0, 1, row=row(execution_id, **fields)))
 
 
-async def names(home: AnyHome, **asked: object) -> list[str]:
+async def names(home: Storage, **asked: object) -> list[str]:
     return [found.execution_id for found in await home.executions.page(**asked)]  # type: ignore[arg-type]
 
 

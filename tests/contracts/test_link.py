@@ -182,12 +182,12 @@ async def test_calls_and_answers_of_any_size(lines: Lines, size: int) -> None:
 
 
 async def test_a_ring_wakes_who_is_hungry(lines: Lines) -> None:
-    bell = await lines.serve(Desk())
+    notifier = await lines.serve(Desk())
     link, other = await lines.link(poll=SOON), await lines.link(poll=SOON)
     full = asyncio.ensure_future(other.wake("full", "default", hungry=False))
     elsewhere = asyncio.ensure_future(other.wake("elsewhere", "another", hungry=False))
     hungry = asyncio.ensure_future(link.wake("w", "default", hungry=True))
-    bell.ring("default", 3)
+    notifier.ring("default", 3)
     assert await asyncio.wait_for(hungry, SOON) == "s1"
     assert not full.done()
     assert not elsewhere.done()
@@ -196,22 +196,22 @@ async def test_a_ring_wakes_who_is_hungry(lines: Lines) -> None:
 
 
 async def test_a_ring_before_the_worker_sleeps_is_heard(lines: Lines) -> None:
-    bell = await lines.serve(Desk())
+    notifier = await lines.serve(Desk())
     link = await lines.link(poll=2.0)
-    bell.ring("default", 1)
+    notifier.ring("default", 1)
     assert await asyncio.wait_for(link.wake("w", "default", hungry=True), SOON) == "s1"
 
 
 async def test_rings_wake_one_worker_after_the_other(lines: Lines) -> None:
     desk = Desk()
-    bell = await lines.serve(desk)
+    notifier = await lines.serve(desk)
     links = [await lines.link(poll=SOON) for _ in range(3)]
     sleeping = {
         asyncio.ensure_future(link.wake(f"w{number}", "default", hungry=True)): link
         for number, link in enumerate(links)
     }
     while sleeping:
-        bell.ring("default", 1)
+        notifier.ring("default", 1)
         done, _ = await asyncio.wait(sleeping, timeout=SOON, return_when=asyncio.FIRST_COMPLETED)
         assert {task.result() for task in done} == {"s1"}
         for task in done:
@@ -220,13 +220,13 @@ async def test_rings_wake_one_worker_after_the_other(lines: Lines) -> None:
 
 @pytest.mark.parametrize("hungry", [True, False])
 async def test_a_nudge_wakes_the_worker_that_it_is_for(lines: Lines, hungry: bool) -> None:
-    bell = await lines.serve(Desk())
+    notifier = await lines.serve(Desk())
     link, other = await lines.link(poll=SOON), await lines.link(poll=SOON)
     meant = asyncio.ensure_future(link.wake("w.1", "default", hungry=hungry))
     not_meant = asyncio.ensure_future(other.wake("w.2", "default", hungry=hungry))
     while not meant.done():
         # Repeated, because the worker may not listen yet: a lost one is no loss (T4).
-        bell.nudge("w.1")
+        notifier.nudge("w.1")
         await asyncio.wait([meant], timeout=0.05)
     assert meant.result() == "s1"
     assert not not_meant.done()
@@ -255,7 +255,7 @@ async def test_where_nobody_is_the_worker_sleeps_on(lines: Lines) -> None:
 
 
 async def test_a_wake_can_be_given_up(lines: Lines) -> None:
-    bell = await lines.serve(Desk())
+    notifier = await lines.serve(Desk())
     link = await lines.link(poll=SOON)
     for _ in range(3):
         sleeping = asyncio.ensure_future(link.wake("w", "default", hungry=True))
@@ -263,7 +263,7 @@ async def test_a_wake_can_be_given_up(lines: Lines) -> None:
         sleeping.cancel()
         await asyncio.gather(sleeping, return_exceptions=True)
     last = asyncio.ensure_future(link.wake("w", "default", hungry=True))
-    bell.ring("default", 1)
+    notifier.ring("default", 1)
     assert await asyncio.wait_for(last, SOON) == "s1"
 
 

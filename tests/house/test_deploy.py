@@ -17,7 +17,7 @@ from noetl.api.routes import all_routes
 from noetl.api.serve import GRACE as REQUESTS_END
 from noetl.settings import SETTINGS, read_settings
 from noetl.work_plane import DRAIN
-from noetl.worker.shift import LAST_WORDS
+from noetl.worker.work_loop import LAST_WORDS
 
 FOLDER = ROOT / "deploy"
 FILES = sorted(path for path in FOLDER.rglob("*") if path.is_file() and "secrets" not in path.parts)

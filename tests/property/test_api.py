@@ -77,7 +77,7 @@ def opened_at(where: Settings) -> Iterator[Place]:
         plane = await ControlPlane.open(where, says=lambda _: None)
         for role in USED:
             tokens[role], row = new_token(role, role, now_ms=1)
-            await plane.home.tokens.add(row)
+            await plane.storage.tokens.add(row)
         entry, _ = await plane.register(playbook(step("start", noop("first"))))
         begun = await plane.execute(playbook_id=entry.playbook_id, payload={})
         await plane.ended(begun.execution_id, 30)

@@ -89,7 +89,7 @@ def busy() -> Scenario:
     ).answers("break_", error("http"))
 
 
-def lives() -> Iterator[World]:
+def everything() -> Iterator[World]:
     """A small playbook under faults, with many seeds."""
     simple = scenario(
         step("start", call("s"), arcs=[arc("a"), arc("b")], mode="inclusive"),
@@ -105,7 +105,7 @@ def lives() -> Iterator[World]:
 def test_no_event_is_unseen(evolved: Seen) -> None:
     assert {type(event) for event in busy().run().events} >= TO_SEQ_ALONE
     missing: Seen = set(EVOLVE) - evolved
-    for world in itertools.islice(lives(), 300):
+    for world in itertools.islice(everything(), 300):
         if not missing:
             break
         world.run()

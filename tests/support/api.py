@@ -10,23 +10,23 @@ from typing import Any
 import aiohttp
 import msgspec
 
-from noetl.adapters.memory.home import MemoryHome
 from noetl.adapters.memory.result_store import MemoryResultStore
+from noetl.adapters.memory.storage import MemoryStorage
 from noetl.api.plane import Plane
 from noetl.api.serve import serve
 from noetl.errors import ExecutionNotFound
 from noetl.keychain.door import KeychainDoor
 from noetl.ports.event_log import ExecutionRow
-from noetl.ports.link import Answer, Bell, Call, Question, Reply
+from noetl.ports.link import Answer, Call, Notifier, Question, Reply
 from noetl.ports.result_store import ResultStore
 
 
 class Deaf:
-    """A front desk that nobody calls."""
+    """A dispatcher that nobody calls."""
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.bells: list[Bell] = []
+        self.notifiers: list[Notifier] = []
 
     async def answer(self, call: Call) -> Answer:
         return Answer(server=self.name, tidy=[call.worker])
@@ -38,13 +38,13 @@ class Deaf:
 class SmallPlane:
     """A plane without executions, on a home in memory: enough for workers, tokens and faults."""
 
-    def __init__(self, front_desk: Any = None, results: ResultStore | None = None) -> None:
-        self.front_desk: Any = front_desk or Deaf("small")
-        self.name: str = self.front_desk.name
+    def __init__(self, dispatcher: Any = None, results: ResultStore | None = None) -> None:
+        self.dispatcher: Any = dispatcher or Deaf("small")
+        self.name: str = self.dispatcher.name
         self.address = ""
-        self.home = MemoryHome()
+        self.storage = MemoryStorage()
         self.results = results or MemoryResultStore()
-        self.keychain = KeychainDoor(self.home.credentials, None, None)
+        self.keychain = KeychainDoor(self.storage.credentials, None, None)
         self.fault: Exception | None = None
         """Raised by whatever asks for executions."""
         self.waits_for: list[str] = []

@@ -6,9 +6,9 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
-from noetl.adapters.memory.home import MemoryHome
 from noetl.adapters.memory.link import DirectLink, Exchange
 from noetl.adapters.memory.result_store import MemoryResultStore
+from noetl.adapters.memory.storage import MemoryStorage
 from noetl.control.execution import Execution
 from noetl.control_plane import ControlPlane
 from noetl.messages.codec import decode_events
@@ -30,7 +30,7 @@ class Cluster:
     def __init__(self, home: Path, *, ttl: float = 10.0, poll: float = 0.05) -> None:
         self.settings = Settings(home=home, lease_ttl=ttl)
         self.exchange = Exchange()
-        self.root = MemoryHome()
+        self.root = MemoryStorage()
         self.results = MemoryResultStore()
         self.servers: list[ControlPlane] = []
         self.workers: list[WorkPlane] = []
@@ -44,7 +44,7 @@ class Cluster:
         home = self.root.beside(f"server-{self._count}")
         plane = ControlPlane(self.settings, home, results=self.results, says=self.said.append)
         await plane.begin()
-        plane.front_desk.bells.append(self.exchange.attach(plane.front_desk))
+        plane.dispatcher.notifiers.append(self.exchange.attach(plane.dispatcher))
         self.servers.append(plane)
         return plane
 
@@ -83,8 +83,8 @@ class Cluster:
         for task in plane._tasks:
             task.cancel()
         plane.home.die()  # type: ignore[attr-defined]
-        for live in plane.server.lives:
-            plane.server.release(live.execution.execution_id)
+        for active in plane.server.owned:
+            plane.server.release(active.execution.execution_id)
 
     async def close(self) -> None:
         for worker in self.workers:

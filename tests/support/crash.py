@@ -64,11 +64,11 @@ def may_be_last(event: e.Event, following: list[e.Event]) -> bool:
 
 
 def still_open(made: Scenario, events: list[e.Event]) -> bool:
-    """Whether somebody has a leg to run: other prefixes end in the middle of a decision."""
+    """Whether somebody has a part to run: other prefixes end in the middle of a decision."""
     state = Execution(execution_id="x1")
     for event in events:
         evolve(state, event, made.plan)
-    return not state.finished and any(run.legs for run in state.runs.values())
+    return not state.finished and any(run.parts for run in state.runs.values())
 
 
 def go_on(made: Scenario, events: list[e.Event], before: list[Call[Any]]) -> Cut:
@@ -83,9 +83,9 @@ def go_on(made: Scenario, events: list[e.Event], before: list[Call[Any]]) -> Cut
     async def whole() -> Execution:
         local = made.local("2")
         try:
-            live = await local.resume("x1")
-            await live.finished
-            return live.execution
+            active = await local.resume("x1")
+            await active.finished
+            return active.execution
         finally:
             await local.close()
 

@@ -18,7 +18,7 @@ import msgspec
 from tests.support.canned import CannedTools
 
 from noetl.adapters.files.result_store import FileResultStore
-from noetl.adapters.memory.home import MemoryHome
+from noetl.adapters.memory.storage import MemoryStorage
 from noetl.assembly import Local
 from noetl.control.ending import result_of
 from noetl.errors import ExecutionNotFound
@@ -89,7 +89,7 @@ class World:
 
     def __init__(self, seed: int, folder: Path, *, jumps: bool = False) -> None:
         self.chance = random.Random(seed)
-        self.shelves = MemoryHome().shelves
+        self.shelves = MemoryStorage().shelves
         self.results = Files(folder / "bodies")
         self.ledger: list[Done] = []
         self.recorded: set[Done] = set()
@@ -162,7 +162,7 @@ class Life:
 class SlowLog:
     """The log of a memory home, on a disk that takes its time and commits in groups."""
 
-    def __init__(self, life: Life, home: MemoryHome) -> None:
+    def __init__(self, life: Life, home: MemoryStorage) -> None:
         self._life = life
         self._log = home.log
         self._queue: list[tuple[Decision, Commit]] = []
@@ -275,14 +275,14 @@ class Simulation:
         self.snapshots = self.world.chance.choice([2, 10, 1000])
         """Decisions between two snapshots."""
 
-    def run(self, *, lives: int = LIVES, orders: Sequence[Input] = ()) -> list[Came]:
+    def run(self, *, everything: int = LIVES, orders: Sequence[Input] = ()) -> list[Came]:
         """
         Die up to `lives` times, then live to the end; the answer is what all came to.
 
         `orders` are given to every life, some time apart.
         """
-        for number in range(lives + 1):
-            last = self.world.chance.randint(1, 60) if number < lives else None
+        for number in range(everything + 1):
+            last = self.world.chance.randint(1, 60) if number < everything else None
             if self._live(f"p{number}", last, orders):
                 break
             self.deaths += 1
@@ -294,7 +294,7 @@ class Simulation:
             asyncio.Runner(loop_factory=SimulatedLoop) as runner,
             mock.patch("time.time", self.world.now),
             mock.patch("time.monotonic", return_value=0.0),
-            mock.patch("noetl.server.live.SNAPSHOT_AFTER", self.snapshots),
+            mock.patch("noetl.server.active.SNAPSHOT_AFTER", self.snapshots),
             mock.patch("noetl.assembly.WATCH", 60.0),
             mock.patch("noetl.worker.worker.NEWS", 5.0),
         ):
@@ -303,7 +303,7 @@ class Simulation:
     async def _process(self, me: str, last: int | None, orders: Sequence[Input]) -> bool:
         """One process; False if it died."""
         life = Life(self.world, last)
-        home = MemoryHome(self.world.shelves, me)
+        home = MemoryStorage(self.world.shelves, me)
         setattr(home, "log", SlowLog(life, home))  # noqa: B010
         settings = Settings(home=self.folder, run_ahead=self.world.chance.random() < 0.7)
         tools = EffectTools(life)
@@ -322,21 +322,21 @@ class Simulation:
 
     async def _begun(self, local: Local, orders: Sequence[Input]) -> None:
         try:
-            live = await local.resume(NAME)
+            active = await local.resume(NAME)
         except ExecutionNotFound:
-            live = await local.start(
+            active = await local.start(
                 self.text, folder=str(self.folder), payload={"url": "x"}, execution_id=NAME
             )
         for order in orders:
             await passed(self.world.chance.uniform(0, 0.03))
-            if not live.finished.done():
-                local.server.receive(live, order)
-        await live.finished
+            if not active.finished.done():
+                local.server.receive(active, order)
+        await active.finished
 
     # ── afterwards ───────────────────────────────────────────────────────────────────────────
 
     async def _look(self) -> list[Came]:
-        home = MemoryHome(self.world.shelves, "reader")
+        home = MemoryStorage(self.world.shelves, "reader")
         local = Local(
             Settings(home=self.folder), home, results=self.world.results, tools=CannedTools()
         )

@@ -116,10 +116,10 @@ def log_template(postgres_server: "PostgresServer") -> "Iterator[Database]":
     """A database with the tables of the log, to be copied."""
     import asyncio
 
-    from noetl.adapters.postgres.home import open_home
+    from noetl.adapters.postgres.storage import open_storage
 
     async def prepare(url: str) -> None:
-        await (await open_home(url)).close()
+        await (await open_storage(url)).close()
 
     with postgres_server.fresh_database() as template:
         asyncio.run(prepare(template.url))

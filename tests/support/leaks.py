@@ -40,10 +40,10 @@ def run(text: str, home: Path) -> Ran:
     async def whole() -> Ran:
         local = await Local.open(Settings(home=home))
         try:
-            live = await local.start(HEAD + text, folder=str(home), payload={})
-            await live.finished
-            execution = live.execution
-            rows = await local.home.log.read(execution.execution_id)
+            active = await local.start(HEAD + text, folder=str(home), payload={})
+            await active.finished
+            execution = active.execution
+            rows = await local.storage.log.read(execution.execution_id)
             events = [event for row in rows for event in decode_events(row.events)]
             return Ran(execution.status, execution.ctx, execution.error, events)
         finally:

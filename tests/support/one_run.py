@@ -35,10 +35,10 @@ async def run_file(file: Path, home: Path) -> tuple[OneRun, list[OneRun]]:
     """The execution of a playbook, and its children, those that nobody waited for included."""
     local = Local.in_memory(Settings(home=home), Toolbox(home))
     try:
-        live = await local.start(file.read_text(), folder=str(file.parent), payload={})
-        own = live.execution.execution_id
-        await asyncio.wait_for(live.finished, PATIENCE)
-        rows = await local.home.executions.page()
+        active = await local.start(file.read_text(), folder=str(file.parent), payload={})
+        own = active.execution.execution_id
+        await asyncio.wait_for(active.finished, PATIENCE)
+        rows = await local.storage.executions.page()
         children = [row.execution_id for row in rows if row.execution_id != own]
         return await _told(local, own), [await _told(local, child) for child in children]
     finally:
@@ -46,12 +46,12 @@ async def run_file(file: Path, home: Path) -> tuple[OneRun, list[OneRun]]:
 
 
 async def _told(local: Local, execution_id: str) -> OneRun:
-    live = local.server.find(execution_id)
-    if live is not None:
-        await asyncio.wait_for(live.finished, PATIENCE)
+    active = local.server.find(execution_id)
+    if active is not None:
+        await asyncio.wait_for(active.finished, PATIENCE)
     execution, plan, _ = await local.load(execution_id)
     names: Counter[str] = Counter()
-    async for row in rows_of(local.home.log, execution_id):
+    async for row in rows_of(local.storage.log, execution_id):
         names.update(str(type(event).__struct_config__.tag) for event in decode_events(row.events))
     return OneRun(
         path=plan.path,

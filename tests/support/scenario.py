@@ -15,8 +15,8 @@ import msgspec
 from tests.support.canned import Answer, CannedTools
 from tests.support.steps import Tree, playbook
 
-from noetl.adapters.memory.home import MemoryHome
 from noetl.adapters.memory.result_store import MemoryResultStore
+from noetl.adapters.memory.storage import MemoryStorage
 from noetl.assembly import Local
 from noetl.control.ending import result_of
 from noetl.control.execution import Execution
@@ -27,7 +27,7 @@ from noetl.messages.outcome import Outcome, failed
 from noetl.messages.outcome import ok as ok_outcome
 from noetl.playbook.load import load_valid
 from noetl.playbook.plan import make_plan
-from noetl.server.live import Live
+from noetl.server.active import ActiveExecution
 from noetl.server.verify import verify
 from noetl.settings import Settings
 from noetl.tools.tool import Call
@@ -53,7 +53,7 @@ def _only(blocks: dict[str, Any]) -> dict[str, Any] | None:
 class Ran:
     """What an execution came to, read from its log and from the state that the server holds."""
 
-    def __init__(self, execution: Execution, home: MemoryHome, tools: CannedTools) -> None:
+    def __init__(self, execution: Execution, home: MemoryStorage, tools: CannedTools) -> None:
         self.execution = execution
         self.rows = home.shelves.decisions.get(execution.execution_id, [])
         self.events: list[e.Event] = [
@@ -132,7 +132,7 @@ class Scenario:
         self.text = playbook(*steps, **roots)
         self.plan = make_plan(load_valid(self.text), self.text)
         self.tools = CannedTools()
-        self.home = MemoryHome()
+        self.home = MemoryStorage()
         self.results = MemoryResultStore()
         self.run_ahead = True
 
@@ -158,27 +158,27 @@ class Scenario:
         """Run to the end."""
 
         async def whole() -> Ran:
-            async with self.running(payload, ctx) as (_, live):
-                await live.finished
-                return await self.ran(live)
+            async with self.running(payload, ctx) as (_, active):
+                await active.finished
+                return await self.ran(active)
 
         return asyncio.run(whole())
 
-    def act(self, story: Callable[[Local, Live], Awaitable[None]], **start: Any) -> Ran:
+    def act(self, story: Callable[[Local, ActiveExecution], Awaitable[None]], **start: Any) -> Ran:
         """Start, let `story` interfere, and run to the end."""
 
         async def whole() -> Ran:
-            async with self.running(**start) as (local, live):
-                await story(local, live)
-                await live.finished
-                return await self.ran(live)
+            async with self.running(**start) as (local, active):
+                await story(local, active)
+                await active.finished
+                return await self.ran(active)
 
         return asyncio.run(whole())
 
     @asynccontextmanager
     async def running(
         self, payload: Mapping[str, Any] | None = None, ctx: Any = None
-    ) -> AsyncIterator[tuple[Local, Live]]:
+    ) -> AsyncIterator[tuple[Local, ActiveExecution]]:
         local = self.local()
         try:
             await local.plan_of(self.text, None)
@@ -196,11 +196,11 @@ class Scenario:
             store="memory",
         )
 
-    async def ran(self, live: Live) -> Ran:
+    async def ran(self, active: ActiveExecution) -> Ran:
         """What came of it. Whatever a scenario is about, its log must prove itself (EVT-5)."""
         found = await verify(self.home.log, self.home.playbooks, self.results, "x1")
         assert found.ok, found.message
-        ran = Ran(live.execution, self.home, self.tools)
+        ran = Ran(active.execution, self.home, self.tools)
         ran.bodies = self.results.bodies
         return ran
 

@@ -14,9 +14,9 @@ from typing import Any
 from tests.support.petri import audit_joins
 
 from noetl.control.decide import decide
-from noetl.control.dispatch import RunLeg, command, open_legs
+from noetl.control.dispatch import Command, command, open_parts
 from noetl.control.evolve import evolve
-from noetl.control.execution import Execution, Leg, Run
+from noetl.control.execution import Execution, Part, Run
 from noetl.messages import events as e
 from noetl.messages import requests as r
 from noetl.messages.codec import decode_events, encode_events
@@ -30,7 +30,7 @@ Key = tuple[str, int]
 
 
 class Refused(Exception):
-    """The server took nothing: this worker has lost its leg."""
+    """The server took nothing: this worker has lost its part."""
 
 
 class World:
@@ -43,7 +43,7 @@ class World:
         self.state = Execution(execution_id="x1")
         self.shadow = Execution(execution_id="x1")
         self.log: list[e.Event] = []
-        self.hands: dict[Key, Hand] = {}
+        self.runner: dict[Key, Hand] = {}
         self.zombies: list[Hand] = []
         self.sent: list[r.Report] = []
         self.term = 1
@@ -81,18 +81,18 @@ class World:
         assert self.state.ctx == patched, "ctx is the fold of its patches"
 
     def hand_out(self) -> None:
-        """Whoever has no worker gets one; a leg that is gone leaves a zombie."""
-        legs = {(run.step_run_id, leg.leg): (run, leg) for run, leg in open_legs(self.state)}
-        for key in list(self.hands):
-            if key not in legs:
-                self.zombies.append(self.hands.pop(key))
-        for key, (run, leg) in legs.items():
-            if key not in self.hands:
-                self.hands[key] = self.hand(run, leg)
+        """Whoever has no worker gets one; a part that is gone leaves a zombie."""
+        parts = {(run.step_run_id, part.part): (run, part) for run, part in open_parts(self.state)}
+        for key in list(self.runner):
+            if key not in parts:
+                self.zombies.append(self.runner.pop(key))
+        for key, (run, part) in parts.items():
+            if key not in self.runner:
+                self.runner[key] = self.hand(run, part)
 
-    def hand(self, run: Run, leg: Leg) -> "Hand":
-        epoch = max(self.term, leg.epoch + 1)
-        return Hand(self, command(self.state, run, leg, epoch))
+    def hand(self, run: Run, part: Part) -> "Hand":
+        epoch = max(self.term, part.epoch + 1)
+        return Hand(self, command(self.state, run, part, epoch))
 
     # ── time passes ──────────────────────────────────────────────────────────────────────────
 
@@ -107,14 +107,14 @@ class World:
         self.end()
 
     def turn(self) -> None:
-        if self.state.status == "paused" and (not self.hands or self.random.random() < 0.2):
+        if self.state.status == "paused" and (not self.runner or self.random.random() < 0.2):
             self.decide(r.ResumeExecution())
             return
         if self.faults and self.random.random() < 0.2:
             self.fault()
             return
-        if self.hands:
-            self.pick(list(self.hands.values())).turn()
+        if self.runner:
+            self.pick(list(self.runner.values())).turn()
 
     def pick(self, choices: list[Any]) -> Any:
         return choices[self.random.randrange(len(choices))]
@@ -126,22 +126,22 @@ class World:
 
     def lose(self) -> None:
         """A lease runs out; the worker does not know yet."""
-        for key, hand in list(self.hands.items()):
+        for key, hand in list(self.runner.items()):
             run = self.state.runs[key[0]]
-            leg = run.legs[key[1]]
+            part = run.parts[key[1]]
             epoch = hand.command.epoch
-            if leg.worker is None or leg.epoch != epoch or self.random.random() < 0.5:
+            if part.worker is None or part.epoch != epoch or self.random.random() < 0.5:
                 continue  # nobody holds a recorded lease on it
-            self.zombies.append(self.hands.pop(key))
-            self.decide(r.LeaseLost(step_run_id=key[0], leg=key[1], epoch=epoch))
+            self.zombies.append(self.runner.pop(key))
+            self.decide(r.LeaseLost(step_run_id=key[0], part=key[1], epoch=epoch))
             return
 
     def crash(self) -> None:
         """The server dies: what is known is what the log says."""
         self.state = thawed(frozen(self.shadow))
-        self.term += 1 + max((leg.epoch for _, leg in open_legs(self.state)), default=0)
-        self.zombies += self.hands.values()
-        self.hands.clear()
+        self.term += 1 + max((part.epoch for _, part in open_parts(self.state)), default=0)
+        self.zombies += self.runner.values()
+        self.runner.clear()
         self.hand_out()
 
     def repeat(self) -> None:
@@ -182,9 +182,9 @@ class World:
 
 
 class Hand:
-    """A worker at one leg: it runs pipelines and keeps what it has not reported."""
+    """A worker at one part: it runs pipelines and keeps what it has not reported."""
 
-    def __init__(self, world: World, command: RunLeg) -> None:
+    def __init__(self, world: World, command: Command) -> None:
         self.world = world
         self.command = command
         self.plan = world.plan.steps[command.step]
@@ -262,7 +262,7 @@ class Hand:
                 begun = Iteration(frame=Frame())
                 self.news.append(
                     e.IterationStarted(
-                        **self.ids, index=index, iteration_id=prefix, leg=self.command.leg
+                        **self.ids, index=index, iteration_id=prefix, part=self.command.part
                     )
                 )
             frame = begun.frame
@@ -282,7 +282,7 @@ class Hand:
             fit=lambda values: values,
             settles=settles,
             reduced=reduced,
-            leg=self.command.leg,
+            part=self.command.part,
         )
         driven = run_pipeline(self.plan.pipeline, frame, scope, prefix, around, self.news)
         self.open[index] = (driven, None, scope)
@@ -334,7 +334,7 @@ class Hand:
         if self.plan.loop is not None and self.plan.loop.mode == "sequential":
             self.ctx = scope["ctx"]
         ids = {**self.ids, "index": index, "iteration_id": f"{self.prefix}.{index + 1}"}
-        ids["leg"] = self.command.leg
+        ids["part"] = self.command.part
         if end.error is not None:
             self.failed = True
             self.news.append(e.IterationFailed(**ids, error=end.error))
@@ -346,7 +346,7 @@ class Hand:
         events, self.news[:count] = self.news[:count], []
         report = r.Report(
             step_run_id=self.command.step_run_id,
-            leg=self.command.leg,
+            part=self.command.part,
             epoch=self.command.epoch,
             worker=f"w{self.command.epoch}",
             events=events,

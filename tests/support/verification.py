@@ -34,12 +34,12 @@ class Verification:
 
     async def home_on_disk(self, folder: Path) -> None:
         from noetl.adapters.files.result_store import FileResultStore
-        from noetl.adapters.sqlite.home import open_home
+        from noetl.adapters.sqlite.storage import open_storage
         from noetl.errors import LogUnavailable
         from noetl.server.verify import verify_all
 
         try:
-            home = await open_home(folder)
+            home = await open_storage(folder)
         except LogUnavailable:  # made by a newer program, or no home at all: the test knows
             return
         try:
@@ -50,7 +50,7 @@ class Verification:
 
     def watch_memory(self) -> None:
         """Let homes in memory be verified when their process closes them."""
-        from noetl.adapters.memory.home import MemoryHome
+        from noetl.adapters.memory.storage import MemoryStorage
         from noetl.assembly import Local
         from noetl.server.verify import verify_all
 
@@ -58,8 +58,8 @@ class Verification:
 
         async def close_and_verify(local: Local) -> None:
             await close(local)
-            home = local.home
-            if isinstance(home, MemoryHome):
+            home = local.storage
+            if isinstance(home, MemoryStorage):
                 found = await verify_all(home.log, home.playbooks, local.results, home.executions)
                 self.take(found)
 

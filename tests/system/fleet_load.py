@@ -24,7 +24,7 @@ from tests.system.test_fleet_deaths import (
     text_of,
 )
 
-from noetl.adapters.postgres.home import open_home
+from noetl.adapters.postgres.storage import open_storage
 from noetl.messages.codec import decode_events
 from noetl.server.replay import rows_of
 
@@ -74,7 +74,7 @@ class Load:
         return asyncio.run(self._count(kind))
 
     async def _count(self, kind: type[Any]) -> int:
-        home = await open_home(self._database.url)
+        home = await open_storage(self._database.url)
         try:
             found = 0
             for execution_id in self.started:

@@ -11,7 +11,7 @@ from tests.support.disturbed import PLAYBOOKS
 from tests.support.watched_disk import Seen, watched_disk
 
 from noetl.adapters.files.result_store import FileResultStore
-from noetl.adapters.sqlite.home import open_home
+from noetl.adapters.sqlite.storage import open_storage
 from noetl.assembly import Local
 from noetl.messages.outcome import Outcome
 from noetl.ports.commit import Commit
@@ -37,14 +37,14 @@ class WatchingTools(CannedTools):
 def watch_answers(local: Local, seen: Seen) -> list[bool]:
     """Whether the disk had it, for each answer of the log."""
     safe: list[bool] = []
-    append = local.home.log.append
+    append = local.storage.log.append
 
     def watched(decision: Decision, *, alone: bool = False) -> Commit:
         commit = append(decision, alone=alone)
         commit.add_done_callback(lambda _: safe.append(seen.safe))
         return commit
 
-    setattr(local.home.log, "append", watched)  # noqa: B010
+    setattr(local.storage.log, "append", watched)  # noqa: B010
     return safe
 
 
@@ -55,11 +55,11 @@ def test_a_sync_comes_before_every_answer_and_every_effect(name: str, tmp_path: 
         # One thing at a time, so that an open write is always the one that is answered.
         settings = Settings(home=tmp_path, run_ahead=False)
         tools = WatchingTools(seen)
-        home = await open_home(tmp_path)
+        home = await open_storage(tmp_path)
         local = Local(settings, home, results=FileResultStore(tmp_path / "results"), tools=tools)
         answers = watch_answers(local, seen)
-        live = await local.start(PLAYBOOKS[name](), folder=None, payload={"url": "x"})
-        await live.finished
+        active = await local.start(PLAYBOOKS[name](), folder=None, payload={"url": "x"})
+        await active.finished
         await local.close()
         return answers, tools.safe
 

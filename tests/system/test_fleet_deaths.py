@@ -25,8 +25,8 @@ from tests.support.nats import NatsServer
 from tests.support.postgres import Database
 from tests.support.processes import Running
 
-from noetl.adapters.postgres.home import open_home
 from noetl.adapters.postgres.result_store import PostgresResultStore
+from noetl.adapters.postgres.storage import open_storage
 from noetl.client.client import Client
 from noetl.messages import events as e
 from noetl.messages.codec import decode_events
@@ -140,7 +140,7 @@ def plain(found: dict[str, Any]) -> dict[str, Any]:
 
 async def prove(database: Database, started: set[str], effects: set[tuple[str, int]]) -> None:
     """The common oracle: one end, one accepted outcome, an effect for each, replay equal."""
-    home = await open_home(database.url)
+    home = await open_storage(database.url)
     results = PostgresResultStore(database.url)
     try:
         proofs = await verify_all(home.log, home.playbooks, results, home.executions)
@@ -172,7 +172,7 @@ async def look_at(log: Any, execution_id: str, effects: set[tuple[str, int]]) ->
                     key = f"{execution_id}-{event.task_run_id}"
                     assert (key, event.attempt) in effects, f"{key}: recorded, never done"
             if isinstance(event, e.TokenClaimed):
-                owners[event.step_run_id, event.leg, event.epoch] += 1
+                owners[event.step_run_id, event.part, event.epoch] += 1
     assert names["WorkflowFinished"] == 1, execution_id
     assert set(outcomes.values()) <= {1}, execution_id
     assert set(owners.values()) <= {1}, execution_id

@@ -56,20 +56,20 @@ class Fuse:
 
 def before_commit(plane: ControlPlane, fuse: Fuse) -> None:
     """A report has come, and is not in the log."""
-    answer = plane.front_desk.answer
+    answer = plane.dispatcher.answer
 
     async def dying(asked: Any) -> Any:
         if asked.reports and await fuse.burn():
             raise ServerAway("it died")
         return await answer(asked)
 
-    vars(plane.front_desk)["answer"] = dying
+    vars(plane.dispatcher)["answer"] = dying
 
 
 def before_dispatch(plane: ControlPlane, fuse: Fuse) -> None:
-    """What was decided is in the log, and its leg was never offered."""
+    """What was decided is in the log, and its part was never offered."""
     pump = plane.server.pump
-    answer = plane.front_desk.answer
+    answer = plane.dispatcher.answer
 
     async def dying(asked: Any) -> Any:
         reports = bool(asked.reports)
@@ -79,12 +79,12 @@ def before_dispatch(plane: ControlPlane, fuse: Fuse) -> None:
             raise ServerAway("it died")
         return told
 
-    vars(plane.front_desk)["answer"] = dying
+    vars(plane.dispatcher)["answer"] = dying
 
 
 def before_acknowledgement(plane: ControlPlane, fuse: Fuse) -> None:
-    """Everything is done, legs are granted, and the worker does not hear of it."""
-    answer = plane.front_desk.answer
+    """Everything is done, parts are granted, and the worker does not hear of it."""
+    answer = plane.dispatcher.answer
 
     async def dying(asked: Any) -> Any:
         told = await answer(asked)
@@ -92,7 +92,7 @@ def before_acknowledgement(plane: ControlPlane, fuse: Fuse) -> None:
             raise ServerAway("it died")
         return told
 
-    vars(plane.front_desk)["answer"] = dying
+    vars(plane.dispatcher)["answer"] = dying
 
 
 @pytest.mark.rule("SRV-3", "EVT-3")
@@ -139,7 +139,7 @@ def test_a_clock_that_jumps_moves_no_lease_and_no_order(
         (key,) = await gate.held(1)
         now = time.time
         monkeypatch.setattr(time, "time", lambda: now() + jump)
-        server.front_desk.expire()
+        server.dispatcher.expire()
         await asyncio.wait_for(renewed(server, worker.name), PATIENCE)
         await gate.let_go(key)
         await asyncio.wait_for(until(lambda: called(tools, "tell") == 1), PATIENCE)
@@ -155,10 +155,10 @@ def test_a_clock_that_jumps_moves_no_lease_and_no_order(
 
 async def renewed(server: ControlPlane, worker: str) -> None:
     """The worker calls again, and is known all the while."""
-    (lease,) = server.front_desk.leases.of_worker(worker)
+    (lease,) = server.dispatcher.leases.of_worker(worker)
     before = lease.until
     while lease.until == before:
-        assert worker in server.front_desk.seen
+        assert worker in server.dispatcher.seen
         await asyncio.sleep(0)
 
 

@@ -116,7 +116,7 @@ def test_workers_are_started_looked_at_and_stopped(tmp_path: Path) -> None:
         done = up.there("execute", "examples/hello", "--wait", "--json")
         assert done.objects()[0]["status"] == "completed"
         assert slots_of(up, workers=2) == {"default": 6}
-        assert "takes up to 3 legs of pool 'default'" in up.here("worker", "logs").out
+        assert "takes up to 3 parts of pool 'default'" in up.here("worker", "logs").out
         assert up.here("worker", "stop").out == "2 workers stopped\n"
         assert up.here("worker", "status").code == 1
 

@@ -15,11 +15,11 @@ from noetl.api.tokens import new_token
 from noetl.errors import ServerRefused
 
 
-class AccessDesk:
+class AccessRoutes:
     """Answers for tokens."""
 
     def __init__(self, surround: Surround, gate: Gate) -> None:
-        self._tokens = surround.plane.home.tokens
+        self._tokens = surround.plane.storage.tokens
         self._gate = gate
 
     async def make(self, data: JSONBody[t.TokenRequest]) -> Response[t.TokenMade]:

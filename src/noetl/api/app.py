@@ -5,8 +5,8 @@ from typing import Any
 from litestar import Litestar
 from litestar.datastructures import State
 
-from noetl.api.access import AccessDesk
-from noetl.api.document import DocumentDesk
+from noetl.api.access import AccessRoutes
+from noetl.api.document import DocumentRoutes
 from noetl.api.faults import refusal_to
 from noetl.api.gate import Gate
 from noetl.api.plane import Plane
@@ -17,7 +17,7 @@ from noetl.api.surround import Surround
 def create_app(plane: Plane, *, auth: bool) -> Litestar:
     """The app. Whoever serves it calls `surround_of(app).close()` when it is to stop."""
     surround = Surround(plane)
-    gate = Gate(plane.home.tokens if auth else None)
+    gate = Gate(plane.storage.tokens if auth else None)
     return Litestar(
         [
             bound(desk, route)
@@ -41,10 +41,10 @@ def surround_of(app: Litestar) -> Surround:
 
 
 def desk_of(kind: type[Any], surround: Surround, gate: Gate) -> object:
-    if kind is AccessDesk:
-        return AccessDesk(surround, gate)
-    if kind is DocumentDesk:
-        return DocumentDesk(described)
+    if kind is AccessRoutes:
+        return AccessRoutes(surround, gate)
+    if kind is DocumentRoutes:
+        return DocumentRoutes(described)
     made: object = kind(surround)
     return made
 

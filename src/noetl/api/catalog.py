@@ -25,7 +25,7 @@ Migrate = Annotated[
 Version = Annotated[int | None, QueryParameter(ge=1, le=999_999_999)]
 
 
-class CatalogDesk:
+class CatalogRoutes:
     """Answers for the catalog."""
 
     def __init__(self, surround: Surround) -> None:
@@ -46,7 +46,7 @@ class CatalogDesk:
     async def page(self, cursor: Cursor = None, limit: Limit = USUAL) -> Response[t.EntryPage]:
         """The newest version of every playbook, by path."""
         after = place_in(cursor, str)
-        rows = await self._plane.home.catalog.page(after=after, limit=limit + 1)
+        rows = await self._plane.storage.catalog.page(after=after, limit=limit + 1)
         entries, next = page_of(rows, limit, lambda entry: entry.path)
         return answered(t.EntryPage(entries=[entry_of(one) for one in entries], next=next))
 
@@ -55,7 +55,7 @@ class CatalogDesk:
     ) -> Response[t.EntryPage]:
         """Every version of one playbook, the newest first."""
         name, before = path_in(path), place_in(cursor, int)
-        rows = await self._plane.home.catalog.versions(name, before=before, limit=limit + 1)
+        rows = await self._plane.storage.catalog.versions(name, before=before, limit=limit + 1)
         if not rows and before is None:
             raise missing(name, None)
         entries, next = page_of(rows, limit, lambda entry: entry.version)
@@ -63,14 +63,14 @@ class CatalogDesk:
 
     async def entry(self, path: FromPath[Path], version: Version = None) -> Response[t.EntryText]:
         """One version of a playbook with its text; without `version` the newest."""
-        name, home = path_in(path), self._plane.home
-        found = await home.catalog.find(name, version)
+        name, storage = path_in(path), self._plane.storage
+        found = await storage.catalog.find(name, version)
         if found is None:
             raise missing(name, version)
-        kept = await home.playbooks.text(found.digest)
+        kept = await storage.playbooks.text(found.digest)
         if kept is None:
             raise PlaybookNotFound(f"the text of '{found.playbook_id}' is not kept any more")
-        original = await home.catalog.original(found.playbook_id)
+        original = await storage.catalog.original(found.playbook_id)
         return answered(t.EntryText(text=kept[0], original=original, **entry_fields(found)))
 
     async def validate(self, request: Asking) -> Response[t.Validated]:

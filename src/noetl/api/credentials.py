@@ -16,7 +16,7 @@ from noetl.keychain.store import Registered, Store
 from noetl.messages.envelope import timestamp
 
 
-class CredentialsDesk:
+class CredentialsRoutes:
     """Answers for credentials. The store does not await, so it is asked beside the loop."""
 
     def __init__(self, surround: Surround) -> None:

@@ -13,7 +13,7 @@ from noetl import __version__
 from noetl.api import types as t
 from noetl.api.routes import Route, all_routes, bound
 from noetl.api.texts import YAML
-from noetl.api.worker import WorkerDesk
+from noetl.api.worker import WorkerRoutes
 from noetl.ports.link import Call, Question
 
 Part = dict[str, Any]
@@ -128,7 +128,7 @@ def body_of(route: Route, kind: Any) -> Part:
     content: Part = {"application/json": {"schema": schema_of(kind)}}
     for media in YAML[: 1 if YAML[0] in route.takes else 0]:
         content[media] = {"schema": {"type": "string"}}
-    return {"required": route.answer is not WorkerDesk.keep, "content": content}
+    return {"required": route.answer is not WorkerRoutes.keep, "content": content}
 
 
 def refusal(description: str) -> Part:

@@ -9,7 +9,7 @@ from litestar import Response
 from noetl.api.answers import answered
 
 
-class DocumentDesk:
+class DocumentRoutes:
     """Answers with the document, which is made when it is first asked for."""
 
     def __init__(self, make: Callable[[], dict[str, Any]]) -> None:

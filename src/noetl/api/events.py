@@ -39,7 +39,7 @@ BEAT = 15.0
 HEADERS = {"cache-control": "no-store", "x-accel-buffering": "no"}
 
 
-class EventsDesk:
+class EventsRoutes:
     """Answers for the log."""
 
     def __init__(self, surround: Surround, *, beat: float = BEAT) -> None:
@@ -62,7 +62,7 @@ class EventsDesk:
         seen = after or 0
         end = seen + SCANNED
         while True:
-            rows = await self._plane.home.log.read(execution_id, after=seen, limit=ROWS)
+            rows = await self._plane.storage.log.read(execution_id, after=seen, limit=ROWS)
             for row in rows:
                 for event in enveloped(row, execution_id, trace, seen):
                     seen = event["seq"]
@@ -119,7 +119,7 @@ class EventsDesk:
 
     async def _trace(self, execution_id: str) -> str | None:
         """EVT-1: the trace stands in the first event, and in the envelope of all."""
-        rows = await self._plane.home.log.read(execution_id, limit=1)
+        rows = await self._plane.storage.log.read(execution_id, limit=1)
         first = msgspec.json.decode(rows[0].events)[0] if rows else {}
         trace: str | None = first.get("trace_id")
         return trace

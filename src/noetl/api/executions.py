@@ -40,7 +40,7 @@ FARTHEST = 1_000_000
 """Printed lines that can be paged to."""
 
 
-class ExecutionsDesk:
+class ExecutionsRoutes:
     """Answers for executions."""
 
     def __init__(self, surround: Surround) -> None:
@@ -100,7 +100,7 @@ class ExecutionsDesk:
         if path is not None and GLOB & set(path):
             rows, next = await self._matching(path, before, limit, asked)
         else:
-            page = self._plane.home.executions.page
+            page = self._plane.storage.executions.page
             found = await page(path=path, before=before, limit=limit + 1, **asked)
             rows, next = page_of(found, limit, lambda row: row.execution_id)
         return answered(t.ExecutionPage(executions=await self._listed(rows), next=next))
@@ -109,24 +109,26 @@ class ExecutionsDesk:
         """How an execution stands, and what it waits for."""
         row = await self._plane.row(known(execution_id))
         execution, plan = await self._plane.state(execution_id)
-        holder = await self._plane.home.owners.holder(execution_id)
+        holder = await self._plane.storage.owners.holder(execution_id)
         return answered(standing_of(row, execution, plan, holder=holder))
 
     async def explanation(self, execution_id: FromPath[str]) -> Response[Explanation]:
         """Why it waits or failed: the chain of causes."""
         row = await self._plane.row(known(execution_id))
         execution, plan = await self._plane.state(execution_id)
-        home = self._plane.home
-        holder = await home.owners.holder(execution_id)
+        storage = self._plane.storage
+        holder = await storage.owners.holder(execution_id)
         return answered(
-            await explanation_of(home.log, home.playbooks, row, execution, plan, holder=holder)
+            await explanation_of(
+                storage.log, storage.playbooks, row, execution, plan, holder=holder
+            )
         )
 
     async def verify(self, request: Asking, execution_id: FromPath[str]) -> Response[Verified]:
         """Make every decision of its log again, and compare (EVT-5)."""
         await self._plane.row(known(execution_id))
-        home, results = self._plane.home, self._plane.results
-        proving = verify(home.log, home.playbooks, results, execution_id)
+        storage, results = self._plane.storage, self._plane.results
+        proving = verify(storage.log, storage.playbooks, results, execution_id)
         proof = await self._surround.unless_gone(request, proving)
         if proof is None:
             raise ServerAway("the server stops; ask again")
@@ -161,7 +163,7 @@ class ExecutionsDesk:
         """What the tasks printed."""
         await self._plane.row(known(execution_id))
         first = min(max(place_in(cursor, int) or 0, 0), FARTHEST)
-        printed = self._plane.home.printed
+        printed = self._plane.storage.printed
         rows = await printed.read(execution_id, step=step, limit=first + limit + 1)
         lines = [line_of(line) for line in rows[first : first + limit]]
         next = cursor_of(first + limit) if len(rows) > first + limit else None
@@ -198,7 +200,7 @@ class ExecutionsDesk:
         """Rows whose path matches, of the next SCANNED."""
         found: list[ExecutionRow] = []
         for _ in range(SCANNED // PAGE):
-            page = await self._plane.home.executions.page(before=before, limit=PAGE, **asked)
+            page = await self._plane.storage.executions.page(before=before, limit=PAGE, **asked)
             for row in page:
                 before = row.execution_id
                 if fnmatchcase(row.path, glob):
@@ -215,7 +217,7 @@ class ExecutionsDesk:
         listed = []
         for row in rows:
             if row.finished_at is None and row.owner not in alive:
-                holder = await self._plane.home.owners.holder(row.execution_id)
+                holder = await self._plane.storage.owners.holder(row.execution_id)
                 alive[row.owner] = holder is not None
             interrupted = row.finished_at is None and not alive[row.owner]
             listed.append(listed_of(row, interrupted=interrupted))

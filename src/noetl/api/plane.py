@@ -8,9 +8,9 @@ from noetl.keychain.door import KeychainDoor
 from noetl.playbook.plan import Plan
 from noetl.ports.catalog import CatalogEntry
 from noetl.ports.event_log import ExecutionRow, LogRow
-from noetl.ports.home import AnyHome
-from noetl.ports.link import Answer, Bell, Call, Question, Reply
+from noetl.ports.link import Answer, Call, Notifier, Question, Reply
 from noetl.ports.result_store import ResultStore
+from noetl.ports.storage import Storage
 
 OrderKind = Literal["cancel", "pause", "resume"]
 
@@ -19,7 +19,7 @@ class Desk(Protocol):
     """Where workers' calls are answered (`ports.link.Listener`), and who rings for them."""
 
     @property
-    def bells(self) -> list[Bell]: ...
+    def notifiers(self) -> list[Notifier]: ...
 
     async def answer(self, call: Call) -> Answer: ...
 
@@ -36,13 +36,13 @@ class Plane(Protocol):
     """Where others reach it; known once it listens."""
 
     @property
-    def home(self) -> AnyHome: ...
+    def storage(self) -> Storage: ...
     @property
     def results(self) -> ResultStore: ...
     @property
     def keychain(self) -> KeychainDoor: ...
     @property
-    def front_desk(self) -> Desk: ...
+    def dispatcher(self) -> Desk: ...
 
     async def register(
         self, text: str, *, original: str | None = None

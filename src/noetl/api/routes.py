@@ -13,17 +13,17 @@ from typing import Any, NamedTuple
 
 from litestar.handlers import HTTPRouteHandler
 
-from noetl.api.access import AccessDesk
-from noetl.api.catalog import CatalogDesk
-from noetl.api.credentials import CredentialsDesk
-from noetl.api.document import DocumentDesk
-from noetl.api.events import EventsDesk
-from noetl.api.executions import ExecutionsDesk
+from noetl.api.access import AccessRoutes
+from noetl.api.catalog import CatalogRoutes
+from noetl.api.credentials import CredentialsRoutes
+from noetl.api.document import DocumentRoutes
+from noetl.api.events import EventsRoutes
+from noetl.api.executions import ExecutionsRoutes
 from noetl.api.gate import ACCESS, TAKES
 from noetl.api.roles import Access
-from noetl.api.runtime import RuntimeDesk
+from noetl.api.runtime import RuntimeRoutes
 from noetl.api.texts import LARGEST, TAKEN
-from noetl.api.worker import WorkerDesk
+from noetl.api.worker import WorkerRoutes
 
 KB = 1024
 MB = 1024 * KB
@@ -50,14 +50,14 @@ Desks = tuple[tuple[type[Any], tuple[Route, ...]], ...]
 ALL = "/api/executions"
 ONE = "/api/executions/{execution_id:str}"
 C, E, L, K, A, R, W, D = (
-    CatalogDesk,
-    ExecutionsDesk,
-    EventsDesk,
-    CredentialsDesk,
-    AccessDesk,
-    RuntimeDesk,
-    WorkerDesk,
-    DocumentDesk,
+    CatalogRoutes,
+    ExecutionsRoutes,
+    EventsRoutes,
+    CredentialsRoutes,
+    AccessRoutes,
+    RuntimeRoutes,
+    WorkerRoutes,
+    DocumentRoutes,
 )
 
 ROUTES: Desks = (
@@ -127,7 +127,7 @@ ROUTES: Desks = (
         R,
         (
             Route("GET", "/api/runtime", "viewer", R.runtime),
-            Route("GET", "/healthz", "open", R.live),
+            Route("GET", "/healthz", "open", R.active),
             Route("GET", "/readyz", "open", R.ready),
             Route("GET", "/metrics", "viewer", R.metrics),
         ),

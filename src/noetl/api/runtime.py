@@ -17,7 +17,7 @@ RECENT = 60_000
 """Milliseconds after which a server or worker that was not seen is not there."""
 
 
-class RuntimeDesk:
+class RuntimeRoutes:
     """Answers about servers and workers."""
 
     def __init__(self, surround: Surround) -> None:
@@ -27,7 +27,7 @@ class RuntimeDesk:
 
     async def runtime(self) -> Response[t.Runtime]:
         """Servers, workers and pools that were seen in the last minute, and what waits."""
-        since, roster = int(time.time() * 1000) - RECENT, self._plane.home.roster
+        since, roster = int(time.time() * 1000) - RECENT, self._plane.storage.roster
         workers = await roster.workers(since_ms=since)
         servers = await roster.servers(since_ms=since)
         told = t.Runtime(
@@ -41,7 +41,7 @@ class RuntimeDesk:
         )
         return answered(told)
 
-    async def live(self) -> Response[t.Health]:
+    async def active(self) -> Response[t.Health]:
         """Whether the process lives. Says nothing else: it is open to all."""
         return health(self._plane.health()["live"])
 

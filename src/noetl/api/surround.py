@@ -24,7 +24,7 @@ class Surround:
         self.wakes = Wakes()
         self.metrics = Metrics()
         self.closing = asyncio.Event()
-        plane.front_desk.bells.append(self.wakes)
+        plane.dispatcher.notifiers.append(self.wakes)
 
     def close(self) -> None:
         """Whatever waits is answered now."""

@@ -324,7 +324,7 @@ class Runtime(msgspec.Struct, frozen=True, kw_only=True):
     waits_for: list[str]
     """What the answering server lacks, if it is not ready."""
     counts: dict[str, Any]
-    """Executions by status, legs that wait for a worker by pool, leases, and so on."""
+    """Executions by status, parts that wait for a worker by pool, leases, and so on."""
 
 
 class Health(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,4 +1,4 @@
-"""The bell of workers that come over HTTP: they ask and are kept waiting (`ports.link.Bell`)."""
+"""How workers that come over HTTP are woken: they ask and are kept waiting (`ports.link`)."""
 
 import asyncio
 from collections import OrderedDict
@@ -35,12 +35,12 @@ class Wakes:
         self._nudged: OrderedDict[str, int] = OrderedDict()
         self._closed = False
 
-    def ring(self, pool: str, legs: int) -> None:
-        """Wake as many as there are legs, in the order in which they came."""
+    def ring(self, pool: str, parts: int) -> None:
+        """Wake as many as there are parts, in the order in which they came."""
         hungry = [one for one in self._waiting if one.hungry and one.pool == pool]
         if not hungry:
             remember(self._rung, pool)
-        for one in hungry[:legs]:
+        for one in hungry[:parts]:
             self._drop(one)
 
     def nudge(self, worker: str) -> None:

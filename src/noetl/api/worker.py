@@ -29,8 +29,8 @@ Whom = Annotated[
 JSON = "application/json"
 
 
-class WorkerDesk:
-    """Answers for workers; the front desk behind it is the one that NATS leads to."""
+class WorkerRoutes:
+    """Answers for workers; the dispatcher behind it is the one that NATS leads to."""
 
     def __init__(self, surround: Surround) -> None:
         self._surround = surround
@@ -51,13 +51,13 @@ class WorkerDesk:
         """
         self._refuse_other(server)
         call = await decoded(request, Call)
-        return self._answering(lambda: self._plane.front_desk.answer(call))
+        return self._answering(lambda: self._plane.dispatcher.answer(call))
 
     async def ask(self, request: Asking, server: Whom = None) -> Stream:
         """A question of a worker."""
         self._refuse_other(server)
         question: Question = await decoded(request, Question)  # type: ignore[arg-type]
-        return self._answering(lambda: self._plane.front_desk.reply(question))
+        return self._answering(lambda: self._plane.dispatcher.reply(question))
 
     async def wake(
         self,

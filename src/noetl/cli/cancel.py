@@ -59,7 +59,7 @@ async def ended(local: Local, execution_id: str, reason: str) -> str:
             await local.cancel(execution_id, reason)
         except HomeInUse:
             if not told:
-                await local.home.inbox.leave(execution_id, "cancel", {"reason": reason})
+                await local.storage.inbox.leave(execution_id, "cancel", {"reason": reason})
                 told = True
             await asyncio.sleep(LOOK)
         row = await local.row(execution_id)

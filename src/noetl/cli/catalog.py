@@ -91,9 +91,9 @@ async def entries_in(local: Local, path: str | None) -> list[Entry]:
     after, before = None, None
     while True:
         if path is None:
-            page = await local.home.catalog.page(after=after, limit=PAGE)
+            page = await local.storage.catalog.page(after=after, limit=PAGE)
         else:
-            page = await local.home.catalog.versions(path, before=before, limit=PAGE)
+            page = await local.storage.catalog.versions(path, before=before, limit=PAGE)
         if not page:
             break
         found += [entry_of(entry) for entry in page]
@@ -110,12 +110,12 @@ def entries_at(client: Client, path: str | None) -> Iterator[Entry]:
 
 
 async def text_in(local: Local, path: str, version: int | None) -> EntryText:
-    home = local.home
-    entry = await home.catalog.find(path, version)
-    kept = None if entry is None else await home.playbooks.text(entry.digest)
+    storage = local.storage
+    entry = await storage.catalog.find(path, version)
+    kept = None if entry is None else await storage.playbooks.text(entry.digest)
     if entry is None or kept is None:
         raise missing(path, version)
-    original = await home.catalog.original(entry.playbook_id)
+    original = await storage.catalog.original(entry.playbook_id)
     return EntryText(text=kept[0], original=original, **entry_fields(entry))
 
 

@@ -97,7 +97,7 @@ async def envelopes(
     after, trace_id = 0, None
     while True:
         ended = (await local.row(execution_id)).finished_at is not None
-        async for row in rows_of(local.home.log, execution_id, after):
+        async for row in rows_of(local.storage.log, execution_id, after):
             for offset, event in enumerate(msgspec.json.decode(row.events)):
                 if row.first + offset == 1:
                     trace_id = event.get("trace_id")

@@ -14,7 +14,7 @@ from noetl.cli.running.ending import see_through
 from noetl.cli.running.payload import payload_of
 from noetl.cli.source import FILE
 from noetl.cli.target import aimed, at_server
-from noetl.server.live import Live
+from noetl.server.active import ActiveExecution
 from noetl.settings import read_settings
 
 EPILOG = """\b
@@ -93,7 +93,7 @@ def begin_here(path: str, version: int | None, payload: dict[str, Any], as_json:
         raise missing(path, version)
     found = in_home(lambda local: text_in(local, path, version))
 
-    async def begin(local: Local) -> Live:
+    async def begin(local: Local) -> ActiveExecution:
         return await local.start(found.text, folder=None, payload=payload)
 
     return see_through(begin, as_json=as_json)

@@ -60,9 +60,9 @@ def explain(execution_id: str, as_json: bool, target: Target) -> int:
 async def explanation_in(local: Local, execution_id: str) -> Explanation:
     row = await local.row(execution_id)
     execution, plan, _ = await local.load(execution_id)
-    home = local.home
-    holder = await home.owners.holder(execution_id)
-    return await explanation_of(home.log, home.playbooks, row, execution, plan, holder=holder)
+    storage = local.storage
+    holder = await storage.owners.holder(execution_id)
+    return await explanation_of(storage.log, storage.playbooks, row, execution, plan, holder=holder)
 
 
 def explained(found: Explanation, words: list[str]) -> Explained:

@@ -168,8 +168,8 @@ async def exported(local: Local, asked: Asked) -> Tally:
     cut = Cut(after=asked.after or 0, since=asked.since or 0)
     for execution_id in asked.ids:
         await local.row(execution_id)
-    ids = asked.ids or await all_ids(local.home.executions, cut.since)
-    job = Export(local.home.log, ids, asked.form, cut)
+    ids = asked.ids or await all_ids(local.storage.executions, cut.since)
+    job = Export(local.storage.log, ids, asked.form, cut)
     if asked.to is not None:
         await send(local, job, asked, address_of(asked.to))
     elif asked.out in (None, "-"):

@@ -44,7 +44,7 @@ def refuse_missing(settings: Settings) -> None:
 
 async def is_interrupted(local: Local, row: ExecutionRow) -> bool:
     """Whether it has not ended, and nobody is left who decides for it."""
-    return row.finished_at is None and await local.home.owners.holder(row.execution_id) is None
+    return row.finished_at is None and await local.storage.owners.holder(row.execution_id) is None
 
 
 def print_json(value: object) -> None:

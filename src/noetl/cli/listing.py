@@ -90,7 +90,7 @@ async def rows_in(local: Local, status: str | None) -> AsyncIterator[Listed]:
     """The home's rows, page by page."""
     before = None
     while True:
-        page = await local.home.executions.page(status=stored(status), before=before, limit=PAGE)
+        page = await local.storage.executions.page(status=stored(status), before=before, limit=PAGE)
         for row in page:
             yield listed_of(row, interrupted=await is_interrupted(local, row))
         if len(page) < PAGE:

@@ -40,7 +40,7 @@ def logs(execution_id: str, step: str | None, as_json: bool, target: Target) -> 
 
     async def near(local: Local) -> None:
         await local.row(execution_id)
-        printed = await local.home.printed.read(execution_id, step=step, limit=MOST)
+        printed = await local.storage.printed.read(execution_id, step=step, limit=MOST)
         show(line_of(line) for line in printed)
 
     def far(client: Client) -> None:

@@ -54,13 +54,13 @@ async def paused(local: Local, execution_id: str) -> str:
     row = await local.row(execution_id)
     told = False
     while row.status not in SETTLED:
-        if await local.home.owners.holder(execution_id) is None:
+        if await local.storage.owners.holder(execution_id) is None:
             raise NoetlError(
                 f"nobody runs execution {execution_id}: it was interrupted, and nothing of it "
                 f"starts before `noetl resume {execution_id}`"
             )
         if not told:
-            await local.home.inbox.leave(execution_id, "pause", {})
+            await local.storage.inbox.leave(execution_id, "pause", {})
             told = True
         await asyncio.sleep(LOOK)
         row = await local.row(execution_id)

@@ -95,5 +95,5 @@ def told(answer: Registered) -> tuple[Entry, bool]:
 
 
 async def enter(local: Local, text: str, original: str | None) -> tuple[Entry, bool]:
-    entry, fresh = await registered(local.home.catalog, text, original=original)
+    entry, fresh = await registered(local.storage.catalog, text, original=original)
     return entry_of(entry), fresh

@@ -57,10 +57,14 @@ async def rebuilt(
     local: Local, execution_id: str, *, proving: bool
 ) -> tuple[State, Verified | None]:
     await local.row(execution_id)
-    home = local.home
-    proof = await verify(home.log, home.playbooks, local.results, execution_id) if proving else None
+    storage = local.storage
+    proof = (
+        await verify(storage.log, storage.playbooks, local.results, execution_id)
+        if proving
+        else None
+    )
     _, plan, _ = await local.load(execution_id)
-    execution, _ = await fold(home.log, execution_id, plan, from_snapshot=False)
+    execution, _ = await fold(storage.log, execution_id, plan, from_snapshot=False)
     return state_of(execution), proof
 
 

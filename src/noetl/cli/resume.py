@@ -9,7 +9,7 @@ from noetl.cli.contexts import Target
 from noetl.cli.home import in_home, print_json
 from noetl.cli.running.ending import see_through
 from noetl.cli.target import aimed, at_server
-from noetl.server.live import Live
+from noetl.server.active import ActiveExecution
 
 EPILOG = """\b
 Examples:
@@ -40,7 +40,7 @@ def resume(execution_id: str, wait: bool, as_json: bool, target: Target) -> int:
         told(execution_id, f"process {owner}, which runs {execution_id},", as_json)
         return exits.OK
 
-    async def begin(local: Local) -> Live:
+    async def begin(local: Local) -> ActiveExecution:
         return await local.resume(execution_id)
 
     return see_through(begin, as_json=as_json)
@@ -55,10 +55,10 @@ def told(execution_id: str, who: str, as_json: bool) -> None:
 async def told_owner(local: Local, execution_id: str) -> str | None:
     """Of a paused execution that another process runs: that process, which now knows."""
     row = await local.row(execution_id)
-    owner = await local.home.owners.holder(execution_id)
+    owner = await local.storage.owners.holder(execution_id)
     if row.status != "paused" or owner is None:
         return None
-    await local.home.inbox.leave(execution_id, "resume", {})
+    await local.storage.inbox.leave(execution_id, "resume", {})
     return owner
 
 

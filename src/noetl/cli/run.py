@@ -13,7 +13,7 @@ from noetl.cli.validate import Verdict, show, show_json
 from noetl.errors import PlaybookRejected
 from noetl.playbook.load import load_valid
 from noetl.playbook.plan import make_plan
-from noetl.server.live import Live
+from noetl.server.active import ActiveExecution
 from noetl.tools.plugins import KnownKinds
 
 EPILOG = """\b
@@ -65,7 +65,7 @@ def run(file: str, sets: tuple[str, ...], payload: str | None, migrate: bool, as
     plan = make_plan(playbook, text, KnownKinds())
     folder = str(Path.cwd() if file == "-" else Path(file).absolute().parent)
 
-    async def begin(local: Local) -> Live:
+    async def begin(local: Local) -> ActiveExecution:
         return await local.start(text, folder=folder, payload=given, plan=plan)
 
     return see_through(begin, as_json=as_json)

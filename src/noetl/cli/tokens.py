@@ -16,7 +16,7 @@ from noetl.cli.home import JSON, print_json
 from noetl.cli.running.attend import runner
 from noetl.cli.target import aimed, at_server
 from noetl.errors import NoetlError
-from noetl.ports.home import AnyHome
+from noetl.ports.storage import Storage
 from noetl.ports.tokens import TokenRow
 from noetl.settings import read_settings
 
@@ -135,7 +135,7 @@ def revoke(token_id: str, as_json: bool, target: Target) -> int:
     return exits.OK
 
 
-def in_store(work: Callable[[AnyHome], Awaitable[T]]) -> T:
+def in_store(work: Callable[[Storage], Awaitable[T]]) -> T:
     """In the home, or in the database that is set: where a server would look."""
     from noetl.homes import open_settings_home
 
@@ -152,7 +152,7 @@ def in_store(work: Callable[[AnyHome], Awaitable[T]]) -> T:
     return runner()(opened())
 
 
-async def make_token(home: AnyHome, name: str, role: Role, expires: int | None) -> TokenMade:
+async def make_token(home: Storage, name: str, role: Role, expires: int | None) -> TokenMade:
     now = int(time.time() * 1000)
     until = None if expires is None else now + expires * 1000
     text, row = new_token(name, role, now_ms=now, expires_at=until)
@@ -160,6 +160,6 @@ async def make_token(home: AnyHome, name: str, role: Role, expires: int | None) 
     return TokenMade(token=text, **token_fields(row))
 
 
-async def all_tokens(home: AnyHome) -> list[Token]:
+async def all_tokens(home: Storage) -> list[Token]:
     rows: list[TokenRow] = list(await home.tokens.all())
     return [Token(**token_fields(row)) for row in rows]

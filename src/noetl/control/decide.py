@@ -129,35 +129,35 @@ def _resume(deciding: Deciding, request: r.ResumeExecution) -> None:
     deciding.tokens.extend(held)
 
 
-def _leg_claimed(deciding: Deciding, claimed: r.LegClaimed) -> None:
+def _part_claimed(deciding: Deciding, claimed: r.PartClaimed) -> None:
     run = deciding.execution.runs.get(claimed.step_run_id)
-    leg = run.legs.get(claimed.leg) if run is not None else None
-    if run is None or leg is None or claimed.epoch <= leg.epoch:
+    part = run.parts.get(claimed.part) if run is not None else None
+    if run is None or part is None or claimed.epoch <= part.epoch:
         return
     deciding.emit(
-        e.TokenClaimed(**run.ids, worker=claimed.worker, epoch=claimed.epoch, leg=claimed.leg)
+        e.TokenClaimed(**run.ids, worker=claimed.worker, epoch=claimed.epoch, part=claimed.part)
     )
 
 
 def _lease_lost(deciding: Deciding, lost: r.LeaseLost) -> None:
     run = deciding.execution.runs.get(lost.step_run_id)
-    leg = run.legs.get(lost.leg) if run is not None else None
-    if run is None or leg is None:
+    part = run.parts.get(lost.part) if run is not None else None
+    if run is None or part is None:
         return
     ids = run.ids
-    if lost.epoch > leg.epoch and lost.worker is not None and not lost.returned:
-        claim = e.TokenClaimed(**ids, worker=lost.worker, epoch=lost.epoch, leg=lost.leg)
+    if lost.epoch > part.epoch and lost.worker is not None and not lost.returned:
+        claim = e.TokenClaimed(**ids, worker=lost.worker, epoch=lost.epoch, part=lost.part)
         deciding.emit(claim)
-    if leg.epoch != lost.epoch or leg.worker is None:
+    if part.epoch != lost.epoch or part.worker is None:
         return
     deciding.emit(
         e.LeaseExpired(
-            **ids, epoch=lost.epoch, leg=lost.leg, worker=leg.worker, returned=lost.returned
+            **ids, epoch=lost.epoch, part=lost.part, worker=part.worker, returned=lost.returned
         )
     )
     stopped = is_stopped(deciding.execution, deciding.plan, run.step)
-    if stopped or leg.lost >= LEASES:
-        end(deciding, run, e.StepFailed(**ids, error=given_up(leg.lost, cancelled=stopped)))
+    if stopped or part.lost >= LEASES:
+        end(deciding, run, e.StepFailed(**ids, error=given_up(part.lost, cancelled=stopped)))
 
 
 def given_up(lost: int, *, cancelled: bool) -> dict[str, Any]:
@@ -175,7 +175,7 @@ TAKE: dict[type[Any], Callable[[Deciding, Any], None]] = {
     r.StepTimeIsUp: _step_time_is_up,
     r.PauseExecution: _pause,
     r.ResumeExecution: _resume,
-    r.LegClaimed: _leg_claimed,
+    r.PartClaimed: _part_claimed,
     r.LeaseLost: _lease_lost,
     r.Report: take_report,
 }

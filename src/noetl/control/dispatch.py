@@ -6,12 +6,12 @@ from typing import Any
 
 import msgspec
 
-from noetl.control.execution import Execution, Leg, LoopRun, Run
+from noetl.control.execution import Execution, LoopRun, Part, Run
 from noetl.pipeline.frame import Frame, Iteration
 
 
 class Share(msgspec.Struct, frozen=True, kw_only=True):
-    """The iterations of one leg of a loop: `first` to `last - 1`."""
+    """The iterations of one part of a loop: `first` to `last - 1`."""
 
     items: Any
     """The loop's collection, or the reference to it."""
@@ -21,18 +21,18 @@ class Share(msgspec.Struct, frozen=True, kw_only=True):
     ended: frozenset[int]
     """Those that have ended already."""
     active: dict[int, Iteration]
-    """Those that had begun before this worker got the leg."""
+    """Those that had begun before this worker got the part."""
     failed: bool
     """Whether an iteration of the loop has failed already (LOOP-4)."""
 
 
-class RunLeg(msgspec.Struct, frozen=True, kw_only=True):
-    """The order to a worker: run one leg of a step run, from where it stands."""
+class Command(msgspec.Struct, frozen=True, kw_only=True):
+    """The order to a worker: run one part of a step run, from where it stands."""
 
     execution_id: str
     step: str
     step_run_id: str
-    leg: int
+    part: int
     epoch: int
     args: dict[str, Any]
     ctx: dict[str, Any]
@@ -49,14 +49,14 @@ class RunLeg(msgspec.Struct, frozen=True, kw_only=True):
     """The part of a loop; None for a step without one."""
 
 
-def command(execution: Execution, run: Run, leg: Leg, epoch: int) -> RunLeg:
-    """The command for one leg. What it holds is the worker's own: the state stays untouched."""
+def command(execution: Execution, run: Run, part: Part, epoch: int) -> Command:
+    """The command for one part. What it holds is the worker's own: the state stays untouched."""
     waits = run.suspended
-    return RunLeg(
+    return Command(
         execution_id=execution.execution_id,
         step=run.step,
         step_run_id=run.step_run_id,
-        leg=leg.leg,
+        part=part.part,
         epoch=epoch,
         args=run.args,
         ctx=run.ctx,
@@ -64,15 +64,15 @@ def command(execution: Execution, run: Run, leg: Leg, epoch: int) -> RunLeg:
         trace_id=execution.trace_id or execution.execution_id,
         store=execution.store,
         due={key: wait.due for key, wait in waits.items() if wait.due is not None} if waits else {},
-        resumed=run.started or leg.leg > 0,
+        resumed=run.started or part.part > 0,
         frame=copy.deepcopy(run.frame) if run.started else Frame(),
-        iterations=None if run.loop is None else share(run.loop, leg),
+        iterations=None if run.loop is None else share(run.loop, part),
     )
 
 
-def share(loop: LoopRun, leg: Leg) -> Share:
-    """The iterations of a leg, and what is known of those that had begun before."""
-    first, last = (leg.first, leg.last) if loop.exec == "distributed" else (loop.low, loop.total)
+def share(loop: LoopRun, part: Part) -> Share:
+    """The iterations of a part, and what is known of those that had begun before."""
+    first, last = (part.first, part.last) if loop.exec == "distributed" else (loop.low, loop.total)
     mine = range(first, last)
     over = frozenset(range(first, min(loop.low, last)))
     return Share(
@@ -90,15 +90,15 @@ def share(loop: LoopRun, leg: Leg) -> Share:
     )
 
 
-def due_of(run: Run, leg: Leg) -> int | None:
-    """TASK-8: until when a leg that was given back need not be taken up again (ms)."""
-    if run.loop is not None or not run.suspended or leg.worker is not None:
+def due_of(run: Run, part: Part) -> int | None:
+    """TASK-8: until when a part that was given back need not be taken up again (ms)."""
+    if run.loop is not None or not run.suspended or part.worker is not None:
         return None
     return max((wait.due or 0) for wait in run.suspended.values()) or None
 
 
-def open_legs(execution: Execution) -> Iterable[tuple[Run, Leg]]:
-    """Every leg that somebody must run: what a new owner offers first."""
+def open_parts(execution: Execution) -> Iterable[tuple[Run, Part]]:
+    """Every part that somebody must run: what a new owner offers first."""
     for run in execution.runs.values():
-        for leg in run.legs.values():
-            yield run, leg
+        for part in run.parts.values():
+            yield run, part

@@ -13,7 +13,7 @@ from noetl.control.folding import (
     begin_iteration,
     begin_loop,
     end_iteration,
-    leg_of,
+    part_of,
     take_task_done,
 )
 from noetl.messages import events as e
@@ -126,39 +126,39 @@ def _step_scheduled(execution: Execution, event: e.StepScheduled, plan: Plan) ->
 
 def _token_enqueued(execution: Execution, event: e.TokenEnqueued, _: Plan) -> None:
     run = execution.runs[event.step_run_id]
-    run.legs[event.leg] = leg_of(event)
-    run.next_leg = event.leg + 1
+    run.parts[event.part] = part_of(event)
+    run.next_part = event.part + 1
     if run.loop is not None and event.last > run.loop.offered:
         run.loop.offered = event.last
 
 
 def _token_claimed(execution: Execution, event: e.TokenClaimed, _: Plan) -> None:
-    leg = execution.runs[event.step_run_id].legs[event.leg]
-    leg.worker, leg.epoch, leg.taken = event.worker, event.epoch, 0
+    part = execution.runs[event.step_run_id].parts[event.part]
+    part.worker, part.epoch, part.taken = event.worker, event.epoch, 0
 
 
 def _step_started(execution: Execution, event: e.StepStarted, _: Plan) -> None:
     run = execution.runs[event.step_run_id]
     run.started = True
-    run.legs[0].taken += 1
+    run.parts[0].taken += 1
 
 
 def _lease_expired(execution: Execution, event: e.LeaseExpired, _: Plan) -> None:
-    leg = execution.runs[event.step_run_id].legs[event.leg]
-    leg.worker = None
-    leg.lost += not event.returned
+    part = execution.runs[event.step_run_id].parts[event.part]
+    part.worker = None
+    part.lost += not event.returned
 
 
 def _task_started(execution: Execution, event: e.TaskStarted, _: Plan) -> None:
     run = execution.runs[event.step_run_id]
-    run.legs[event.leg].taken += 1
+    run.parts[event.part].taken += 1
     if run.suspended:
         run.suspended.pop(event.task_run_id, None)
 
 
 def _task_done(execution: Execution, event: e.TaskDone, plan: Plan) -> None:
     run = execution.runs[event.step_run_id]
-    run.legs[event.leg].taken += 1
+    run.parts[event.part].taken += 1
     if run.suspended:
         run.suspended.pop(event.task_run_id, None)
     take_task_done(run, event, plan.steps[run.step])
@@ -166,7 +166,7 @@ def _task_done(execution: Execution, event: e.TaskDone, plan: Plan) -> None:
 
 def _task_suspended(execution: Execution, event: e.TaskSuspended, _: Plan) -> None:
     run = execution.runs[event.step_run_id]
-    run.legs[event.leg].taken += 1
+    run.parts[event.part].taken += 1
     run.suspended = {
         **run.suspended,
         event.task_run_id: Suspension(
@@ -190,13 +190,13 @@ def _ctx_patched(execution: Execution, event: e.CtxPatched, _: Plan) -> None:
 def _loop_started(execution: Execution, event: e.LoopStarted, plan: Plan) -> None:
     run = execution.runs[event.step_run_id]
     if event.parent_id is not None:
-        run.legs[event.leg].taken += 1
+        run.parts[event.part].taken += 1
     begin_loop(run, event, plan.steps[run.step], execution.ctx)
 
 
 def _iteration_started(execution: Execution, event: e.IterationStarted, plan: Plan) -> None:
     run = execution.runs[event.step_run_id]
-    run.legs[event.leg].taken += 1
+    run.parts[event.part].taken += 1
     begin_iteration(run, event, plan.steps[run.step])
 
 
@@ -204,13 +204,13 @@ def _iteration_ended(
     execution: Execution, event: e.IterationDone | e.IterationFailed, plan: Plan
 ) -> None:
     run = execution.runs[event.step_run_id]
-    run.legs[event.leg].taken += 1
+    run.parts[event.part].taken += 1
     end_iteration(execution, run, event, plan.steps[run.step])
 
 
 def _step_done(execution: Execution, event: e.StepDone | e.LoopDone, plan: Plan) -> None:
     if isinstance(event, e.LoopDone) and event.parent_id is not None:
-        execution.runs[event.step_run_id].legs[event.leg].taken += 1
+        execution.runs[event.step_run_id].parts[event.part].taken += 1
         return  # a nested loop's end is settled by its task (LOOP-7)
     result = event.results if isinstance(event, e.LoopDone) else event.result
     execution.runs.pop(event.step_run_id)

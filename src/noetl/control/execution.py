@@ -33,10 +33,10 @@ class Token(msgspec.Struct, kw_only=True):
     """At a join: the round in which it meets others (NEXT-7)."""
 
 
-class Leg(msgspec.Struct, kw_only=True):
+class Part(msgspec.Struct, kw_only=True):
     """A part of a run that one worker owns at a time: the whole run, or a range of iterations."""
 
-    leg: int
+    part: int = msgspec.field(name="leg")
     first: int = 0
     last: int = 0
     left: int = 1
@@ -111,8 +111,8 @@ class Run(msgspec.Struct, kw_only=True):
     rounds: dict[str, int] = {}
     frame: Frame | None = None
     loop: LoopRun | None = None
-    legs: dict[int, Leg] = {}
-    next_leg: int = 0
+    parts: dict[int, Part] = msgspec.field(default_factory=dict, name="legs")
+    next_part: int = msgspec.field(default=0, name="next_leg")
     started: bool = False
     suspended: dict[str, Suspension] = {}
     """By task run id: a loop may have several."""

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from noetl.control.execution import Ended, Execution, Leg, LoopRun, Pile, Run
+from noetl.control.execution import Ended, Execution, LoopRun, Part, Pile, Run
 from noetl.control.reducers import fold, owned
 from noetl.messages import events as e
 from noetl.messages.codec import encode, reference_to
@@ -39,9 +39,9 @@ class Spot(NamedTuple):
     around: tuple[Around, ...]
 
 
-def leg_of(event: e.TokenEnqueued) -> Leg:
-    return Leg(
-        leg=event.leg, first=event.first, last=event.last, left=max(1, event.last - event.first)
+def part_of(event: e.TokenEnqueued) -> Part:
+    return Part(
+        part=event.part, first=event.first, last=event.last, left=max(1, event.last - event.first)
     )
 
 
@@ -169,7 +169,7 @@ def end_iteration(
             loop.first_failed = (event.index, event.error)
     loop.ended[event.index] = ended
     if loop.exec == "distributed":
-        _shorten(run, event.leg)
+        _shorten(run, event.part)
     _fold_ended(execution, loop, step.loop)
 
 
@@ -185,10 +185,10 @@ def _end_nested(frame: Frame, event: e.IterationDone | e.IterationFailed) -> Non
 
 
 def _shorten(run: Run, number: int) -> None:
-    leg = run.legs[number]
-    leg.left -= 1
-    if leg.left == 0:
-        del run.legs[number]
+    part = run.parts[number]
+    part.left -= 1
+    if part.left == 0:
+        del run.parts[number]
 
 
 def _fold_ended(execution: Execution, loop: LoopRun, plan: LoopPlan) -> None:

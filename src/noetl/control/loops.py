@@ -77,7 +77,7 @@ def offer(deciding: Deciding, run: Run, plan: LoopPlan) -> None:
                 step=run.step,
                 step_run_id=run.step_run_id,
                 pool=deciding.plan.executor.pool,
-                leg=run.next_leg,
+                part=run.next_part,
                 first=loop.offered,
                 last=min(loop.offered + most, last),
             )

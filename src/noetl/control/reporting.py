@@ -13,15 +13,15 @@ from noetl.messages.requests import Report
 
 
 def take_report(deciding: Deciding, report: Report) -> None:
-    """Record what happened on a leg; a report of an ended run or an older epoch is refused."""
+    """Record what happened on a part; a report of an ended run or an older epoch is refused."""
     run = deciding.execution.runs.get(report.step_run_id)
-    leg = run.legs.get(report.leg) if run is not None else None
-    if run is None or leg is None or report.epoch < leg.epoch:
+    part = run.parts.get(report.part) if run is not None else None
+    if run is None or part is None or report.epoch < part.epoch:
         return
-    fresh = report.epoch > leg.epoch
-    if leg.worker is None and not fresh:  # its lease has ended (EVT-3)
+    fresh = report.epoch > part.epoch
+    if part.worker is None and not fresh:  # its lease has ended (EVT-3)
         return
-    if report.after is not None and report.after != (0 if fresh else leg.taken):
+    if report.after is not None and report.after != (0 if fresh else part.taken):
         return  # it came before, or one before it did not
     if fresh:
         deciding.emit(
@@ -30,7 +30,7 @@ def take_report(deciding: Deciding, report: Report) -> None:
                 step_run_id=run.step_run_id,
                 worker=report.worker,
                 epoch=report.epoch,
-                leg=report.leg,
+                part=report.part,
             )
         )
     # Where the run ends with this report, its frame need not be followed any more.

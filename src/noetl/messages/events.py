@@ -30,7 +30,7 @@ class TaskEvent(StepEvent, frozen=True, kw_only=True, omit_defaults=True, gc=Fal
 
     task_run_id: str
     task: str
-    leg: int = 0
+    part: int = msgspec.field(default=0, name="leg")
     parent_id: str | None = None
 
 
@@ -112,10 +112,10 @@ class StepScheduled(StepEvent, frozen=True, kw_only=True, tag="step.scheduled"):
 
 
 class TokenEnqueued(StepEvent, frozen=True, kw_only=True, tag="token.enqueued"):
-    """One leg of a run is offered to the workers: all of it, or a range of its iterations."""
+    """One part of a run is offered to the workers: all of it, or a range of its iterations."""
 
     pool: str = "default"
-    leg: int = 0
+    part: int = msgspec.field(default=0, name="leg")
     first: int = 0
     last: int = 0
     """The iterations `first` to `last - 1`; both 0 for a run without a distributed loop."""
@@ -124,7 +124,7 @@ class TokenEnqueued(StepEvent, frozen=True, kw_only=True, tag="token.enqueued"):
 class TokenClaimed(StepEvent, frozen=True, kw_only=True, tag="token.claimed"):
     worker: str
     epoch: int
-    leg: int = 0
+    part: int = msgspec.field(default=0, name="leg")
 
 
 class StepStarted(StepEvent, frozen=True, kw_only=True, tag="step.started"):
@@ -143,7 +143,7 @@ class StepFailed(StepEvent, frozen=True, kw_only=True, tag="step.failed"):
 
 class LeaseExpired(StepEvent, frozen=True, kw_only=True, tag="lease.expired"):
     epoch: int
-    leg: int = 0
+    part: int = msgspec.field(default=0, name="leg")
     worker: str | None = None
     returned: bool = False
     """The worker gave it back; it does not count as lost."""
@@ -197,21 +197,21 @@ class LoopStarted(StepEvent, frozen=True, kw_only=True, tag="loop.started"):
     """The collection, or a reference to it (LOOP-1)."""
     mode: Literal["sequential", "parallel"]
     exec: Literal["local", "distributed"] = "local"
-    leg: int = 0
+    part: int = msgspec.field(default=0, name="leg")
     parent_id: str | None = None
 
 
 class IterationStarted(StepEvent, frozen=True, kw_only=True, tag="loop.iteration.started"):
     index: int
     iteration_id: str
-    leg: int = 0
+    part: int = msgspec.field(default=0, name="leg")
     parent_id: str | None = None
 
 
 class IterationDone(StepEvent, frozen=True, kw_only=True, tag="loop.iteration.done"):
     index: int
     iteration_id: str
-    leg: int = 0
+    part: int = msgspec.field(default=0, name="leg")
     result: Any = None
     parent_id: str | None = None
 
@@ -219,7 +219,7 @@ class IterationDone(StepEvent, frozen=True, kw_only=True, tag="loop.iteration.do
 class IterationFailed(StepEvent, frozen=True, kw_only=True, tag="loop.iteration.failed"):
     index: int
     iteration_id: str
-    leg: int = 0
+    part: int = msgspec.field(default=0, name="leg")
     error: dict[str, Any]
     parent_id: str | None = None
 
@@ -232,7 +232,7 @@ class LoopDone(StepEvent, frozen=True, kw_only=True, tag="loop.done"):
     failed: int = 0
     results: Any = []
     errors: Any = []
-    leg: int = 0
+    part: int = msgspec.field(default=0, name="leg")
     parent_id: str | None = None
 
 

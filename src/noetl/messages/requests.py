@@ -49,20 +49,20 @@ class StepTimeIsUp(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float
 
 
-class LegClaimed(msgspec.Struct, frozen=True, kw_only=True):
-    """A worker has a leg and has not reported yet: a server that stops says so to the next."""
+class PartClaimed(msgspec.Struct, frozen=True, kw_only=True):
+    """A worker has a part and has not reported yet: a server that stops says so to the next."""
 
     step_run_id: str
-    leg: int
+    part: int
     epoch: int
     worker: str
 
 
 class LeaseLost(msgspec.Struct, frozen=True, kw_only=True):
-    """The lease on a leg ran out: its worker is gone or cut off (WRK-1), or it gave it back."""
+    """The lease on a part ran out: its worker is gone or cut off (WRK-1), or it gave it back."""
 
     step_run_id: str
-    leg: int
+    part: int
     epoch: int
     returned: bool = False
     """Given back by a worker that stops, or whose task waits long (TASK-8): nothing was lost."""
@@ -71,16 +71,16 @@ class LeaseLost(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
-    """What a worker did since its last report on a leg of a run, in order."""
+    """What a worker did since its last report on a part of a run, in order."""
 
     step_run_id: str
-    leg: int
+    part: int
     epoch: int
     worker: str
     events: list[Event]
     after: int | None = 0
     """
-    How many events of this leg and epoch were reported before: the report's number (EVT-3).
+    How many events of this part and epoch were reported before: the report's number (EVT-3).
     None where the server speaks in the place of a worker.
     """
 
@@ -92,7 +92,7 @@ Input = (
     | ResumeExecution
     | TimeIsUp
     | StepTimeIsUp
-    | LegClaimed
+    | PartClaimed
     | LeaseLost
     | Report
 )

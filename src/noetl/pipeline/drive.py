@@ -76,7 +76,7 @@ class End(NamedTuple):
 
 
 class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
-    """What is the same for every task of a leg."""
+    """What is the same for every task of a part."""
 
     plan: Plan
     step: str
@@ -88,7 +88,7 @@ class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
     chance: Callable[[], float]
     fit: Callable[[dict[str, Any]], dict[str, Any]]
     """The mapping, its largest values moved out of the log until the rest fits (EVT-4)."""
-    leg: int = 0
+    part: int = 0
     reduced: frozenset[str] = frozenset()
     """ctx keys that a loop around folds: what is written there is seen when it ends (LOOP-5)."""
     settles: bool = False
@@ -132,7 +132,7 @@ def run_pipeline(
                 task=task.label,
                 kind=task.kind,
                 attempt=attempt,
-                leg=around.leg,
+                part=around.part,
             )
         )
         began = around.now()
@@ -239,7 +239,7 @@ def settled(
             task_run_id=task_run_id,
             task=task.label,
             attempt=attempt,
-            leg=around.leg,
+            part=around.part,
             outcome=outcome,
         )
     writes = {**(given or {}), **verdict.set_ctx}
@@ -249,7 +249,7 @@ def settled(
         task_run_id=task_run_id,
         task=task.label,
         attempt=attempt,
-        leg=around.leg,
+        part=around.part,
         outcome=outcome,
         rule=verdict.rule,
         do=verdict.do,

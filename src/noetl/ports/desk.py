@@ -2,7 +2,7 @@
 
 from typing import Any, NamedTuple, Protocol
 
-from noetl.control.dispatch import RunLeg
+from noetl.control.dispatch import Command
 from noetl.messages.events import Event
 from noetl.messages.requests import Report
 from noetl.ports.commit import Commit
@@ -22,8 +22,8 @@ class Desk(Protocol):
     def immediate(self) -> bool:
         """Whether `take` answers with what was recorded; else that comes with the commit."""
 
-    def hand_back(self, command: RunLeg) -> None:
-        """Give up a leg that waits long; its report is committed (TASK-8)."""
+    def hand_back(self, command: Command) -> None:
+        """Give up a part that waits long; its report is committed (TASK-8)."""
 
     def take(self, execution_id: str, report: Report) -> Taken:
         """Decide on a report; the answer comes at once, the commit later."""

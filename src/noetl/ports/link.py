@@ -3,7 +3,7 @@ What workers and servers say to each other, whatever carries it (WRK-1).
 
 The worker always begins: it has no inbound endpoint. One call carries everything it has to say
 (reports, renewals, free slots), and the answer everything it has to know (verdicts, lost leases,
-orders to stop, new legs), so that a chain of steps costs one round trip and one commit a step.
+orders to stop, new parts), so that a chain of steps costs one round trip and one commit a step.
 The wake-up for an idle worker says only whom to call (promise 5): losing it loses nothing.
 """
 
@@ -13,11 +13,11 @@ import msgspec
 
 
 class Hold(msgspec.Struct, frozen=True, array_like=True):
-    """The name of a lease: this worker runs this leg in this epoch."""
+    """The name of a lease: this worker runs this part in this epoch."""
 
     execution_id: str
     step_run_id: str
-    leg: int
+    part: int
     epoch: int
 
 
@@ -26,7 +26,7 @@ class Sent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     hold: Hold
     after: int
-    """How many events of this leg and epoch came before (EVT-3)."""
+    """How many events of this part and epoch came before (EVT-3)."""
     events: msgspec.Raw
     """As `codec.encode_events` writes them."""
 
@@ -69,24 +69,24 @@ class Verdict(msgspec.Struct, frozen=True, omit_defaults=True):
 
     `recorded`: it is in the log; `known`: it was there before (it came twice); `gap`: one before
     it did not come: send again from there; `later`: the log cannot be written now: send again;
-    `moved`: another server owns the execution; `refused`: the leg is not the worker's (any more).
+    `moved`: another server owns the execution; `refused`: the part is not the worker's (any more).
     """
 
     state: Literal["recorded", "known", "gap", "later", "moved", "refused"]
     taken: int = 0
-    """With `gap`: how many events of this leg and epoch are recorded."""
+    """With `gap`: how many events of this part and epoch are recorded."""
     over: bool = False
-    """Whether the leg has ended, and its lease with it."""
+    """Whether the part has ended, and its lease with it."""
     refused: msgspec.Raw = msgspec.Raw(b"[]")
     """The `task.done` whose write to ctx did not stand (LOOP-5), as they were recorded."""
     reason: str = ""
 
 
 class Grant(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A leg to run, and the lease on it."""
+    """A part to run, and the lease on it."""
 
     command: msgspec.Raw
-    """`control.dispatch.RunLeg`, as `codec.encode` writes it."""
+    """`control.dispatch.Command`, as `codec.encode` writes it."""
     digest: str
     """Of the playbook's text; see `PlaybookWanted`."""
     folder: str | None = None
@@ -187,7 +187,7 @@ class Link(Protocol):
     - `call` and `ask` raise `ServerAway` where nobody answered in time or the server is gone: then
       the call may or may not have been heard, and may be made again;
     - `wake` returns when there may be something to do: the name of the server to call (for a
-      worker that is `hungry`, work of its pool; for any, news about its own legs); it may return
+      worker that is `hungry`, work of its pool; for any, news about its own parts); it may return
       without reason, and it returns at least every `POLL` seconds with some server of those there
       are, so that a lost wake-up costs no more than that (T4).
     - lines come back by themselves: only `close` ends a link.
@@ -206,21 +206,21 @@ POLL = 2.0
 """Seconds after which an idle worker asks without having been woken."""
 
 
-class Bell(Protocol):
+class Notifier(Protocol):
     """
     How a server wakes workers. Both return at once and never raise; what is lost is made good by
     `POLL`. Rings for one pool that come while one is under way may be melted into one.
     """
 
-    def ring(self, pool: str, legs: int) -> None:
-        """There are legs to run in this pool."""
+    def ring(self, pool: str, parts: int) -> None:
+        """There are parts to run in this pool."""
 
     def nudge(self, worker: str) -> None:
         """There is news for this worker: let it call."""
 
 
 class Listener(Protocol):
-    """The server, as whatever carries the messages sees it (`server.front_desk`)."""
+    """The server, as whatever carries the messages sees it (`server.dispatcher`)."""
 
     name: str
 

@@ -1,4 +1,4 @@
-"""What a worker may ask, beside its legs: playbooks, children, credentials (`ports.link`)."""
+"""What a worker may ask, beside its parts: playbooks, children, credentials (`ports.link`)."""
 
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
@@ -13,8 +13,8 @@ from noetl.messages.codec import decode
 from noetl.playbook.plan import Plan
 from noetl.ports import link
 from noetl.ports.event_log import ExecutionRow
+from noetl.server.active import ActiveExecution
 from noetl.server.library import Library
-from noetl.server.live import Live
 
 
 class Plane(Protocol):
@@ -24,7 +24,7 @@ class Plane(Protocol):
     def library(self) -> Library: ...
 
     @property
-    def home(self) -> Any: ...
+    def storage(self) -> Any: ...
 
     @property
     def server(self) -> Any: ...
@@ -42,7 +42,7 @@ class Plane(Protocol):
         folder: str | None = None,
         parent_execution_id: str | None = None,
         parent_id: str | None = None,
-    ) -> Live | None: ...
+    ) -> ActiveExecution | None: ...
 
     async def order(self, execution_id: str, kind: Any, reason: str = "") -> ExecutionRow: ...
 
@@ -67,13 +67,13 @@ class Answers:
     async def _child(self, wanted: link.ChildWanted) -> dict[str, Any]:
         """Its id derives from the task run: a task that runs again finds its child (TOOL-1)."""
         plane = self._plane
-        if await plane.home.executions.find(wanted.execution_id) is None:
+        if await plane.storage.executions.find(wanted.execution_id) is None:
             parent = await plane.library.origin(wanted.parent_execution_id)
             found = await plane.library.child(
                 wanted.path, wanted.version, parent.path, parent.folder
             )
             plan = await plane.library.plan_of(found.text, found.folder)
-            live = await plane.start(
+            active = await plane.start(
                 plan,
                 execution_id=wanted.execution_id,
                 payload=decode(bytes(wanted.payload)),
@@ -82,20 +82,20 @@ class Answers:
                 parent_execution_id=wanted.parent_execution_id,
                 parent_id=wanted.parent_id,
             )
-            if live is not None:
-                return summary(live.execution)
+            if active is not None:
+                return summary(active.execution)
         execution, _ = await plane.state(wanted.execution_id)
         return summary(execution)
 
     async def _end(self, wanted: link.EndWanted) -> dict[str, Any]:
         plane = self._plane
-        live: Live | None = plane.server.find(wanted.execution_id)
-        if live is not None:
+        active: ActiveExecution | None = plane.server.find(wanted.execution_id)
+        if active is not None:
             await plane.ended(wanted.execution_id, wanted.wait)
-            if live.execution.finished and live.uncommitted == 0:
-                return summary(live.execution)
+            if active.execution.finished and active.uncommitted == 0:
+                return summary(active.execution)
         elif not await plane.ended(wanted.execution_id, 0.0):
-            owner = await plane.home.owners.owner_of(wanted.execution_id)
+            owner = await plane.storage.owners.owner_of(wanted.execution_id)
             code = "later" if owner in (None, plane.name) else "moved"
             raise ServerRefused("another server owns the execution", code=code)
         if not await plane.ended(wanted.execution_id, 0.0):
@@ -111,18 +111,18 @@ class Answers:
 
     async def _credential(self, wanted: link.CredentialWanted) -> dict[str, Any] | None:
         """Sealed as it lies in the store: only who has the key can open it (KEY-2)."""
-        found = self._plane.home.credentials.find(wanted.name)
+        found = self._plane.storage.credentials.find(wanted.name)
         if found is None:
             return None
         return dict(msgspec.to_builtins(found))
 
     async def _owner(self, wanted: link.OwnerWanted) -> dict[str, Any]:
-        row = await self._plane.home.executions.find(wanted.execution_id)
+        row = await self._plane.storage.executions.find(wanted.execution_id)
         if row is None:
             return {"server": None, "finished": False}
         if row.finished_at is not None:  # any server can say so to whoever reports late
             return {"server": self._plane.name, "finished": True}
-        owner = await self._plane.home.owners.owner_of(wanted.execution_id)
+        owner = await self._plane.storage.owners.owner_of(wanted.execution_id)
         return {"server": owner, "finished": False}
 
 

@@ -5,18 +5,18 @@ from noetl.messages import events as e
 
 
 def gist(events: list[e.Event], execution: Execution) -> tuple[list[e.TokenEnqueued], bool]:
-    """The legs that a row leaves to be run, and whether lists show something new after it."""
+    """The parts that a row leaves to be run, and whether lists show something new after it."""
     runs = execution.runs
-    legs: list[e.TokenEnqueued] = []
+    parts: list[e.TokenEnqueued] = []
     shown = False
     for event in events:
         kind = type(event)
         if kind is e.TokenEnqueued:
             if event.step_run_id in runs:  # type: ignore[attr-defined]
-                legs.append(event)  # type: ignore[arg-type]
+                parts.append(event)  # type: ignore[arg-type]
         elif kind in SHOWN:
             shown = True
-    return legs, shown
+    return parts, shown
 
 
 SHOWN = {

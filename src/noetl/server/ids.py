@@ -9,4 +9,4 @@ ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 def new_execution_id() -> str:
     """Ids sort by the time of their making; the rest is chance."""
     number = (int(time.time() * 1000) << 40) | secrets.randbits(40)
-    return "".join(ALPHABET[(number >> shift) & 31] for shift in range(85, -1, -5))
+    return "".join(ALPHABET[(number >> work_loop) & 31] for work_loop in range(85, -1, -5))

@@ -1,8 +1,8 @@
-"""What a worker sends is not trusted: is this a report that a worker may make on this leg?"""
+"""What a worker sends is not trusted: is this a report that a worker may make on this part?"""
 
 import msgspec
 
-from noetl.control.execution import Execution, Leg, Run
+from noetl.control.execution import Execution, Part, Run
 from noetl.errors import NoetlError
 from noetl.messages import events as e
 from noetl.messages.codec import decode_events, encode_events
@@ -31,7 +31,7 @@ class Unfit(NoetlError):
     """A report that no worker of ours would have sent; the message says what is wrong with it."""
 
 
-def inspected(sent: Sent, execution: Execution, run: Run, leg: Leg) -> list[e.Event]:
+def inspected(sent: Sent, execution: Execution, run: Run, part: Part) -> list[e.Event]:
     """The events of a report; raises Unfit."""
     try:
         events = decode_events(bytes(sent.events))
@@ -42,7 +42,7 @@ def inspected(sent: Sent, execution: Execution, run: Run, leg: Leg) -> list[e.Ev
     if len(sent.events) > execution.largest:
         refuse_large(events, execution.largest)
     for event in events:
-        look_at(event, run, leg)
+        look_at(event, run, part)
     return events
 
 
@@ -57,17 +57,17 @@ def refuse_large(events: list[e.Event], largest: int) -> None:
             )
 
 
-def look_at(event: e.Event, run: Run, leg: Leg) -> None:
+def look_at(event: e.Event, run: Run, part: Part) -> None:
     name = event.__struct_config__.tag
     if not isinstance(event, REPORTED) or not isinstance(event, e.StepEvent):
         raise Unfit(f"'{name}' is not a worker's to report")
     if event.step_run_id != run.step_run_id or event.step != run.step:
         raise Unfit(f"'{name}' is about another run than the report")
-    number = getattr(event, "leg", leg.leg)
-    if number != leg.leg:
-        raise Unfit(f"'{name}' is about leg {number}, the report about leg {leg.leg}")
-    if isinstance(event, e.StepStarted) and leg.leg != 0:
-        raise Unfit("a step is started by its first leg")
+    number = getattr(event, "part", part.part)
+    if number != part.part:
+        raise Unfit(f"'{name}' is about part {number}, the report about part {part.part}")
+    if isinstance(event, e.StepStarted) and part.part != 0:
+        raise Unfit("a step is started by its first part")
     if isinstance(event, e.LoopStarted) and event.parent_id is None:
         raise Unfit("a step's own loop is begun by the server (LOOP-2)")
     if isinstance(event, e.IterationStarted | e.IterationDone | e.IterationFailed):

@@ -42,8 +42,8 @@ class Found:
 class Library:
     """Texts, plans, and the states that they lead to."""
 
-    def __init__(self, home: Shelves) -> None:
-        self._home = home
+    def __init__(self, storage: Shelves) -> None:
+        self._storage = storage
         self._plans: dict[str, Plan] = {}
         self._making: dict[str, asyncio.Future[Plan]] = {}
 
@@ -56,7 +56,7 @@ class Library:
         digest = digest_of(text)
         if digest not in self._plans:
             plan = plan_from(text) if made is None else made
-            await self._home.playbooks.keep(digest, plan.path, text, folder)
+            await self._storage.playbooks.keep(digest, plan.path, text, folder)
             self._plans[digest] = plan
         return self._plans[digest]
 
@@ -78,7 +78,7 @@ class Library:
             del self._making[digest]
 
     async def text_of(self, digest: str) -> tuple[str, str | None]:
-        found = await self._home.playbooks.text(digest)
+        found = await self._storage.playbooks.text(digest)
         if found is None:
             raise PlaybookNotFound(f"no playbook with digest {digest[:12]}… in this home")
         return found
@@ -86,16 +86,16 @@ class Library:
     async def load(self, execution_id: str) -> tuple[Execution, Plan, str | None]:
         """The state of an execution, the plan that it began with, and its folder."""
         requested = await self.origin(execution_id)
-        found = await self._home.playbooks.text(requested.digest)
+        found = await self._storage.playbooks.text(requested.digest)
         if found is None:
             raise NoetlError(f"the playbook of '{execution_id}' is not in this home any more")
         plan = await self.plan_of(found[0], requested.folder)
-        execution, _ = await replay(self._home.log, execution_id, plan)
+        execution, _ = await replay(self._storage.log, execution_id, plan)
         return execution, plan, requested.folder
 
     async def origin(self, execution_id: str) -> ExecutionRequested:
         """What began an execution: its playbook, payload and folder."""
-        requested = await first_event(self._home.log, execution_id)
+        requested = await first_event(self._storage.log, execution_id)
         assert isinstance(requested, ExecutionRequested), "a log begins with its request"
         return requested
 
@@ -109,7 +109,7 @@ class Library:
         number = None if version is None else version_number(version)
         names = [path] if folder is not None else list(dict.fromkeys((path, beside(parent, path))))
         for name in names:
-            entry = await self._home.catalog.find(name, number)
+            entry = await self._storage.catalog.find(name, number)
             if entry is not None:
                 text, _ = await self.text_of(entry.digest)
                 return Found(text, None, str(entry.version))

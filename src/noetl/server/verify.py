@@ -136,9 +136,9 @@ def input_of(
         case e.LeaseExpired() as lost:
             return loss_of(lost)
         case e.TokenClaimed() as claimed if len(recorded) == 1:
-            return r.LegClaimed(
+            return r.PartClaimed(
                 step_run_id=claimed.step_run_id,
-                leg=claimed.leg,
+                part=claimed.part,
                 epoch=claimed.epoch,
                 worker=claimed.worker,
             )
@@ -201,7 +201,7 @@ def request_of(
 def loss_of(lost: e.LeaseExpired) -> r.LeaseLost:
     return r.LeaseLost(
         step_run_id=lost.step_run_id,
-        leg=lost.leg,
+        part=lost.part,
         epoch=lost.epoch,
         returned=lost.returned,
         worker=lost.worker,
@@ -217,10 +217,10 @@ def report_of(
             f"event {state.seq + 1}: a report on a run that is not in flight\n"
             f"  expected: one of {', '.join(state.runs) or 'none'}\n  found:    {shown(first)}"
         )
-    leg, epoch, worker = hold_of(run, first)
+    part, epoch, worker = hold_of(run, first)
     return r.Report(
         step_run_id=run.step_run_id,
-        leg=leg,
+        part=part,
         epoch=epoch,
         worker=worker,
         events=list(reported(run, plan, recorded)),
@@ -231,10 +231,10 @@ def report_of(
 def hold_of(run: Run, first: e.Event) -> tuple[int, int, str]:
     """Who reported: whom the row names as claiming, or one who had claimed before."""
     if isinstance(first, e.TokenClaimed):
-        return first.leg, first.epoch, first.worker
-    for leg in run.legs.values():
-        if leg.worker is not None:
-            return leg.leg, leg.epoch, leg.worker
+        return first.part, first.epoch, first.worker
+    for part in run.parts.values():
+        if part.worker is not None:
+            return part.part, part.epoch, part.worker
     return 0, 0, ""
 
 

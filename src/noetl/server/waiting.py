@@ -64,7 +64,7 @@ def wait_of_loop(run: Run) -> Wait:
 
 
 def wait_of_pipeline(run: Run, plan: Plan) -> Wait:
-    workers = [leg.worker for leg in run.legs.values() if leg.worker is not None]
+    workers = [part.worker for part in run.parts.values() if part.worker is not None]
     if not workers or run.frame is None:
         words = "waits for a worker to claim it"
         return Wait(step=run.step, step_run_id=run.step_run_id, kind="worker", words=words)

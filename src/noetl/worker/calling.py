@@ -14,28 +14,28 @@ from noetl.playbook.model import Timeout
 from noetl.tools.tool import Call
 
 if TYPE_CHECKING:
-    from noetl.worker.leg import LegWork
+    from noetl.worker.part import PartWork
 
 NO_TIMEOUT = Timeout()
 NET = 5.0
 """Seconds that a tool which keeps time has for its outcome; then it is cancelled all the same."""
 
 
-async def call_tool(leg: "LegWork", ask: CallTool) -> Outcome:
+async def call_tool(part: "PartWork", ask: CallTool) -> Outcome:
     """Call the tool; whatever goes wrong on the way is an outcome that the policy sees."""
-    tool = leg.worker.tools.get(ask.task.kind)
+    tool = part.worker.tools.get(ask.task.kind)
     if tool is None:
         return failed("not_found", f"this worker has no tool of kind '{ask.task.kind}'")
     try:
-        values = await loaded(leg, ask) if holds_reference(ask.inputs) else ask.inputs
+        values = await loaded(part, ask) if holds_reference(ask.inputs) else ask.inputs
         inputs = msgspec.convert(values, ask.task.inputs, strict=False)
     except msgspec.ValidationError as fault:
         return failed("input", f"task '{ask.task.label}': {fault}")
     except BodyLost as lost:
         return failed("result", str(lost))
     spec = ask.task.spec
-    command = leg.command
-    files = leg.worker.tools.bounds.files
+    command = part.command
+    files = part.worker.tools.bounds.files
     call: Call[Any] = Call(
         inputs=inputs,
         execution_id=command.execution_id,
@@ -48,17 +48,17 @@ async def call_tool(leg: "LegWork", ask: CallTool) -> Outcome:
         client_retries=spec.client_retries,
         resources=spec.resources,
         scratch=f"{command.execution_id}/{command.step_run_id}",
-        folder=leg.folder or files,
+        folder=part.folder or files,
         files=files,
-        max_inline=leg.plan.limits.max_payload_bytes,
+        max_inline=part.plan.limits.max_payload_bytes,
     )
     total = call.timeout.total
     late = total
     if total is not None and getattr(tool, "keeps_time", False):
         late = total + NET
     try:
-        async with leg.worker.slot(ask.task.kind), asyncio.timeout(late):
-            return writable(await tool.call(call, leg.worker.workplace(leg)))
+        async with part.worker.slot(ask.task.kind), asyncio.timeout(late):
+            return writable(await tool.call(call, part.worker.workplace(part)))
     except TimeoutError as fault:
         if total is None:  # the tool's own, which it should have told as an outcome
             return failed("internal", f"TimeoutError: {fault}")
@@ -69,19 +69,19 @@ async def call_tool(leg: "LegWork", ask: CallTool) -> Outcome:
         return failed("internal", f"{type(fault).__name__}: {fault}")
 
 
-async def loaded(leg: "LegWork", ask: CallTool) -> dict[str, Any]:
+async def loaded(part: "PartWork", ask: CallTool) -> dict[str, Any]:
     """The inputs with their values (RES-2), but for stored ones that the tool itself streams."""
     streamed = {
         name: value
         for name in ask.task.inputs.streams
-        # What this leg holds in memory may not be in the store yet.
+        # What this part holds in memory may not be in the store yet.
         if isinstance(value := ask.inputs.get(name), Reference)
         and value.sealed is None
-        and value.key not in leg.fitting.bodies
+        and value.key not in part.fitting.bodies
         and not (value.schema_hint or "").endswith(WITH_REFERENCES)
     }
     rest = {name: value for name, value in ask.inputs.items() if name not in streamed}
-    return {**await leg.fitting.resolved(rest), **streamed}
+    return {**await part.fitting.resolved(rest), **streamed}
 
 
 def writable(outcome: Outcome) -> Outcome:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from noetl.control.deciding import hint_of
-from noetl.control.dispatch import RunLeg
+from noetl.control.dispatch import Command
 from noetl.messages.codec import encode, reference_to
 from noetl.messages.reference import Reference
 from noetl.messages.size import surely_fits
@@ -17,11 +17,11 @@ READABLE = 1000
 
 
 class Fitting:
-    """The large values of one leg: moved out before a report, loaded when a template asks."""
+    """The large values of one part: moved out before a report, loaded when a template asks."""
 
     def __init__(
         self,
-        command: RunLeg,
+        command: Command,
         plan: Plan,
         results: ResultStore,
         bodies: dict[str, Any],

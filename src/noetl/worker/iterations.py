@@ -12,14 +12,14 @@ from noetl.messages.reference import Reference
 from noetl.pipeline.drive import Ask, End
 from noetl.pipeline.frame import Frame, Iteration
 from noetl.playbook.plan import LoopPlan
-from noetl.worker.leg import CANCELLED, Driven, LegWork
+from noetl.worker.part import CANCELLED, Driven, PartWork
 
 BREATH = 64
 """Iterations without an effect that run before others get a turn."""
 
 
-class LoopWork(LegWork):
-    """The iterations of one leg of a loop."""
+class LoopWork(PartWork):
+    """The iterations of one part of a loop."""
 
     share: Share
     items: Any
@@ -37,7 +37,7 @@ class LoopWork(LegWork):
                 e.StepStarted(step=self.command.step, step_run_id=self.command.step_run_id)
             )
         share = self.command.iterations
-        assert share is not None, "a leg of a loop has a share of it"
+        assert share is not None, "a part of a loop has a share of it"
         self.share = share
         self.ctx = self.command.ctx
         self.settles = self.loop.mode == "parallel"
@@ -99,7 +99,7 @@ class LoopWork(LegWork):
                     step_run_id=command.step_run_id,
                     index=index,
                     iteration_id=iteration_id,
-                    leg=command.leg,
+                    part=command.part,
                 )
             )
         bound = {self.loop.iterator: self.items[index], "index": index, **begun.frame.iter}
@@ -115,7 +115,7 @@ class LoopWork(LegWork):
             "step_run_id": command.step_run_id,
             "index": index,
             "iteration_id": iteration_id,
-            "leg": command.leg,
+            "part": command.part,
         }
         if end.error is not None:
             self.events.append(e.IterationFailed(error=end.error, **ids))
@@ -125,7 +125,7 @@ class LoopWork(LegWork):
     # ── distributed: the server hands out ranges ─────────────────────────────────────────────
 
     def start_all(self) -> None:
-        """Start every iteration of the leg; those that wait for nothing are over at once."""
+        """Start every iteration of the part; those that wait for nothing are over at once."""
         for index in self.pending():
             iteration_id, driven, _ = self.start(index)
             try:

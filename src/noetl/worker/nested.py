@@ -15,17 +15,17 @@ from noetl.pipeline.policy import template_error
 from noetl.playbook.plan import InnerPlan, Scope
 
 if TYPE_CHECKING:
-    from noetl.worker.leg import LegWork
+    from noetl.worker.part import PartWork
 
 
-async def run_nested(leg: "LegWork", ask: RunLoop) -> Outcome:
+async def run_nested(part: "PartWork", ask: RunLoop) -> Outcome:
     """Run the inner pipeline for each element; the result is the list of results."""
     inner = ask.task.inner
     assert inner is not None, "an iterator task has an inner pipeline"
     nested = ask.frame.inner
     if nested is None:
         try:
-            items = await collection(leg, inner, ask.scope)
+            items = await collection(part, inner, ask.scope)
         except TemplateFailed as fault:
             error = template_error(fault, f"`in` of task '{ask.task.label}'")
             return Outcome(status="error", error=error)
@@ -33,31 +33,31 @@ async def run_nested(leg: "LegWork", ask: RunLoop) -> Outcome:
             return failed("result", str(lost))
         if not isinstance(items, list | tuple):
             return failed("loop", f"`in` must come to a list, got {type(items).__name__}")
-        nested = begin(leg, ask, inner, list(items))
-    return await NestedWork(leg, ask, inner, nested).run()
+        nested = begin(part, ask, inner, list(items))
+    return await NestedWork(part, ask, inner, nested).run()
 
 
-async def collection(leg: "LegWork", inner: InnerPlan, scope: Scope) -> Any:
+async def collection(part: "PartWork", inner: InnerPlan, scope: Scope) -> Any:
     while True:
         try:
             items = inner.loop.items(scope)
         except NeedsBody as need:
-            await leg.fitting.load(need.reference)
+            await part.fitting.load(need.reference)
             continue
-        return await leg.fitting.load(items) if isinstance(items, Reference) else items
+        return await part.fitting.load(items) if isinstance(items, Reference) else items
 
 
-def begin(leg: "LegWork", ask: RunLoop, inner: InnerPlan, items: list[Any]) -> Nested:
-    command = leg.command
-    fitted = leg.fit({"items": items})["items"]
-    leg.events.append(
+def begin(part: "PartWork", ask: RunLoop, inner: InnerPlan, items: list[Any]) -> Nested:
+    command = part.command
+    fitted = part.fit({"items": items})["items"]
+    part.events.append(
         e.LoopStarted(
             step=command.step,
             step_run_id=command.step_run_id,
             total=len(items),
             items=fitted,
             mode=inner.loop.mode,
-            leg=command.leg,
+            part=command.part,
             parent_id=ask.task_run_id,
         )
     )
@@ -67,8 +67,8 @@ def begin(leg: "LegWork", ask: RunLoop, inner: InnerPlan, items: list[Any]) -> N
 class NestedWork:
     """The iterations of one nested loop."""
 
-    def __init__(self, leg: "LegWork", ask: RunLoop, inner: InnerPlan, nested: Nested) -> None:
-        self.leg = leg
+    def __init__(self, part: "PartWork", ask: RunLoop, inner: InnerPlan, nested: Nested) -> None:
+        self.part = part
         self.ask = ask
         self.inner = inner
         self.nested = nested
@@ -76,14 +76,14 @@ class NestedWork:
         parallel = inner.loop.mode == "parallel"
         self.ctx = ask.scope["ctx"] if parallel else None
         """What parallel iterations see: ctx as it was when the loop began (SCOPE-4)."""
-        self.around = leg.surroundings(
-            settles=parallel or leg.settles, reduced=leg.reduced | frozenset(inner.loop.reduce)
+        self.around = part.surroundings(
+            settles=parallel or part.settles, reduced=part.reduced | frozenset(inner.loop.reduce)
         )
 
     async def run(self) -> Outcome:
         nested, loop = self.nested, self.inner.loop
         if isinstance(nested.items, Reference):
-            nested.items = await self.leg.fitting.load(nested.items)
+            nested.items = await self.part.fitting.load(nested.items)
         todo = iter(
             [i for i in range(nested.total) if i not in nested.results and i not in nested.errors]
         )
@@ -103,20 +103,20 @@ class NestedWork:
         return self.outcome()
 
     async def run_one(self, index: int) -> None:
-        nested, leg, scope = self.nested, self.leg, self.ask.scope
+        nested, part, scope = self.nested, self.part, self.ask.scope
         iteration_id = f"{self.ask.task_run_id}.{number_of(index, self.attempt)}"
         ids: dict[str, Any] = {
-            "step": leg.command.step,
-            "step_run_id": leg.command.step_run_id,
+            "step": part.command.step,
+            "step_run_id": part.command.step_run_id,
             "index": index,
             "iteration_id": iteration_id,
-            "leg": leg.command.leg,
+            "part": part.command.part,
             "parent_id": self.ask.task_run_id,
         }
         begun = nested.active.get(index)
         if begun is None:
             begun = nested.active[index] = Iteration(frame=Frame(), writes=[], ctx={})
-            leg.events.append(e.IterationStarted(**ids))
+            part.events.append(e.IterationStarted(**ids))
         own = {
             **scope,
             "ctx": {**(scope["ctx"] if self.ctx is None else self.ctx), **begun.ctx},
@@ -133,13 +133,13 @@ class NestedWork:
             own,
             iteration_id,
             self.around,
-            leg.events,
+            part.events,
             begun.writes,
         )
-        end = await leg.drive(driven)
+        end = await part.drive(driven)
         self.take(index, begun, end, own)
         event = e.IterationFailed if end.error is not None else e.IterationDone
-        leg.events.append(event(**ids, **ending(end)))
+        part.events.append(event(**ids, **ending(end)))
 
     def take(self, index: int, begun: Iteration, end: End, own: Scope) -> None:
         nested = self.nested
@@ -153,16 +153,16 @@ class NestedWork:
         self.ask.scope["ctx"] = {**self.ask.scope["ctx"], **changes(self.ask.scope, own)}
 
     def outcome(self) -> Outcome:
-        nested, loop, command = self.nested, self.inner.loop, self.leg.command
+        nested, loop, command = self.nested, self.inner.loop, self.part.command
         results = [nested.results.get(index) for index in range(nested.total)]
-        self.leg.events.append(
+        self.part.events.append(
             e.LoopDone(
                 step=command.step,
                 step_run_id=command.step_run_id,
                 total=nested.total,
                 done=len(nested.results),
                 failed=len(nested.errors),
-                leg=command.leg,
+                part=command.part,
                 parent_id=self.ask.task_run_id,
             )
         )

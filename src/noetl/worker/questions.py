@@ -7,7 +7,7 @@ from typing import Any
 from noetl.errors import ServerAway, ServerRefused
 from noetl.messages.codec import decode
 from noetl.ports.link import Link, OwnerWanted, Question
-from noetl.worker.remote_line import FIRST_PAUSE, LONGEST_PAUSE
+from noetl.worker.outbox import FIRST_PAUSE, LONGEST_PAUSE
 
 MOST_KNOWN = 20_000
 
@@ -18,7 +18,7 @@ class Questions:
     def __init__(self, link: Link) -> None:
         self._link = link
         self.where: dict[str, str] = {}
-        """Execution → the server that granted a leg of it last."""
+        """Execution → the server that granted a part of it last."""
 
     async def ask(self, question: Question, about: str | None = None) -> Any:
         """The answer, however long the servers are away; raises ServerRefused."""

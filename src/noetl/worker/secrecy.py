@@ -1,4 +1,4 @@
-"""What a leg records of values that hold a secret: sealed if it is data, masked if it is words."""
+"""What a part records of values that hold a secret: sealed if it is data, masked if it is words."""
 
 from collections.abc import Sequence
 from typing import Any, Protocol
@@ -29,7 +29,7 @@ RECORDED = {"status", "result", "error"}
 
 
 class Secrecy:
-    """Keeps the secrets of one leg out of its reports."""
+    """Keeps the secrets of one part out of its reports."""
 
     def __init__(self, sealing: Sealing, bodies: dict[str, Any]) -> None:
         self._sealing = sealing

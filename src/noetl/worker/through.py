@@ -1,4 +1,4 @@
-"""The fast lane: a pipeline that waits for nothing, run in one go and without a leg's furniture."""
+"""The fast lane: a pipeline that waits for nothing, run in one go."""
 
 import random
 import time
@@ -16,7 +16,7 @@ SMALL = 100_000
 
 
 class TooLarge(Exception):
-    """A value belongs outside the log: a leg with all its furniture must run this one."""
+    """A value belongs outside the log: a part with all its furniture must run this one."""
 
 
 def run_through(plan: Plan, execution: Execution, run: Run, worker: str) -> list[e.Event] | None:

@@ -1,4 +1,4 @@
-"""A worker: it takes legs, runs them within its slots, and lets go of them when told to."""
+"""A worker: it takes parts, runs them within its slots, and lets go of them when told to."""
 
 import asyncio
 import math
@@ -7,8 +7,8 @@ from contextlib import asynccontextmanager, suppress
 from functools import partial
 from typing import Any
 
-from noetl.control.dispatch import RunLeg
-from noetl.control.execution import Execution, Leg, Run
+from noetl.control.dispatch import Command
+from noetl.control.execution import Execution, Part, Run
 from noetl.errors import NoetlError
 from noetl.messages.events import Event
 from noetl.messages.reference import Reference
@@ -18,20 +18,20 @@ from noetl.ports.desk import Desk
 from noetl.ports.result_store import ResultStore
 from noetl.tools.table import Toolbox
 from noetl.worker.iterations import LoopWork
-from noetl.worker.leg import LegLost, LegWork, PlainWork
+from noetl.worker.part import PartLost, PartWork, PlainWork
 from noetl.worker.secrecy import Sealing
 from noetl.worker.through import run_through
-from noetl.worker.workplace import LegWorkplace, Surround
+from noetl.worker.workplace import PartWorkplace, Surround
 
 WITHOUT_SLOT = frozenset({"playbook", "wait"})
 """TASK-8: kinds that wait for others hold no slot."""
 
 NEWS = 0.2
-"""Seconds after which what a leg has not reported yet is reported."""
+"""Seconds after which what a part has not reported yet is reported."""
 
 
 class Worker:
-    """Runs legs. In `noetl run` it shares the process with the server; it decides nothing."""
+    """Runs parts. In `noetl run` it shares the process with the server; it decides nothing."""
 
     def __init__(
         self,
@@ -55,30 +55,30 @@ class Worker:
         self.run_ahead = run_ahead
         self._surround = surround
         self._slots = asyncio.Semaphore(slots)
-        self._work: dict[asyncio.Task[None], LegWork] = {}
-        self._soon: set[LegWork] = set()
+        self._work: dict[asyncio.Task[None], PartWork] = {}
+        self._soon: set[PartWork] = set()
         self._news: asyncio.Task[None] | None = None
         self._bodies = Bodies(results)
         self.stopping = False
         self.patience = patience
-        """Seconds: a leg that pauses longer is given back, and taken up by any worker (TASK-8)."""
+        """Seconds: a part that pauses longer is given back, and taken up by any worker (TASK-8)."""
 
-    # ── legs ─────────────────────────────────────────────────────────────────────────────────
+    # ── parts ─────────────────────────────────────────────────────────────────────────────────
 
-    def begin(self, command: RunLeg, plan: Plan, folder: str | None) -> None:
-        """Run a leg. What needs no waiting is done, and reported, when this returns."""
+    def begin(self, command: Command, plan: Plan, folder: str | None) -> None:
+        """Run a part. What needs no waiting is done, and reported, when this returns."""
         looped = plan.steps[command.step].loop is not None
         work = (LoopWork if looped else PlainWork)(self, command, plan, folder)
         try:
             work.begin()
-        except LegLost:
+        except PartLost:
             return
-        except Exception as fault:  # promise 7: one bad leg does not stop the others
+        except Exception as fault:  # promise 7: one bad part does not stop the others
             self._surround.broken(command, fault)
 
-    def keeps(self, live: object, run: Run, leg: Leg) -> bool:
+    def keeps(self, active: object, run: Run, part: Part) -> bool:
         """Nothing outlives the process: what it ran before is run by it anew."""
-        del live, run, leg
+        del active, run, part
         return False
 
     def run_through(self, plan: Plan, execution: Execution, run: Run) -> list[Event] | None:
@@ -86,56 +86,56 @@ class Worker:
         return run_through(plan, execution, run, self.name)
 
     def spawn(
-        self, leg: LegWork, work: Coroutine[Any, Any, None], unbegun: Callable[[], None]
+        self, part: PartWork, work: Coroutine[Any, Any, None], unbegun: Callable[[], None]
     ) -> None:
-        """Run a part of a leg; `unbegun` reports its end if it is cancelled before its turn."""
+        """Run a part of a part; `unbegun` reports its end if it is cancelled before its turn."""
         task = asyncio.get_running_loop().create_task(work)
-        self._work[task] = leg
+        self._work[task] = part
         task.add_done_callback(partial(self._done, unbegun))
         if self._news is None:
             self._news = asyncio.get_running_loop().create_task(self._tell_news())
 
     def _done(self, unbegun: Callable[[], None], task: "asyncio.Task[None]") -> None:
-        leg = self._work.pop(task)
+        part = self._work.pop(task)
         if task.cancelled():
-            if not leg.stopped:
-                with suppress(LegLost):
+            if not part.stopped:
+                with suppress(PartLost):
                     unbegun()
             return
         fault = task.exception()
         while isinstance(fault, BaseExceptionGroup):  # of iterations that ran at once
             fault = fault.exceptions[0]
-        if fault is not None and not isinstance(fault, LegLost):
-            self._surround.broken(leg.command, fault)
+        if fault is not None and not isinstance(fault, PartLost):
+            self._surround.broken(part.command, fault)
 
-    def report_soon(self, leg: LegWork) -> None:
-        """Report with whatever else of this leg ends in the same turn of the event loop."""
-        if leg not in self._soon:
-            self._soon.add(leg)
-            asyncio.get_running_loop().call_soon(self._report, leg)
+    def report_soon(self, part: PartWork) -> None:
+        """Report with whatever else of this part ends in the same turn of the event loop."""
+        if part not in self._soon:
+            self._soon.add(part)
+            asyncio.get_running_loop().call_soon(self._report, part)
 
-    def _report(self, leg: LegWork) -> None:
-        self._soon.discard(leg)
-        with suppress(LegLost):
-            leg.report()
+    def _report(self, part: PartWork) -> None:
+        self._soon.discard(part)
+        with suppress(PartLost):
+            part.report()
 
     async def _tell_news(self) -> None:
         """A task that runs long is seen to run: its `task.started` does not wait for its end."""
         while self._work:
             await asyncio.sleep(NEWS)
-            for leg in set(self._work.values()):
-                self._report(leg)
+            for part in set(self._work.values()):
+                self._report(part)
         self._news = None
 
-    async def breathe(self, leg: LegWork) -> None:
-        """Let others have a turn; a leg that is far ahead of the log waits for it."""
-        committed = leg.committed
+    async def breathe(self, part: PartWork) -> None:
+        """Let others have a turn; a part that is far ahead of the log waits for it."""
+        committed = part.committed
         if committed is not None and (not self.run_ahead or self._surround.far_ahead()):
             await committed
         else:
             await asyncio.sleep(0)
 
-    # ── what legs need ───────────────────────────────────────────────────────────────────────
+    # ── what parts need ───────────────────────────────────────────────────────────────────────
 
     @asynccontextmanager
     async def slot(self, kind: str) -> AsyncIterator[None]:
@@ -146,7 +146,7 @@ class Worker:
             yield
 
     async def collection(self, reference: Reference) -> Any:
-        """The collection of a loop: kept while it is worked on, so that legs share it."""
+        """The collection of a loop: kept while it is worked on, so that parts share it."""
         return await self._bodies.load(reference)
 
     @property
@@ -157,8 +157,8 @@ class Worker:
         """The value of a recorded secret (KEY-3)."""
         return self.sealing.open(reference)
 
-    def workplace(self, leg: LegWork) -> LegWorkplace:
-        return LegWorkplace(self._surround, self.results, self.desk, leg.plan)
+    def workplace(self, part: PartWork) -> PartWorkplace:
+        return PartWorkplace(self._surround, self.results, self.desk, part.plan)
 
     # ── stopping ─────────────────────────────────────────────────────────────────────────────
 
@@ -166,23 +166,23 @@ class Worker:
         """NEXT-8: running tools are told; their runs end as cancelled. All runs, or one."""
         tasks = [
             task
-            for task, leg in self._work.items()
-            if leg.command.execution_id == execution_id
-            and step_run_id in (None, leg.command.step_run_id)
+            for task, part in self._work.items()
+            if part.command.execution_id == execution_id
+            and step_run_id in (None, part.command.step_run_id)
         ]
         await self._end(tasks)
 
-    async def let_go(self, execution_id: str, step_run_id: str, leg: int, epoch: int) -> None:
+    async def let_go(self, execution_id: str, step_run_id: str, part: int, epoch: int) -> None:
         """
         The lease of this epoch is lost: end what runs of it, and say nothing.
 
-        This very worker may have the leg again, in a later epoch: that goes on.
+        This very worker may have the part again, in a later epoch: that goes on.
         """
-        lost = (execution_id, step_run_id, leg, epoch)
+        lost = (execution_id, step_run_id, part, epoch)
         tasks = []
         for task, work in self._work.items():
             command = work.command
-            if lost == (command.execution_id, command.step_run_id, command.leg, command.epoch):
+            if lost == (command.execution_id, command.step_run_id, command.part, command.epoch):
                 work.stopped = work.lost = True
                 tasks.append(task)
         await self._end(tasks)
@@ -190,8 +190,8 @@ class Worker:
     async def stop(self) -> None:
         """Let go of everything: what is recorded stays recorded, the rest can be resumed."""
         self.stopping = True
-        for leg in self._work.values():
-            leg.stopped = True
+        for part in self._work.values():
+            part.stopped = True
         await self._end(list(self._work))
         if self._news is not None:
             self._news.cancel()
@@ -200,7 +200,7 @@ class Worker:
         for task in tasks:
             task.cancel()
         for task in tasks:
-            with suppress(asyncio.CancelledError, LegLost, NoetlError):
+            with suppress(asyncio.CancelledError, PartLost, NoetlError):
                 await task
 
     async def forget(self, scratch: str) -> None:

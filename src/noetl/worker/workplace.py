@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from noetl.control.dispatch import RunLeg
+from noetl.control.dispatch import Command
 from noetl.errors import CredentialUnavailable, CredentialUnreadable, SettingRefused
 from noetl.masking import KNOWN
 from noetl.messages.reference import Reference
@@ -36,13 +36,13 @@ class Surround(msgspec.Struct, frozen=True, kw_only=True):
 
     printed: Printed
     keychain: Unlocking
-    broken: Callable[[RunLeg, BaseException], None]
-    """A leg ended by an exception that is our own fault: say so, keep serving the others."""
+    broken: Callable[[Command, BaseException], None]
+    """A part ended by an exception that is our own fault: say so, keep serving the others."""
     far_ahead: Callable[[], bool]
     """Whether too many decisions wait for their commit."""
 
 
-class LegWorkplace:
+class PartWorkplace:
     """See `tools.tool.Workplace`."""
 
     def __init__(self, surround: Surround, results: ResultStore, desk: Desk, plan: Plan) -> None:

@@ -16,8 +16,8 @@ from tests.contracts.homes import decision
 from noetl.adapters.sqlite.batch import COLUMNS
 from noetl.adapters.sqlite.database import FILE, VERSION, open_database
 from noetl.adapters.sqlite.executions import page_led_by
-from noetl.adapters.sqlite.home import open_home
 from noetl.adapters.sqlite.statements import MIGRATIONS, SIZES, SQL, in_bulk, load, of_size
+from noetl.adapters.sqlite.storage import open_storage
 from noetl.errors import LogUnavailable
 from noetl.messages.names import NAMES
 
@@ -86,7 +86,7 @@ def old_home(folder: Path, version: int) -> apsw.Connection:
 @pytest.mark.parametrize("version", range(1, VERSION))
 async def test_an_older_format_is_brought_up_to_date(tmp_path: Path, version: int) -> None:
     older = old_home(tmp_path, version)
-    home, other = await open_home(tmp_path), await open_home(tmp_path)
+    home, other = await open_storage(tmp_path), await open_storage(tmp_path)
     assert older.pragma("user_version") == VERSION
     names = older.execute("select name from event_name").fetchall()
     assert {name for (name,) in names} == set(NAMES)
@@ -199,7 +199,7 @@ def test_a_read_only_home_is_refused(existing: bool) -> None:
 
 
 async def test_a_home_is_closed_once_and_for_all(tmp_path: Path) -> None:
-    home = await open_home(tmp_path)
+    home = await open_storage(tmp_path)
     await home.close()
     await home.close()
     with pytest.raises(LogUnavailable, match="is closed"):

@@ -10,7 +10,7 @@ import apsw
 import pytest
 
 from noetl.adapters.processes import Process
-from noetl.adapters.sqlite.home import open_home
+from noetl.adapters.sqlite.storage import open_storage
 
 SCRIPT = Path(__file__).with_name("writing_process.py")
 
@@ -91,7 +91,7 @@ async def test_a_killed_owner_is_followed_by_the_next_process(tmp_path: Path) ->
         process.stdin.flush()
         while process.stdout.readline() != "1\n":
             pass
-        home = await open_home(tmp_path / "home")
+        home = await open_storage(tmp_path / "home")
         connection = home.writer.connection
         token = connection.execute("select token from process").fetchall()[0][0]
         await home.writer.transact(
@@ -112,7 +112,7 @@ async def test_a_killed_owner_is_followed_by_the_next_process(tmp_path: Path) ->
 async def test_the_dead_that_own_nothing_are_struck_out(tmp_path: Path) -> None:
     with start(tmp_path / "home", "p", 1) as process:
         process.communicate("go\n")
-    home = await open_home(tmp_path / "home")
+    home = await open_storage(tmp_path / "home")
     await home.playbooks.keep("d", "p", "text", None)
     rows = home.writer.connection.execute("select token, pid, ticks, boot from process").fetchall()
     await home.close()

@@ -10,7 +10,7 @@ import pytest
 from tests.contracts.homes import SqliteHomes, answer_of, decision, row
 
 from noetl.adapters.sqlite.faults import unavailable
-from noetl.adapters.sqlite.home import Home
+from noetl.adapters.sqlite.storage import SqliteStorage
 from noetl.errors import LogUnavailable
 from noetl.ports.commit import Commit
 from noetl.ports.event_log import PrintedLine
@@ -24,7 +24,7 @@ def homes(tmp_path: Path) -> SqliteHomes:
 class Commits:
     """On which thread each commit was made, and how many there were."""
 
-    def __init__(self, home: Home) -> None:
+    def __init__(self, home: SqliteStorage) -> None:
         self.threads: list[str] = []
         home.writer.connection.set_commit_hook(self._seen)
 
@@ -42,7 +42,7 @@ class Gate:
         self._held: asyncio.Future[None]
 
     @classmethod
-    async def shut(cls, home: Home) -> Self:
+    async def shut(cls, home: SqliteStorage) -> Self:
         gate = cls()
         gate._held = asyncio.ensure_future(home.writer.transact(gate._wait))
         await asyncio.to_thread(gate._entered.wait)
@@ -110,7 +110,7 @@ async def test_a_lock_held_by_another_process_is_waited_for(homes: SqliteHomes) 
     assert [found.text for found in await home.printed.read("a")] == ["first"]
 
 
-async def full(home: Home) -> None:
+async def full(home: SqliteStorage) -> None:
     """No page may be added from now on."""
     pages = home.writer.connection.pragma("page_count")
     assert home.writer.connection.pragma("max_page_count", pages) == pages

@@ -9,7 +9,7 @@ import asyncio
 import sys
 from pathlib import Path
 
-from noetl.adapters.sqlite.home import open_home
+from noetl.adapters.sqlite.storage import open_storage
 from noetl.ports.event_log import Decision, ExecutionRow
 
 
@@ -33,7 +33,7 @@ def decision(execution_id: str, number: int) -> Decision:
 
 
 async def write(folder: Path, name: str, count: int) -> None:
-    home = await open_home(folder)
+    home = await open_storage(folder)
     print("ready", flush=True)
     sys.stdin.readline()
     for number in range(count):

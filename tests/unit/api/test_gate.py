@@ -55,7 +55,7 @@ async def guarded(*rows: TokenRow) -> AsyncIterator[AsyncTestClient[Litestar]]:
     plane = SmallPlane()
     plane.fault = ServerRefused("let in", code="let_in", status=418)
     for row in rows:
-        await plane.home.tokens.add(row)
+        await plane.storage.tokens.add(row)
     async with AsyncTestClient(create_app(plane, auth=True)) as client:
         yield client
 

@@ -74,7 +74,7 @@ async def test_readiness_follows_the_plane_and_tells_nothing_of_it() -> None:
 async def test_a_stop_ends_long_polls_at_once() -> None:
     plane = SmallPlane()
     found = await begin(plane)
-    (wakes,) = plane.front_desk.bells
+    (wakes,) = plane.dispatcher.notifiers
     async with aiohttp.ClientSession() as session:
         asked = {"worker": "w", "wait": "30"}
         waiting = asyncio.ensure_future(session.get(f"{found.url}/api/worker/wake", params=asked))
@@ -89,7 +89,7 @@ async def test_a_stop_ends_long_polls_at_once() -> None:
 async def test_a_worker_that_vanishes_waits_no_more() -> None:
     plane = SmallPlane()
     async with served(plane) as found:
-        (wakes,) = plane.front_desk.bells
+        (wakes,) = plane.dispatcher.notifiers
         async with aiohttp.ClientSession() as session:
             asked = {"worker": "w", "wait": "30"}
             waiting = asyncio.ensure_future(
@@ -106,7 +106,7 @@ async def test_a_call_is_answered_though_its_worker_has_vanished() -> None:
     """What was decided is decided: the reports in it are recorded all the same."""
     plane = SmallPlane()
     begun, go_on, ended = asyncio.Event(), asyncio.Event(), asyncio.Event()
-    usual = plane.front_desk.answer
+    usual = plane.dispatcher.answer
 
     async def slow(call: object) -> object:
         begun.set()
@@ -114,7 +114,7 @@ async def test_a_call_is_answered_though_its_worker_has_vanished() -> None:
         ended.set()
         return await usual(call)
 
-    plane.front_desk.answer = slow
+    plane.dispatcher.answer = slow
     async with served(plane) as found:
         async with aiohttp.ClientSession() as session:
             call = {"worker": "w", "pool": "p", "version": "1"}

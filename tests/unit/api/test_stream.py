@@ -106,8 +106,8 @@ def test_events_are_found_by_name_also_by_older_ones(
         execution_id = await ended(cluster)
         found = await all_events(api, execution_id, name=glob, limit=1)
         assert {event["name"] for event in found} == names
-        live = await streamed(api, execution_id, f"?name={glob}")
-        assert [frame.data for frame in live[:-1]] == found
+        active = await streamed(api, execution_id, f"?name={glob}")
+        assert [frame.data for frame in active[:-1]] == found
 
     on_api(test, tmp_path)
 
@@ -117,12 +117,12 @@ def test_the_stream_tells_what_the_pages_tell_and_then_the_end(tmp_path: Path) -
     async def test(cluster: Cluster, api: Api) -> None:
         execution_id = await ended(cluster)
         pages = await all_events(api, execution_id)
-        live = await streamed(api, execution_id)
-        assert [frame.data for frame in live[:-1]] == pages
-        assert [(frame.id, frame.event) for frame in live[:-1]] == [
+        active = await streamed(api, execution_id)
+        assert [frame.data for frame in active[:-1]] == pages
+        assert [(frame.id, frame.event) for frame in active[:-1]] == [
             (str(event["seq"]), event["name"]) for event in pages
         ]
-        assert (live[-1].event, live[-1].data) == (
+        assert (active[-1].event, active[-1].data) == (
             "end",
             {"status": "completed", "seq": len(pages)},
         )
@@ -205,7 +205,7 @@ async def large_log(plane: SmallPlane) -> None:
     )
     event = msgspec.json.encode([{"name": "step.started", "filler": "x" * LARGE}])
     for seq in range(ROWS):
-        await plane.home.log.append(
+        await plane.storage.log.append(
             Decision(
                 execution_id="e1",
                 expected=seq,
@@ -226,7 +226,7 @@ class Followed(SmallPlane):
         self.left = 0
 
     async def row(self, execution_id: str) -> ExecutionRow:
-        row = await self.home.executions.find(execution_id)
+        row = await self.storage.executions.find(execution_id)
         assert row is not None
         return row
 
@@ -234,7 +234,7 @@ class Followed(SmallPlane):
         reader = len(self.given)
         self.given.append(0)
         try:
-            while rows := await self.home.log.read(execution_id, after=after, limit=5):
+            while rows := await self.storage.log.read(execution_id, after=after, limit=5):
                 for row in rows:
                     yield row
                     self.given[reader] += 1
@@ -266,7 +266,7 @@ class Lost(Followed):
     """A plane whose log goes away in the middle."""
 
     async def follow(self, execution_id: str, *, after: int) -> AsyncIterator[LogRow]:
-        for row in await self.home.log.read(execution_id, after=after, limit=2):
+        for row in await self.storage.log.read(execution_id, after=after, limit=2):
             yield row
         raise LogUnavailable("the database is away")
 

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from noetl.adapters.memory.home import MemoryHome
+from noetl.adapters.memory.storage import MemoryStorage
 from noetl.messages.envelope import envelope
 from noetl.ports.event_log import Decision, ExecutionRow
 
@@ -40,9 +40,9 @@ def envelopes_of(*rows: tuple[int, Event], execution_id: str = ID) -> list[Told]
     ]
 
 
-async def home_of(logs: dict[str, list[tuple[int, list[Event]]]]) -> MemoryHome:
+async def home_of(logs: dict[str, list[tuple[int, list[Event]]]]) -> MemoryStorage:
     """A home whose executions have these decisions, each with its time."""
-    home = MemoryHome()
+    home = MemoryStorage()
     for execution_id, decisions in logs.items():
         seq = 0
         for at, events in decisions:

@@ -11,7 +11,7 @@ import pytest
 from tests.support.collector import Collector, Reply
 from tests.unit.exports.stories import ID, event
 
-from noetl.adapters.sqlite.home import open_home
+from noetl.adapters.sqlite.storage import open_storage
 from noetl.cli.export import Moment
 from noetl.cli.main import main
 from noetl.ports.event_log import Decision, ExecutionRow
@@ -29,7 +29,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("NOETL_HOME", str(folder))
 
     async def fill() -> None:
-        opened = await open_home(folder)
+        opened = await open_storage(folder)
         for execution_id, at, count in ((ID, int(DAY), 3), (OTHER, int(DAY) + 86_400_000, 1)):
             row = ExecutionRow(
                 execution_id=execution_id,

@@ -10,10 +10,10 @@ RETRY = when("outcome.error.retryable", "retry", attempts=2)
 
 
 async def explained(told: Scenario) -> tuple[list[Cause], Trail]:
-    async with told.running() as (local, live):
-        await live.finished
-        trail = await trail_of(local.home.log, "x1")
-        return causes_of(live.execution, trail, load_valid(told.text)), trail
+    async with told.running() as (local, active):
+        await active.finished
+        trail = await trail_of(local.storage.log, "x1")
+        return causes_of(active.execution, trail, load_valid(told.text)), trail
 
 
 async def test_a_task_without_a_policy() -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from noetl.adapters.memory.home import MemoryHome
+from noetl.adapters.memory.storage import MemoryStorage
 from noetl.errors import PlaybookNotFound, UnreadableFile
 from noetl.server.library import Found, Library, beside
 from noetl.server.registering import registered
@@ -39,7 +39,7 @@ def found(path: str, *, version: str | None = None, folder: str | None = None) -
     """What a task of `orders/pack` gets, where `orders/ship` and `plain` are registered."""
 
     async def look() -> Found:
-        home = MemoryHome()
+        home = MemoryStorage()
         for one in ("orders/ship", "plain"):
             await registered(home.catalog, TEXT.format(path=one))
         return await Library(home).child(path, version, "orders/pack", folder)

@@ -29,9 +29,9 @@ workflow:
 
 async def ran(local: Local) -> Reference:
     """The reference that a finished execution left in its ctx."""
-    live = await local.start(LARGE, folder=None, payload={})
-    await live.finished
-    found = live.execution.ctx["text"]
+    active = await local.start(LARGE, folder=None, payload={})
+    await active.finished
+    found = active.execution.ctx["text"]
     assert isinstance(found, Reference)
     return found
 
@@ -42,7 +42,7 @@ async def test_a_sweep_removes_what_the_log_does_not_refer_to(tmp_path: Path) ->
     reference = await ran(local)
     execution_id = reference.key.partition("/")[0]
     stray = await local.results.put(execution_id, b'"left by a crash"')
-    assert await sweep(local.home.log, local.results, execution_id) == 1
+    assert await sweep(local.storage.log, local.results, execution_id) == 1
     assert await local.results.fetch(reference) == "x" * 400
     with pytest.raises(BodyLost, match=stray.checksum):
         await local.results.fetch(stray)
@@ -54,10 +54,10 @@ async def test_an_old_execution_goes_with_its_bodies(tmp_path: Path) -> None:
     local = await Local.open(Settings(home=tmp_path))
     reference = await ran(local)
     execution_id = reference.key.partition("/")[0]
-    assert await forget_old(local.home.prune, local.results, before=0) == []
+    assert await forget_old(local.storage.prune, local.results, before=0) == []
     far_ahead = 1 << 52
-    assert await forget_old(local.home.prune, local.results, before=far_ahead) == [execution_id]
-    assert await local.home.executions.find(execution_id) is None
+    assert await forget_old(local.storage.prune, local.results, before=far_ahead) == [execution_id]
+    assert await local.storage.executions.find(execution_id) is None
     with pytest.raises(BodyLost, match=reference.key):
         await local.results.fetch(reference)
     await local.close()

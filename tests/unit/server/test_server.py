@@ -13,8 +13,8 @@ from noetl.control.execution import Execution
 from noetl.errors import NoetlError, VersionConflict
 from noetl.messages import events as e
 from noetl.messages import requests as r
-from noetl.server import live as live_module
-from noetl.server.live import Live
+from noetl.server import active as live_module
+from noetl.server.active import ActiveExecution
 from noetl.server.replay import replay, rows_of
 
 
@@ -60,13 +60,13 @@ def test_a_commit_that_another_writer_forestalled_gives_the_execution_up() -> No
     made.answers("one", gate)
 
     async def story() -> list[str]:
-        async with made.running() as (local, live):
+        async with made.running() as (local, active):
             (held,) = await gate.held(1)
             row = made.home.shelves.rows["x1"]
             made.home.shelves.rows["x1"] = msgspec.structs.replace(row, seq=row.seq + 1)
             await gate.let_go(held)
             with pytest.raises(VersionConflict):
-                await live.finished
+                await active.finished
             assert local.server.find("x1") is None
             return [type(event).__name__ for event in made.home.shelves.decisions["x1"]]
 
@@ -84,15 +84,15 @@ def test_a_fault_of_our_own_is_said_and_leaves_the_others_alone(
         raise KeyError("a hole in the plan")
 
     async def story() -> None:
-        async with made.running() as (local, live):
+        async with made.running() as (local, active):
             second = msgspec.structs.replace(made.request(None, None), execution_id="x2")
             other = local.server.start(second, made.plan, None)
             await gate.held(2)
             with monkeypatch.context() as patched:
                 patched.setattr("noetl.server.server.decide", broken)
-                local.server.receive(live, r.PauseExecution())
+                local.server.receive(active, r.PauseExecution())
             with pytest.raises(NoetlError, match="a fault of NoETL itself: KeyError"):
-                await live.finished
+                await active.finished
             held = await gate.held(1)
             await gate.let_go(held[-1])
             await other.finished
@@ -106,19 +106,19 @@ def test_a_report_of_an_owner_before_this_one_is_refused() -> None:
     gate = Gate()
     made.answers("one", gate)
 
-    async def story(local: Local, live: Live) -> None:
+    async def story(local: Local, active: ActiveExecution) -> None:
         (held,) = await gate.held(1)
-        live.term = 5
+        active.term = 5
         late = r.Report(
             step_run_id="4.0",
-            leg=0,
+            part=0,
             epoch=1,
             worker="w",
             events=[e.StepStarted(step="start", step_run_id="4.0")],
         )
         assert local.take("x1", late).events == []
         assert local.take("nobody", late).events == []
-        live.term = 1
+        active.term = 1
         await gate.let_go(held)
 
     assert made.act(story).status == "completed"
@@ -144,10 +144,10 @@ def test_one_process_stops_and_the_next_goes_on(after: int) -> None:
         async with made.running():
             await reached.wait()
         local = made.local("2")
-        live = await local.resume("x1")
-        await live.finished
+        active = await local.resume("x1")
+        await active.finished
         await local.close()
-        return live.execution.status, [call_.label for call_ in made.tools.calls]
+        return active.execution.status, [call_.label for call_ in made.tools.calls]
 
     status, labels = asyncio.run(story())
     assert status == "completed"
@@ -162,15 +162,15 @@ def test_what_was_cancelled_before_a_crash_ends_as_cancelled() -> None:
     async def story() -> Execution:
         local = made.local()
         await local.plan_of(made.text, None)
-        live = local.server.start(made.request(None, None), made.plan, None)
+        active = local.server.start(made.request(None, None), made.plan, None)
         await gate.held(1)
         local.worker.stopping = True
         rows = made.home.shelves.decisions["x1"]
-        local.server.receive(live, r.CancelExecution())
+        local.server.receive(active, r.CancelExecution())
         del rows[2:]  # the process dies before the worker has confirmed
         made.home.shelves.rows["x1"].seq = rows[-1].last
         await local.close()
-        assert isinstance(live.execution, Execution)
+        assert isinstance(active.execution, Execution)
         made.home.die()
         heir = made.local("2")
         found = await heir.resume("x1")

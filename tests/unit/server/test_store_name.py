@@ -14,9 +14,9 @@ from noetl.tools.table import Toolbox
 @pytest.mark.rule("RES-1")
 async def test_a_home_in_memory_keeps_its_bodies_there(tmp_path: Path) -> None:
     local = Local.in_memory(Settings(home=tmp_path), Toolbox(tmp_path))
-    live = await local.start(LARGE, folder=None, payload={})
-    await live.finished
-    reference = live.execution.ctx["text"]
+    active = await local.start(LARGE, folder=None, payload={})
+    await active.finished
+    reference = active.execution.ctx["text"]
     assert isinstance(reference, Reference)
     assert reference.store == "memory"
     assert await local.results.fetch(reference) == "x" * 400

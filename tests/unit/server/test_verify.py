@@ -58,8 +58,8 @@ def test_a_whole_story_proves_itself() -> None:
 @pytest.mark.parametrize("number", range(8))
 async def test_an_event_that_does_not_follow_is_found(number: int) -> None:
     told = scenario(*STORY)
-    async with told.running() as (_, live):
-        await live.finished
+    async with told.running() as (_, active):
+        await active.finished
     assert (await proof(told)).ok
     rows = told.home.shelves.decisions["x1"]
     row = number % len(rows)
@@ -84,8 +84,8 @@ async def test_a_changed_field_is_shown(changes: dict[str, Any], said: str) -> N
     import msgspec
 
     told = scenario(step("start", noop("a"), arcs=[arc("done")]), step("done", noop("b")))
-    async with told.running() as (_, live):
-        await live.finished
+    async with told.running() as (_, active):
+        await active.finished
 
     def forged(events: list[e.Event]) -> list[e.Event]:
         return [
@@ -110,8 +110,8 @@ async def test_a_lost_body_makes_it_unverifiable() -> None:
         step("done", noop("rest")),
         executor=limits,
     ).answers("get", ok("x" * 5000))
-    async with told.running() as (_, live):
-        await live.finished
+    async with told.running() as (_, active):
+        await active.finished
     assert (await proof(told)).ok
     told.results.bodies.clear()
     found = await proof(told)
@@ -122,27 +122,27 @@ async def test_a_lost_body_makes_it_unverifiable() -> None:
 async def test_a_large_payload_is_moved_out_again() -> None:
     limits = {"kind": "local", "spec": {"policy": {"limits": {"max_payload_bytes": 1000}}}}
     told = scenario(step("start", noop("a")), executor=limits, workload={"text": ""})
-    async with told.running({"text": "x" * 5000}) as (_, live):
-        await live.finished
+    async with told.running({"text": "x" * 5000}) as (_, active):
+        await active.finished
     assert (await proof(told)).ok
 
 
 async def test_an_execution_in_flight_proves_itself() -> None:
     gate = Gate()
     told = scenario(step("start", call("get", RETRY))).answers("get", gate)
-    async with told.running() as (_, live):
+    async with told.running() as (_, active):
         [held] = await gate.held(1)
         found = await proof(told)
         assert found.ok
         assert found.rows == len(told.home.shelves.decisions["x1"])
         await gate.let_go(held)
-        await live.finished
+        await active.finished
 
 
 async def test_every_execution_of_a_home() -> None:
     told = scenario(step("start", noop("a")))
-    async with told.running() as (_, live):
-        await live.finished
+    async with told.running() as (_, active):
+        await active.finished
     home = told.home
     found = await verify_all(home.log, home.playbooks, told.results, home.executions)
     assert {name: one.ok for name, one in found.items()} == {"x1": True}
@@ -156,8 +156,8 @@ async def test_every_execution_of_a_home() -> None:
         (e.ExecutionPaused(reason="tea"), r.PauseExecution(reason="tea")),
         (e.ExecutionResumed(), r.ResumeExecution()),
         (
-            e.LeaseExpired(step="a", step_run_id="4.0", epoch=2, leg=1),
-            r.LeaseLost(step_run_id="4.0", epoch=2, leg=1),
+            e.LeaseExpired(step="a", step_run_id="4.0", epoch=2, part=1),
+            r.LeaseLost(step_run_id="4.0", epoch=2, part=1),
         ),
     ],
 )

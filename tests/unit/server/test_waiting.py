@@ -17,15 +17,15 @@ async def test_a_join_names_who_is_missing() -> None:
         step("slow", call("get"), arcs=[arc("both")]),
         step("both", noop("b"), join={"from": ["quick", "slow"]}),
     ).answers("get", gate)
-    async with told.running() as (_, live):
+    async with told.running() as (_, active):
         [held] = await gate.held(1)
-        waits = {wait.step: wait for wait in waits_of(live.execution, live.plan)}
+        waits = {wait.step: wait for wait in waits_of(active.execution, active.plan)}
         assert set(waits) == {"slow", "both"}
         assert (waits["both"].kind, waits["both"].missing) == ("join", ("slow",))
         assert waits["both"].words == "join: 1 of 2 tokens are there, missing: slow"
         await gate.let_go(held)
-        await live.finished
-        assert waits_of(live.execution, live.plan) == []
+        await active.finished
+        assert waits_of(active.execution, active.plan) == []
 
 
 @pytest.mark.rule("ADM-3")
@@ -37,28 +37,28 @@ async def test_a_refused_token_names_what_it_reads() -> None:
         step("slow", call("get"), arcs=[arc("opens")]),
         step("opens", sets("o", open=True)),
     ).answers("get", gate)
-    async with told.running() as (_, live):
+    async with told.running() as (_, active):
         [held] = await gate.held(1)
-        [shut] = [w for w in waits_of(live.execution, live.plan) if w.step == "shut"]
+        [shut] = [w for w in waits_of(active.execution, active.plan) if w.step == "shut"]
         assert shut.kind == "refused"
         assert shut.words.endswith("it is asked again when ctx.open changes")
         await gate.let_go(held)
-        await live.finished
-        assert live.execution.tallies["shut"].runs == 1
+        await active.finished
+        assert active.execution.tallies["shut"].runs == 1
 
 
 async def test_a_task_says_where_it_stands() -> None:
     gate = Gate()
     told = scenario(step("start", noop("a"), call("get"))).answers("get", gate)
-    async with told.running() as (local, live):
+    async with told.running() as (local, active):
         [held] = await gate.held(1)
-        for leg in set(local.worker._work.values()):
-            leg.report()
-        [wait] = waits_of(live.execution, live.plan)
+        for part in set(local.worker._work.values()):
+            part.report()
+        [wait] = waits_of(active.execution, active.plan)
         assert (wait.kind, wait.task, wait.attempt) == ("task", "get", 1)
         assert "at task 'get' on worker local-" in wait.words
         await gate.let_go(held)
-        await live.finished
+        await active.finished
 
 
 async def test_a_loop_says_how_far_it_is() -> None:
@@ -66,17 +66,17 @@ async def test_a_loop_says_how_far_it_is() -> None:
     told = scenario(
         step("start", call("get"), loop=loop([1, 2, 3], mode="parallel", flight=2))
     ).answers("get", gate)
-    async with told.running() as (local, live):
+    async with told.running() as (local, active):
         await gate.let_go((await gate.held(2))[0])
         await gate.held(2)
-        for leg in set(local.worker._work.values()):
-            leg.report()
-        [wait] = waits_of(live.execution, live.plan)
+        for part in set(local.worker._work.values()):
+            part.report()
+        [wait] = waits_of(active.execution, active.plan)
         assert wait.kind == "loop"
         assert wait.words == "loop: 1 of 3 iterations done, 2 in flight"
         for held in await gate.held(2):
             await gate.let_go(held)
-        await live.finished
+        await active.finished
 
 
 @pytest.mark.rule("TASK-8")
@@ -87,14 +87,14 @@ async def test_a_pause_says_until_when() -> None:
     async def sleep(_: float) -> None:
         await gate.held(0)
 
-    async with told.running() as (local, live):
+    async with told.running() as (local, active):
         seen = []
 
         async def look(_: float) -> None:
-            seen.extend(waits_of(live.execution, live.plan))
+            seen.extend(waits_of(active.execution, active.plan))
 
         local.worker.sleep = look
-        await live.finished
+        await active.finished
     [wait] = seen
     assert wait.kind == "timer"
     assert wait.until is not None
@@ -106,12 +106,12 @@ async def test_a_paused_execution_holds_its_tokens() -> None:
     told = scenario(
         step("start", call("get", otherwise()), arcs=[arc("after")]), step("after", noop("b"))
     ).answers("get", gate)
-    async with told.running() as (local, live):
+    async with told.running() as (local, active):
         [held] = await gate.held(1)
-        local.server.receive(live, r.PauseExecution())
+        local.server.receive(active, r.PauseExecution())
         await gate.let_go(held)
-        [wait] = waits_of(live.execution, live.plan)
+        [wait] = waits_of(active.execution, active.plan)
         assert (wait.step, wait.kind) == ("after", "paused")
-        local.server.receive(live, r.ResumeExecution())
-        await live.finished
-        assert live.execution.status == "completed"
+        local.server.receive(active, r.ResumeExecution())
+        await active.finished
+        assert active.execution.status == "completed"

@@ -1,4 +1,4 @@
-"""What a leg reports of values that hold a secret."""
+"""What a part reports of values that hold a secret."""
 
 import asyncio
 from typing import Any
@@ -69,7 +69,7 @@ def test_numbers_are_secrets_too(box: Box) -> None:
     assert box.sealed == [12345678]
 
 
-def test_the_leg_itself_still_knows_the_value(box: Box) -> None:
+def test_the_part_itself_still_knows_the_value(box: Box) -> None:
     bodies: dict[str, Any] = {}
     fitted = Secrecy(box, bodies).fit({"auth": f"Bearer {SECRET}", "page": 1})
     assert is_secret(fitted["auth"])

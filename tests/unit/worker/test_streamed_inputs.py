@@ -14,7 +14,7 @@ from noetl.worker.calling import loaded
 
 
 class Shelf:
-    """What `loaded` asks of a leg's fitting: one value at hand, all others in the store."""
+    """What `loaded` asks of a part's fitting: one value at hand, all others in the store."""
 
     def __init__(self, at_hand: Reference) -> None:
         self.bodies = {at_hand.key: "at hand"}
@@ -35,9 +35,9 @@ HOLDS_OTHERS = reference("others", "list[9] with references")
 
 
 def inputs_of(kind: type[Any], **given: Any) -> dict[str, Any]:
-    leg = SimpleNamespace(fitting=Shelf(AT_HAND))
+    part = SimpleNamespace(fitting=Shelf(AT_HAND))
     ask = SimpleNamespace(task=SimpleNamespace(inputs=kind), inputs=given)
-    return asyncio.run(loaded(cast(Any, leg), cast(Any, ask)))
+    return asyncio.run(loaded(cast(Any, part), cast(Any, ask)))
 
 
 @pytest.mark.rule("RES-2")

@@ -1,4 +1,4 @@
-"""The worker at work: windows, slots, legs that fail, legs that are lost."""
+"""The worker at work: windows, slots, parts that fail, parts that are lost."""
 
 import asyncio
 from typing import Any
@@ -12,8 +12,8 @@ from noetl.assembly import Local
 from noetl.messages import events as e
 from noetl.messages import requests as r
 from noetl.messages.reference import Reference
-from noetl.server.live import Live
-from noetl.worker import calling, leg
+from noetl.server.active import ActiveExecution
+from noetl.worker import calling, part
 from noetl.worker.calling import holds_reference
 from noetl.worker.iterations import Window
 
@@ -71,8 +71,8 @@ def test_slots_bound_the_calls_of_a_worker() -> None:
     made = scenario(step("start", call("work"), loop=loop(list(range(20)), mode="parallel")))
     made.answers("work", count)
 
-    async def one_slot(local: Local, live: Live) -> None:
-        del live
+    async def one_slot(local: Local, active: ActiveExecution) -> None:
+        del active
         local.worker._slots = asyncio.Semaphore(2)
 
     assert made.act(one_slot).status == "completed"
@@ -88,7 +88,7 @@ def both() -> Scenario:
 
 
 @pytest.mark.parametrize("looped", [None, "local", "distributed"])
-def test_a_leg_that_falls_to_our_own_fault_fails_its_run_alone(
+def test_a_part_that_falls_to_our_own_fault_fails_its_run_alone(
     looped: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shape: Any = {} if looped is None else {"loop": loop([1, 2], mode="parallel", exec=looped)}
@@ -104,7 +104,7 @@ def test_a_leg_that_falls_to_our_own_fault_fails_its_run_alone(
             raise ZeroDivisionError("a hole in the worker")
         return await real(work, ask)
 
-    monkeypatch.setattr(leg, "call_tool", faulty)
+    monkeypatch.setattr(part, "call_tool", faulty)
     ran = made.run()
     assert ran.status == "failed"
     assert (ran.error["step"], ran.error["kind"]) == ("a", "internal")
@@ -112,23 +112,23 @@ def test_a_leg_that_falls_to_our_own_fault_fails_its_run_alone(
     assert ran.steps["b"] == (1, 0, "done")
 
 
-def test_a_worker_whose_leg_was_given_up_stops_quietly() -> None:
+def test_a_worker_whose_part_was_given_up_stops_quietly() -> None:
     """Its run was failed in its place: what it reports is refused, and nothing else happens."""
     gate = Gate()
     made = both().answers("ask_a", gate)
 
-    async def give_up(local: Local, live: Live) -> None:
+    async def give_up(local: Local, active: ActiveExecution) -> None:
         (held,) = await gate.held(1)
-        while "b" in {run.step for run in live.execution.runs.values()}:
+        while "b" in {run.step for run in active.execution.runs.values()}:
             await asyncio.sleep(0)
-        (run,) = live.execution.runs.values()
+        (run,) = active.execution.runs.values()
         error_ = {"kind": "worker_lost", "message": "gone", "retryable": False}
         failed = e.StepFailed(step=run.step, step_run_id=run.step_run_id, error=error_)
         taken = local.server.receive(
-            live,
+            active,
             r.Report(
                 step_run_id=run.step_run_id,
-                leg=0,
+                part=0,
                 epoch=9,
                 worker="other",
                 events=[failed],
@@ -149,11 +149,11 @@ def test_cancelling_reaches_into_nested_loops(mode: str) -> None:
     inner = nested("each", loop([1, 2, 3], mode=mode), call("work"))
     made = scenario(step("start", inner)).answers("work", silence)
 
-    async def cancel(local: Local, live: Live) -> None:
+    async def cancel(local: Local, active: ActiveExecution) -> None:
         while not made.tools.calls:
             await asyncio.sleep(0)
         await asyncio.sleep(0)
-        local.server.receive(live, r.CancelExecution())
+        local.server.receive(active, r.CancelExecution())
 
     ran = made.act(cancel)
     assert ran.status == "cancelled"
@@ -165,12 +165,12 @@ def test_the_news_of_a_long_task_do_not_wait_for_its_end(monkeypatch: pytest.Mon
     gate = Gate()
     made = scenario(step("start", call("one"))).answers("one", gate)
 
-    async def look(local: Local, live: Live) -> None:
+    async def look(local: Local, active: ActiveExecution) -> None:
         del local
         (held,) = await gate.held(1)
-        while live.execution.seq < 9:
+        while active.execution.seq < 9:
             await asyncio.sleep(0)
-        assert live.execution.runs["4.0"].started
+        assert active.execution.runs["4.0"].started
         await gate.let_go(held)
 
     ran = made.act(look)

@@ -43,11 +43,11 @@ class Exchange:
     def servers(self) -> list[str]:
         return list(self._listeners)
 
-    def attach(self, listener: Listener) -> "DirectBell":
+    def attach(self, listener: Listener) -> "DirectNotifier":
         """From now on the server is there."""
         self._listeners[listener.name] = listener
         self._working[listener.name] = set()
-        return DirectBell(self, listener.name)
+        return DirectNotifier(self, listener.name)
 
     def detach(self, server: str) -> None:
         """The server is gone, also for those whose calls it was answering."""
@@ -109,14 +109,14 @@ class Exchange:
         return sleeper.woken.result() if sleeper.woken.done() else None
 
 
-class DirectBell:
+class DirectNotifier:
     """See the contract of `Bell`."""
 
     def __init__(self, exchange: Exchange, server: str) -> None:
         self._exchange = exchange
         self._server = server
 
-    def ring(self, pool: str, legs: int) -> None:  # noqa: ARG002
+    def ring(self, pool: str, parts: int) -> None:  # noqa: ARG002
         self._exchange.ring(self._server, pool)
 
     def nudge(self, worker: str) -> None:

@@ -7,10 +7,10 @@ from typing import Any
 
 import msgspec
 
-from noetl.adapters.nats.bell import NatsBell
 from noetl.adapters.nats.library import FAULTS, Msg
 from noetl.adapters.nats.line import Line, Says, silent
 from noetl.adapters.nats.names import Names
+from noetl.adapters.nats.notifier import NatsNotifier
 from noetl.adapters.nats.parcels import Parcels, parts_of
 from noetl.adapters.nats.requests import FAULT
 from noetl.adapters.nats.stream import make_stream
@@ -47,7 +47,7 @@ class NatsSwitchboard:
         self._parcels = Parcels()
         self._answering: set[asyncio.Task[None]] = set()
         self.line = Line(url, name=listener.name, says=says)
-        self.bell = NatsBell(self.line, listener.name, self._names)
+        self.notifier = NatsNotifier(self.line, listener.name, self._names)
 
     async def open(self) -> None:
         """Returns when NATS is there; JetStream may be missing, or come later."""

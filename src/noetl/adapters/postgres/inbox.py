@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from noetl.adapters.postgres.bell import Bell
+from noetl.adapters.postgres.listener import NoteListener
 from noetl.adapters.postgres.reader import Reader
 from noetl.adapters.postgres.writer import Writer
 from noetl.errors import ExecutionNotFound
@@ -22,7 +22,7 @@ class PostgresInbox:
         self._reader = reader
         self._me = me
         self._collecting = asyncio.Lock()
-        self.bell = Bell(reader.door, me)
+        self.listener = NoteListener(reader.door, me)
 
     async def leave(self, execution_id: str, kind: str, fields: dict[str, Any]) -> None:
         await self._writer.drain()
@@ -48,4 +48,4 @@ class PostgresInbox:
         ]
 
     async def waits(self, timeout: float) -> bool:
-        return await self.bell.wait(timeout)
+        return await self.listener.wait(timeout)

@@ -11,7 +11,7 @@ Says = Callable[[str], None]
 PAUSES = (0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
 """Seconds before a worker that died is started again; the last one stays."""
 GRACE = 45.0
-"""Seconds that workers have to end well: longer than they let their legs run on."""
+"""Seconds that workers have to end well: longer than they let their parts run on."""
 TIED = "--with-parent"
 """A worker told so reads its standard input, and stops when that ends: with its server."""
 

@@ -80,7 +80,7 @@ async def _served(plane: ControlPlane, held: Held, stop: asyncio.Event, workers:
             say("the server stops; its workers let what they run end")
             await crew.end()
         if token_id is not None:
-            await plane.home.tokens.revoke(token_id)
+            await plane.storage.tokens.revoke(token_id)
         closed.set()
         await serving
 
@@ -93,5 +93,5 @@ async def crew_environment(plane: ControlPlane, url: str) -> tuple[str | None, M
     if not settings.auth:
         return None, told
     text, row = new_token("workers of the server", "worker", now_ms=int(time.time() * 1000))
-    await plane.home.tokens.add(row)
+    await plane.storage.tokens.add(row)
     return row.token_id, {**told, "NOETL_TOKEN": text}

@@ -12,12 +12,12 @@ import msgspec
 from noetl.assembly import Local
 from noetl.cli import exits
 from noetl.cli.running.show import Show
-from noetl.server.live import Live
+from noetl.server.active import ActiveExecution
 from noetl.server.report import Report, report_of
 from noetl.settings import Settings
 
 T = TypeVar("T")
-Begin = Callable[[Local], Awaitable[Live]]
+Begin = Callable[[Local], Awaitable[ActiveExecution]]
 GARBAGE = (20_000, 20, 50)
 """A run makes many small values and hardly a cycle: look for cycles less often."""
 
@@ -56,27 +56,27 @@ async def _attend(settings: Settings, begin: Begin, show: Show) -> Attended:
     try:
         local.server.watch(show.take)
         local.overheard.listeners.append(show.hear)
-        live = await begin(local)
-        show.begin(live)
-        while going := [one.finished for one in local.server.lives if not one.finished.done()]:
+        active = await begin(local)
+        show.begin(active)
+        while going := [one.finished for one in local.server.owned if not one.finished.done()]:
             if interrupted.done():
                 break
             await first_of(interrupted, *going)  # children that nobody waits for (TOOL-1)
-        if live.finished.done() and live.finished.exception() is None:
-            await local.clean_up(live)
-        return attended(local, live)
+        if active.finished.done() and active.finished.exception() is None:
+            await local.clean_up(active)
+        return attended(local, active)
     finally:
         show.end()
         await local.close()
 
 
-def attended(local: Local, live: Live) -> Attended:
-    execution_id = live.execution.execution_id
-    if not live.finished.done():
+def attended(local: Local, active: ActiveExecution) -> Attended:
+    execution_id = active.execution.execution_id
+    if not active.finished.done():
         return Attended(execution_id, None)
-    live.finished.result()  # raises where the log could not be written
-    took = max(0, (live.ended_at or live.started_at) - live.started_at)
-    return Attended(execution_id, report_of(live.execution, local.results, took))
+    active.finished.result()  # raises where the log could not be written
+    took = max(0, (active.ended_at or active.started_at) - active.started_at)
+    return Attended(execution_id, report_of(active.execution, local.results, took))
 
 
 async def first_of(*awaited: "asyncio.Future[None]") -> None:

@@ -40,21 +40,21 @@ class PlainShow:
         self._root: str | None = None
         self._names: dict[str, str] = {}
 
-    def begin(self, live: Shown) -> None:
+    def begin(self, active: Shown) -> None:
         """The first decision has named it already; of a resumed one, take up its loops."""
-        execution = live.execution
+        execution = active.execution
         if self._root is None:
             self._root = execution.execution_id
             head = f"{execution.path}: execution {execution.execution_id}"
             click.echo(f"{head} goes on after event {execution.seq}", err=self._err)
-        for run in live.execution.runs.values():
+        for run in active.execution.runs.values():
             if run.loop is not None:
                 line = LoopLine(run.loop.total, self._now())
                 line.done, line.failed = run.loop.done, run.loop.failed
-                self._loops[live.execution.execution_id, run.step_run_id] = line
+                self._loops[active.execution.execution_id, run.step_run_id] = line
 
-    def take(self, live: Shown, events: Sequence[e.Event]) -> None:
-        execution_id = live.execution.execution_id
+    def take(self, active: Shown, events: Sequence[e.Event]) -> None:
+        execution_id = active.execution.execution_id
         ended = {event.step_run_id for event in events if type(event) is e.StepDone}
         for event in events:
             say = SAY.get(type(event))

@@ -6,8 +6,8 @@ import time
 from collections.abc import Iterator, Sequence
 
 import click
-from rich.console import Console, Group
 from rich.live import Live as Screen
+from rich.console import Console, Group
 from rich.text import Text
 
 from noetl.cli.running.progress import ExecutionProgress, Progress, StepProgress, TaskProgress
@@ -38,13 +38,13 @@ class TreeShow:
         self._drawn_at = 0.0
         self._timer: asyncio.TimerHandle | None = None
 
-    def begin(self, live: Shown) -> None:
-        self._progress.take_up(live.execution)
+    def begin(self, active: Shown) -> None:
+        self._progress.take_up(active.execution)
         self._screen.start()
         self._tick()
 
-    def take(self, live: Shown, events: Sequence[Event]) -> None:
-        self._progress.take(live.execution.execution_id, live.execution.path, events)
+    def take(self, active: Shown, events: Sequence[Event]) -> None:
+        self._progress.take(active.execution.execution_id, active.execution.path, events)
         if self._screen.is_started and time.monotonic() - self._drawn_at >= REFRESH:
             self._draw()
 

@@ -113,15 +113,15 @@ async def problems_of(case: Case, plan: Plan, text: str, folder: Path) -> list[s
     local = Local.in_memory(read_settings(), box)
     local.worker.sleep = no_time
     try:
-        live = await local.start(text, folder=str(folder), payload=case.workload, plan=plan)
-        await live.finished
-        execution_id = live.execution.execution_id
+        active = await local.start(text, folder=str(folder), payload=case.workload, plan=plan)
+        await active.finished
+        execution_id = active.execution.execution_id
         names = [
             event.__struct_config__.tag
-            async for row in rows_of(local.home.log, execution_id)
+            async for row in rows_of(local.storage.log, execution_id)
             for event in decode_events(row.events)
         ]
-        report = report_of(live.execution, local.results, 0)
+        report = report_of(active.execution, local.results, 0)
         return [*box.missing, *differences(case.expect, report, [str(name) for name in names])]
     finally:
         await local.close()

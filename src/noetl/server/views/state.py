@@ -28,7 +28,7 @@ def run_of(run: Run) -> State:
         "args": run.args,
         "started": run.started,
         "frame": run.frame,
-        "legs": list(run.legs.values()),
+        "parts": list(run.parts.values()),
         "suspended": list(run.suspended.values()),
     }
 

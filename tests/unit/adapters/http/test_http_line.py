@@ -68,7 +68,7 @@ def test_a_refusal_is_told_in_words_whoever_said_it(body: bytes, reason: tuple[s
 async def test_a_token_that_opens_nothing_is_said_and_not_retried() -> None:
     plane = SmallPlane()
     text, row = new_token("viewer", "viewer", now_ms=1)
-    await plane.home.tokens.add(row)
+    await plane.storage.tokens.add(row)
     async with served(plane, auth=True) as found:
         for token, status in ((None, 401), ("noetl_wrong", 401), (text, 403)):
             link = HttpLink([found.url], token, poll=0.01)
@@ -125,7 +125,7 @@ async def test_a_server_that_took_anothers_address_is_not_mistaken_for_it() -> N
 async def test_a_change_of_appetite_takes_no_ring_away() -> None:
     plane = SmallPlane()
     async with served(plane) as found:
-        (wakes,) = plane.front_desk.bells
+        (wakes,) = plane.dispatcher.notifiers
         link = HttpLink([found.url], poll=20)
         hungry = asyncio.create_task(link.wake("w", "p", hungry=True))
         while wakes.waiting < 1:

@@ -7,7 +7,7 @@ from typing import Any
 
 import asyncpg
 
-from noetl.adapters.postgres.home import PostgresHome
+from noetl.adapters.postgres.storage import PostgresStorage
 
 
 @asynccontextmanager
@@ -27,11 +27,11 @@ async def until(fact: Callable[[], Awaitable[Any]]) -> Any:
     return found
 
 
-async def spans(home: PostgresHome, execution_id: str) -> list[tuple[int, int]]:
+async def spans(home: PostgresStorage, execution_id: str) -> list[tuple[int, int]]:
     return [(row.first, row.last) for row in await home.log.read(execution_id, limit=100_000)]
 
 
-async def commits_of(connection: asyncpg.Connection, home: PostgresHome) -> int:
+async def commits_of(connection: asyncpg.Connection, home: PostgresStorage) -> int:
     """How many commits the process of this home has made."""
     return int(
         await connection.fetchval(

@@ -12,8 +12,8 @@ from tests.unit.adapters.postgres.asking import asking
 
 from noetl.adapters.postgres.database import VERSION
 from noetl.adapters.postgres.faults import place_of, unavailable
-from noetl.adapters.postgres.home import open_home
 from noetl.adapters.postgres.statements import MIGRATIONS, SQL
+from noetl.adapters.postgres.storage import open_storage
 from noetl.errors import LogUnavailable, SettingRefused
 from noetl.messages.names import NAMES
 
@@ -48,7 +48,7 @@ async def test_a_newer_format_is_left_untouched(log_database: Database) -> None:
         await beside.execute("alter table noetl.note add column new text")
         before = await beside.fetch(EVERYTHING)
         with pytest.raises(LogUnavailable) as refused:
-            await open_home(log_database.url)
+            await open_storage(log_database.url)
         assert str(refused.value) == (
             f"the log at {place_of(log_database.url)} has format 99, this program knows {VERSION}: "
             "it was written by a newer NoETL and is left untouched; update NoETL, or use another "
@@ -96,7 +96,7 @@ async def test_a_migration_is_done_whole_or_not_at_all(database: Database) -> No
         await beside.execute("create table noetl.server (mine int)")  # in the way of the second
         before = await beside.fetch(EVERYTHING)
         with pytest.raises(LogUnavailable, match=r'relation "server" already exists'):
-            await open_home(database.url)
+            await open_storage(database.url)
         assert await beside.fetch(EVERYTHING) == before
         assert await beside.fetchval("select version from noetl.format") == 1
 
@@ -105,14 +105,14 @@ async def test_tables_of_something_else_are_not_touched(database: Database) -> N
     async with asking(database.url) as beside:
         await beside.execute("create schema noetl; create table noetl.mine (a int)")
         with pytest.raises(LogUnavailable, match=r"holds tables of something else; rename it"):
-            await open_home(database.url)
+            await open_storage(database.url)
         assert [row["table_name"] for row in await beside.fetch(EVERYTHING)] == ["mine"]
 
 
 async def test_an_empty_schema_of_that_name_is_taken(database: Database) -> None:
     async with asking(database.url) as beside:
         await beside.execute("create schema noetl")
-    await (await open_home(database.url)).close()
+    await (await open_storage(database.url)).close()
 
 
 @pytest.mark.parametrize(
@@ -128,14 +128,14 @@ async def test_what_waiting_does_not_mend_is_said_at_once(
 ) -> None:
     wrong = msgspec.structs.replace(database, **change)
     with pytest.raises(LogUnavailable, match=says) as refused:
-        await open_home(wrong.url, patience=600)
+        await open_storage(wrong.url, patience=600)
     assert wrong.password not in str(refused.value)
 
 
 @pytest.mark.parametrize("dsn", ["mysql://x/y", "postgresql://h:port/d", "nothing"])
 async def test_an_address_that_is_none(dsn: str) -> None:
     with pytest.raises(SettingRefused, match=r"expected postgresql://user:password@host:port/"):
-        await open_home(dsn, patience=600)
+        await open_storage(dsn, patience=600)
 
 
 async def test_a_server_that_is_absent_is_waited_for_and_it_is_said(
@@ -150,7 +150,7 @@ async def test_a_server_that_is_absent_is_waited_for_and_it_is_said(
             heard.append(words)
             waiting.set()
 
-        opening = asyncio.ensure_future(open_home(database.url, patience=600, says=says))
+        opening = asyncio.ensure_future(open_storage(database.url, patience=600, says=says))
         await waiting.wait()
         assert not opening.done()
         await asyncio.to_thread(own_server.start)
@@ -165,7 +165,7 @@ async def test_a_server_that_stays_away_is_named(own_server: PostgresServer) -> 
     with own_server.fresh_database() as database:
         own_server.stop()
         with pytest.raises(LogUnavailable) as refused:
-            await open_home(database.url, patience=0)
+            await open_storage(database.url, patience=0)
         own_server.start()
     says = str(refused.value)
     assert says.startswith(f"PostgreSQL at {place_of(database.url)} does not answer: ")
@@ -180,7 +180,7 @@ async def test_a_user_who_may_do_little_is_told(database: Database) -> None:
             with pytest.raises(
                 LogUnavailable, match=r"allows too little: permission denied .*grant"
             ):
-                await open_home(guest.url)
+                await open_storage(guest.url)
         finally:
             await beside.execute("drop role guest")
 

@@ -10,7 +10,7 @@ from tests.support.postgres import Database, PostgresServer
 from tests.unit.adapters.postgres.asking import asking, until
 from tests.unit.adapters.postgres.proxy import Proxy
 
-from noetl.adapters.postgres.home import PostgresHome
+from noetl.adapters.postgres.storage import PostgresStorage
 from noetl.errors import LogUnavailable
 from noetl.ports.credentials import SealedCredential
 from noetl.ports.tokens import TokenRow
@@ -28,25 +28,25 @@ where datname = current_database() and query like 'select exists (%noetl.note%'
 """
 
 
-async def register(home: PostgresHome) -> Any:
+async def register(home: PostgresStorage) -> Any:
     entry, fresh = await home.catalog.register("p", "text", digest="d", name="n")
     return entry.version, fresh
 
 
-async def claim(home: PostgresHome) -> Any:
+async def claim(home: PostgresStorage) -> Any:
     return (await home.keys.claim("k", "f", "e1")).fresh
 
 
-async def add(home: PostgresHome) -> Any:
+async def add(home: PostgresStorage) -> Any:
     await home.tokens.add(TOKEN)
     return await home.tokens.all()
 
 
-async def adopt(home: PostgresHome) -> Any:
+async def adopt(home: PostgresStorage) -> Any:
     return (await home.owners.adopt(2)).execution_ids
 
 
-CALLS: list[tuple[Callable[[PostgresHome], Awaitable[Any]], str, Any]] = [
+CALLS: list[tuple[Callable[[PostgresStorage], Awaitable[Any]], str, Any]] = [
     (register, "select true from noetl.catalog", (1, True)),
     (claim, "select true from noetl.execution_key", True),
     (add, "select true from noetl.api_token", [TOKEN]),
@@ -56,7 +56,7 @@ CALLS: list[tuple[Callable[[PostgresHome], Awaitable[Any]], str, Any]] = [
 
 @pytest.mark.parametrize(("call", "written", "answer"), CALLS)
 async def test_a_call_whose_answer_was_lost(
-    log_database: Database, call: Callable[[PostgresHome], Any], written: str, answer: Any
+    log_database: Database, call: Callable[[PostgresStorage], Any], written: str, answer: Any
 ) -> None:
     async with asking(log_database.url) as beside, Proxy(log_database) as proxy:
         homes = PostgresHomes(proxy.database)

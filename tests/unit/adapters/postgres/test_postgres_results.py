@@ -9,8 +9,8 @@ import pytest
 from tests.support.postgres import Database, PostgresServer
 
 from noetl.adapters.postgres.blocking import MOST_IDLE
-from noetl.adapters.postgres.home import open_home
 from noetl.adapters.postgres.result_store import IN_MEMORY, PIECE, PostgresResultStore
+from noetl.adapters.postgres.storage import open_storage
 from noetl.errors import BodyLost, LogUnavailable
 
 LARGE = b'"' + b"x" * (IN_MEMORY + PIECE) + b'"'
@@ -72,7 +72,7 @@ async def test_connections_that_died_are_replaced(
 
 async def test_a_server_that_is_away_is_named_and_waited_for(own_server: PostgresServer) -> None:
     with own_server.fresh_database() as database:
-        await (await open_home(database.url)).close()
+        await (await open_storage(database.url)).close()
         with (
             closing(PostgresResultStore(database.url, patience=600)) as patient,
             closing(PostgresResultStore(database.url, patience=0)) as hasty,

@@ -7,10 +7,10 @@ from tests.contracts.homes import PostgresHomes, answer_of, decision
 from tests.support.postgres import PostgresServer
 from tests.unit.adapters.postgres.asking import spans
 
-from noetl.adapters.postgres.home import PostgresHome
+from noetl.adapters.postgres.storage import PostgresStorage
 
 
-async def grow(home: PostgresHome, name: str, length: int, grown: list[str]) -> None:
+async def grow(home: PostgresStorage, name: str, length: int, grown: list[str]) -> None:
     for n in range(length):
         await home.log.append(decision(name, n))
         grown.append(name)

@@ -5,7 +5,7 @@ from typing import Any, cast
 
 from noetl.control.execution import Execution, LoopRun, Run
 from noetl.messages import events as e
-from noetl.server.live import Live
+from noetl.server.active import ActiveExecution
 
 RUN: dict[str, Any] = {"step": "work", "step_run_id": "4.0"}
 FAILED = {"kind": "http", "message": "busy", "retryable": True}
@@ -13,15 +13,15 @@ OK = {"status": "ok", "result": 1, "error": None}
 BUSY = {"status": "error", "result": None, "error": FAILED}
 
 
-def live(execution_id: str = "x1", path: str = "demo/work") -> Live:
+def active(execution_id: str = "x1", path: str = "demo/work") -> ActiveExecution:
     """As much of an execution as showing it needs."""
     execution = Execution(execution_id=execution_id, path=path)
-    return cast(Live, SimpleNamespace(execution=execution))
+    return cast(ActiveExecution, SimpleNamespace(execution=execution))
 
 
-def live_in_a_loop() -> Live:
+def live_in_a_loop() -> ActiveExecution:
     """An execution that was interrupted after two of five iterations."""
-    resumed = live()
+    resumed = active()
     loop = LoopRun(total=5, items=[], mode="parallel", exec="distributed", done=2)
     resumed.execution.runs["4.0"] = Run(**RUN, args={}, ctx={}, loop=loop)
     resumed.execution.seq = 17

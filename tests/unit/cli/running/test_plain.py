@@ -33,13 +33,13 @@ def lines(capsys: pytest.CaptureFixture[str]) -> list[str]:
 def test_the_life_of_a_step(
     show: PlainShow, clock: Clock, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    live = s.live()
-    show.take(live, [s.requested(), s.scheduled()])
-    show.begin(live)
-    show.take(live, [e.StepStarted(**s.RUN), s.task_started()])
-    show.take(live, [s.task_done(s.BUSY, do="retry", delay=2.0), s.task_started(2)])
+    active = s.active()
+    show.take(active, [s.requested(), s.scheduled()])
+    show.begin(active)
+    show.take(active, [e.StepStarted(**s.RUN), s.task_started()])
+    show.take(active, [s.task_done(s.BUSY, do="retry", delay=2.0), s.task_started(2)])
     clock.time = 1.5
-    show.take(live, [s.task_done(), e.StepDone(**s.RUN)])
+    show.take(active, [s.task_done(), e.StepDone(**s.RUN)])
     show.end()
     assert lines(capsys) == [
         "demo/work: execution x1",
@@ -52,25 +52,25 @@ def test_the_life_of_a_step(
 def test_a_step_that_is_over_at_once_gets_one_line(
     show: PlainShow, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    show.take(s.live(), [e.StepStarted(**s.RUN), s.task_started(), e.StepDone(**s.RUN)])
+    show.take(s.active(), [e.StepStarted(**s.RUN), s.task_started(), e.StepDone(**s.RUN)])
     assert lines(capsys) == ["work: done"]
 
 
 def test_a_failure_is_told(show: PlainShow, capsys: pytest.CaptureFixture[str]) -> None:
-    show.take(s.live(), [e.StepFailed(**s.RUN, error=s.FAILED)])
+    show.take(s.active(), [e.StepFailed(**s.RUN, error=s.FAILED)])
     assert lines(capsys) == ["work: failed: http: busy"]
 
 
 def test_a_loop_says_little_however_long_it_is(
     show: PlainShow, clock: Clock, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    live = s.live()
-    show.take(live, [s.loop_started(100_000)])
+    active = s.active()
+    show.take(active, [s.loop_started(100_000)])
     for first in range(0, 90_000, 1000):
         clock.time += 0.1
-        show.take(live, s.iterations(first, first + 1000))
-    show.take(live, s.iterations(90_000, 100_000, fail=True))
-    show.take(live, [e.LoopDone(**s.RUN, total=100_000, done=90_000, failed=10_000)])
+        show.take(active, s.iterations(first, first + 1000))
+    show.take(active, s.iterations(90_000, 100_000, fail=True))
+    show.take(active, [e.LoopDone(**s.RUN, total=100_000, done=90_000, failed=10_000)])
     said = lines(capsys)
     assert said[0] == "work: loop of 100,000 iterations, parallel"
     assert said[1] == "work: 50,048 of 100,000 done"
@@ -80,10 +80,10 @@ def test_a_loop_says_little_however_long_it_is(
 
 
 def test_a_resumed_loop_is_taken_up(show: PlainShow, capsys: pytest.CaptureFixture[str]) -> None:
-    live = s.live_in_a_loop()
-    show.begin(live)
-    show.take(live, s.iterations(2, 5))
-    show.take(live, [e.LoopDone(**s.RUN, total=5, done=5)])
+    active = s.live_in_a_loop()
+    show.begin(active)
+    show.take(active, s.iterations(2, 5))
+    show.take(active, [e.LoopDone(**s.RUN, total=5, done=5)])
     assert lines(capsys) == [
         "demo/work: execution x1 goes on after event 17",
         "work: 5 of 5 done",
@@ -93,14 +93,14 @@ def test_a_resumed_loop_is_taken_up(show: PlainShow, capsys: pytest.CaptureFixtu
 def test_iterations_of_a_loop_that_was_never_seen_are_passed_over(
     show: PlainShow, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    show.take(s.live(), [*s.iterations(0, 2), *s.iterations(2, 3, fail=True)])
+    show.take(s.active(), [*s.iterations(0, 2), *s.iterations(2, 3, fail=True)])
     assert lines(capsys) == []
 
 
 def test_retries_inside_a_loop_are_not_told_one_by_one(
     show: PlainShow, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    show.take(s.live(), [s.loop_started(2), s.task_done(s.BUSY, do="retry")])
+    show.take(s.active(), [s.loop_started(2), s.task_done(s.BUSY, do="retry")])
     assert len(lines(capsys)) == 1
 
 
@@ -110,7 +110,7 @@ def test_nested_loops_have_no_lines_of_their_own(
     inner = {**s.RUN, "parent_id": "4.1"}
     ids = {**inner, "index": 0, "iteration_id": "4.1.1"}
     show.take(
-        s.live(),
+        s.active(),
         [
             e.LoopStarted(**inner, total=1, items=[1], mode="sequential"),
             e.IterationDone(**ids),
@@ -122,9 +122,9 @@ def test_nested_loops_have_no_lines_of_their_own(
 
 
 def test_a_child_is_told_apart(show: PlainShow, capsys: pytest.CaptureFixture[str]) -> None:
-    show.take(s.live(), [s.requested()])
+    show.take(s.active(), [s.requested()])
     child = s.requested(parent_execution_id="x1", parent_id="4.1")
-    show.take(s.live("x2"), [child, e.StepDone(step="inner", step_run_id="4.0")])
+    show.take(s.active("x2"), [child, e.StepDone(step="inner", step_run_id="4.0")])
     assert lines(capsys)[1:] == ["demo/work > inner: done"]
 
 
@@ -148,7 +148,7 @@ def test_a_child_is_told_apart(show: PlainShow, capsys: pytest.CaptureFixture[st
 def test_orders_and_waits(
     show: PlainShow, capsys: pytest.CaptureFixture[str], event: e.Event, line: str
 ) -> None:
-    show.take(s.live(), [event])
+    show.take(s.active(), [event])
     assert lines(capsys) == [line]
 
 

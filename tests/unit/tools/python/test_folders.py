@@ -39,12 +39,12 @@ def test_what_a_killed_worker_left_is_removed_by_the_next(place: Path) -> None:
     killed = subprocess.run([sys.executable, "-c", KILLED], stdout=subprocess.PIPE, check=False)
     left = Path(killed.stdout.decode().strip())
     assert left.is_dir()
-    live, later = Folders("python"), Folders("python")
-    kept = live.new()
+    active, later = Folders("python"), Folders("python")
+    kept = active.new()
     assert not left.exists()
     later.new()
     assert Path(kept).exists()
-    live.close()
+    active.close()
     later.close()
     assert [*place.iterdir()] == []
 

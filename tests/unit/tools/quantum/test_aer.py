@@ -141,7 +141,7 @@ def children_of(pid: int) -> list[int]:
         return [int(word) for word in listed.read().split()]
 
 
-def lives(pid: int) -> bool:
+def everything(pid: int) -> bool:
     """A process that nobody has waited for yet has a name, and no memory."""
     try:
         with open(f"/proc/{pid}/statm") as memory:
@@ -207,4 +207,4 @@ def test_closing_leaves_no_process() -> None:
     job = children_of(pid)[0]
     bench.close()
     assert not os.path.exists(f"/proc/{pid}")
-    assert not lives(job)
+    assert not everything(job)

@@ -1,8 +1,8 @@
 """
 The servers as a worker of another process sees them: its reports go out, their answers come in.
 
-Reports of all legs are sent together, a few calls at a time; each answer brings verdicts, orders
-and new legs (`ports.link`). What was not answered is said again, so that nothing is lost while a
+Reports of all parts are sent together, a few calls at a time; each answer brings verdicts, orders
+and new parts (`ports.link`). What was not answered is said again, so that nothing is lost while a
 server, the database or the line is away; the numbers of reports make saying it twice harmless.
 """
 
@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from noetl.control.dispatch import RunLeg
+from noetl.control.dispatch import Command
 from noetl.errors import NoetlError, ServerAway, ServerRefused
 from noetl.masking import KNOWN
 from noetl.messages import events as e
@@ -36,13 +36,13 @@ from noetl.ports.link import (
     Told,
     Verdict,
 )
-from noetl.worker.leg import LegLost
+from noetl.worker.outbox import FIRST_PAUSE, LONGEST_PAUSE, Batch, Line, Pending
+from noetl.worker.part import PartLost
 from noetl.worker.questions import Questions
-from noetl.worker.remote_line import FIRST_PAUSE, LONGEST_PAUSE, Batch, Line, Pending
 from noetl.worker.worker import Worker
 
 MOST_WAITING = 2_000
-"""Reports without a verdict before legs wait for them (back-pressure)."""
+"""Reports without a verdict before parts wait for them (back-pressure)."""
 
 MOST_GAPS = 20
 PATIENT = 20.0
@@ -53,7 +53,7 @@ BEATS = 3
 
 
 class Held(msgspec.Struct):
-    """A leg that this worker has."""
+    """A part that this worker has."""
 
     server: str
     beat: float
@@ -62,7 +62,7 @@ class Held(msgspec.Struct):
     """Events reported on it."""
 
 
-class RemoteDesk:
+class Session:
     """Desk for a worker whose servers are elsewhere; `shift` keeps it in work."""
 
     worker: Worker
@@ -96,10 +96,10 @@ class RemoteDesk:
         self.refusal = ""
         """Why the servers want nothing of this worker (another version)."""
 
-    # ── what legs ask (ports.desk.Desk) ──────────────────────────────────────────────────────
+    # ── what parts ask (ports.desk.Desk) ──────────────────────────────────────────────────────
 
     def take(self, execution_id: str, report: Report) -> Taken:
-        hold = Hold(execution_id, report.step_run_id, report.leg, report.epoch)
+        hold = Hold(execution_id, report.step_run_id, report.part, report.epoch)
         held = self.holds.get(hold)
         if held is None:
             return Taken([], committed())
@@ -117,8 +117,8 @@ class RemoteDesk:
         self._send_soon(line)
         return Taken(report.events, pending.commit)
 
-    def hand_back(self, command: RunLeg) -> None:
-        """TASK-8: the leg waits long; any worker may take it up when it is due."""
+    def hand_back(self, command: Command) -> None:
+        """TASK-8: the part waits long; any worker may take it up when it is due."""
         hold = hold_of(command)
         held = self._drop(hold)
         if held is not None:
@@ -129,19 +129,19 @@ class RemoteDesk:
     def far_ahead(self) -> bool:
         return self.waiting > MOST_WAITING
 
-    def broken(self, command: RunLeg, fault: BaseException) -> None:
-        """A leg fell to a fault of ours: its run fails honestly, the others go on (promise 7)."""
+    def broken(self, command: Command, fault: BaseException) -> None:
+        """A part fell to a fault of ours: its run fails honestly, the others go on (promise 7)."""
         said = KNOWN.masked(f"{type(fault).__name__}: {fault}")
         self._fail(command, {"kind": "internal", "message": said, "retryable": False})
 
-    def _fail(self, command: RunLeg, error: dict[str, Any]) -> None:
+    def _fail(self, command: Command, error: dict[str, Any]) -> None:
         held = self.holds.get(hold_of(command))
         if held is None:
             return
         failed = e.StepFailed(step=command.step, step_run_id=command.step_run_id, error=error)
         report = Report(
             step_run_id=command.step_run_id,
-            leg=command.leg,
+            part=command.part,
             epoch=command.epoch,
             worker=self.me.worker,
             events=[failed],
@@ -346,14 +346,14 @@ class RemoteDesk:
             if verdict.over:
                 self._drop(hold)
             return
-        pending.commit.settle(LegLost(hold.step_run_id))
+        pending.commit.settle(PartLost(hold.step_run_id))
         self._let_go(hold)
 
     def _let_go(self, hold: Hold) -> None:
-        """The leg is not ours any more: what still runs of it is stopped, and says nothing."""
+        """The part is not ours any more: what still runs of it is stopped, and says nothing."""
         if self._drop(hold) is not None:
             self.chore(
-                self.worker.let_go(hold.execution_id, hold.step_run_id, hold.leg, hold.epoch)
+                self.worker.let_go(hold.execution_id, hold.step_run_id, hold.part, hold.epoch)
             )
 
     def _drop(self, hold: Hold) -> Held | None:
@@ -362,12 +362,12 @@ class RemoteDesk:
             self.news()
         return held
 
-    # ── new legs ─────────────────────────────────────────────────────────────────────────────
+    # ── new parts ─────────────────────────────────────────────────────────────────────────────
 
     def _begin(self, server: str, grants: Iterable[Grant]) -> None:
-        later: dict[str, list[tuple[RunLeg, str | None]]] = {}
+        later: dict[str, list[tuple[Command, str | None]]] = {}
         for grant in grants:
-            command: RunLeg = decode(bytes(grant.command), RunLeg)
+            command: Command = decode(bytes(grant.command), Command)
             self.questions.where[command.execution_id] = server
             self.holds[hold_of(command)] = Held(server, grant.beat or grant.ttl / BEATS)
             plan = self._plans.get(grant.digest)
@@ -375,21 +375,21 @@ class RemoteDesk:
                 later.setdefault(grant.digest, []).append((command, grant.folder))
             else:
                 self.worker.begin(command, plan, grant.folder)
-        for digest, legs in later.items():
-            self.chore(self._begin_later(digest, legs))
+        for digest, parts in later.items():
+            self.chore(self._begin_later(digest, parts))
 
-    async def _begin_later(self, digest: str, legs: list[tuple[RunLeg, str | None]]) -> None:
+    async def _begin_later(self, digest: str, parts: list[tuple[Command, str | None]]) -> None:
         """Legs of a playbook that this worker has not seen yet."""
         try:
             if digest not in self._plans:
-                found = await self.questions.ask(PlaybookWanted(digest), legs[0][0].execution_id)
+                found = await self.questions.ask(PlaybookWanted(digest), parts[0][0].execution_id)
                 self._plans[digest] = self._plan_of(found["text"])
         except NoetlError as wrong:
             error = {"kind": "not_found", "message": str(wrong), "retryable": False}
-            for command, _ in legs:
+            for command, _ in parts:
                 self._fail(command, error)
             return
-        for command, folder in legs:
+        for command, folder in parts:
             if hold_of(command) in self.holds:
                 self.worker.begin(command, self._plans[digest], folder)
 
@@ -404,5 +404,5 @@ class RemoteDesk:
             self._says(f"a fault of NoETL itself: {task.exception()!r}")
 
 
-def hold_of(command: RunLeg) -> Hold:
-    return Hold(command.execution_id, command.step_run_id, command.leg, command.epoch)
+def hold_of(command: Command) -> Hold:
+    return Hold(command.execution_id, command.step_run_id, command.part, command.epoch)

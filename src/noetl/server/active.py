@@ -13,7 +13,7 @@ SNAPSHOT_AFTER = 1000
 """Decisions in the tail before a snapshot is worth its place (design: max(1000, 4 x live))."""
 
 
-class Live:
+class ActiveExecution:
     """What the server keeps in memory of one execution; the log can always make it again."""
 
     def __init__(
@@ -56,8 +56,8 @@ class Live:
     def due_for_snapshot(self) -> bool:
         if self.tail < SNAPSHOT_AFTER:
             return False
-        live = sum(len(run.legs) for run in self.execution.runs.values())
-        return self.tail >= 4 * live
+        active = sum(len(run.parts) for run in self.execution.runs.values())
+        return self.tail >= 4 * active
 
     def end(self, fault: BaseException | None = None) -> None:
         if self.timer is not None:

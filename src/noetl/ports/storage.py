@@ -11,7 +11,7 @@ from noetl.ports.roster import Roster
 from noetl.ports.tokens import Tokens
 
 
-class AnyHome(Protocol):
+class Storage(Protocol):
     """One process's view of a home; each neighbour has its own contract."""
 
     @property

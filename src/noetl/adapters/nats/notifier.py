@@ -13,7 +13,7 @@ LEGS = "Noetl-Legs"
 MISSING = (stream_errors.NoStreamResponseError, stream_errors.NotFoundError)
 
 
-class NatsBell:
+class NatsNotifier:
     """
     Rings through the work queue, nudges by plain messages. Neither waits for anything.
 
@@ -28,9 +28,9 @@ class NatsBell:
         self._due: dict[str, int] = {}
         self._under_way: set[str] = set()
 
-    def ring(self, pool: str, legs: int) -> None:
+    def ring(self, pool: str, parts: int) -> None:
         """Those that come while one is under way become one."""
-        self._due[pool] = max(legs, self._due.get(pool, 0))
+        self._due[pool] = max(parts, self._due.get(pool, 0))
         if pool not in self._under_way and self._line.up.is_set():
             self._under_way.add(pool)
             self._line.start(self._ring_while_due(pool))
@@ -49,9 +49,9 @@ class NatsBell:
         finally:
             self._under_way.discard(pool)
 
-    async def _ring(self, pool: str, legs: int) -> None:
+    async def _ring(self, pool: str, parts: int) -> None:
         subject = self._names.rings(pool, self._server)
-        headers = {MESSAGE_ID: f"{subject}.{next(self._numbers)}", LEGS: str(legs)}
+        headers = {MESSAGE_ID: f"{subject}.{next(self._numbers)}", LEGS: str(parts)}
         told = self._server.encode()
         try:
             await jetstream(self._line).publish(subject, told, headers=headers)

@@ -1,21 +1,21 @@
-"""A worker at work for servers elsewhere: it seeks legs, renews leases, and ends its shift well."""
+"""A worker at work for servers elsewhere: it seeks parts, renews leases, and drains well."""
 
 import asyncio
 from contextlib import suppress
 
 from noetl.errors import ServerAway, ServerRefused
-from noetl.worker.remote_desk import RemoteDesk
-from noetl.worker.remote_line import FIRST_PAUSE
+from noetl.worker.outbox import FIRST_PAUSE
+from noetl.worker.session import Session
 
 IDLE_BEAT = 1.0
 LAST_WORDS = 5.0
 """Seconds that the last reports of a shift may take."""
 
 
-class Shift:
+class WorkLoop:
     """From the first call to the last."""
 
-    def __init__(self, desk: RemoteDesk) -> None:
+    def __init__(self, desk: Session) -> None:
         self._desk = desk
 
     async def run(self) -> None:
@@ -71,7 +71,7 @@ class Shift:
                     desk.chore(desk.exchange(line, desk.batch(line, [], 0, beat=True)))
 
     async def drain(self, seconds: float) -> None:
-        """WRK-2: take nothing new, let legs end for a while, give back the rest."""
+        """WRK-2: take nothing new, let parts end for a while, give back the rest."""
         desk = self._desk
         desk.draining = True
         desk.changed.set()

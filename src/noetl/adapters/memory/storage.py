@@ -48,7 +48,7 @@ class MemoryPrinted:
         ][:limit]
 
 
-class MemoryHome:
+class MemoryStorage:
     """Everything of one home, as one process of it sees it."""
 
     def __init__(self, shelves: Shelves | None = None, me: str = "1") -> None:

@@ -1,8 +1,8 @@
 """
-Where workers of other processes call: legs are granted here, reports taken, leases kept (WRK-1).
+Where workers of other processes call: parts are granted here, reports taken, leases kept (WRK-1).
 
-To the server it is the hands that run legs. It decides nothing about steps or tokens: it knows
-who has which leg, and hands what it is told to the server in the order in which it came.
+To the server it is the hands that run parts. It decides nothing about steps or tokens: it knows
+who has which part, and hands what it is told to the server in the order in which it came.
 """
 
 import asyncio
@@ -14,22 +14,22 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from noetl.control.dispatch import RunLeg
-from noetl.control.execution import Execution, Leg, Run
+from noetl.control.dispatch import Command
+from noetl.control.execution import Execution, Part, Run
 from noetl.errors import LogUnavailable, NoetlError, ServerAway, ServerRefused, VersionConflict
 from noetl.masking import KNOWN
 from noetl.messages import events as e
 from noetl.messages.codec import encode, encode_events
-from noetl.messages.requests import LeaseLost, LegClaimed, Report
+from noetl.messages.requests import LeaseLost, PartClaimed, Report
 from noetl.playbook.plan import Plan
 from noetl.ports.desk import Taken
 from noetl.ports.event_log import Printed, PrintedLine
 from noetl.ports.link import (
     Answer,
-    Bell,
     Call,
     Grant,
     Hold,
+    Notifier,
     Question,
     Reply,
     Sent,
@@ -37,11 +37,11 @@ from noetl.ports.link import (
     Told,
     Verdict,
 )
+from noetl.server.active import ActiveExecution
 from noetl.server.inspection import Unfit, inspected
-from noetl.server.leases import Lease, Leases, LegKey, key_of
-from noetl.server.live import Live
+from noetl.server.leases import Lease, Leases, PartKey, key_of
 from noetl.server.server import Server
-from noetl.server.waiting_legs import Offer, WaitingLegs
+from noetl.server.waiting_parts import Offer, WaitingParts
 
 LEASE = 15.0
 """Seconds that a worker may be silent (TASK-10 overrides it by step)."""
@@ -75,7 +75,7 @@ class Waiting(NamedTuple):
     over: bool
 
 
-class FrontDesk:
+class Dispatcher:
     """Listener for workers, hands for the server; see `ports.link` for what is said."""
 
     def __init__(
@@ -86,15 +86,15 @@ class FrontDesk:
         version: str,
         printed: Printed,
         through: Through,
-        bring: Callable[[str], Awaitable[Live | str]],
+        bring: Callable[[str], Awaitable[ActiveExecution | str]],
         ask: Callable[[Question], Awaitable[Any]],
         ttl: float = LEASE,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.name = name
-        self.bells: list[Bell] = []
+        self.notifiers: list[Notifier] = []
         self.seen: dict[str, Seen] = {}
-        self.legs = WaitingLegs()
+        self.parts = WaitingParts()
         self.leases = Leases(clock)
         self._server = server
         self._version = version
@@ -104,8 +104,8 @@ class FrontDesk:
         self._ask = ask
         self._ttl = ttl
         self._clock = clock
-        self._spent: dict[LegKey, int] = {}
-        """The last epoch of legs whose lease ended before the log heard of it."""
+        self._spent: dict[PartKey, int] = {}
+        """The last epoch of parts whose lease ended before the log heard of it."""
         self._stops: dict[str, list[Stop]] = {}
         self._tidy: dict[str, list[str]] = {}
         self._visited: dict[str, set[str]] = {}
@@ -115,39 +115,39 @@ class FrontDesk:
 
     # ── hands of the server ──────────────────────────────────────────────────────────────────
 
-    def begin(self, command: RunLeg, plan: Plan, folder: str | None) -> None:
-        """Offer a leg to the workers of its pool."""
-        key = (command.execution_id, command.step_run_id, command.leg)
+    def begin(self, command: Command, plan: Plan, folder: str | None) -> None:
+        """Offer a part to the workers of its pool."""
+        key = (command.execution_id, command.step_run_id, command.part)
         spent = self._spent.pop(key, None)
         if spent is not None and spent >= command.epoch:
             command = msgspec.structs.replace(command, epoch=spent + 1)
         lease = plan.steps[command.step].lease
         ttl = lease.ttl or self._ttl
         offer = Offer(command, plan.digest, folder, ttl, lease.heartbeat or 0.0)
-        self.legs.add(plan.executor.pool, offer)
+        self.parts.add(plan.executor.pool, offer)
         self._ring_soon(plan.executor.pool)
 
     def run_through(self, plan: Plan, execution: Execution, run: Run) -> list[e.Event] | None:
         """What waits for nothing and touches nothing needs no worker of another process."""
         return self._through(plan, execution, run, self.name)
 
-    def keeps(self, live: Live, run: Run, leg: Leg) -> bool:
+    def keeps(self, active: ActiveExecution, run: Run, part: Part) -> bool:
         """After a take-over open leases get a full term: their workers may be alive."""
-        if leg.worker is None:
+        if part.worker is None:
             return False
-        hold = Hold(live.execution.execution_id, run.step_run_id, leg.leg, leg.epoch)
+        hold = Hold(active.execution.execution_id, run.step_run_id, part.part, part.epoch)
         known = self.leases.find(key_of(hold))
-        if known is None or known.hold.epoch < leg.epoch:
-            ttl = live.plan.steps[run.step].lease.ttl or self._ttl
-            self._grant_to(leg.worker, hold, ttl)
+        if known is None or known.hold.epoch < part.epoch:
+            ttl = active.plan.steps[run.step].lease.ttl or self._ttl
+            self._grant_to(part.worker, hold, ttl)
         return True
 
     async def cancel(self, execution_id: str, step_run_id: str | None = None) -> None:
-        """NEXT-8: legs that nobody has end now; workers are told of the others."""
-        live = self._server.find(execution_id)
-        for command in self.legs.take_out(execution_id, step_run_id):
-            if live is not None and command.step_run_id in live.execution.runs:
-                self._server.stop_leg(live, command)
+        """NEXT-8: parts that nobody has end now; workers are told of the others."""
+        active = self._server.find(execution_id)
+        for command in self.parts.take_out(execution_id, step_run_id):
+            if active is not None and command.step_run_id in active.execution.runs:
+                self._server.stop_part(active, command)
         for lease in self.leases.of_execution(execution_id, step_run_id):
             stop = Stop(execution_id, lease.hold.step_run_id)
             stops = self._stops.setdefault(lease.worker, [])
@@ -185,7 +185,7 @@ class FrontDesk:
             self._places[call.pool] -= call.free
         self._server.pump()  # what these reports led to may go back with the answer
         grants = self._grant(call)
-        waiting = self.legs.count(call.pool) > 0
+        waiting = self.parts.count(call.pool) > 0
         if waiting:  # a ring wakes one worker: the next one, too
             self._ring_soon(call.pool)
         return Answer(
@@ -238,20 +238,20 @@ class FrontDesk:
     def _take(self, worker: str, sent: Sent) -> Verdict | Waiting | None:
         """Whether a report stands; None where the execution is not in memory."""
         hold = sent.hold
-        live = self._server.find(hold.execution_id)
-        if live is None:
+        active = self._server.find(hold.execution_id)
+        if active is None:
             return None
-        run = live.execution.runs.get(hold.step_run_id)
-        leg = run.legs.get(hold.leg) if run is not None else None
-        if run is None or leg is None:
-            return Verdict("refused", over=True, reason="the leg has ended")
-        if not self._may_report(live, leg, worker, hold):
-            return Verdict("refused", reason="another worker has the leg, or its lease has ended")
-        known = leg.taken if hold.epoch == leg.epoch else 0
+        run = active.execution.runs.get(hold.step_run_id)
+        part = run.parts.get(hold.part) if run is not None else None
+        if run is None or part is None:
+            return Verdict("refused", over=True, reason="the part has ended")
+        if not self._may_report(active, part, worker, hold):
+            return Verdict("refused", reason="another worker has the part, or its lease has ended")
+        known = part.taken if hold.epoch == part.epoch else 0
         if sent.after > known:
             return Verdict("gap", taken=known)
         try:
-            events = inspected(sent, live.execution, run, leg)[known - sent.after :]
+            events = inspected(sent, active.execution, run, part)[known - sent.after :]
         except Unfit as wrong:
             self._end_lease(hold)
             return Verdict("refused", reason=str(wrong))
@@ -259,33 +259,33 @@ class FrontDesk:
             return Verdict("known")
         report = Report(
             step_run_id=hold.step_run_id,
-            leg=hold.leg,
+            part=hold.part,
             epoch=hold.epoch,
             worker=worker,
             events=events,
             after=known,
         )
-        taken = self._server.receive(live, report)
+        taken = self._server.receive(active, report)
         if not taken.events:
             return Verdict("refused", reason="the server could not take the report")
-        over = not is_open(live, hold)
+        over = not is_open(active, hold)
         if over:
-            self._forget_leg(key_of(hold))
+            self._forget_part(key_of(hold))
         return Waiting(taken, over)
 
-    def _may_report(self, live: Live, leg: Leg, worker: str, hold: Hold) -> bool:
+    def _may_report(self, active: ActiveExecution, part: Part, worker: str, hold: Hold) -> bool:
         """Its lease is the present one; or the owner before granted it, unheard by the log."""
         lease = self.leases.find(key_of(hold))
         if lease is not None:
             return lease.hold.epoch == hold.epoch and lease.worker == worker
-        if leg.epoch < hold.epoch < live.term and leg.worker is None:
-            self.legs.discard(key_of(hold))
-            self._grant_to(worker, hold, live.plan.steps[self._step(live, hold)].lease.ttl)
+        if part.epoch < hold.epoch < active.term and part.worker is None:
+            self.parts.discard(key_of(hold))
+            self._grant_to(worker, hold, active.plan.steps[self._step(active, hold)].lease.ttl)
             return True
         return False
 
-    def _step(self, live: Live, hold: Hold) -> str:
-        return live.execution.runs[hold.step_run_id].step
+    def _step(self, active: ActiveExecution, hold: Hold) -> str:
+        return active.execution.runs[hold.step_run_id].step
 
     async def _verdict(self, worker: str, sent: Sent, state: Verdict | Waiting | None) -> Verdict:
         if state is None:
@@ -314,7 +314,7 @@ class FrontDesk:
         grants: list[Grant] = []
         room = ANSWERED
         while len(grants) < call.free and room > 0:
-            offer = self.legs.take(call.pool)
+            offer = self.parts.take(call.pool)
             if offer is None:
                 break
             command = offer.command
@@ -322,7 +322,7 @@ class FrontDesk:
                 continue
             text = encode(command)
             room -= len(text)
-            hold = Hold(command.execution_id, command.step_run_id, command.leg, command.epoch)
+            hold = Hold(command.execution_id, command.step_run_id, command.part, command.epoch)
             self._grant_to(call.worker, hold, offer.ttl)
             grants.append(
                 Grant(
@@ -355,11 +355,11 @@ class FrontDesk:
 
     def _readopt(self, worker: str, hold: Hold) -> None:
         """A worker that works quietly across a take-over keeps what nobody else was given."""
-        live = self._server.find(hold.execution_id)
-        run = live.execution.runs.get(hold.step_run_id) if live is not None else None
-        leg = run.legs.get(hold.leg) if run is not None else None
-        if live is not None and leg is not None:
-            self._may_report(live, leg, worker, hold)
+        active = self._server.find(hold.execution_id)
+        run = active.execution.runs.get(hold.step_run_id) if active is not None else None
+        part = run.parts.get(hold.part) if run is not None else None
+        if active is not None and part is not None:
+            self._may_report(active, part, worker, hold)
 
     def _give_back(self, worker: str, hold: Hold) -> None:
         lease = self.leases.find(key_of(hold))
@@ -367,57 +367,57 @@ class FrontDesk:
             self._expire(lease, returned=True)
 
     def expire(self) -> None:
-        """End the leases whose time is up; their legs are offered again."""
+        """End the leases whose time is up; their parts are offered again."""
         for lease in self.leases.expired():
             self._expire(lease)
 
     def _expire(self, lease: Lease, *, returned: bool = False) -> None:
         hold = lease.hold
-        live = self._server.find(hold.execution_id)
+        active = self._server.find(hold.execution_id)
         self.leases.end(key_of(hold))
-        if live is None:
+        if active is None:
             return
         self._spent[key_of(hold)] = hold.epoch
         lost = LeaseLost(
             step_run_id=hold.step_run_id,
-            leg=hold.leg,
+            part=hold.part,
             epoch=hold.epoch,
             returned=returned,
             worker=lease.worker,
         )
-        self._server.lose(live, lost)
-        if not is_open(live, hold):
-            self._forget_leg(key_of(hold))
+        self._server.lose(active, lost)
+        if not is_open(active, hold):
+            self._forget_part(key_of(hold))
 
     async def record_claims(self) -> None:
         """Before this server stops: the next one knows then who works on what."""
         for lease in self.leases.all():
             hold = lease.hold
-            live = self._server.find(hold.execution_id)
-            if live is not None:
-                claim = LegClaimed(
+            active = self._server.find(hold.execution_id)
+            if active is not None:
+                claim = PartClaimed(
                     step_run_id=hold.step_run_id,
-                    leg=hold.leg,
+                    part=hold.part,
                     epoch=hold.epoch,
                     worker=lease.worker,
                 )
                 with suppress(NoetlError):
-                    await self._server.receive(live, claim).committed
+                    await self._server.receive(active, claim).committed
 
     def _end_lease(self, hold: Hold) -> None:
         lease = self.leases.find(key_of(hold))
         if lease is not None:
             self._expire(lease)
 
-    def _forget_leg(self, key: LegKey) -> None:
+    def _forget_part(self, key: PartKey) -> None:
         self.leases.end(key)
         self._spent.pop(key, None)
 
     def release(self, execution_id: str) -> None:
         """The execution has ended here, or belongs to another server: nothing is kept of it."""
         for lease in self.leases.of_execution(execution_id):
-            self._forget_leg(key_of(lease.hold))
-        self.legs.take_out(execution_id)
+            self._forget_part(key_of(lease.hold))
+        self.parts.take_out(execution_id)
         self._visited.pop(execution_id, None)
         for key in [key for key in self._spent if key[0] == execution_id]:
             del self._spent[key]
@@ -429,7 +429,7 @@ class FrontDesk:
         while True:
             await asyncio.sleep(min(1.0, self._ttl / 8))
             self.expire()
-            for pool in self.legs.pools():
+            for pool in self.parts.pools():
                 self._ring(pool)
             silent = self._clock() - 4 * self._ttl
             for name in [name for name, seen in self.seen.items() if seen.heard < silent]:
@@ -438,7 +438,7 @@ class FrontDesk:
                 self._tidy.pop(name, None)
 
     def _ring_soon(self, pool: str) -> None:
-        """Two turns later: a worker that has just reported takes the leg with its answer."""
+        """Two turns later: a worker that has just reported takes the part with its answer."""
         if pool not in self._ringing:
             self._ringing.add(pool)
             loop = asyncio.get_running_loop()
@@ -446,19 +446,19 @@ class FrontDesk:
 
     def _ring(self, pool: str) -> None:
         self._ringing.discard(pool)
-        legs = self.legs.count(pool) - self._places[pool]
-        if legs > 0:
-            for bell in self.bells:
-                bell.ring(pool, legs)
+        parts = self.parts.count(pool) - self._places[pool]
+        if parts > 0:
+            for notifier in self.notifiers:
+                notifier.ring(pool, parts)
 
     def _nudge(self, worker: str) -> None:
-        for bell in self.bells:
-            bell.nudge(worker)
+        for notifier in self.notifiers:
+            notifier.nudge(worker)
 
 
-def is_open(live: Live, hold: Hold) -> bool:
-    run = live.execution.runs.get(hold.step_run_id)
-    return run is not None and hold.leg in run.legs
+def is_open(active: ActiveExecution, hold: Hold) -> bool:
+    run = active.execution.runs.get(hold.step_run_id)
+    return run is not None and hold.part in run.parts
 
 
 def refused_writes(events: list[e.Event]) -> list[e.Event]:

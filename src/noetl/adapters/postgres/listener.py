@@ -14,7 +14,7 @@ CHANNEL = "noetl_note"
 """Notes are announced here with the owner's token, or with nothing where there is no owner."""
 
 
-class Bell:
+class NoteListener:
     """One connection that only listens, from the first wait on, and is made again when lost."""
 
     def __init__(self, door: Door, me: str) -> None:

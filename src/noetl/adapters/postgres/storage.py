@@ -24,7 +24,7 @@ PATIENCE = 60.0
 LEASE = 30.0
 
 
-class PostgresHome:
+class PostgresStorage:
     """Everything of one database. Processes of many machines may have it open at a time."""
 
     def __init__(self, door: Door, me: str, lease: float, folder: Path | None = None) -> None:
@@ -65,19 +65,19 @@ class PostgresHome:
     async def close(self) -> None:
         """Write what waits, leave, then let go of the connections."""
         await self.writer.close()
-        await self.inbox.bell.close()
+        await self.inbox.listener.close()
         self.credentials.close()
         await self._reader.close()
 
 
-async def open_home(
+async def open_storage(
     dsn: str,
     *,
     patience: float = PATIENCE,
     lease: float = LEASE,
     says: Says | None = None,
     folder: Path | None = None,
-) -> PostgresHome:
+) -> PostgresStorage:
     """
     Open the log in a database, creating its tables where they are missing.
 
@@ -87,6 +87,6 @@ async def open_home(
     """
     door = Door(dsn, patience=patience, says=says)
     await prepare(door)
-    home = PostgresHome(door, secrets.token_hex(8), lease, folder)
+    home = PostgresStorage(door, secrets.token_hex(8), lease, folder)
     await home.open()
     return home

@@ -31,7 +31,7 @@ PARTS = (
 """What an execution has in the home; its row last."""
 
 
-class Home:
+class SqliteStorage:
     """Everything of one home. Several processes may have it open at the same time."""
 
     def __init__(self, folder: Path, writer: Writer, me: str) -> None:
@@ -72,11 +72,11 @@ class Home:
         self._reader.close()
 
 
-async def open_home(folder: Path) -> Home:
+async def open_storage(folder: Path) -> SqliteStorage:
     """Open a home, creating it where it is missing."""
     me = secrets.token_hex(8)
     writer = Writer(open_database(folder), folder, lambda connection: register(connection, me))
-    return Home(folder, writer, me)
+    return SqliteStorage(folder, writer, me)
 
 
 def _forget(execution_id: str, connection: apsw.Connection) -> None:

@@ -1,4 +1,4 @@
-"""One leg of a step run at work: it drives pipelines, answers what they ask, and reports."""
+"""One part of a step run at work: it drives pipelines, answers what they ask, and reports."""
 
 import asyncio
 import random
@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Generator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from noetl.control.dispatch import RunLeg
+from noetl.control.dispatch import Command
 from noetl.errors import BodyLost
 from noetl.masking import KNOWN
 from noetl.messages import events as e
@@ -40,20 +40,20 @@ NOTED = 2.0
 Driven = Generator[Ask, Any, End]
 
 
-class LegLost(Exception):
-    """The server refused a report: another worker owns the leg, or the run has ended."""
+class PartLost(Exception):
+    """The server refused a report: another worker owns the part, or the run has ended."""
 
 
-class LegWork:
-    """The work on one leg. Subclasses run a plain pipeline, or iterations."""
+class PartWork:
+    """The work on one part. Subclasses run a plain pipeline, or iterations."""
 
     settles = False
     """Whether writes to ctx must be settled by the server (LOOP-5)."""
     asks = False
-    """Whether a pipeline of this leg, or of a loop inside it, waits for verdicts on writes."""
+    """Whether a pipeline of this part, or of a loop inside it, waits for verdicts on writes."""
     reduced: frozenset[str] = frozenset()
 
-    def __init__(self, worker: "Worker", command: RunLeg, plan: Plan, folder: str | None) -> None:
+    def __init__(self, worker: "Worker", command: Command, plan: Plan, folder: str | None) -> None:
         self.worker = worker
         self.command = command
         self.plan = plan
@@ -74,7 +74,7 @@ class LegWork:
 
     @cached_property
     def fitting(self) -> Fitting:
-        """Most legs have nothing large: this is made when one has."""
+        """Most parts have nothing large: this is made when one has."""
         return Fitting(
             self.command, self.plan, self.worker.results, self.bodies, self.worker.unseal
         )
@@ -95,7 +95,7 @@ class LegWork:
 
     @property
     def may_wait_elsewhere(self) -> bool:
-        """Whether the leg may be given back while it pauses (TASK-8)."""
+        """Whether the part may be given back while it pauses (TASK-8)."""
         return False
 
     # ── what a pipeline sees ─────────────────────────────────────────────────────────────────
@@ -123,7 +123,7 @@ class LegWork:
             fit=self.fit,
             settles=settles,
             reduced=reduced,
-            leg=self.command.leg,
+            part=self.command.part,
             due=self.command.due,
         )
 
@@ -161,7 +161,7 @@ class LegWork:
                     step_run_id=self.command.step_run_id,
                     task_run_id=ask.task_run_id,
                     task=ask.task,
-                    leg=self.command.leg,
+                    part=self.command.part,
                     reason=ask.reason,
                     due=int((time.time() + seconds) * 1000),
                 )
@@ -170,12 +170,12 @@ class LegWork:
             if seconds > self.worker.patience and self.may_wait_elsewhere:
                 await self.barrier()
                 self.worker.desk.hand_back(self.command)
-                raise LegLost(self.command.step_run_id)
+                raise PartLost(self.command.step_run_id)
         await self.worker.sleep(seconds)
 
     async def _settle(self, ask: Settle) -> e.TaskDone:
         """LOOP-5: the server says whether the write stands."""
-        # Another iteration of this leg may have reported it already.
+        # Another iteration of this part may have reported it already.
         self.report()
         if not self.worker.desk.immediate and self.committed is not None:
             await self.committed
@@ -201,7 +201,7 @@ class LegWork:
         if not events:
             return []
         if self.lost:
-            raise LegLost(self.command.step_run_id)
+            raise PartLost(self.command.step_run_id)
         self.events.clear()
         if KNOWN:
             events = self.secrecy.report(events)
@@ -212,7 +212,7 @@ class LegWork:
             command.execution_id,
             Report(
                 step_run_id=command.step_run_id,
-                leg=command.leg,
+                part=command.part,
                 epoch=command.epoch,
                 worker=self.worker.name,
                 events=events,
@@ -221,7 +221,7 @@ class LegWork:
         )
         self.reported += len(events)
         if not taken.events:
-            raise LegLost(command.step_run_id)
+            raise PartLost(command.step_run_id)
         self.committed = taken.committed
         if self.asks:
             self._learn(taken.events)
@@ -241,7 +241,7 @@ class LegWork:
         """TASK-9: recorded outcomes are committed before the next task with an effect starts."""
         if any(type(event) is e.TaskDone for event in self.events):
             self.report()
-        # Not taken away: other iterations of the leg wait for the same commit.
+        # Not taken away: other iterations of the part wait for the same commit.
         if self.committed is not None:
             await self.committed
 
@@ -249,16 +249,16 @@ class LegWork:
         self.worker.spawn(self, work, unbegun)
 
 
-ANSWER: dict[type[Any], Callable[[LegWork, Any], Awaitable[Any]]] = {
-    CallTool: LegWork._call,
-    Pause: LegWork._pause,
-    Settle: LegWork._settle,
-    Load: LegWork._load,
-    RunLoop: LegWork._nested,
+ANSWER: dict[type[Any], Callable[[PartWork, Any], Awaitable[Any]]] = {
+    CallTool: PartWork._call,
+    Pause: PartWork._pause,
+    Settle: PartWork._settle,
+    Load: PartWork._load,
+    RunLoop: PartWork._nested,
 }
 
 
-class PlainWork(LegWork):
+class PlainWork(PartWork):
     """A step without a loop: one pipeline, from where its frame stands."""
 
     @property
@@ -269,7 +269,7 @@ class PlainWork(LegWork):
         """Run as far as it goes without waiting; the rest is a task of its own."""
         command = self.command
         frame = command.frame
-        assert frame is not None, "a leg without a loop has a frame"
+        assert frame is not None, "a part without a loop has a frame"
         if not command.resumed:
             self.events.append(e.StepStarted(step=command.step, step_run_id=command.step_run_id))
         around = self.surroundings(settles=False, reduced=frozenset())
