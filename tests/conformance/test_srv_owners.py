@@ -105,7 +105,7 @@ def test_the_store_refuses_a_stale_owner(tmp_path: Path) -> None:
         await until(lambda: labels(tools)["fetch"] == 1)
         active = stale.server.find(execution_id)
         assert active is not None
-        stale.home.die()  # type: ignore[attr-defined]
+        stale.storage.die()  # type: ignore[attr-defined]
         fresh = await cluster.server()
         await until(lambda: fresh.server.find(execution_id) is not None)
         await fresh.order(execution_id, "pause", "by its owner")

@@ -82,7 +82,7 @@ class Cluster:
         self.exchange.detach(plane.name)
         for task in plane._tasks:
             task.cancel()
-        plane.home.die()  # type: ignore[attr-defined]
+        plane.storage.die()  # type: ignore[attr-defined]
         for active in plane.server.owned:
             plane.server.release(active.execution.execution_id)
 
