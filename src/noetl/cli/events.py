@@ -8,7 +8,7 @@ from typing import Any
 import click
 import msgspec
 
-from noetl.api.types import Event
+from noetl.api.types import EventView
 from noetl.assembly import Local
 from noetl.cli import exits
 from noetl.cli.contexts import Target
@@ -68,7 +68,7 @@ def events(execution_id: str, name: str | None, follow: bool, as_json: bool, tar
 
 def events_at(
     client: Client, execution_id: str, wanted: str | None, *, follow: bool
-) -> Iterator[Event]:
+) -> Iterator[EventView]:
     """The server's events: page by page those that there are, then the stream."""
     after, more = 0, True
     while more:

@@ -50,10 +50,10 @@ def _below(folder: str, path: str) -> str:
 # ── catalog ──────────────────────────────────────────────────────────────────────────────────
 
 
-def register(text: str, *, migrate: bool = False) -> Ask[t.Registered]:
+def register(text: str, *, migrate: bool = False) -> Ask[t.RegisterAnswer]:
     """The next version of a playbook; the same text again is the same version."""
     body = msgspec.json.encode(t.RegisterRequest(text=text, migrate=migrate))
-    return Ask(method="POST", path="/api/catalog", body=body, answer=t.Registered)
+    return Ask(method="POST", path="/api/catalog", body=body, answer=t.RegisterAnswer)
 
 
 def catalog(*, cursor: str | None = None, limit: int = 100) -> Ask[t.EntryPage]:
@@ -102,14 +102,14 @@ def execute(
     )
 
 
-def start_many(requests: Sequence[t.KeyedRequest]) -> Ask[t.Batch]:
+def start_many(requests: Sequence[t.KeyedRequest]) -> Ask[t.ExecutionBatch]:
     """Begin up to 1,000 executions with one request; those without a key are given one."""
     keyed = [
         one if one.key is not None else msgspec.structs.replace(one, key=secrets.token_hex(16))
         for one in requests
     ]
     body = msgspec.json.encode(t.BatchRequest(executions=keyed))
-    return Ask(method="POST", path="/api/executions/batch", body=body, answer=t.Batch)
+    return Ask(method="POST", path="/api/executions/batch", body=body, answer=t.ExecutionBatch)
 
 
 def executions(
@@ -140,9 +140,9 @@ def standing(execution_id: str) -> Ask[Standing]:
     return _of(execution_id, "", Standing)
 
 
-def state(execution_id: str) -> Ask[t.State]:
+def state(execution_id: str) -> Ask[t.ExecutionState]:
     """The state that its log comes to."""
-    return _of(execution_id, "/state", t.State)
+    return _of(execution_id, "/state", t.ExecutionState)
 
 
 def events(

@@ -7,7 +7,7 @@ from typing import Any, Generic, ParamSpec, Self, TypeVar, overload
 import aiohttp
 from yarl import URL
 
-from noetl.api.types import Event
+from noetl.api.types import EventView
 from noetl.client import asks
 from noetl.client.answers import PATIENCE, address_of, away, headers_of, target_of, value_in
 from noetl.client.asks import Ask
@@ -94,7 +94,7 @@ class AsyncClient:
     runtime = Sent(asks.runtime)
     ready = Sent(asks.ready)
 
-    async def stream(self, execution_id: str, *, after: int = 0) -> AsyncIterator[Event]:
+    async def stream(self, execution_id: str, *, after: int = 0) -> AsyncIterator[EventView]:
         """Every event after a `seq` and those that come, until the last; see `Client.stream`."""
         left = list(self._pauses)
         while True:
@@ -133,7 +133,7 @@ class AsyncClient:
         async with self._request(ask, limit) as answer:
             return value_in(ask, answer.status, await answer.read(), self.url)
 
-    async def _streamed(self, execution_id: str, after: int) -> AsyncIterator[Event]:
+    async def _streamed(self, execution_id: str, after: int) -> AsyncIterator[EventView]:
         ask, messages = stream_ask(execution_id, after), Messages()
         limit = aiohttp.ClientTimeout(total=None, sock_connect=PATIENCE, sock_read=QUIET)
         try:

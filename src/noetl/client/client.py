@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Generic, ParamSpec, Self, TypeVar, overload
 
-from noetl.api.types import CredentialPage, EntryPage, Event, ExecutionPage, LinePage, TokenPage
+from noetl.api.types import CredentialPage, EntryPage, EventView, ExecutionPage, LinePage, TokenPage
 from noetl.client import asks
 from noetl.client.answers import PATIENCE, address_of, away, headers_of, target_of, value_in
 from noetl.client.asks import Ask
@@ -111,7 +111,7 @@ class Client:
             if cursor is None:
                 return
 
-    def stream(self, execution_id: str, *, after: int = 0) -> Iterator[Event]:
+    def stream(self, execution_id: str, *, after: int = 0) -> Iterator[EventView]:
         """
         Every event after a `seq` and those that come, until the last.
 
@@ -161,7 +161,7 @@ class Client:
         answer = connection.getresponse()
         return value_in(ask, answer.status, answer.read(), self.url)
 
-    def _streamed(self, execution_id: str, after: int) -> Iterator[Event]:
+    def _streamed(self, execution_id: str, after: int) -> Iterator[EventView]:
         ask, messages = stream_ask(execution_id, after), Messages()
         with contextlib.closing(self._connected()) as connection:
             connection.timeout = QUIET

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Sequence
 import msgspec
 
 from noetl.exports import clickhouse
-from noetl.exports.batches import MOST, MOST_BYTES, Body, Joined, bodies, lines
+from noetl.exports.batches import MOST, MOST_BYTES, ExportBody, Joined, bodies, lines
 from noetl.exports.columns import row_of
 from noetl.exports.otlp import MOST_SPANS, check_answer, request_of, spans_of
 from noetl.exports.reading import WHOLE, Cut, Envelope, envelopes
@@ -30,7 +30,7 @@ FORMS: dict[str, Form] = {
 }
 
 
-class Tally(msgspec.Struct):
+class ExportCounts(msgspec.Struct):
     """What an export came to."""
 
     executions: int = 0
@@ -45,13 +45,13 @@ class Export:
     """The events of some executions in one form. Read once, as fast as they are taken."""
 
     def __init__(self, log: EventLog, ids: Sequence[str], form: str, cut: Cut = WHOLE) -> None:
-        self.tally = Tally(last_seq=cut.after)
+        self.tally = ExportCounts(last_seq=cut.after)
         self._log = log
         self._ids = ids
         self._form = form
         self._cut = cut
 
-    async def bodies(self) -> AsyncIterator[Body]:
+    async def bodies(self) -> AsyncIterator[ExportBody]:
         """Everything, joined into bodies; the tally counts those that were taken."""
         form = FORMS[self._form]
         pieces = self._pieces()

@@ -1,9 +1,12 @@
 """What is kept and for how long: old executions go, and bodies that nothing refers to (RES-4)."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from typing import Any
+
+import msgspec
 
 from noetl.messages.codec import decode_events
-from noetl.messages.references import references_in
+from noetl.messages.reference import Reference
 from noetl.ports.bodies import chunks_of, in_chunks
 from noetl.ports.event_log import EventLog
 from noetl.ports.result_store import ResultStore
@@ -33,3 +36,18 @@ async def sweep(log: EventLog, results: ResultStore, execution_id: str) -> int:
                 if in_chunks(reference):
                     kept |= {chunk.key for chunk in chunks_of(await results.fetch(reference))}
     return await results.remove(execution_id, keep=frozenset(kept))
+
+
+def references_in(value: Any) -> Iterator[Reference]:
+    """Every reference in a value, whatever it is nested in."""
+    if isinstance(value, Reference):
+        yield value
+    elif isinstance(value, dict):
+        for below in value.values():
+            yield from references_in(below)
+    elif isinstance(value, list | tuple):
+        for below in value:
+            yield from references_in(below)
+    elif isinstance(value, msgspec.Struct):
+        for field in value.__struct_fields__:
+            yield from references_in(getattr(value, field))

@@ -12,16 +12,16 @@ from tests.unit.exports.stories import each, envelopes_of, event, run
 
 from noetl.errors import LogUnavailable, UnwritableFile
 from noetl.exports import parquet
-from noetl.exports.batches import Body, lines
+from noetl.exports.batches import ExportBody, lines
 from noetl.exports.columns import COLUMNS, row_of
 from noetl.exports.parquet import write_parquet
 
 ODD = {"big": 2**70, "exact": 0.1, "text": 'é "quoted" \n', "none": None, "like": {"$ref": {}}}
 
 
-def rows(*fields: dict[str, Any]) -> list[Body]:
+def rows(*fields: dict[str, Any]) -> list[ExportBody]:
     told = envelopes_of(*((1_794_783_260_901, event("ctx.patched", **one)) for one in fields))
-    return [Body(lines([row_of(one) for _, one in told]), len(told))] if fields else []
+    return [ExportBody(lines([row_of(one) for _, one in told]), len(told))] if fields else []
 
 
 def written(file: Path, *fields: dict[str, Any]) -> Any:
@@ -94,7 +94,7 @@ def test_a_device_is_refused() -> None:
 
 
 def test_a_failure_leaves_the_old_file_and_no_parts(tmp_path: Path) -> None:
-    async def broken() -> AsyncIterator[Body]:
+    async def broken() -> AsyncIterator[ExportBody]:
         yield rows({"patch": {}})[0]
         raise LogUnavailable("the log is gone")
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from noetl.cli.running.show import Shown
+from noetl.cli.running.show import ShownExecution
 from noetl.cli.running.words import count, error_words, seconds, short
 from noetl.messages import events as e
 from noetl.ports.event_log import PrintedLine
@@ -40,7 +40,7 @@ class PlainShow:
         self._root: str | None = None
         self._names: dict[str, str] = {}
 
-    def begin(self, active: Shown) -> None:
+    def begin(self, active: ShownExecution) -> None:
         """The first decision has named it already; of a resumed one, take up its loops."""
         execution = active.execution
         if self._root is None:
@@ -53,7 +53,7 @@ class PlainShow:
                 line.done, line.failed = run.loop.done, run.loop.failed
                 self._loops[active.execution.execution_id, run.step_run_id] = line
 
-    def take(self, active: Shown, events: Sequence[e.Event]) -> None:
+    def take(self, active: ShownExecution, events: Sequence[e.Event]) -> None:
         execution_id = active.execution.execution_id
         ended = {event.step_run_id for event in events if type(event) is e.StepDone}
         for event in events:
