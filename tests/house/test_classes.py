@@ -24,7 +24,7 @@ LARGE_CLASSES: dict[str, str] = {
     ),
 }
 # Names that are still defined twice; the list only gets shorter.
-TWICE = {"Batch", "Chain", "Lease", "Reader", "Sent", "Verdict", "Writer"}
+TWICE = {"Batch", "Chain", "Lease", "Reader", "Verdict", "Writer"}
 
 # A folder or a module, and why its short files stand by themselves.
 SMALL_FILES: dict[str, str] = {
