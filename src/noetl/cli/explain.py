@@ -131,9 +131,9 @@ def cause_words(cause: Cause, execution_id: str) -> Iterator[str]:
 
 def link_words(link: FailedTask) -> Iterator[str]:
     inside = f"iteration {link.index}, " if link.index is not None else ""
-    yield f"  {inside}task '{link.task}' ({link.kind}), attempt {link.attempt}: " + error_words(
-        link.error
-    )
+    took = "" if link.duration_ms is None else f", {seconds(link.duration_ms)}"
+    head = f"{inside}task '{link.task}' ({link.kind}), attempt {link.attempt}{took}"
+    yield f"  {head}: {error_words(link.error)}"
     yield f"    {rule_words(link)}"
     for name, value in link.inputs.items():
         yield f"    {name}: {value_words(value, 120)}"

@@ -11,6 +11,7 @@ from noetl.exports.otlp import MOST_SPANS, check_answer, request_of, spans_of
 from noetl.exports.reading import WHOLE, Cut, Envelope, envelopes
 from noetl.exports.receiver import Receiver
 from noetl.messages.codec import encode_shown
+from noetl.messages.times import Times
 from noetl.ports.event_log import EventLog
 
 
@@ -67,9 +68,10 @@ class Export:
                 async for span in spans_of(execution_id, events, self._cut):
                     yield span
                 continue
-            written = encode_shown if self._form == "jsonl" else row_of
+            times = Times()
             async for _, event in self._counted(execution_id, self._cut):
-                yield written(event)
+                as_it_is = self._form == "jsonl"
+                yield encode_shown(event) if as_it_is else row_of(event, times.take(event))
 
     async def _counted(self, execution_id: str, cut: Cut) -> AsyncIterator[tuple[int, Envelope]]:
         async for at, event in envelopes(self._log, execution_id, cut):

@@ -8,6 +8,8 @@ import msgspec
 from noetl.control.execution import Execution
 from noetl.messages import events as e
 from noetl.messages.codec import decode_events
+from noetl.messages.envelope import timestamp
+from noetl.messages.times import called
 from noetl.playbook.model import Guard, Playbook, Task
 from noetl.ports.event_log import EventLog
 from noetl.server.replay import rows_of
@@ -24,6 +26,9 @@ class FailedTask(msgspec.Struct, frozen=True, kw_only=True):
     task_run_id: str
     attempt: int
     error: dict[str, Any]
+    started_at: str | None = None
+    """When the tool was called, by the clock of its worker (RFC 3339)."""
+    duration_ms: int | None = None
     index: int | None = None
     """The iteration it stands in, counted from 0."""
     rule: int | None = None
@@ -150,6 +155,9 @@ def link_of(done: e.TaskDone, index: int | None, playbook: Playbook) -> FailedTa
             "when": None if decided is None else decided.when,
             "line": (decided or task).place.line,
         }
+    took = called(done.outcome)
+    if took is not None:
+        known |= {"started_at": timestamp(took[0]), "duration_ms": took[1] - took[0]}
     return FailedTask(
         task_run_id=done.task_run_id,
         attempt=done.attempt,

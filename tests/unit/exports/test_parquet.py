@@ -52,6 +52,19 @@ def test_values_come_back_exactly(tmp_path: Path) -> None:
     )
 
 
+def test_a_row_has_the_times_of_the_worker(tmp_path: Path) -> None:
+    [(_, told)] = envelopes_of((2000, event("task.done", step="load")))
+    body = ExportBody(lines([row_of(told, (1_000, 1_277)), row_of(told)]), 2)
+    run(write_parquet(tmp_path / "out.parquet", each([body])))
+    known, unknown = pq.read_table(tmp_path / "out.parquet").to_pylist()
+    assert known["started_at"] == datetime(1970, 1, 1, 0, 0, 1, tzinfo=UTC)
+    assert (known["duration_ms"], unknown["duration_ms"], unknown["started_at"]) == (
+        277,
+        None,
+        None,
+    )
+
+
 def test_no_event_is_a_file_without_rows(tmp_path: Path) -> None:
     table = written(tmp_path / "out.parquet")
     assert table.num_rows == 0
