@@ -109,20 +109,13 @@ class ExecutionsRoutes:
         """How an execution stands, and what it waits for."""
         row = await self._plane.row(known(execution_id))
         execution, plan = await self._plane.state(execution_id)
-        holder = await self._plane.storage.owners.holder(execution_id)
-        return answered(standing_of(row, execution, plan, holder=holder))
+        return answered(await standing_of(self._plane.storage, row, execution, plan))
 
     async def explanation(self, execution_id: FromPath[str]) -> Response[Explanation]:
         """Why it waits or failed: the chain of causes."""
         row = await self._plane.row(known(execution_id))
         execution, plan = await self._plane.state(execution_id)
-        storage = self._plane.storage
-        holder = await storage.owners.holder(execution_id)
-        return answered(
-            await explanation_of(
-                storage.log, storage.playbooks, row, execution, plan, holder=holder
-            )
-        )
+        return answered(await explanation_of(self._plane.storage, row, execution, plan))
 
     async def verify(self, request: Asking, execution_id: FromPath[str]) -> Response[Verified]:
         """Make every decision of its log again, and compare (EVT-5)."""

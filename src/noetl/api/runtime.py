@@ -12,9 +12,7 @@ from noetl.api.metrics import TYPE
 from noetl.api.surround import ApiContext
 from noetl.messages.envelope import timestamp
 from noetl.ports.roster import ServerRow, WorkerRow
-
-RECENT = 60_000
-"""Milliseconds after which a server or worker that was not seen is not there."""
+from noetl.server.waiting import RECENT
 
 
 class RuntimeRoutes:

@@ -59,9 +59,7 @@ def explain(execution_id: str, as_json: bool, target: Target) -> int:
 async def explanation_in(local: Local, execution_id: str) -> Explanation:
     row = await local.row(execution_id)
     execution, plan, _ = await local.load(execution_id)
-    storage = local.storage
-    holder = await storage.owners.holder(execution_id)
-    return await explanation_of(storage.log, storage.playbooks, row, execution, plan, holder=holder)
+    return await explanation_of(local.storage, row, execution, plan)
 
 
 def explained(found: Explanation, words: list[str]) -> Explained:
