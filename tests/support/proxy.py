@@ -23,7 +23,7 @@ class Proxy:
     def cut(self) -> None:
         self._whole.clear()
 
-    def mend(self) -> None:
+    def fix(self) -> None:
         self._whole.set()
 
     def _accept(self) -> None:

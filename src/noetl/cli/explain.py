@@ -188,7 +188,7 @@ ADVICE: dict[str, str] = {
     "loop": "check what `loop.in` comes to, and what its iterations do",
     "limit": "end the cycle, or raise the limit that the message names",
     "ctx_conflict": "declare a reducer for the key (loop.spec.policy.reduce), or use set_iter",
-    "retry_exhausted": "mend the cause, or allow more `attempts`",
+    "retry_exhausted": "fix the cause, or allow more `attempts`",
     "result": "return only what JSON can hold",
     "not_found": "correct the name",
     "cancelled": "start it again: noetl run",
