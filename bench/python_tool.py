@@ -16,7 +16,7 @@ import uvloop
 from bench.figure import Figure
 from bench.place import Place, call_of
 from noetl.kinds.code import PythonInputs
-from noetl.tools.process.ending import end_group
+from noetl.tools.children import end_group
 from noetl.tools.python.start import StartedChild, start
 from noetl.tools.python.tool import PythonTool, request_of
 

@@ -7,7 +7,7 @@ import shutil
 
 import msgspec
 
-from noetl.tools.process.ending import end_all, end_group
+from noetl.tools.children import end_all, end_group
 from noetl.tools.process.output import Output
 from noetl.tools.python.inside.frames import LONGEST
 from noetl.tools.python.start import start

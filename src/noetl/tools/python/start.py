@@ -3,10 +3,11 @@
 import os
 import socket
 import subprocess
-from contextlib import ExitStack
 from pathlib import Path
 
 import msgspec
+
+from noetl.tools.children import ENVIRONMENT, PipeEnds, isolated, spawn
 
 PROGRAM = (
     "import sys; sys.path[:0] = sys.argv[1:3]; mode = sys.argv[3]; "
@@ -19,7 +20,6 @@ FOLDERS = (
     str(Path(__file__).parent),
     str(Path(__file__).parent.with_name("process") / "inside"),
 )
-ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8"}
 
 
 class StartedChild(msgspec.Struct, frozen=True):
@@ -36,29 +36,19 @@ class StartedChild(msgspec.Struct, frozen=True):
 
 def start(python: str, folder: str, mode: str) -> StartedChild:
     """A new child that works in `folder`, ready to be asked; raises OSError."""
-    with ExitStack() as theirs, ExitStack() as undo:
+    with PipeEnds() as ends:
         ours, connection = socket.socketpair()
-        undo.callback(ours.close)
-        theirs.callback(connection.close)
-        ends = []
-        for _ in range(3):
-            reading, writing = os.pipe()
-            os.set_blocking(reading, False)
-            undo.callback(os.close, reading)
-            theirs.callback(os.close, writing)
-            ends.append((reading, writing))
-        (printed, printed_end), (out, out_end), (err, err_end) = ends
+        ends.ours.callback(ours.close)
+        ends.theirs.callback(connection.close)
+        (printed, printed_end), (out, out_end), (err, err_end) = (ends.pipe() for _ in range(3))
         given = (connection.fileno(), printed_end, os.getpid())
-        process = subprocess.Popen(
-            [python, "-I", "-S", "-c", PROGRAM, *FOLDERS, mode, *map(str, given)],
-            stdin=subprocess.DEVNULL,
+        process = spawn(
+            isolated(PROGRAM, *FOLDERS, mode, *map(str, given), python=python),
             stdout=out_end,
             stderr=err_end,
-            pass_fds=(connection.fileno(), printed_end),
-            start_new_session=True,
+            fds=(connection.fileno(), printed_end),
             cwd=folder,
             env=ENVIRONMENT | {"HOME": folder, "TMPDIR": folder},
         )
-        undo.pop_all()
     ours.setblocking(False)
     return StartedChild(process, os.pidfd_open(process.pid), ours, printed, out, err)

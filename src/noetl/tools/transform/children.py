@@ -4,14 +4,11 @@ import asyncio
 import marshal
 import os
 import socket
-import subprocess
-import sys
 from pathlib import Path
 
 import msgspec
 
-from noetl.tools.process.ending import end_group
-from noetl.tools.process.start import ENVIRONMENT
+from noetl.tools.children import end_group, isolated, spawn
 from noetl.tools.transform.inside.serve import HEAD
 
 PROGRAM = (
@@ -38,16 +35,8 @@ class TransformChild:
         self._ours, theirs = socket.socketpair()
         with theirs:
             given = (str(theirs.fileno()), str(os.getpid()), module)
-            self._process = subprocess.Popen(
-                [sys.executable, "-I", "-S", "-c", PROGRAM, str(Path(__file__).parent), *given],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                pass_fds=(theirs.fileno(),),
-                start_new_session=True,
-                cwd="/",
-                env=ENVIRONMENT,
-            )
+            words = isolated(PROGRAM, str(Path(__file__).parent), *given)
+            self._process = spawn(words, fds=(theirs.fileno(),), cwd="/")
         self._ours.setblocking(False)
 
     async def ask(self, limits: ProgramLimits, text: str, given: str) -> tuple[bytes, bytes]:
