@@ -17,7 +17,7 @@ from bench.figure import Figure
 from bench.place import Place, call_of
 from noetl.kinds.code import PythonInputs
 from noetl.tools.children import end_group
-from noetl.tools.python.start import StartedChild, start
+from noetl.tools.python.child import StartedChild, start
 from noetl.tools.python.tool import PythonTool, request_of
 
 CALLS, AT_ONCE, REPEATS = 4_000, 8, 5

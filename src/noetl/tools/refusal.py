@@ -6,7 +6,7 @@ from noetl.messages.outcome import Outcome, failed
 
 
 class Refusal(Exception):
-    """PipeEnds a call from the inside; never leaves `Tool.call`."""
+    """Ends a call from the inside; never leaves `Tool.call`."""
 
     def __init__(self, kind: str, message: str, **more: Any) -> None:
         super().__init__(message)
