@@ -111,7 +111,12 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One for each report, in order."""
     lost: list[Hold] = []
     """Of `holds`: those that are not the worker's any more."""
+    moved: list[Hold] = []
+    """Of `holds`: those of executions that this server does not decide for; ask who does."""
+    clock: int = 0
+    """The server's clock (ms)."""
     stops: list[Stop] = []
+    """Said with every answer until the leases have ended: answers may overtake each other."""
     tidy: list[str] = []
     """Scratch names whose runs are over: tools drop what they kept for them."""
     grants: list[Grant] = []
@@ -212,10 +217,10 @@ class Notifier(Protocol):
     `POLL`. Rings for one pool that come while one is under way may be melted into one.
     """
 
-    def ring(self, pool: str, parts: int) -> None:
+    def wake_pool(self, pool: str, parts: int) -> None:
         """There are parts to run in this pool."""
 
-    def nudge(self, worker: str) -> None:
+    def wake_worker(self, worker: str) -> None:
         """There is news for this worker: let it call."""
 
 

@@ -136,7 +136,7 @@ async def test_a_change_of_appetite_takes_no_ring_away() -> None:
             await asyncio.sleep(0)
         other = asyncio.create_task(link.wake("v", "p", hungry=True))
         while not other.done():
-            wakes.ring("p", 1)
+            wakes.wake_pool("p", 1)
             await asyncio.sleep(0)
         assert not full.done()
         full.cancel()
