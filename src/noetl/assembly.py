@@ -253,8 +253,9 @@ class Local:
     async def _watch(self) -> None:
         while True:
             await asyncio.sleep(WATCH)
-            for note in await self.storage.inbox.collect():
+            for note in await self.storage.inbox.waiting():
                 self.obey(note)
+                await self.storage.inbox.discard([note.note_id])
 
     def obey(self, note: Note) -> None:
         active = self.server.find(note.execution_id)

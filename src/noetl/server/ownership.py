@@ -91,8 +91,9 @@ class Ownership:
         while True:
             try:
                 await self._storage.inbox.waits(LOOK)
-                for note in await self._storage.inbox.collect():
+                for note in await self._storage.inbox.waiting():
                     await self.obey(note)
+                    await self._storage.inbox.discard([note.note_id])
                 if time.monotonic() - looked >= LOOK:
                     looked = time.monotonic()
                     await self.look()

@@ -69,3 +69,5 @@ class MemoryEventLog:
         )
         if decision.snapshot is not None:
             shelves.snapshots[name] = Snapshot(decision.last, decision.snapshot)
+        for number in decision.notes:
+            shelves.notes.pop(number, None)

@@ -15,7 +15,7 @@ from noetl.ports.commit import Commit
 from noetl.ports.event_log import Decision, ExecutionRow, PrintedLine
 
 UPDATED_AT = [field.name for field in fields(ExecutionRow)].index("updated_at")
-WRITTEN, SNAPSHOT, PRINTED = 13, 3, 7
+WRITTEN, SNAPSHOT, PRINTED, NOTE = 13, 3, 7, 2
 """How many columns the parts of the statement take."""
 BETWEEN = "\x1f"
 """Stands in no id and, unescaped, in no JSON."""
@@ -25,13 +25,14 @@ Refused = dict[str, type[NoetlError]]
 class Chain:
     """The decisions of one execution in one batch, each on top of the one before."""
 
-    __slots__ = ("commits", "decisions", "row", "snapshot")
+    __slots__ = ("commits", "decisions", "notes", "row", "snapshot")
 
     def __init__(self) -> None:
         self.decisions: list[Decision] = []
         self.commits: list[Commit] = []
         self.row: ExecutionRow | None = None
         self.snapshot: tuple[int, bytes] | None = None
+        self.notes: list[int] = []
 
     def grow(self, decision: Decision, commit: Commit) -> None:
         """Add the next decision of the execution."""
@@ -41,6 +42,12 @@ class Chain:
             self.row = decision.row
         if decision.snapshot is not None:
             self.snapshot = (decision.last, decision.snapshot)
+        self.notes += decision.notes
+
+    @property
+    def more(self) -> bool:
+        """Whether it changes more than where the execution stands."""
+        return self.row is not None or self.snapshot is not None or bool(self.notes)
 
     @property
     def expected(self) -> int:
@@ -123,14 +130,14 @@ class Batch:
         if len(self.chains) != 1 or self.lines:
             return None
         (chain,) = self.chains.values()
-        if len(chain.decisions) != 1 or chain.row is not None or chain.snapshot is not None:
+        if len(chain.decisions) != 1 or chain.more:
             return None
         one = chain.decisions[0]
         return one.execution_id, one.expected, one.last, one.at, one.events.decode()
 
     def moved(self) -> list[str] | None:
         """The parameters of a batch that changes no row; None if there is more to write."""
-        if self.lines or any(chain.row or chain.snapshot for chain in self.chains.values()):
+        if self.lines or any(chain.more for chain in self.chains.values()):
             return None
         return self._moved(self.chains.values())
 
@@ -138,12 +145,14 @@ class Batch:
         """The parameters of any batch."""
         chains = self.chains
         snapshots = [(name, *chain.snapshot) for name, chain in chains.items() if chain.snapshot]
+        notes = [(name, number) for name, chain in chains.items() for number in chain.notes]
         lines = [tuple(storable(value) for value in astuple(line)) for line in self.lines]
         return [
             *self._moved(chain for chain in chains.values() if chain.row is None),
             *_transposed([chain.columns() for chain in chains.values() if chain.row], WRITTEN),
             *_transposed(snapshots, SNAPSHOT),
             *_transposed(lines, PRINTED),
+            *_transposed(notes, NOTE),
         ]
 
     def _moved(self, chains: Iterable[Chain]) -> list[str]:

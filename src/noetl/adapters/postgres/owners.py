@@ -18,8 +18,17 @@ class PostgresOwners:
     def me(self) -> str:
         return self._me
 
-    async def claim(self, execution_id: str) -> None:
+    @property
+    def sure_until(self) -> float:
+        return self._writer.lease.sure_until
+
+    @property
+    def lapses(self) -> int:
+        return self._writer.lease.lapses
+
+    async def claim(self, execution_id: str) -> bool:
         await self._writer.enter()
+        follows = False
         # The loop goes round again only if the owner has changed between the two statements.
         while True:
             found = await self._reader.one("owner_of", execution_id)
@@ -28,14 +37,18 @@ class PostgresOwners:
                 raise ExecutionNotFound(f"no execution {execution_id} in {place}; see `noetl list`")
             owner, pid, host, alive = found
             if owner == self._me:
-                return
+                return follows  # by a claim of this call whose answer was lost, or since long
             if alive:
                 raise HomeInUse(
                     f"execution {execution_id} is run by process {pid}; wait for it (on {host}), "
                     f"or stop it with `noetl cancel {execution_id}`"
                 )
+            follows = owner is not None
             if await self._reader.rows("claim_execution", execution_id, self._me, owner):
-                return
+                return follows
+
+    async def owned(self) -> list[str]:
+        return [row[0] for row in await self._reader.rows("owned_executions", self._me)]
 
     async def release(self, execution_id: str) -> None:
         await self._writer.drain()

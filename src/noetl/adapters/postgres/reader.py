@@ -63,6 +63,11 @@ class Reader:
         told = await self._pool.execute(SQL[statement], *parameters)
         return int(str(told).rpartition(" ")[2])
 
+    async def lent(self, use: Callable[[asyncpg.Connection], Awaitable[T]]) -> T:
+        """A connection for more than one statement, without patience too."""
+        async with self._pool.acquire() as connection:
+            return await use(connection)
+
     async def close(self) -> None:
         """Wait for what is under way and let go of the connections."""
         self._closed = True

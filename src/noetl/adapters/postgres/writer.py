@@ -22,7 +22,7 @@ from noetl.adapters.postgres.lease import Lease
 from noetl.adapters.postgres.statements import SQL
 from noetl.errors import LogUnavailable
 from noetl.ports.commit import Commit
-from noetl.ports.event_log import Decision, PrintedLine
+from noetl.ports.event_log import Decision, PrintedLine, clock
 
 Forget = str
 """An execution whose refusal ends here in the queue."""
@@ -41,7 +41,7 @@ class Writer:
 
     def __init__(self, door: Door, lease: Lease) -> None:
         self._door = door
-        self._lease = lease
+        self.lease = lease
         self._wait = Wait(door)
         self._queue: deque[Entry] = deque()
         self._lines: deque[PrintedLine] = deque(maxlen=MOST_LINES_KEPT)
@@ -84,10 +84,12 @@ class Writer:
             await settled
 
     async def enter(self) -> None:
-        """Make this process known to the others."""
+        """Make this process known to the others, for alive."""
         await self.drain()
-        if not self._lease.held:
+        if not self.lease.held:
             await self._door.patiently(self._connected)
+        elif clock() >= self.lease.sure_until:
+            await self._door.patiently(self.lease.renew)
 
     async def close(self) -> None:
         """Write what is queued and leave."""
@@ -95,7 +97,7 @@ class Writer:
             return
         await self.drain()
         self._closed = True
-        await self._lease.end()
+        await self.lease.end()
         if self._connection is not None:
             with suppress(*AWAY, asyncpg.PostgresError):
                 await self._connection.close()
@@ -180,7 +182,7 @@ class Writer:
 
     async def _send(self, batch: Batch) -> list[str]:
         assert self._connection is not None, "connected before"
-        me = self._lease.token
+        me = self.lease.token
         lone = batch.lone()
         if lone is not None:
             told = await self._connection.execute(
@@ -224,7 +226,7 @@ class Writer:
             self._drop()
             connection = await self._door.connect()
             try:
-                known = await self._lease.begin(connection)
+                known = await self.lease.begin(connection)
             except BaseException:
                 connection.terminate()
                 raise

@@ -104,6 +104,12 @@ def write_printed(connection: apsw.Connection, lines: list[PrintedLine]) -> None
         connection.execute(statement, parameters)
 
 
+def drop_notes(connection: apsw.Connection, notes: list[tuple[int]]) -> None:
+    """Orders that are obeyed, or need not be."""
+    for statement, parameters in in_bulk("drop_notes", notes):
+        connection.execute(statement, parameters)
+
+
 def _still_refused(decision: Decision, kind: type[NoetlError]) -> NoetlError:
     return kind(
         f"execution {decision.execution_id}: an earlier decision was not written, so the one "
@@ -171,3 +177,10 @@ def _append(connection: apsw.Connection, chains: dict[str, Chain]) -> None:
     snapshots = [(name, *chain.snapshot) for name, chain in chains.items() if chain.snapshot]
     for statement, parameters in in_bulk("keep_snapshots", snapshots):
         connection.execute(statement, parameters)
+    notes = [
+        (number,)
+        for chain in chains.values()
+        for decision in chain.decisions
+        for number in decision.notes
+    ]
+    drop_notes(connection, notes)

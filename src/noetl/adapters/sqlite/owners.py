@@ -1,5 +1,6 @@
 """Which process decides for which execution."""
 
+import math
 from typing import Any
 
 import apsw
@@ -13,7 +14,10 @@ from noetl.ports.event_log import Adoption
 
 
 class SqliteOwners:
-    """Owners; see its contract."""
+    """Owners; see its contract. Whether a process lives is seen, so nobody is taken for dead."""
+
+    sure_until = math.inf
+    lapses = 0
 
     def __init__(self, writer: Writer, reader: Reader, me: str) -> None:
         self._writer = writer
@@ -24,8 +28,8 @@ class SqliteOwners:
     def me(self) -> str:
         return self._me
 
-    async def claim(self, execution_id: str) -> None:
-        def claim(connection: apsw.Connection) -> None:
+    async def claim(self, execution_id: str) -> bool:
+        def claim(connection: apsw.Connection) -> bool:
             found = rows_of(connection, "owner_of", (execution_id,))
             if not found:
                 raise ExecutionNotFound(
@@ -33,15 +37,19 @@ class SqliteOwners:
                 )
             owner, *known = found[0]
             if owner == self._me:
-                return
+                return False
             if owner is not None and _alive(known):
                 raise HomeInUse(
                     f"execution {execution_id} is run by process {known[0]}; wait for it, or "
                     f"stop it with `noetl cancel {execution_id}`"
                 )
             write(connection, "claim_execution", (self._me, execution_id))
+            return owner is not None
 
-        await self._writer.transact(claim)
+        return await self._writer.transact(claim)
+
+    async def owned(self) -> list[str]:
+        return [row[0] for row in await self._reader.rows("owned_executions", (self._me,))]
 
     async def release(self, execution_id: str) -> None:
         row = (execution_id, self._me)

@@ -132,6 +132,7 @@ class Writer:
         if (
             decision.row is not None
             or decision.snapshot is not None
+            or decision.notes
             or self._refused
             or self._lines
             or self._first is not None

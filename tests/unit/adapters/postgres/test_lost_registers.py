@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
-from tests.contracts.homes import PostgresHomes, decision, row
+from tests.contracts.homes import PostgresHomes, decision, row, taken
 from tests.support.postgres import Database, PostgresServer
 from tests.unit.adapters.postgres.asking import asking, until
 from tests.unit.adapters.postgres.proxy import Proxy
@@ -99,7 +99,7 @@ async def test_a_note_is_heard_after_the_connection_was_lost(homes: PostgresHome
             await beside.execute(END_ALL)
             await other.inbox.leave("a", kind, {})
             assert await waiting
-            assert [note.kind for note in await mine.inbox.collect()] == [kind]
+            assert [note.kind for note in await taken(mine)] == [kind]
             waiting = asyncio.ensure_future(mine.inbox.waits(600))
     waiting.cancel()
 
