@@ -167,13 +167,25 @@ class CredentialWanted(msgspec.Struct, frozen=True, tag="credential"):
     name: str
 
 
+class LogKeysWanted(msgspec.Struct, frozen=True, tag="log_keys"):
+    """The keys of recorded secrets (KEY-3), sealed as they lie in the store; one is made first."""
+
+
 class OwnerWanted(msgspec.Struct, frozen=True, tag="owner"):
     """Which server decides for an execution: `{"server": name or null, "finished": bool}`."""
 
     execution_id: str
 
 
-Question = PlaybookWanted | ChildWanted | EndWanted | CancelWanted | CredentialWanted | OwnerWanted
+Question = (
+    PlaybookWanted
+    | ChildWanted
+    | EndWanted
+    | CancelWanted
+    | CredentialWanted
+    | LogKeysWanted
+    | OwnerWanted
+)
 
 
 class Reply(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -55,6 +55,8 @@ class ActiveExecution:
         self.version: str | None = None
         self.uncommitted = 0
         self.resumed = False
+        self.careful = False
+        """Whether a process died with it: what is begun is recorded before (T11)."""
         self.inputs: deque[Waiting] = deque()
         """Inputs that came while bodies were loaded; until then nothing is decided."""
         self.held: deque[Held] = deque()

@@ -1,14 +1,17 @@
 """One part of a step run at work: it drives pipelines, answers what they ask, and reports."""
 
 import asyncio
+import math
 import random
 import time
+from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Generator, Sequence
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from contextlib import suppress
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from noetl.control.dispatch import Command
-from noetl.errors import BodyLost
+from noetl.errors import BodyLost, LogUnavailable
 from noetl.masking import KNOWN
 from noetl.messages import events as e
 from noetl.messages.requests import Report
@@ -27,6 +30,7 @@ from noetl.pipeline.drive import (
 from noetl.pipeline.frame import Frame
 from noetl.playbook.plan import Pipeline, Plan, Scope
 from noetl.ports.commit import Commit
+from noetl.ports.session import PartLost, Taken
 from noetl.worker.calling import call_tool
 from noetl.worker.fitting import Fitting
 from noetl.worker.secrecy import Secrecy
@@ -40,8 +44,17 @@ NOTED = 2.0
 Driven = Generator[Ask, Any, End]
 
 
-class PartLost(Exception):
-    """The server refused a report: another worker owns the part, or the run has ended."""
+STORE = 600.0
+"""Seconds that a result waits for a store that is away; its lease is renewed meanwhile."""
+STORE_PAUSE = 2.0
+
+
+class Unsent(NamedTuple):
+    """A report that waits until the bodies that it refers to are stored (EVT-4)."""
+
+    events: list[e.Event]
+    bodies: list[bytes]
+    commit: Commit
 
 
 class PartWork:
@@ -63,6 +76,9 @@ class PartWork:
         self.events: list[e.Event] = []
         """What happened and is not reported yet."""
         self.committed: Commit | None = None
+        self.unsent: deque[Unsent] = deque()
+        self.unsure = False
+        """Whether what the last report came to is known with its commit only."""
         self.refused: dict[str, e.TaskDone] = {}
         """Writes that the server refused and whose pipeline was not told yet, by task run."""
         self.bodies: dict[str, Any] = {}
@@ -169,7 +185,7 @@ class PartWork:
             self.report()
             if seconds > self.worker.patience and self.may_wait_elsewhere:
                 await self.barrier()
-                self.worker.desk.hand_back(self.command)
+                self.worker.session.hand_back(self.command)
                 raise PartLost(self.command.step_run_id)
         await self.worker.sleep(seconds)
 
@@ -177,7 +193,7 @@ class PartWork:
         """LOOP-5: the server says whether the write stands."""
         # Another iteration of this part may have reported it already.
         self.report()
-        if not self.worker.desk.immediate and self.committed is not None:
+        if self.unsure and self.committed is not None:
             await self.committed
         return self.refused.pop(ask.done.task_run_id, ask.done)
 
@@ -195,20 +211,30 @@ class PartWork:
 
     # ── reporting ────────────────────────────────────────────────────────────────────────────
 
-    def report(self, *last: e.Event) -> list[e.Event]:
+    def report(self, *last: e.Event) -> None:
         """Tell the server what happened since the last report, and learn what it recorded."""
         events = [*self.events, *last]
         if not events:
-            return []
+            return
         if self.lost:
             raise PartLost(self.command.step_run_id)
         self.events.clear()
         if KNOWN:
             events = self.secrecy.report(events)
-        if "fitting" in self.__dict__:
-            self.fitting.store_now()
+        bodies = self.fitting.take_bodies() if "fitting" in self.__dict__ else []
+        if bodies or self.unsent:
+            self._report_later(events, bodies)
+            return
+        taken = self._send(events)
+        self.committed, self.unsure = taken.committed, taken.events is None
+        if self.asks:
+            self._learn(taken.events or ())
+            if not taken.committed.done():
+                taken.committed.add_done_callback(lambda commit: self._learn(commit.refused))
+
+    def _send(self, events: list[e.Event]) -> Taken:
         command = self.command
-        taken = self.worker.desk.take(
+        taken = self.worker.session.report(
             command.execution_id,
             Report(
                 step_run_id=command.step_run_id,
@@ -220,22 +246,70 @@ class PartWork:
             ),
         )
         self.reported += len(events)
-        if not taken.events:
+        if taken.events == []:
             raise PartLost(command.step_run_id)
-        self.committed = taken.committed
+        return taken
+
+    # ── reports that refer to bodies ─────────────────────────────────────────────────────────
+
+    def _report_later(self, events: list[e.Event], bodies: list[bytes]) -> None:
+        """Bodies are durable before the events that refer to them; reports keep their order."""
+        unsent = Unsent(events, bodies, Commit())
+        self.unsent.append(unsent)
+        self.committed, self.unsure = unsent.commit, True
         if self.asks:
-            self._learn(taken.events)
-            if not taken.committed.done():
-                taken.committed.add_done_callback(lambda commit: self._learn(commit.refused))
-        return taken.events
+            unsent.commit.add_done_callback(lambda commit: self._learn(commit.refused))
+        if len(self.unsent) == 1:
+            self.worker.store(self._store())
+
+    async def _store(self) -> None:
+        while self.unsent:
+            unsent = self.unsent[0]
+            try:
+                for body in unsent.bodies:
+                    await self._put(body)
+                taken = self._send(unsent.events)
+            except PartLost as lost:
+                self._give_up(lost)
+            except Exception as refused:  # whatever the store says: the others go on
+                self._fail_unstored(refused)
+            else:
+                self.unsent.popleft()
+                taken.committed.add_done_callback(partial(_pass_on, unsent.commit, taken))
+
+    async def _put(self, body: bytes) -> None:
+        until = time.monotonic() + (STORE if self.worker.patience < math.inf else 0.0)
+        while True:
+            try:
+                await self.worker.results.put(self.command.execution_id, body)
+                return
+            except LogUnavailable:
+                if self.lost or time.monotonic() >= until:
+                    raise
+                await asyncio.sleep(STORE_PAUSE)
+
+    def _give_up(self, fault: BaseException) -> None:
+        self.lost = self.stopped = True
+        unsent = list(self.unsent)
+        self.unsent.clear()
+        for one in unsent:
+            one.commit.settle(fault)
+
+    def _fail_unstored(self, refused: Exception) -> None:
+        """The run fails with the true reason: what it came to cannot be kept."""
+        message = KNOWN.masked(f"a result of step '{self.step.name}' cannot be stored: {refused}")
+        error = {"kind": "result", "message": message, "retryable": True}
+        ids = {"step": self.command.step, "step_run_id": self.command.step_run_id}
+        with suppress(PartLost):
+            self._send([e.StepFailed(error=error, **ids)])
+        self._give_up(PartLost(self.command.step_run_id))
+        self.worker.abandon(self)
 
     def _learn(self, recorded: Sequence[e.Event]) -> None:
         """Which writes did not stand (LOOP-5)."""
-        self.refused.update(
-            (event.task_run_id, event)
-            for event in recorded
-            if type(event) is e.TaskDone and event.do == "fail" and event.error is not None
-        )
+        for event in refused_in(recorded):
+            assert isinstance(event, e.TaskDone), "only an outcome writes"
+            self.refused[event.task_run_id] = event
 
     async def barrier(self) -> None:
         """TASK-9: recorded outcomes are committed before the next task with an effect starts."""
@@ -317,3 +391,17 @@ CANCELLED: dict[str, Any] = {
     "message": "the execution was cancelled",
     "retryable": False,
 }
+
+
+def _pass_on(commit: Commit, taken: Taken, found: Commit) -> None:
+    commit.refused = found.refused or refused_in(taken.events or [])
+    commit.settle(found.exception())
+
+
+def refused_in(events: Sequence[e.Event]) -> list[e.Event]:
+    """LOOP-5: outcomes whose write to ctx did not stand."""
+    return [
+        event
+        for event in events
+        if type(event) is e.TaskDone and event.do == "fail" and event.error is not None
+    ]
