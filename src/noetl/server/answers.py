@@ -111,7 +111,7 @@ class Answers:
 
     async def _credential(self, wanted: link.CredentialWanted) -> dict[str, Any] | None:
         """Sealed as it lies in the store: only who has the key can open it (KEY-2)."""
-        found = self._plane.storage.credentials.find(wanted.name)
+        found = await self._plane.storage.credentials.find(wanted.name)
         if found is None:
             return None
         return dict(msgspec.to_builtins(found))
