@@ -185,7 +185,7 @@ async def exported(local: Local, asked: Asked) -> Tally:
 async def send(local: Local, job: Export, asked: Asked, url: URL) -> None:
     """To the receiver; if it fails halfway, say how far it came."""
     url = traces_url(url) if asked.form == "otlp" else url
-    url, headers = signed(local, url, asked.auth)
+    url, headers = await signed(local, url, asked.auth)
     content_type = "application/json" if asked.form == "otlp" else "application/x-ndjson"
     try:
         async with Receiver(url, content_type=content_type, headers=headers) as receiver:
@@ -199,7 +199,7 @@ async def send(local: Local, job: Export, asked: Asked, url: URL) -> None:
         raise ReceiverUnavailable(f"{wrong} (taken before that: {taken})") from None
 
 
-def signed(local: Local, url: URL, auth: str | None) -> tuple[URL, dict[str, str]]:
+async def signed(local: Local, url: URL, auth: str | None) -> tuple[URL, dict[str, str]]:
     """KEY-1: what a registered credential adds to a request."""
     if auth is None:
         return url, {}
@@ -209,7 +209,7 @@ def signed(local: Local, url: URL, auth: str | None) -> tuple[URL, dict[str, str
     from noetl.tools.http.credential import sign
     from noetl.tools.refusal import Refusal
 
-    found = local.keychain.opened.store.fields(auth)
+    found = await local.keychain.opened.store.fields(auth)
     if found is None:
         raise CredentialMissing(f"no credential '{auth}'; register it: noetl credential add {auth}")
     kind, fields = found

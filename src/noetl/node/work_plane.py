@@ -76,9 +76,9 @@ class FetchedKeychain:
                 continue
             found = await self._questions.ask(CredentialWanted(name))
             if found is None:
-                self._kept.remove(name)
+                await self._kept.remove(name)
             else:
-                self._kept.keep(msgspec.convert(found, SealedCredential))
+                await self._kept.keep(msgspec.convert(found, SealedCredential))
             self._until[name] = time.monotonic() + FRESH
 
 

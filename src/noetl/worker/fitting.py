@@ -1,6 +1,6 @@
 """What a worker keeps out of the log, and what it gets from there (EVT-4, RES)."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from noetl.control.deciding import hint_of
@@ -25,7 +25,7 @@ class Fitting:
         plan: Plan,
         results: ResultStore,
         bodies: dict[str, Any],
-        unseal: Callable[[Reference], Any],
+        unseal: Callable[[Reference], Awaitable[Any]],
     ) -> None:
         self._command = command
         self._largest = plan.limits.max_payload_bytes
@@ -86,7 +86,7 @@ class Fitting:
         if reference.key in self.bodies:
             return self.bodies[reference.key]
         if reference.sealed is not None:
-            self.bodies[reference.key] = self._unseal(reference)
+            self.bodies[reference.key] = await self._unseal(reference)
         else:
             self._loader = self._loader or Bodies(self._results)
             self.bodies[reference.key] = await self._loader.load(reference)

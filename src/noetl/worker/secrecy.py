@@ -16,7 +16,7 @@ class Sealing(Protocol):
 
     def seal(self, value: Any) -> Reference: ...
 
-    def open(self, reference: Reference) -> Any:
+    async def open(self, reference: Reference) -> Any:
         """The value; raises BodyLost."""
 
 

@@ -170,9 +170,9 @@ class Worker:
     def sealing(self) -> Sealing:
         return self._context.keychain.seals
 
-    def unseal(self, reference: Reference) -> Any:
+    async def unseal(self, reference: Reference) -> Any:
         """The value of a recorded secret (KEY-3)."""
-        return self.sealing.open(reference)
+        return await self.sealing.open(reference)
 
     def workplace(self, part: PartWork) -> PartWorkplace:
         return PartWorkplace(self._context, self.results, self.session, part.plan)

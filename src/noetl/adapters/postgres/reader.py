@@ -63,8 +63,12 @@ class Reader:
         told = await self._pool.execute(SQL[statement], *parameters)
         return int(str(told).rpartition(" ")[2])
 
+    async def patiently(self, use: Callable[[asyncpg.Connection], Awaitable[T]]) -> T:
+        """What takes more than one statement, on a connection of its own; it may run twice, too."""
+        return await self._ask(lambda _: self.lent(use))
+
     async def lent(self, use: Callable[[asyncpg.Connection], Awaitable[T]]) -> T:
-        """A connection for more than one statement, without patience too."""
+        """The same without patience."""
         async with self._pool.acquire() as connection:
             return await use(connection)
 

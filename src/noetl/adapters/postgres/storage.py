@@ -44,7 +44,7 @@ class PostgresStorage:
         self.keys = PostgresKeys(reader)
         self.tokens = PostgresTokens(reader)
         self.roster = PostgresRoster(reader)
-        self.credentials = PostgresCredentials(door.dsn, patience=door.patience)
+        self.credentials = PostgresCredentials(reader)
 
     async def open(self) -> None:
         """Must come first."""
@@ -66,7 +66,6 @@ class PostgresStorage:
         """Write what waits, leave, then let go of the connections."""
         await self.writer.close()
         await self.inbox.listener.close()
-        self.credentials.close()
         await self._reader.close()
 
 

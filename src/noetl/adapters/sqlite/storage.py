@@ -50,7 +50,7 @@ class SqliteStorage:
         self.keys = SqliteKeys(writer)
         self.tokens = SqliteTokens(writer, self._reader)
         self.roster = SqliteRoster(writer, self._reader)
-        self.credentials = SqliteCredentials(folder)
+        self.credentials = SqliteCredentials(writer, self._reader)
 
     async def prune(self, before: int, *, limit: int = 1000) -> list[str]:
         """
@@ -68,7 +68,6 @@ class SqliteStorage:
     async def close(self) -> None:
         """Write what waits, then let go of the files."""
         await self.writer.close()
-        self.credentials.close()
         self._reader.close()
 
 
