@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Callable
-from typing import Any
 
 from noetl.control.execution import Execution
 from noetl.playbook.plan import Plan
@@ -23,7 +22,6 @@ class ActiveExecution:
         self.plan = plan
         self.folder = folder
         self.bodies = bodies
-        self.loaded: dict[str, Any] = {}
         self.term = term
         """Epochs of this ownership begin here: older workers' reports are refused (EVT-3)."""
         self.touches_world = any(step.pipeline.effect for step in plan.steps.values())
@@ -49,7 +47,7 @@ class ActiveExecution:
         self.listeners: list[Callable[[], None]] = []
         """Called after each commit: there is something new to read."""
         self.timer: asyncio.TimerHandle | None = None
-        self.timed: set[str] = set()
+        self.timed: dict[str, asyncio.TimerHandle] = {}
         """Step runs whose timeout is counted here."""
 
     @property
@@ -62,6 +60,8 @@ class ActiveExecution:
     def end(self, fault: BaseException | None = None) -> None:
         if self.timer is not None:
             self.timer.cancel()
+        for timer in self.timed.values():
+            timer.cancel()
         if self.finished.done():
             return
         if fault is None:

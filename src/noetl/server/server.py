@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any, Protocol
 
 from noetl.control.decide import decide
+from noetl.control.deciding import Needs
 from noetl.control.dispatch import Command, command, due_of, open_parts
 from noetl.control.execution import Execution, Part, Run, is_stopped
 from noetl.errors import NoetlError
@@ -29,7 +30,7 @@ from noetl.ports.result_store import ResultStore
 from noetl.server.active import ActiveExecution
 from noetl.server.gist import gist
 from noetl.server.replay import frozen
-from noetl.server.timers import arm_execution, arm_step
+from noetl.server.timers import arm_execution, arm_step, now
 
 GRANTS = 20
 """Bits of an epoch that count the leases of one owner; its term stands above them."""
@@ -43,10 +44,7 @@ RUN_ON = 8
 TURN = 0.005
 """Seconds of parts without waiting before the event loop gets a turn."""
 
-
 REFUSED = Taken([], committed())
-
-
 STOPPED: dict[str, Any] = {"kind": "cancelled", "message": "it was stopped", "retryable": False}
 
 
@@ -114,7 +112,7 @@ class Server:
     ) -> ActiveExecution:
         """SRV-2. The execution exists when the decision is committed."""
         active = self.adopt(Execution(execution_id=request.execution_id), plan, folder, term)
-        active.started_at = int(time.time() * 1000)
+        active.started_at = now()
         active.version = request.version
         arm_execution(self, active)
         active.begun = self.receive(active, request).committed
@@ -136,6 +134,8 @@ class Server:
             active.end()
             return active
         arm_execution(self, active)
+        for run in execution.runs.values():
+            arm_step(self, active, run)
         for run, part in open_parts(execution):
             if not self.runner.keeps(active, run, part):
                 self._offer_when_due((active, run.step_run_id, part.part), due_of(run, part))
@@ -223,11 +223,11 @@ class Server:
     def receive(self, active: ActiveExecution, given: r.Input) -> Taken:
         """Decide, append, hand out. The answer is there at once; the commit follows."""
         execution = active.execution
-        expected = execution.seq
+        expected, at = execution.seq, now()
         try:
-            events = self._decided(active, given)
+            events = self._decided(active, given, at)
             if events and active.runs_through and self._run_ahead:
-                self._run_on(active, events)
+                self._run_on(active, events, at)
             if execution.bodies:
                 self._store(execution)
             text = encode_events(events)
@@ -237,7 +237,7 @@ class Server:
         if not events:
             return REFUSED
         parts, shown = gist(events, execution)
-        commit = self._append(active, expected, text, parts=parts, shown=shown or not expected)
+        commit = self._append(active, expected, at, text, parts=parts, shown=shown or not expected)
         if shown:
             self._mind_cancel(active, events)
         if parts:
@@ -248,11 +248,13 @@ class Server:
             self._show(active, events)
         return Taken(events, commit)
 
-    def _decided(self, active: ActiveExecution, given: r.Input) -> list[e.Event]:
+    def _decided(self, active: ActiveExecution, given: r.Input, at: int) -> list[e.Event]:
         load = partial(self._load, active)
-        return decide(active.plan, active.execution, given, bodies=active.loaded, load=load)
+        events = decide(active.plan, active.execution, given, at=at, bodies={}, load=load)
+        assert not isinstance(events, Needs), "what is needed is loaded at once"
+        return events
 
-    def _run_on(self, active: ActiveExecution, events: list[e.Event]) -> None:
+    def _run_on(self, active: ActiveExecution, events: list[e.Event], at: int) -> None:
         """
         What waits for nothing and touches nothing goes into the row that ordered it: whoever reads
         the log finds what he would have found, and nothing is written or waited for in between.
@@ -273,7 +275,7 @@ class Server:
                 report = self._report_through(active, run, run.parts[offered.part])
                 if report is not None:
                     left -= 1
-                    fresh += self._decided(active, report)
+                    fresh += self._decided(active, report, at)
             events += fresh
 
     def _show(self, active: ActiveExecution, events: list[e.Event]) -> None:
@@ -312,6 +314,7 @@ class Server:
         self,
         active: ActiveExecution,
         expected: int,
+        at: int,
         text: bytes,
         *,
         parts: list[e.TokenEnqueued],
@@ -322,7 +325,6 @@ class Server:
         snapshot = None
         if active.due_for_snapshot and not execution.finished:
             snapshot, active.tail = frozen(execution), 0
-        at = int(time.time() * 1000)
         active.ended_at = at if execution.finished else None
         decision = Decision(
             execution_id=execution.execution_id,
@@ -460,7 +462,8 @@ class Server:
         if self._run_through(active, run, part):
             return
         arm_step(self, active, run)
-        self.runner.begin(command(active.execution, run, part, epoch), active.plan, active.folder)
+        order = command(active.plan, active.execution, run, part, epoch, at=now())
+        self.runner.begin(order, active.plan, active.folder)
 
     def _run_through(self, active: ActiveExecution, run: Run, part: Part) -> bool:
         """The fast lane for a run that waits for nothing; False if it must go the ordinary way."""
@@ -491,7 +494,6 @@ class Server:
         return self._live.get(active.execution.execution_id) is active
 
     def chore(self, work: Any) -> None:
-        """Something to do beside, that nobody waits for."""
         task = asyncio.get_running_loop().create_task(work)
         self._chores.add(task)
         task.add_done_callback(self._chores.discard)

@@ -1,13 +1,19 @@
-"""The clocks that only the server can keep: of a whole execution, and of a loop handed out."""
+"""The clocks that the server keeps: of a whole execution, and of each step run (TASK-10)."""
 
 import asyncio
 import time
 from typing import Any, Protocol
 
 from noetl.control.execution import Run
+from noetl.control.timing import seconds_left, step_deadline
 from noetl.messages import requests as r
 from noetl.ports.desk import Taken
 from noetl.server.active import ActiveExecution
+
+
+def now() -> int:
+    """Milliseconds since 1970."""
+    return int(time.time() * 1000)
 
 
 class Timed(Protocol):
@@ -35,24 +41,32 @@ def arm_execution(server: Timed, active: ActiveExecution) -> None:
 
 
 def arm_step(server: Timed, active: ActiveExecution, run: Run) -> None:
-    """
-    TASK-10 where no single worker can tell: a loop whose iterations are handed out.
-
-    The clock starts anew when the execution is taken up again after a crash.
-    """
-    step = active.plan.steps[run.step]
-    seconds = step.timeout
-    if seconds is None or step.loop is None or step.loop.exec == "local":
+    """TASK-10: whoever runs it, and whoever owned it before; one timer for each run."""
+    if active.plan.steps[run.step].timeout is None or run.step_run_id in active.timed:
         return
-    if run.step_run_id not in active.timed:
-        active.timed.add(run.step_run_id)
-        asyncio.get_running_loop().call_later(
-            seconds, _end_step, server, active, run.step_run_id, seconds
-        )
+    for ended in active.timed.keys() - active.execution.runs.keys():
+        active.timed.pop(ended).cancel()
+    _look_again(server, active, run)
 
 
-def _end_step(server: Timed, active: ActiveExecution, run_id: str, seconds: float) -> None:
-    active.timed.discard(run_id)
-    if server.is_live(active) and run_id in active.execution.runs:
-        server.receive(active, r.StepTimeIsUp(step_run_id=run_id, seconds=seconds))
-        server.chore(server.runner.cancel(active.execution.execution_id, run_id))
+def _look_again(server: Timed, active: ActiveExecution, run: Run) -> None:
+    """While nobody has the run its time has not begun: then it is asked again."""
+    left = seconds_left(active.plan, run, now())
+    assert left is not None, "the step has a timeout"
+    active.timed[run.step_run_id] = asyncio.get_running_loop().call_later(
+        left, _end_step, server, active, run.step_run_id
+    )
+
+
+def _end_step(server: Timed, active: ActiveExecution, run_id: str) -> None:
+    run = active.execution.runs.get(run_id) if server.is_live(active) else None
+    if run is None:
+        return
+    deadline = step_deadline(active.plan, run)
+    waits = deadline is None and active.execution.rules >= 2
+    if waits or (deadline is not None and deadline > now()):
+        _look_again(server, active, run)
+        return
+    seconds = active.plan.steps[run.step].timeout or 0.0
+    server.receive(active, r.StepTimeIsUp(step_run_id=run_id, seconds=seconds))
+    server.chore(server.runner.cancel(active.execution.execution_id, run_id))
