@@ -23,7 +23,7 @@ ADVICE: dict[str, str] = {
     "result": "return only what JSON can hold",
     "not_found": "correct the name",
     "cancelled": "start it again: noetl run",
-    "worker_lost": "look for what ends the worker (memory?), then run it again",
+    "worker_lost": "see in the logs of those workers what ended them, then run it again",
     "internal": "this is a fault of noetl: please report it",
 }
 OTHERWISE = "see every event: noetl events {id}"

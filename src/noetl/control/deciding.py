@@ -1,16 +1,19 @@
 """A decision in the making: the events so far, and the state that they have led to."""
 
 from collections import deque
-from collections.abc import Callable, MutableMapping
+from collections.abc import Callable, Mapping, MutableMapping
 from typing import Any
+
+import msgspec
 
 from noetl.control.evolve import EVOLVE
 from noetl.control.execution import Execution, Run, Token
 from noetl.errors import BodyLost, NeedsBody, TemplateFailed
 from noetl.messages import events as e
-from noetl.messages.codec import encode, reference_to
+from noetl.messages.codec import decode_body, encode, reference_to
 from noetl.messages.names import canonical
 from noetl.messages.reference import Reference
+from noetl.messages.references import chunks_of, in_chunks, joined
 from noetl.messages.size import surely_fits
 from noetl.playbook.plan import Evaluate, Plan, Scope
 
@@ -35,6 +38,12 @@ class EventName(str):
     __hash__ = str.__hash__
 
 
+class Needs(msgspec.Struct, frozen=True):
+    """A decision cannot be made before these bodies are loaded; its execution is spoiled."""
+
+    references: tuple[Reference, ...]
+
+
 class Deciding:
     """
     Collects the events that follow from one input. `emit` is the only way to add one: it also
@@ -44,13 +53,24 @@ class Deciding:
     same events. If it is left by an exception the execution is to be thrown away and read again.
     """
 
-    __slots__ = ("_bodies", "_load", "boundaries", "events", "execution", "plan", "tokens")
+    __slots__ = (
+        "_bodies",
+        "_load",
+        "_lost",
+        "boundaries",
+        "events",
+        "execution",
+        "missing",
+        "plan",
+        "tokens",
+    )
 
     def __init__(
         self,
         plan: Plan,
         execution: Execution,
         bodies: MutableMapping[str, Any],
+        lost: Mapping[str, str],
         load: Callable[[Reference], Any] | None,
     ) -> None:
         self.plan = plan
@@ -60,7 +80,10 @@ class Deciding:
         """Tokens to be tried, in order."""
         self.boundaries: deque[tuple[Run, e.Boundary, int]] = deque()
         """Ended runs whose routers are to be asked, with the `seq` of their end."""
+        self.missing: list[Reference] = []
+        """Bodies that must be loaded before this can be decided."""
         self._bodies = bodies
+        self._lost = lost
         self._load = load
 
     def emit(self, event: e.Event) -> None:
@@ -78,26 +101,49 @@ class Deciding:
         self.execution.seq += 1
 
     def evaluate(self, template: Evaluate, scope: Scope) -> Any:
-        """
-        The template's value. A body that it touches is loaded through the door where that can be
-        done at once; otherwise NeedsBody leaves the decision.
-        """
+        """The template's value; NeedsBody leaves the decision if a body is not at hand."""
         while True:
             try:
                 return template(scope)
             except NeedsBody as need:
                 if need.reference.sealed is not None:
                     raise TemplateFailed(OPAQUE) from None
-                if self._load is None:
+                why = self._lost.get(need.reference.key)
+                if why is not None:  # RES-4: the template cannot be evaluated, and that is why
+                    raise TemplateFailed(why) from None
+                if not self._is_made(need.reference) and not self._is_loaded(need.reference):
                     raise
-                self._bodies[need.reference.key] = self._loaded(need.reference)
 
-    def _loaded(self, reference: Reference) -> Any:
-        assert self._load is not None, "somebody can load it"
+    def _is_made(self, reference: Reference) -> bool:
+        """Whether this very decision made the body; of a list in chunks some may lie outside."""
+        body = self.execution.bodies.get(reference.key)
+        if body is None:
+            return False
+        value = decode_body(body, reference)
+        if in_chunks(reference):
+            chunks = chunks_of(value)
+            self.missing = [
+                chunk
+                for chunk in chunks
+                if chunk.key not in self._bodies
+                and not self._is_made(chunk)
+                and not self._is_loaded(chunk)
+            ]
+            if self.missing:
+                return False
+            value = joined([self._bodies[chunk.key] for chunk in chunks])
+        self._bodies[reference.key] = value
+        return True
+
+    def _is_loaded(self, reference: Reference) -> bool:
+        """Until the server loads what is needed before it asks: through a door of its own."""
+        if self._load is None:
+            return False
         try:
-            return self._load(reference)
-        except BodyLost as lost:  # RES-4: the template cannot be evaluated, and that is why
+            self._bodies[reference.key] = self._load(reference)
+        except BodyLost as lost:
             raise TemplateFailed(str(lost)) from lost
+        return True
 
     def scope(self, args: dict[str, Any], event: dict[str, Any] | None = None) -> Scope:
         """What a server template sees (ADM-2, NEXT-2)."""

@@ -7,7 +7,9 @@ from typing import Any
 import msgspec
 
 from noetl.control.execution import Execution, LoopRun, Part, Run
+from noetl.control.timing import seconds_left
 from noetl.pipeline.frame import Frame, Iteration
+from noetl.playbook.plan import Plan
 
 
 class Share(msgspec.Struct, frozen=True, kw_only=True):
@@ -47,9 +49,15 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
     """Where the pipeline of a step without a loop stands."""
     iterations: Share | None
     """The part of a loop; None for a step without one."""
+    left: float | None = None
+    """Seconds that the step run may still take, as of when the command was made (TASK-10)."""
+    losses: int = 0
+    """Workers that were lost on this part since its last progress: a suspect runs alone."""
 
 
-def command(execution: Execution, run: Run, part: Part, epoch: int) -> Command:
+def command(
+    plan: Plan, execution: Execution, run: Run, part: Part, epoch: int, *, at: int
+) -> Command:
     """The command for one part. What it holds is the worker's own: the state stays untouched."""
     waits = run.suspended
     return Command(
@@ -67,6 +75,8 @@ def command(execution: Execution, run: Run, part: Part, epoch: int) -> Command:
         resumed=run.started or part.part > 0,
         frame=copy.deepcopy(run.frame) if run.started else Frame(),
         iterations=None if run.loop is None else share(run.loop, part),
+        left=seconds_left(plan, run, at),
+        losses=part.lost,
     )
 
 

@@ -106,10 +106,10 @@ def end_loop(deciding: Deciding, run: Run, plan: LoopPlan) -> None:
         end(deciding, run, done)
 
 
-def end_early(deciding: Deciding, run: Run, plan: LoopPlan, error: dict[str, Any]) -> None:
-    """The loop's time is up, or it was cancelled: what it came to so far is kept (LOOP-4)."""
-    loop = run.loop
-    if loop is None:  # it had not begun
+def end_early(deciding: Deciding, run: Run, error: dict[str, Any]) -> None:
+    """A run's time is up, or it was cancelled: what its loop came to so far is kept (LOOP-4)."""
+    loop, plan = run.loop, deciding.plan.steps[run.step].loop
+    if loop is None or plan is None:
         end(deciding, run, e.StepFailed(**run.ids, error=error))
         return
     done = close(deciding, run, loop, plan)

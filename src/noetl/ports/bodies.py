@@ -4,6 +4,7 @@ from collections import OrderedDict
 from typing import Any
 
 from noetl.messages.reference import Reference
+from noetl.messages.references import chunks_of, in_chunks, joined
 from noetl.ports.result_store import ResultStore
 
 ROOM = 64 * 1024 * 1024
@@ -48,15 +49,3 @@ class Bodies:
         while self._size > self._room and len(self._kept) > 1:
             _, (size, _) = self._kept.popitem(last=False)
             self._size -= size
-
-
-def in_chunks(reference: Reference) -> bool:
-    return (reference.schema_hint or "").startswith("chunks[")
-
-
-def chunks_of(manifest: Any) -> list[Reference]:
-    return [Reference(**fields) for fields in manifest["chunks"]]
-
-
-def joined(parts: list[list[Any]]) -> list[Any]:
-    return [value for part in parts for value in part]

@@ -9,7 +9,7 @@ import asyncio
 import time
 from collections import deque
 from functools import partial
-from typing import Protocol
+from typing import Any, Protocol
 
 from noetl.control.dispatch import Command, command, due_of
 from noetl.control.execution import Execution, Part, Run, is_stopped
@@ -18,6 +18,7 @@ from noetl.messages import requests as r
 from noetl.playbook.plan import Plan
 from noetl.ports.commit import Commit
 from noetl.server.active import ActiveExecution
+from noetl.server.timers import arm_step, now
 
 TURN = 0.005
 """Seconds of parts without waiting before the event loop gets a turn."""
@@ -53,11 +54,11 @@ class Decider(Protocol):
 
     def is_active(self, active: ActiveExecution) -> bool: ...
 
-    def receive(self, active: ActiveExecution, given: r.Input) -> object: ...
+    def receive(self, active: ActiveExecution, given: r.Input) -> Any: ...
 
     def stop_part(self, active: ActiveExecution, run: Run, part: int, epoch: int) -> None: ...
 
-    def arm_step(self, active: ActiveExecution, run: Run) -> None: ...
+    def chore(self, work: Any) -> None: ...
 
 
 class Handout:
@@ -139,8 +140,8 @@ class Handout:
         if report is not None:
             self._server.receive(active, report)
             return
-        self._server.arm_step(active, run)
-        ordered = command(active.execution, run, part, epoch)
+        arm_step(self._server, active, run)
+        ordered = command(active.plan, active.execution, run, part, epoch, at=now())
         self._server.runner.begin(ordered, active.plan, active.folder)
 
     def run_through(self, active: ActiveExecution, run: Run, part: Part) -> r.Report | None:

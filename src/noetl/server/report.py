@@ -10,7 +10,7 @@ from noetl.errors import BodyLost
 from noetl.masking import MASK
 from noetl.messages.codec import REF
 from noetl.messages.reference import Reference
-from noetl.ports.bodies import chunks_of, in_chunks, joined
+from noetl.messages.references import chunks_of, in_chunks, joined
 from noetl.ports.result_store import ResultStore
 
 LARGEST = 1024 * 1024

@@ -6,14 +6,16 @@ tokens belongs into `control`.
 """
 
 import asyncio
-import time
-from collections.abc import Sequence
+from collections import ChainMap
+from collections.abc import MutableMapping, Sequence
 from functools import partial
 from typing import Any
 
-from noetl.control.decide import Needs, decide, likely
-from noetl.control.dispatch import Command, due_of, open_parts, step_deadline
+from noetl.control.decide import decide
+from noetl.control.deciding import Needs
+from noetl.control.dispatch import Command, due_of, open_parts
 from noetl.control.execution import Execution, Run, is_stopped
+from noetl.control.likely import likely
 from noetl.errors import BodyLost, NoetlError
 from noetl.masking import KNOWN
 from noetl.messages import events as e
@@ -30,6 +32,7 @@ from noetl.server.active import ActiveExecution, Waiting
 from noetl.server.appending import Appender
 from noetl.server.handout import Handout, Runner
 from noetl.server.replay import replay
+from noetl.server.timers import arm_execution, arm_step, now
 
 GRANTS = 20
 """Bits of an epoch that count the leases of one owner; its term stands above them."""
@@ -74,6 +77,8 @@ class Server:
         self._bodies = bodies
         self._run_ahead = run_ahead
         self._active: dict[str, ActiveExecution] = {}
+        self._lost: dict[str, str] = {}
+        """Bodies that were asked for and cannot be had, and why."""
         self._watchers: list[Any] = []
         self._chores: set[asyncio.Task[Any]] = set()
         self._appender = Appender(log, results, me, self.chore)
@@ -86,9 +91,9 @@ class Server:
     ) -> ActiveExecution:
         """SRV-2. The execution exists when the decision is committed."""
         active = self._own(Execution(execution_id=request.execution_id), plan, folder, term)
-        active.started_at = int(time.time() * 1000)
+        active.started_at = now()
         active.version = request.version
-        self._arm(active)
+        arm_execution(self, active)
         active.begun = self.receive(active, request).committed
         return active
 
@@ -107,7 +112,7 @@ class Server:
         if execution.finished:
             active.end()
             return active
-        self._arm(active)
+        arm_execution(self, active)
         self._offer_open(active)
         return active
 
@@ -128,9 +133,8 @@ class Server:
     def _offer_open(self, active: ActiveExecution) -> None:
         """What the log says is open, and what stopped runs have to say (NEXT-8)."""
         for run, part in list(open_parts(active.execution)):
-            if self.runner.keeps(active, run, part):
-                self.arm_step(active, run)
-            else:
+            arm_step(self, active, run)
+            if not self.runner.keeps(active, run, part):
                 key = (active, run.step_run_id, part.part)
                 self.handout.offer_when_due(key, due_of(run, part))
         self.end_stopped(active)
@@ -181,10 +185,10 @@ class Server:
         if active.inputs:
             return self._queue(active, given, notes)
         execution = active.execution
-        wanted = self._missing(likely(active.plan, execution, given))
-        if wanted:
+        guess = likely(active.plan, execution, given)
+        if guess and (wanted := self._missing(guess)):
             return self._queue(active, given, notes, wanted)
-        expected, at = execution.seq, int(time.time() * 1000)
+        expected, at = execution.seq, now()
         try:
             events = self._decided(active, given, at)
             if events and active.runs_through:
@@ -252,8 +256,10 @@ class Server:
     # ── deciding ─────────────────────────────────────────────────────────────────────────────
 
     def _decided(self, active: ActiveExecution, given: r.Input, at: int) -> list[e.Event]:
+        at_hand = self._bodies.at_hand
+        bodies: MutableMapping[str, Any] = ChainMap({}, at_hand) if at_hand else {}
         found = decide(
-            active.plan, active.execution, given, at=at, bodies=self._bodies.at_hand
+            active.plan, active.execution, given, at=at, bodies=bodies, lost=self._lost
         )
         if isinstance(found, Needs):
             raise Spoiled(found.references)
@@ -284,7 +290,8 @@ class Server:
             events += fresh
 
     def _missing(self, references: Sequence[Reference]) -> list[Reference]:
-        return [one for one in references if one.key not in self._bodies.at_hand]
+        at_hand, lost = self._bodies.at_hand, self._lost
+        return [one for one in references if one.key not in at_hand and one.key not in lost]
 
     # ── loading bodies ───────────────────────────────────────────────────────────────────────
 
@@ -312,7 +319,7 @@ class Server:
                 try:
                     await self._bodies.load(reference)
                 except BodyLost as lost:  # RES-4: the template that touches it says so
-                    self._bodies.keep(reference, lost)
+                    self._lost[reference.key] = str(lost)
             if again:
                 await active.settled()
                 execution_id = active.execution.execution_id
@@ -405,35 +412,6 @@ class Server:
         for one in waiting:
             one.commit.settle(fault)
         active.end(fault)
-
-    # ── clocks ───────────────────────────────────────────────────────────────────────────────
-
-    def _arm(self, active: ActiveExecution) -> None:
-        """DOC-4 `limits.timeout`."""
-        seconds = active.plan.limits.timeout
-        if seconds is not None:
-            due = active.started_at + int(seconds * 1000)
-            self._set_timer(active, "", due, r.TimeIsUp(seconds=seconds))
-
-    def arm_step(self, active: ActiveExecution, run: Run) -> None:
-        """TASK-10: whoever runs it, and however often it changes hands, it has one clock."""
-        seconds = active.plan.steps[run.step].timeout
-        if seconds is not None and run.step_run_id not in active.timers:
-            due = step_deadline(active.plan, run) or int((time.time() + seconds) * 1000)
-            up = r.StepTimeIsUp(step_run_id=run.step_run_id, seconds=seconds)
-            self._set_timer(active, run.step_run_id, due, up)
-
-    def _set_timer(self, active: ActiveExecution, key: str, due: int, up: r.Input) -> None:
-        left = max(0.0, due / 1000 - time.time())
-        loop = asyncio.get_running_loop()
-        active.timers[key] = loop.call_later(left, self._ring, active, key, up)
-
-    def _ring(self, active: ActiveExecution, key: str, up: r.Input) -> None:
-        active.timers.pop(key, None)
-        if self.is_active(active) and (not key or key in active.execution.runs):
-            self.receive(active, up)
-            if key:
-                self.chore(self.runner.cancel(active.execution.execution_id, key))
 
     def chore(self, work: Any) -> None:
         """Something to do beside, that nobody waits for."""

@@ -12,7 +12,7 @@ import msgspec
 
 from noetl.errors import BodyLost
 from noetl.messages.reference import Reference
-from noetl.ports.bodies import chunks_of, in_chunks
+from noetl.messages.references import chunks_of, in_chunks
 from noetl.ports.result_store import ResultStore
 from noetl.tools.refusal import Refusal
 

@@ -11,6 +11,7 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from noetl.control.dispatch import Command
+from noetl.control.timing import too_long
 from noetl.errors import BodyLost, LogUnavailable
 from noetl.masking import KNOWN
 from noetl.messages import events as e
@@ -65,6 +66,8 @@ class PartWork:
     asks = False
     """Whether a pipeline of this part, or of a loop inside it, waits for verdicts on writes."""
     reduced: frozenset[str] = frozenset()
+    may_wait_elsewhere = False
+    """Whether the part may be given back while it pauses (TASK-8)."""
 
     def __init__(self, worker: "Worker", command: Command, plan: Plan, folder: str | None) -> None:
         self.worker = worker
@@ -108,11 +111,6 @@ class PartWork:
         if not executor.reference_first and surely_fits(values, executor.limits.max_payload_bytes):
             return values
         return self.fitting.fit(values)
-
-    @property
-    def may_wait_elsewhere(self) -> bool:
-        """Whether the part may be given back while it pauses (TASK-8)."""
-        return False
 
     # ── what a pipeline sees ─────────────────────────────────────────────────────────────────
 
@@ -335,9 +333,7 @@ ANSWER: dict[type[Any], Callable[[PartWork, Any], Awaitable[Any]]] = {
 class PlainWork(PartWork):
     """A step without a loop: one pipeline, from where its frame stands."""
 
-    @property
-    def may_wait_elsewhere(self) -> bool:
-        return self.step.timeout is None  # else its clock would begin anew
+    may_wait_elsewhere = True
 
     def begin(self) -> None:
         """Run as far as it goes without waiting; the rest is a task of its own."""
@@ -359,21 +355,16 @@ class PlainWork(PartWork):
 
     async def _go_on(self, driven: Driven, ask: Ask) -> None:
         try:
-            async with asyncio.timeout(self.step.timeout):
+            async with asyncio.timeout(self.command.left):
                 end = await self.drive(driven, ask)
         except TimeoutError:
-            end = End(None, self.too_long())
+            end = End(None, too_long(self.step.name, self.step.timeout or 0.0))
         except asyncio.CancelledError:
             if self.stopped:
                 self.report()
                 raise
             end = End(None, CANCELLED)
         self._end(end)
-
-    def too_long(self) -> dict[str, Any]:
-        """TASK-10."""
-        message = f"step '{self.step.name}' took longer than its timeout of {self.step.timeout:g} s"
-        return {"kind": "timeout", "message": message, "retryable": True}
 
     def _cancelled(self) -> None:
         self._end(End(None, CANCELLED))

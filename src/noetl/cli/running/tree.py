@@ -6,8 +6,8 @@ import time
 from collections.abc import Iterator, Sequence
 
 import click
-from rich.live import Live as Screen
 from rich.console import Console, Group
+from rich.live import Live as Screen
 from rich.text import Text
 
 from noetl.cli.running.progress import ExecutionProgress, Progress, StepProgress, TaskProgress
