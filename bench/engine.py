@@ -16,8 +16,8 @@ import msgspec
 from bench.figure import Figure
 from bench.log import raw_commit, raw_file, raw_rows
 from bench.playbooks import FIBONACCI, chain, loop
-from noetl.assembly import Local
 from noetl.messages.events import Event, StepDone
+from noetl.node.local import LocalNode
 from noetl.server.active import ActiveExecution
 from noetl.settings import Settings
 
@@ -62,8 +62,8 @@ def quiet_collector() -> Iterator[None]:
 
 async def measure(folder: Path) -> list[Figure]:
     raw = raw_file(folder / "raw.db")
-    waits = await Local.open(Settings(home=folder / "waits", run_ahead=False))
-    ahead = await Local.open(Settings(home=folder / "ahead"))
+    waits = await LocalNode.open(Settings(home=folder / "waits", run_ahead=False))
+    ahead = await LocalNode.open(Settings(home=folder / "ahead"))
     found = [
         *await chains(raw, waits, ahead),
         await sequential(raw, waits),
@@ -77,10 +77,10 @@ async def measure(folder: Path) -> list[Figure]:
     return found
 
 
-async def run(local: Local, text: str, payload: dict[str, Any] | None = None) -> float:
+async def run(local: LocalNode, text: str, payload: dict[str, Any] | None = None) -> float:
     """Seconds from the start to the committed end."""
     began = perf_counter()
-    active = await local.start(text, folder=None, payload=payload or {})
+    active = await local.run_text(text, folder=None, payload=payload or {})
     await active.finished
     assert active.execution.status == "completed", active.execution.error
     local.server.release(active.execution.execution_id)
@@ -97,7 +97,7 @@ def noting(ends: list[float]) -> Callable[[ActiveExecution, list[Event]], None]:
     return note
 
 
-async def chains(raw: apsw.Connection, waits: Local, ahead: Local) -> list[Figure]:
+async def chains(raw: apsw.Connection, waits: LocalNode, ahead: LocalNode) -> list[Figure]:
     commits, steps, rate_waits, rate_ahead = [], [], [], []
     ends: list[float] = []
     waits.server.watch(noting(ends))
@@ -114,7 +114,7 @@ async def chains(raw: apsw.Connection, waits: Local, ahead: Local) -> list[Figur
     ]
 
 
-async def sequential(raw: apsw.Connection, waits: Local) -> Figure:
+async def sequential(raw: apsw.Connection, waits: LocalNode) -> Figure:
     text, numbers = loop("sequential"), list(range(STEPS))
     commits, turns = [], []
     for _ in range(REPEATS):
@@ -123,7 +123,7 @@ async def sequential(raw: apsw.Connection, waits: Local) -> Figure:
     return Figure.of("sequential iteration / raw commit", turns, commits, 1.6, "s")
 
 
-async def in_groups(raw: apsw.Connection, ahead: Local) -> list[Figure]:
+async def in_groups(raw: apsw.Connection, ahead: LocalNode) -> list[Figure]:
     rows, iterations, steps = [], [], []
     text, numbers, five = loop("parallel"), list(range(ITERATIONS)), chain(5)
     for _ in range(REPEATS):
@@ -138,7 +138,7 @@ async def in_groups(raw: apsw.Connection, ahead: Local) -> list[Figure]:
     ]
 
 
-async def cpu(ahead: Local) -> Figure:
+async def cpu(ahead: LocalNode) -> Figure:
     text = chain(50)
     steps, codec = [], []
     for _ in range(REPEATS):
@@ -153,7 +153,7 @@ async def cpu(ahead: Local) -> Figure:
     return Figure.of("CPU of a noop step / event codec", steps, codec, 12, "s")
 
 
-async def fibonacci(raw: apsw.Connection, ahead: Local) -> Figure:
+async def fibonacci(raw: apsw.Connection, ahead: LocalNode) -> Figure:
     """40 sequential python tasks in an isolated child whose start is not counted."""
     commits, tasks = [], []
     text = chain(41, FIBONACCI)

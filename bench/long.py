@@ -8,8 +8,8 @@ from time import perf_counter, process_time
 from bench.engine import quiet_collector, run
 from bench.figure import Figure
 from bench.playbooks import turns
-from noetl.assembly import Local
 from noetl.messages.events import Event
+from noetl.node.local import LocalNode
 from noetl.server.active import SNAPSHOT_AFTER, ActiveExecution
 from noetl.server.replay import replay
 from noetl.settings import Settings
@@ -27,7 +27,7 @@ def figures() -> list[Figure]:
 
 
 async def measure(folder: Path) -> list[Figure]:
-    local = await Local.open(Settings(home=folder))
+    local = await LocalNode.open(Settings(home=folder))
     marks: list[float] = []
     decisions = 0
 
@@ -51,7 +51,7 @@ async def measure(folder: Path) -> list[Figure]:
     return [found, await recovery(local)]
 
 
-async def recovery(local: Local) -> Figure:
+async def recovery(local: LocalNode) -> Figure:
     """Reading the state back, at the longest tail that a snapshot leaves."""
     # The first decision starts the execution; a tail of SNAPSHOT_AFTER is cut by a snapshot.
     long = await left_at(local, turns(TURNS), SNAPSHOT_AFTER * (TURNS // SNAPSHOT_AFTER) - 1)
@@ -63,9 +63,9 @@ async def recovery(local: Local) -> Figure:
     return Figure.of("recovery of 1,000,000 events / 10,000", ours, reference, 2, "s")
 
 
-async def left_at(local: Local, text: str, decisions: int) -> str:
+async def left_at(local: LocalNode, text: str, decisions: int) -> str:
     """An execution that was left after so many decisions, as a crash would leave it."""
-    active = await local.start(text, folder=None, payload={})
+    active = await local.run_text(text, folder=None, payload={})
     count = 1
     reached = asyncio.get_running_loop().create_future()
 
@@ -84,7 +84,7 @@ async def left_at(local: Local, text: str, decisions: int) -> str:
     return active.execution.execution_id
 
 
-async def read_back(local: Local, execution_id: str) -> float:
+async def read_back(local: LocalNode, execution_id: str) -> float:
     plan = (await local.load(execution_id))[1]
     began = perf_counter()
     await replay(local.storage.log, execution_id, plan)

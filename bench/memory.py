@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 from bench.engine import quiet_collector, run
 from bench.figure import Figure
 from bench.playbooks import loop
-from noetl.assembly import Local
+from noetl.node.local import LocalNode
 from noetl.settings import Settings
 
 ALLOWED = {1_000: 90.0, 1_000_000: 300.0}
@@ -37,7 +37,7 @@ def peak(count: int) -> float:
 
 async def looped(count: int) -> None:
     with TemporaryDirectory() as folder, quiet_collector():
-        local = await Local.open(Settings(home=Path(folder)))
+        local = await LocalNode.open(Settings(home=Path(folder)))
         await run(local, loop("parallel"), {"numbers": list(range(count))})
         await local.close()
 

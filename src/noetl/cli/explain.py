@@ -6,13 +6,13 @@ from typing import Any
 import click
 import msgspec
 
-from noetl.assembly import Local
 from noetl.cli import exits
 from noetl.cli.advice import advice_for
 from noetl.cli.contexts import Target
 from noetl.cli.home import ID, JSON, print_json
 from noetl.cli.running.words import error_words, seconds, value_words
 from noetl.cli.target import aimed, near_or_far
+from noetl.node.local import LocalNode
 from noetl.server.causes import Cause, Link
 from noetl.server.views.explanation import Explanation, explanation_of
 from noetl.server.waiting import Wait
@@ -57,7 +57,7 @@ def explain(execution_id: str, as_json: bool, target: Target) -> int:
     return exits.OK
 
 
-async def explanation_in(local: Local, execution_id: str) -> Explanation:
+async def explanation_in(local: LocalNode, execution_id: str) -> Explanation:
     row = await local.row(execution_id)
     execution, plan, _ = await local.load(execution_id)
     storage = local.storage

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from noetl.errors import ServerRefused
-from noetl.keychain.names import LOG_KEY
 from noetl.messages.codec import decode
 from noetl.node.children import summary
 from noetl.ports import link
@@ -69,6 +68,8 @@ class Answers:
     async def _log_keys(self, wanted: link.LogKeysWanted) -> list[dict[str, Any]]:
         """KEY-3: the keys of recorded secrets, made here, so that every worker has the same."""
         del wanted
+        from noetl.keychain.store import LOG_KEY  # ciphers are imported with the first secret
+
         await self._plane.keychain.seals.make_ready()
         rows = await self._plane.storage.credentials.all()
         return [dict(msgspec.to_builtins(row)) for row in rows if row.kind == LOG_KEY]

@@ -10,7 +10,6 @@ from noetl.control.execution import Execution
 from noetl.errors import (
     ExecutionNotFound,
     LogUnavailable,
-    NoetlError,
     OutcomeUnknown,
     ServerRefused,
     VersionConflict,
@@ -22,6 +21,7 @@ from noetl.node.children import Children
 from noetl.node.playbooks import PlaybookFinder
 from noetl.playbook.plan import Plan
 from noetl.ports.bodies import Bodies
+from noetl.ports.catalog import CatalogEntry
 from noetl.ports.event_log import ExecutionRow, LogRow
 from noetl.ports.result_store import ResultStore
 from noetl.ports.session import PartLost
@@ -51,7 +51,6 @@ class ControlPlane:
         storage: Storage,
         *,
         results: ResultStore,
-        bodies: Bodies,
         adopts: bool,
         says: Says = print,
     ) -> None:
@@ -59,6 +58,8 @@ class ControlPlane:
         self.storage = storage
         self.results = results
         self.says = says
+        self._tasks: list[asyncio.Task[None]] = []
+        bodies = Bodies(results)
         self.keychain = KeychainDoor(storage.credentials, storage.folder, storage.key)
         self.server = Server(
             log=storage.log,
@@ -70,6 +71,7 @@ class ControlPlane:
         self.library = Library(storage)
         self.ownership = Ownership(storage, self.server, self.library, says, adopts=adopts)
         self.playbooks = PlaybookFinder(storage, shared=settings.db is not None)
+        self.bodies = bodies
         self.children = Children(self)
         self.answers = Answers(self)
         self.closing = asyncio.Event()
@@ -107,7 +109,9 @@ class ControlPlane:
         active = self.server.start(request, plan, folder, self.ownership.term)
         return self.ownership.mind(active)
 
-    async def start(self, plan: Plan, *, execution_id: str, **request: Any) -> ActiveExecution | None:
+    async def start(
+        self, plan: Plan, *, execution_id: str, **request: Any
+    ) -> ActiveExecution | None:
         """
         Begin an execution and wait for its commit (promise 1); None where another began it under
         this id before. Raises OutcomeUnknown where the log went away before it answered: if the
@@ -128,6 +132,12 @@ class ControlPlane:
                 "with the same Idempotency-Key"
             ) from away
         return active
+
+    async def register(
+        self, text: str, *, original: str | None = None
+    ) -> tuple[CatalogEntry, bool]:
+        """A new version of a playbook, unless the newest is this text; raises PlaybookRejected."""
+        return await self.playbooks.register(text, original=original)
 
     async def execute(
         self,
@@ -167,7 +177,7 @@ class ControlPlane:
         return active
 
     def _count_losses(self, active: ActiveExecution) -> None:
-        """T11: what a process had begun when it died; the third time without progress is the end."""
+        """T11: what a process had begun when it died: the third time without progress ends it."""
         for run in list(active.execution.runs.values()):
             for part in list(run.parts.values()):
                 if part.worker is not None:
@@ -235,7 +245,7 @@ class ControlPlane:
         row = await self.row(execution_id)
         execution, _ = await self.state(execution_id)
         until = row.finished_at or int(time.time() * 1000)
-        report = await report_of(execution, self.results, until - row.started_at)
+        report = report_of(execution, self.results, until - row.started_at)
         return {field: getattr(report, field) for field in report.__struct_fields__}
 
     async def ended(self, execution_id: str, wait: float) -> bool:
@@ -297,8 +307,25 @@ class ControlPlane:
         finally:
             active.listeners.remove(news.set)
 
-    async def close(self) -> None:
-        with suppress(NoetlError):
-            await self.ownership.hand_over()
-        await self.keychain.close()
-        await self.storage.close()
+    # ── going on and stopping ────────────────────────────────────────────────────────────────
+
+    def go(self, *works: Callable[[], Any]) -> None:
+        """Work that goes on as long as the process does."""
+        loop = asyncio.get_running_loop()
+        for work in works:
+            self._tasks.append(loop.create_task(self._for_ever(work)))
+
+    async def _for_ever(self, work: Callable[[], Any]) -> None:
+        """Promise 7: a fault in one of these is said, and the work goes on."""
+        while True:
+            try:
+                await work()
+            except Exception as fault:
+                self.says(f"a fault of NoETL itself: {type(fault).__name__}: {fault}")
+                await asyncio.sleep(1.0)
+
+    async def halt(self) -> None:
+        self.closing.set()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)

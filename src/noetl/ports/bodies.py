@@ -18,6 +18,7 @@ class Bodies:
         self._store = store
         self._room = room
         self._kept: OrderedDict[str, tuple[int, Any]] = OrderedDict()
+        self.at_hand: dict[str, Any] = {}
         self._size = 0
 
     async def load(self, reference: Reference) -> Any:
@@ -45,7 +46,9 @@ class Bodies:
 
     def _keep(self, reference: Reference, value: Any) -> None:
         self._kept[reference.key] = (reference.size, value)
+        self.at_hand[reference.key] = value
         self._size += reference.size
         while self._size > self._room and len(self._kept) > 1:
-            _, (size, _) = self._kept.popitem(last=False)
+            key, (size, _) = self._kept.popitem(last=False)
+            del self.at_hand[key]
             self._size -= size

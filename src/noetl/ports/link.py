@@ -50,9 +50,13 @@ class Call(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     pool: str
     version: str
     slots: int = 0
-    """Legs that it runs at once, at the most."""
+    """Parts that it runs at once, at the most."""
     free: int = 0
-    """Legs that it would take with the answer."""
+    """Parts that it would take with the answer."""
+    room: int = 0
+    """Parts that it has room for in all: work is spread by it."""
+    clock: int = 0
+    """Its clock (ms): times in its reports are moved by what it differs from the server's."""
     reports: list[Sent] = []
     holds: list[Hold] | None = None
     """Every lease that it has from this server, renewed by this; None: nothing is said of them."""

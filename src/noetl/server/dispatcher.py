@@ -27,6 +27,7 @@ from noetl.ports.link import (
     Answer,
     Call,
     Hold,
+    Notifier,
     Question,
     Reply,
     Sent,
@@ -92,6 +93,10 @@ class Dispatcher:
         self._visited: dict[str, set[str]] = {}
         self._places: Counter[str] = Counter()
         """Free places of workers whose calls are being answered: nobody need be woken for those."""
+
+    @property
+    def notifiers(self) -> list[Notifier]:
+        return self.granting.notifiers
 
     # ── runner of the server ─────────────────────────────────────────────────────────────────
 
@@ -265,9 +270,7 @@ class Dispatcher:
             return True
         return False
 
-    async def _verdict(
-        self, call: Call, sent: Sent, state: Verdict | InCommit | None
-    ) -> Verdict:
+    async def _verdict(self, call: Call, sent: Sent, state: Verdict | InCommit | None) -> Verdict:
         if state is None:
             found = await self._bring(sent.hold.execution_id)
             if isinstance(found, str):

@@ -2,7 +2,7 @@
 Who gets the next part? Work goes to where it can run now.
 
 Parts are spread evenly over the workers that have room; what waits longer than HURRY goes to
-whoever asks. A part with which workers have died before runs alone, so that it takes nobody with it.
+whoever asks. A part with which workers have died before runs alone: it takes nobody with it.
 """
 
 import asyncio

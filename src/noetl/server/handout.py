@@ -72,9 +72,7 @@ class Handout:
     def __bool__(self) -> bool:
         return bool(self._ready)
 
-    def follow(
-        self, active: ActiveExecution, parts: list[e.TokenEnqueued], commit: Commit
-    ) -> None:
+    def follow(self, active: ActiveExecution, parts: list[e.TokenEnqueued], commit: Commit) -> None:
         """What a row orders: now where that is allowed, else after its commit."""
         ahead = self._server.runs_ahead
         for part in parts:

@@ -227,9 +227,7 @@ class Server:
         key = (active, lost.step_run_id, lost.part)
         taken.committed.add_done_callback(partial(self.handout.offer, key))
 
-    def stop_part(
-        self, active: ActiveExecution, of: Command | Run, part: int, epoch: int
-    ) -> None:
+    def stop_part(self, active: ActiveExecution, of: Command | Run, part: int, epoch: int) -> None:
         """NEXT-8: a part that nobody runs ends as cancelled."""
         self.fail_part(active, of, part, epoch, STOPPED)
 
@@ -258,9 +256,7 @@ class Server:
     def _decided(self, active: ActiveExecution, given: r.Input, at: int) -> list[e.Event]:
         at_hand = self._bodies.at_hand
         bodies: MutableMapping[str, Any] = ChainMap({}, at_hand) if at_hand else {}
-        found = decide(
-            active.plan, active.execution, given, at=at, bodies=bodies, lost=self._lost
-        )
+        found = decide(active.plan, active.execution, given, at=at, bodies=bodies, lost=self._lost)
         if isinstance(found, Needs):
             raise Spoiled(found.references)
         return found

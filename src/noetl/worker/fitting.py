@@ -75,11 +75,10 @@ class Fitting:
                     kept = self._moved(kept, body, key)
         return kept
 
-    def store_now(self) -> None:
-        """Make durable what a report is about to refer to."""
+    def take_bodies(self) -> list[bytes]:
+        """What must be durable before the next report, which refers to it."""
         waiting, self._waiting = self._waiting, []
-        for body in waiting:
-            self._results.put_now(self._command.execution_id, body)
+        return waiting
 
     async def load(self, reference: Reference) -> Any:
         """The value behind a reference, for templates and tools."""

@@ -297,10 +297,10 @@ class PartWork:
         """The run fails with the true reason: what it came to cannot be kept."""
         message = KNOWN.masked(f"a result of step '{self.step.name}' cannot be stored: {refused}")
         error = {"kind": "result", "message": message, "retryable": True}
-        ids = {"step": self.command.step, "step_run_id": self.command.step_run_id}
+        step, run_id = self.command.step, self.command.step_run_id
         with suppress(PartLost):
-            self._send([e.StepFailed(error=error, **ids)])
-        self._give_up(PartLost(self.command.step_run_id))
+            self._send([e.StepFailed(step=step, step_run_id=run_id, error=error)])
+        self._give_up(PartLost(run_id))
         self.worker.abandon(self)
 
     def _learn(self, recorded: Sequence[e.Event]) -> None:

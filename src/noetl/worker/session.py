@@ -9,7 +9,7 @@ Leases are renewed beside that, at whichever server decides for the execution no
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -29,7 +29,6 @@ from noetl.ports.link import (
     CancelWanted,
     ChildWanted,
     EndWanted,
-    Grant,
     Hold,
     Link,
     PlaybookWanted,

@@ -45,7 +45,9 @@ class WorkerContext(msgspec.Struct, frozen=True, kw_only=True):
 class PartWorkplace:
     """See `tools.tool.Workplace`."""
 
-    def __init__(self, context: WorkerContext, results: ResultStore, session: Session, plan: Plan) -> None:
+    def __init__(
+        self, context: WorkerContext, results: ResultStore, session: Session, plan: Plan
+    ) -> None:
         self._context = context
         self._results = results
         self.session = session
