@@ -13,15 +13,16 @@ import psycopg
 from tests.support.postgres import running
 
 from bench.playbooks import FIBONACCI, chain, loop
+from bench.size import sized
 from noetl.adapters.memory.link import DirectLink, Exchange
 from noetl.node.server import ServerNode
 from noetl.node.work_plane import WorkPlane
 from noetl.settings import Settings
 from noetl.tools.table import Toolbox
 
-EXECUTIONS = 1_000
-WAITING = 5_000
-ITERATIONS = 20_000
+EXECUTIONS = sized(1_000)
+WAITING = sized(5_000)
+ITERATIONS = sized(20_000)
 AT_ONCE = 500
 SIZE = "select pg_database_size(current_database())"
 ROW = "{:<58} {:>12}"
