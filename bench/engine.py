@@ -17,8 +17,8 @@ from bench.figure import Figure
 from bench.log import raw_commit, raw_file, raw_rows
 from bench.playbooks import FIBONACCI, chain, loop
 from bench.size import sized
-from noetl.node.local import LocalNode
 from noetl.messages.events import Event, StepDone
+from noetl.node.local import LocalNode
 from noetl.server.active import ActiveExecution
 from noetl.settings import Settings
 

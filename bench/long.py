@@ -10,8 +10,8 @@ from bench.engine import quiet_collector, run, steps_in
 from bench.figure import Figure
 from bench.playbooks import turns
 from bench.size import sized
-from noetl.node.local import LocalNode
 from noetl.messages.events import Event
+from noetl.node.local import LocalNode
 from noetl.server.active import ActiveExecution
 from noetl.server.replay import replay
 from noetl.settings import Settings

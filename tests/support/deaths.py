@@ -15,7 +15,6 @@ from typing import Any
 from unittest import mock
 
 import msgspec
-from noetl.ports.session import Taken
 from tests.support.canned import CannedTools
 
 from noetl.adapters.files.result_store import FileResultStore
@@ -30,6 +29,7 @@ from noetl.messages.requests import Input, Report
 from noetl.node.local import LocalNode
 from noetl.ports.commit import Commit
 from noetl.ports.event_log import Decision
+from noetl.ports.session import Taken
 from noetl.server.verify import verify_all
 from noetl.settings import Settings
 from noetl.tools.playbook import PlaybookTool

@@ -208,7 +208,7 @@ class Server:
             at,
             text,
             shown=shown or not expected,
-            alone=self._is_alone(active, parts),
+            alone=self._is_alone(active, parts, expected),
             notes=notes,
         )
         self._dispatch(active, events, parts, commit, shown=shown)
@@ -333,10 +333,14 @@ class Server:
 
     # ── appending and dispatching ────────────────────────────────────────────────────────────
 
-    def _is_alone(self, active: ActiveExecution, parts: list[e.TokenEnqueued]) -> bool:
+    def _is_alone(
+        self, active: ActiveExecution, parts: list[e.TokenEnqueued], expected: int
+    ) -> bool:
         """Whether nothing may run ahead of this commit: else the disk works beside it."""
         if self._appender.uncommitted or len(self._active) != 1:
             return False
+        if active.execution.finished and not expected:
+            return False  # over with its first row: the next of many may begin beside it
         if not self._run_ahead:
             return True
         steps = active.plan.steps
