@@ -33,7 +33,7 @@ from noetl.ports.session import Taken
 from noetl.server.verify import verify_all
 from noetl.settings import Settings
 from noetl.tools.playbook import PlaybookTool
-from noetl.tools.tool import Call, Tool, Workplace
+from noetl.tools.tool import Tool, ToolCall, Workplace
 
 NAME = "x1"
 LIVES = 12
@@ -125,7 +125,7 @@ class World:
             elif isinstance(event, e.TokenEnqueued):
                 self.ordered.add(f"{decision.execution_id}/{event.step_run_id}")
 
-    def act(self, call: Call[Any]) -> None:
+    def act(self, call: ToolCall[Any]) -> None:
         """An effect happens. What must be durable before it is asked for here (promise 8)."""
         done = (call.execution_id, call.task_run_id, call.attempt)
         if done in self.recorded:
@@ -205,7 +205,7 @@ class EffectTools(CannedTools):
     def __getitem__(self, kind: str) -> Tool:
         return PlaybookTool() if kind == "playbook" else self
 
-    async def call(self, call: Call[Any], workplace: Workplace) -> Outcome:
+    async def call(self, call: ToolCall[Any], workplace: Workplace) -> Outcome:
         del workplace
         life, chance = self._life, self._life.world.chance
         if life.passes():
@@ -218,7 +218,7 @@ class EffectTools(CannedTools):
         return answer_of(call)
 
 
-def answer_of(call: Call[Any]) -> Outcome:
+def answer_of(call: ToolCall[Any]) -> Outcome:
     """What the server of effects answers."""
     body = call.inputs.body
     if call.attempt <= body["fail"]:

@@ -30,7 +30,7 @@ from noetl.playbook.plan import make_plan
 from noetl.server.active import ActiveExecution
 from noetl.server.verify import verify
 from noetl.settings import Settings
-from noetl.tools.tool import Call
+from noetl.tools.tool import ToolCall
 
 HOME = Path("/nowhere")
 """No scenario writes to a disk."""
@@ -220,7 +220,7 @@ class Gate:
         self._waiting: dict[str, asyncio.Future[None]] = {}
         self._arrived: asyncio.Event | None = None
 
-    async def __call__(self, call: Call[Any]) -> Outcome:
+    async def __call__(self, call: ToolCall[Any]) -> Outcome:
         future = asyncio.get_running_loop().create_future()
         self._waiting[call.idempotency_key] = future
         if self._arrived is not None:

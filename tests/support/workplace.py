@@ -5,7 +5,7 @@ from typing import Any
 from noetl.adapters.memory.result_store import MemoryBodyWriter, MemoryResultStore
 from noetl.errors import CredentialMissing, LogUnavailable
 from noetl.messages.reference import Reference, secret
-from noetl.tools.tool import Call
+from noetl.tools.tool import ToolCall
 
 
 class KeptBodies(MemoryResultStore):
@@ -51,7 +51,7 @@ class BenchPlace:
         self.lines: list[tuple[str, str]] = []
         self._credentials = credentials
 
-    def log(self, call: Call[Any], stream: str, text: str) -> None:  # noqa: ARG002
+    def log(self, call: ToolCall[Any], stream: str, text: str) -> None:  # noqa: ARG002
         self.lines.append((stream, text))
 
     async def unlock(self, name: str) -> dict[str, Any]:
@@ -67,7 +67,7 @@ class BenchPlace:
 
     async def child(
         self,
-        call: Call[Any],
+        call: ToolCall[Any],
         *,
         path: str,
         version: str | None,
@@ -77,7 +77,7 @@ class BenchPlace:
         raise AssertionError(f"{call.label} asks for {path} {version} {payload} {wait}")
 
 
-def call_of(inputs: Any, **more: Any) -> Call[Any]:
+def call_of(inputs: Any, **more: Any) -> ToolCall[Any]:
     """A call with made-up ids; `more` are further fields of Call."""
     named = {"execution_id": "e1", "step": "s", "label": "t", "task_run_id": "r1", "scratch": "s1"}
-    return Call(inputs=inputs, **{**named, **more})
+    return ToolCall(inputs=inputs, **{**named, **more})

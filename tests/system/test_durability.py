@@ -17,7 +17,7 @@ from noetl.node.local import LocalNode
 from noetl.ports.commit import Commit
 from noetl.ports.event_log import Decision
 from noetl.settings import Settings
-from noetl.tools.tool import Call, Workplace
+from noetl.tools.tool import ToolCall, Workplace
 
 
 class WatchingTools(CannedTools):
@@ -28,7 +28,7 @@ class WatchingTools(CannedTools):
         self._seen = seen
         self.safe: list[bool] = []
 
-    async def call(self, call: Call[Any], workplace: Workplace) -> Outcome:
+    async def call(self, call: ToolCall[Any], workplace: Workplace) -> Outcome:
         del workplace
         self.safe.append(self._seen.safe)
         return answer_of(call)

@@ -8,17 +8,17 @@ from litestar.params import FromPath, JSONBody
 from noetl.api import types as t
 from noetl.api.answers import answered
 from noetl.api.paging import USUAL, Cursor, Limit, page_of, place_in
-from noetl.api.surround import Surround
+from noetl.api.surround import ApiContext
 from noetl.errors import CredentialMissing, ServerRefused
 from noetl.keychain.fields import register as mask
-from noetl.keychain.store import Registered, Store
+from noetl.keychain.store import CredentialSummary, Store
 from noetl.messages.envelope import timestamp
 
 
 class CredentialsRoutes:
     """Answers for credentials."""
 
-    def __init__(self, surround: Surround) -> None:
+    def __init__(self, surround: ApiContext) -> None:
         self._plane = surround.plane
 
     async def put(
@@ -47,7 +47,7 @@ class CredentialsRoutes:
     def _store(self) -> Store:
         return self._plane.keychain.opened.store
 
-    async def _found(self, name: str) -> Registered:
+    async def _found(self, name: str) -> CredentialSummary:
         for row in await self._store.all():
             if row.name == name:
                 return row
@@ -65,7 +65,7 @@ def missing(name: str) -> ServerRefused:
     )
 
 
-def shown_of(row: Registered) -> t.Credential:
+def shown_of(row: CredentialSummary) -> t.Credential:
     return t.Credential(
         name=row.name, kind=row.kind, key_id=row.key_id, updated_at=timestamp(row.updated_at)
     )

@@ -15,7 +15,7 @@ from noetl.ports.storage import Storage
 OrderKind = Literal["cancel", "pause", "resume"]
 
 
-class WorkerListener(Protocol):
+class WorkerCalls(Protocol):
     """Where workers' calls are answered (`ports.link.Listener`), and who rings for them."""
 
     @property
@@ -26,7 +26,7 @@ class WorkerListener(Protocol):
     async def reply(self, question: Question) -> Reply: ...
 
 
-class Plane(Protocol):
+class ServerProcess(Protocol):
     """A server process without its doors."""
 
     @property
@@ -42,7 +42,7 @@ class Plane(Protocol):
     @property
     def keychain(self) -> KeychainDoor: ...
     @property
-    def dispatcher(self) -> WorkerListener: ...
+    def dispatcher(self) -> WorkerCalls: ...
 
     async def register(
         self, text: str, *, original: str | None = None

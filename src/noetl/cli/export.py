@@ -16,7 +16,7 @@ from noetl.cli.running.words import count
 from noetl.cli.source import FILE
 from noetl.errors import CredentialMissing, ReceiverUnavailable
 from noetl.exports import clickhouse
-from noetl.exports.export import FORMS, Export, Tally, send_rows, send_spans
+from noetl.exports.export import FORMS, Export, ExportCounts, send_rows, send_spans
 from noetl.exports.files import write_file
 from noetl.exports.otlp import traces_url
 from noetl.exports.parquet import write_parquet
@@ -163,7 +163,7 @@ def address_of(to: str) -> URL:
     return url
 
 
-async def exported(local: LocalNode, asked: Asked) -> Tally:
+async def exported(local: LocalNode, asked: Asked) -> ExportCounts:
     """Find the executions, then hand them over."""
     cut = Cut(after=asked.after or 0, since=asked.since or 0)
     for execution_id in asked.ids:
@@ -222,7 +222,7 @@ async def signed(local: LocalNode, url: URL, auth: str | None) -> tuple[URL, dic
     return url, dict(headers)
 
 
-def report(asked: Asked, tally: Tally, *, as_json: bool) -> None:
+def report(asked: Asked, tally: ExportCounts, *, as_json: bool) -> None:
     """What was exported, on standard error where the export itself is on standard output."""
     printed = asked.to is None and asked.out in (None, "-")
     if as_json and not printed:
@@ -237,7 +237,7 @@ def report(asked: Asked, tally: Tally, *, as_json: bool) -> None:
     click.echo(f"exported {what}", err=True)
 
 
-def as_object(asked: Asked, tally: Tally) -> dict[str, Any]:
+def as_object(asked: Asked, tally: ExportCounts) -> dict[str, Any]:
     return {
         "status": "ok",
         "format": asked.form,

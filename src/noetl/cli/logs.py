@@ -11,7 +11,7 @@ from noetl.cli.target import aimed, near_or_far
 from noetl.cli.terminal import plain
 from noetl.client.client import Client
 from noetl.node.local import LocalNode
-from noetl.server.views.standing import Line, line_of
+from noetl.server.views.standing import TaskLine, line_of
 
 EPILOG = """\b
 Examples:
@@ -30,7 +30,7 @@ MOST = 1_000_000
 def logs(execution_id: str, step: str | None, as_json: bool, target: Target) -> int:
     """Print what the tasks of an execution wrote to their standard output and error."""
 
-    def show(lines: Iterable[Line]) -> None:
+    def show(lines: Iterable[TaskLine]) -> None:
         for line in lines:
             if as_json:
                 print_json(line)

@@ -3,19 +3,18 @@
 import hashlib
 import os
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 
 from noetl.errors import CredentialMissing
 from noetl.keychain.asking import Asking
 from noetl.keychain.fields import Fields, kind_of, parsed, placed, register
-from noetl.keychain.oauth2 import Tokens
+from noetl.keychain.oauth2 import AccessTokens
 from noetl.keychain.once import Fetched, Once
 from noetl.keychain.providers.aws import AwsProvider
 from noetl.keychain.providers.gcp import GcpProvider
 from noetl.keychain.providers.nearby import EnvironmentProvider, FileProvider
-from noetl.keychain.providers.provider import Provider
 from noetl.keychain.providers.vault import VaultProvider
 from noetl.keychain.seals import Seals
 from noetl.keychain.store import Store
@@ -38,8 +37,8 @@ class Keychain:
         self.seals = Seals(store)
         self._asking = Asking()
         self._once = Once()
-        self._tokens = Tokens(self._asking, self._once)
-        self._providers: dict[str, Provider] = {
+        self._tokens = AccessTokens(self._asking, self._once)
+        self._providers: dict[str, SecretProvider] = {
             "environment": EnvironmentProvider(environment),
             "file": FileProvider(),
             "vault": VaultProvider(self._asking, self._once, environment),
@@ -132,3 +131,13 @@ class Keychain:
 def digest(login: Fields | None) -> str:
     """Tells logins apart without keeping them."""
     return hashlib.sha256(msgspec.json.encode(login)).hexdigest()
+
+
+class SecretProvider(Protocol):
+    """
+    - `fetch` returns the text of the secret; JSON where it has several fields;
+    - CredentialMissing: there is none, or it may not be read; CredentialUnavailable: not now;
+    - `login` are the fields of the credential that opens the provider; None: the environment's.
+    """
+
+    async def fetch(self, key: str, login: Fields | None) -> str: ...

@@ -17,7 +17,7 @@ RESERVED = "$"
 LOG_KEY = "$key"
 
 
-class Registered(msgspec.Struct, frozen=True, kw_only=True):
+class CredentialSummary(msgspec.Struct, frozen=True, kw_only=True):
     """What may be shown of a credential."""
 
     name: str
@@ -71,10 +71,12 @@ class Store:
         fields: Fields = msgspec.json.decode(self._open(row))
         return row.kind, fields
 
-    async def all(self) -> list[Registered]:
+    async def all(self) -> list[CredentialSummary]:
         """What is registered, by name."""
         return [
-            Registered(name=row.name, kind=row.kind, key_id=row.key_id, updated_at=row.updated_at)
+            CredentialSummary(
+                name=row.name, kind=row.kind, key_id=row.key_id, updated_at=row.updated_at
+            )
             for row in await self._credentials.all()
             if not row.name.startswith(RESERVED)
         ]

@@ -19,7 +19,7 @@ IN_ALL = 16 * LARGEST
 """Bytes of stored values that are printed together."""
 
 
-class Report(msgspec.Struct, frozen=True, kw_only=True):
+class ExecutionReport(msgspec.Struct, frozen=True, kw_only=True):
     """The object on standard output."""
 
     execution_id: str
@@ -31,11 +31,11 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     duration_ms: int
 
 
-def report_of(execution: Execution, results: ResultStore, duration_ms: int) -> Report:
+def report_of(execution: Execution, results: ResultStore, duration_ms: int) -> ExecutionReport:
     def shown(value: Any) -> Any:
         return with_values(value, results)
 
-    return Report(
+    return ExecutionReport(
         execution_id=execution.execution_id,
         status=execution.status,
         ctx=shown(execution.ctx),
@@ -55,10 +55,10 @@ def steps_of(execution: Execution) -> list[dict[str, Any]]:
 
 def with_values(value: Any, results: ResultStore) -> Any:
     """The value with every reference in it replaced: by what it refers to, or by its fields."""
-    return Shown(results).replaced(value)
+    return ShownValues(results).replaced(value)
 
 
-class Shown:
+class ShownValues:
     """References on their way to be printed: values while there is room, fields after that."""
 
     def __init__(self, results: ResultStore) -> None:

@@ -15,7 +15,7 @@ from noetl.ports.event_log import Printed, PrintedLine
 from noetl.ports.result_store import ResultStore
 from noetl.ports.session import Session
 from noetl.tools.refusal import Refusal
-from noetl.tools.tool import Call
+from noetl.tools.tool import ToolCall
 from noetl.worker.masked_results import masked_results
 from noetl.worker.secrecy import Sealing, Secrecy
 
@@ -58,7 +58,7 @@ class PartWorkplace:
         results: ResultStore = masked_results(self._results)
         return results
 
-    def log(self, call: Call[Any], stream: str, text: str) -> None:
+    def log(self, call: ToolCall[Any], stream: str, text: str) -> None:
         self._context.printed.keep(
             PrintedLine(
                 execution_id=call.execution_id,
@@ -86,7 +86,7 @@ class PartWorkplace:
 
     async def child(
         self,
-        call: Call[Any],
+        call: ToolCall[Any],
         *,
         path: str,
         version: str | None,

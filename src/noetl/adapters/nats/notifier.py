@@ -3,7 +3,7 @@
 from itertools import count
 
 from noetl.adapters.nats.library import FAULTS, stream_errors
-from noetl.adapters.nats.line import Line
+from noetl.adapters.nats.line import NatsLine
 from noetl.adapters.nats.names import Names
 from noetl.adapters.nats.stream import jetstream, make_stream
 from noetl.ports.link import POLL
@@ -20,7 +20,7 @@ class NatsNotifier:
     What JetStream does not take is not said again: workers poll, and the next ring comes.
     """
 
-    def __init__(self, line: Line, server: str, names: Names) -> None:
+    def __init__(self, line: NatsLine, server: str, names: Names) -> None:
         self._line = line
         self._server = server
         self._names = names

@@ -8,7 +8,7 @@ from tempfile import SpooledTemporaryFile
 from typing import IO, Any, TypeVar
 
 from noetl.adapters.nats.library import FAULTS, api, reason_of, stream_errors
-from noetl.adapters.nats.line import Line, Says, silent
+from noetl.adapters.nats.line import NatsLine, Says, silent
 from noetl.adapters.nats.names import token_of
 from noetl.adapters.nats.thread import LoopThread
 from noetl.adapters.objects.shelf import PATIENCE, Away, tried
@@ -33,7 +33,7 @@ class NatsShelf:
         self._patience = patience
         self._thread: LoopThread | None = None
         self._starting = threading.Lock()
-        self._line = Line(url, name=f"{root} results", says=says)
+        self._line = NatsLine(url, name=f"{root} results", says=says)
         self._opening: asyncio.Task[None] | None = None
         self.place = f"NATS at {self._line.place}, bucket {self._bucket}"
 

@@ -9,14 +9,14 @@ from noetl.api.serve import refuse_open, serve
 from noetl.api.tokens import new_token
 from noetl.cli.background.crew import Crew
 from noetl.cli.background.environment import variables
-from noetl.cli.background.pid_file import Held
+from noetl.cli.background.pid_file import HeldPidFile
 from noetl.cli.background.signals import stop_on_signals
 from noetl.cli.background.voice import listen_to_logging, say
 from noetl.node.server import ServerNode
 from noetl.settings import Settings
 
 
-async def run_server(settings: Settings, held: Held, *, workers: int) -> None:
+async def run_server(settings: Settings, held: HeldPidFile, *, workers: int) -> None:
     """Serve until SIGTERM or Ctrl-C; then workers end well, and executions are handed over."""
     listen_to_logging()
     refuse_open(settings.host, auth=settings.auth)
@@ -44,7 +44,7 @@ async def opened(settings: Settings, stop: asyncio.Event) -> ServerNode | None:
     return None
 
 
-async def _served(plane: ServerNode, held: Held, stop: asyncio.Event, workers: int) -> None:
+async def _served(plane: ServerNode, held: HeldPidFile, stop: asyncio.Event, workers: int) -> None:
     closed = asyncio.Event()
     listening: asyncio.Future[str] = asyncio.get_running_loop().create_future()
     settings = plane.settings

@@ -13,7 +13,7 @@ from noetl.cli import exits
 from noetl.cli.running.show import Show
 from noetl.node.local import LocalNode
 from noetl.server.active import ActiveExecution
-from noetl.server.report import Report, report_of
+from noetl.server.report import ExecutionReport, report_of
 from noetl.settings import Settings
 
 T = TypeVar("T")
@@ -26,7 +26,7 @@ class Attended(msgspec.Struct, frozen=True):
     """How it went. `report` is None where the execution was interrupted before its end."""
 
     execution_id: str
-    report: Report | None
+    report: ExecutionReport | None
 
 
 def attend(settings: Settings, begin: Begin, show: Show) -> Attended:

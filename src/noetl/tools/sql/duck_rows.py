@@ -11,7 +11,7 @@ from noetl.messages.reference import Reference
 from noetl.ports.result_store import ResultStore
 from noetl.tools.refusal import Refusal
 from noetl.tools.streams import json_in
-from noetl.tools.tool import Call
+from noetl.tools.tool import ToolCall
 
 _NEVER = "'\x01%Y'"
 _AS_IT_IS = (
@@ -25,7 +25,7 @@ _AS_IT_IS = (
 
 @asynccontextmanager
 async def shown_rows(
-    call: Call[DuckdbInputs], results: ResultStore, folder: str | None
+    call: ToolCall[DuckdbInputs], results: ResultStore, folder: str | None
 ) -> AsyncIterator[Callable[[], str | None]]:
     """
     Gives what prepares the table `rows`, to be called in a thread: it writes the file and answers
@@ -48,7 +48,7 @@ async def shown_rows(
         os.unlink(path)
 
 
-def _spool(call: Call[DuckdbInputs], results: ResultStore, path: str) -> str:
+def _spool(call: ToolCall[DuckdbInputs], results: ResultStore, path: str) -> str:
     try:
         with open(path, "wb") as file:
             file.writelines(json_in(call.inputs.rows, results))
