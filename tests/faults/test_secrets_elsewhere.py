@@ -1,5 +1,6 @@
 """A recorded secret is opened wherever the next step runs (KEY-3)."""
 
+import base64
 from pathlib import Path
 
 from tests.support.fleet import Member
@@ -10,6 +11,8 @@ from tests.support.steps import arc, otherwise, step, task
 from tests.support.trial import Trial, lasting, trial, until, written
 
 SECRET = "opensesame-71a9"
+KEY = {"NOETL_KEY": base64.b64encode(b"k" * 32).decode()}
+"""Of the whole fleet, as in every deployment."""
 RUNS = 6
 READ = task(
     "read",
@@ -39,7 +42,7 @@ def two_with_one_place(fleet: Trial) -> None:
 def test_a_recorded_secret_is_used_by_whichever_worker_goes_on(
     tmp_path: Path, database: Database, nats_server: NatsServer
 ) -> None:
-    with trial(tmp_path, database, nats_server.url) as fleet:
+    with trial(tmp_path, database, nats_server.url, **KEY) as fleet:
         two_with_one_place(fleet)
         begun = fleet.start("secret", *[{"seconds": 0.2}] * RUNS)
         assert fleet.all_ended(begun) == {"completed": RUNS}
@@ -52,7 +55,7 @@ def test_a_recorded_secret_is_used_by_whichever_worker_goes_on(
 def test_a_recorded_secret_outlives_the_worker_that_recorded_it(
     tmp_path: Path, database: Database, nats_server: NatsServer
 ) -> None:
-    with trial(tmp_path, database, nats_server.url) as fleet:
+    with trial(tmp_path, database, nats_server.url, **KEY) as fleet:
         two_with_one_place(fleet)
         begun = fleet.start("secret", *[{"seconds": 4}] * 2)
         until(lambda: len(fleet.ledger.effects) >= 1, fleet.fleet.told)
