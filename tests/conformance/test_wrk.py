@@ -387,7 +387,7 @@ STRANGE = {
 
 @pytest.mark.rule("WRK-1", "EVT-4")
 @pytest.mark.parametrize("name", [*STRANGE, "unreadable", "empty", "too large"])
-def test_a_report_that_no_worker_would_send_is_refused_and_the_run_goes_on(
+def test_a_report_that_no_worker_would_send_is_refused(
     tmp_path: Path, name: str
 ) -> None:
     async def test(cluster: Cluster) -> None:
@@ -404,7 +404,14 @@ def test_a_report_that_no_worker_would_send_is_refused_and_the_run_goes_on(
         assert verdict.reason
         tools = CannedTools()
         cluster.worker(tools)
-        assert (await cluster.end_of(execution_id)).status == "completed"
+        ended = await cluster.end_of(execution_id)
+        if name != "too large":
+            assert ended.status == "completed"
+            return
+        # The next worker's report would be no smaller: it fails once, with the true reason.
+        assert ended.error is not None
+        assert (ended.status, ended.error["kind"], tools.calls) == ("failed", "result", [])
+        assert "above the limit" in ended.error["message"]
 
     clustered(test, tmp_path)
 

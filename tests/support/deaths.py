@@ -293,6 +293,8 @@ class Simulation:
             mock.patch("time.time", self.world.now),
             mock.patch("time.monotonic", return_value=0.0),
             mock.patch("noetl.server.active.SNAPSHOT_AFTER", self.snapshots),
+            # However often it dies: no death here is a task's own doing (T11).
+            mock.patch("noetl.control.decide.LEASES", 10**6),
             mock.patch("noetl.server.ownership.WATCH", 60.0),
             mock.patch("noetl.worker.worker.NEWS", 5.0),
         ):

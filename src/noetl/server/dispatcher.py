@@ -38,7 +38,7 @@ from noetl.ports.link import (
 from noetl.ports.session import PartLost, Taken
 from noetl.server.active import ActiveExecution
 from noetl.server.granting import Granting
-from noetl.server.inspection import Unfit, inspected
+from noetl.server.inspection import EventTooLarge, Unfit, inspected
 from noetl.server.leases import Leases, PartKey, PartLease, key_of
 from noetl.server.server import Server, refused_writes
 from noetl.server.waiting_parts import Offer, WaitingParts
@@ -220,8 +220,13 @@ class Dispatcher:
             return Verdict("gap", taken=known)
         try:
             events = inspected(sent, active.execution, run, part)[known - sent.after :]
-        except Unfit as wrong:
+        except EventTooLarge as wrong:
             return self._refuse(active, run, hold, call.worker, wrong)
+        except Unfit as wrong:  # no worker of ours says so: another one runs the part
+            lease = self.leases.find(key_of(hold))
+            if lease is not None:
+                self._expire(lease, counted=True)
+            return Verdict("refused", reason=str(wrong))
         if not events:
             return Verdict("known")
         report = Report(
@@ -242,11 +247,11 @@ class Dispatcher:
         return InCommit(active, taken)
 
     def _refuse(
-        self, active: ActiveExecution, run: Run, hold: Hold, worker: str, wrong: Unfit
+        self, active: ActiveExecution, run: Run, hold: Hold, worker: str, wrong: EventTooLarge
     ) -> Verdict:
         """
-        A report that cannot be taken would not be better the next time: the run fails with the
-        reason, once, instead of running again until its leases are used up.
+        The next worker's report would be no smaller: the run fails with the reason, once, instead
+        of running again until its leases are used up.
         """
         said = f"the report of worker {worker} cannot be taken: {wrong}"
         error = {"kind": "result", "message": KNOWN.masked(said), "retryable": False}

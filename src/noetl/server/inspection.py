@@ -31,6 +31,10 @@ class Unfit(NoetlError):
     """A report that no worker of ours would have sent; the message says what is wrong with it."""
 
 
+class EventTooLarge(Unfit):
+    """An event above the limit: the next report of it would be no smaller."""
+
+
 def inspected(sent: Sent, execution: Execution, run: Run, part: Part) -> list[e.Event]:
     """The events of a report; raises Unfit."""
     try:
@@ -51,7 +55,7 @@ def refuse_large(events: list[e.Event], largest: int) -> None:
     for event in events:
         size = len(encode_events([event]))
         if size > largest + ENVELOPE:
-            raise Unfit(
+            raise EventTooLarge(
                 f"an event of {size:,} bytes is above the limit of {largest:,} "
                 "(executor.spec.policy.limits.max_payload_bytes)"
             )
