@@ -387,9 +387,7 @@ STRANGE = {
 
 @pytest.mark.rule("WRK-1", "EVT-4")
 @pytest.mark.parametrize("name", [*STRANGE, "unreadable", "empty", "too large"])
-def test_a_report_that_no_worker_would_send_is_refused(
-    tmp_path: Path, name: str
-) -> None:
+def test_a_report_that_no_worker_would_send_is_refused(tmp_path: Path, name: str) -> None:
     async def test(cluster: Cluster) -> None:
         server = await cluster.server()
         execution_id = await cluster.start(CHAIN)

@@ -15,7 +15,9 @@ from noetl.errors import (
     VersionConflict,
 )
 from noetl.keychain.door import KeychainDoor
+from noetl.messages import events as e
 from noetl.messages import requests as r
+from noetl.messages.codec import decode_events
 from noetl.node.answers import Answers
 from noetl.node.children import Children
 from noetl.node.playbooks import PlaybookFinder
@@ -29,12 +31,16 @@ from noetl.ports.storage import Storage
 from noetl.server.active import ActiveExecution
 from noetl.server.library import Library
 from noetl.server.ownership import Order, Ownership
+from noetl.server.replay import rows_of
 from noetl.server.report import report_of
 from noetl.server.server import Server
 from noetl.settings import Settings
 
 PAGE = 200
 """Decisions that a follower reads at a time."""
+
+LATELY = 5_000
+"""Events that are looked through for progress when a process has died."""
 
 ELSEWHERE = 0.5
 """Seconds between two looks at the log of an execution that another server owns."""
@@ -168,16 +174,30 @@ class ControlPlane:
         execution, plan, folder = await self.library.load(execution_id)
         if execution.stop and not execution.finished:
             await self._stop_children(execution_id)
+        progressed = died and await self._has_progressed(execution)
         active = self.ownership.mind(self.server.go_on(execution, plan, row, folder))
         active.resumed, active.careful = True, died
         if died:
-            self._count_losses(active)
+            self._record_losses(active, counted=not progressed)
         if execution.status == "paused":
             self.server.receive(active, r.ResumeExecution())
         return active
 
-    def _count_losses(self, active: ActiveExecution) -> None:
-        """T11: what a process had begun when it died: the third time without progress ends it."""
+    async def _has_progressed(self, execution: Execution) -> bool:
+        """Whether anything was recorded since the death before this one."""
+        progress = False
+        async for row in rows_of(
+            self.storage.log, execution.execution_id, max(0, execution.seq - LATELY)
+        ):
+            for event in decode_events(row.events):
+                if isinstance(event, e.LeaseExpired):
+                    progress = False
+                elif isinstance(event, e.TaskDone | e.IterationDone | e.IterationFailed):
+                    progress = True
+        return progress
+
+    def _record_losses(self, active: ActiveExecution, *, counted: bool) -> None:
+        """T11: what a process had begun when it died; the third time without progress ends it."""
         for run in list(active.execution.runs.values()):
             for part in list(run.parts.values()):
                 if part.worker is not None:
@@ -186,6 +206,7 @@ class ControlPlane:
                         part=part.part,
                         epoch=part.epoch,
                         worker=part.worker,
+                        counted=counted,
                     )
                     self.server.receive(active, lost)
 
