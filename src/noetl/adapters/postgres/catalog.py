@@ -4,7 +4,7 @@ import secrets
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from noetl.adapters.postgres.reader import Reader
+from noetl.adapters.postgres.reader import PostgresReader
 from noetl.adapters.registers import entry_of, registration
 from noetl.ports.catalog import CatalogEntry, parts_of
 
@@ -12,7 +12,7 @@ from noetl.ports.catalog import CatalogEntry, parts_of
 class PostgresCatalog:
     """Catalog; see its contract."""
 
-    def __init__(self, reader: Reader) -> None:
+    def __init__(self, reader: PostgresReader) -> None:
         self._reader = reader
 
     async def register(

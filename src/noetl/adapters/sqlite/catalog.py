@@ -8,15 +8,15 @@ import apsw
 
 from noetl.adapters.registers import Registration, entry_of, registration
 from noetl.adapters.sqlite.database import rows_of, write
-from noetl.adapters.sqlite.reader import Reader
-from noetl.adapters.sqlite.writer import Writer
+from noetl.adapters.sqlite.reader import SqliteReader
+from noetl.adapters.sqlite.writer import SqliteWriter
 from noetl.ports.catalog import CatalogEntry, parts_of
 
 
 class SqliteCatalog:
     """Catalog; see its contract."""
 
-    def __init__(self, writer: Writer, reader: Reader) -> None:
+    def __init__(self, writer: SqliteWriter, reader: SqliteReader) -> None:
         self._writer = writer
         self._reader = reader
 
