@@ -7,6 +7,7 @@ takes all later ones of its execution with it, until the caller says that it has
 """
 
 import asyncio
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
@@ -183,7 +184,7 @@ def batches(entries: Iterable[Entry], refused: RefusedExecutions) -> Iterator[De
     yield batch
 
 
-class BatchWriter:
+class BatchWriter(ABC):
     """The one hand that writes, as the thread of the event loop sees it."""
 
     def __init__(self, place: str) -> None:
@@ -253,9 +254,9 @@ class BatchWriter:
         gathered, self._gathered = self._gathered, []
         self._hand_over(gathered)
 
+    @abstractmethod
     def _hand_over(self, gathered: list[Entry]) -> None:
         """All that one turn of the event loop has asked for."""
-        raise NotImplementedError
 
     def _write_now(self, decision: Decision, commit: Commit) -> bool:  # noqa: ARG002
         """Commit at once where nothing else waits, if that is cheaper; False if it is not."""
