@@ -6,7 +6,7 @@ from typing import Any
 import asyncpg
 from msgspec.structs import astuple
 
-from noetl.adapters.postgres.reader import Reader
+from noetl.adapters.postgres.reader import PostgresReader
 from noetl.adapters.postgres.statements import SQL
 from noetl.ports.credentials import SealedCredential
 
@@ -14,7 +14,7 @@ from noetl.ports.credentials import SealedCredential
 class PostgresCredentials:
     """Credentials; see its contract."""
 
-    def __init__(self, reader: Reader) -> None:
+    def __init__(self, reader: PostgresReader) -> None:
         self._reader = reader
 
     async def keep(self, credential: SealedCredential) -> None:

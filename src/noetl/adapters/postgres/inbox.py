@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 
 from noetl.adapters.postgres.listener import NoteListener
-from noetl.adapters.postgres.reader import Reader
-from noetl.adapters.postgres.writer import Writer
+from noetl.adapters.postgres.reader import PostgresReader
+from noetl.adapters.postgres.writer import PostgresWriter
 from noetl.errors import ExecutionNotFound
 from noetl.ports.event_log import Note
 
@@ -16,7 +16,7 @@ from noetl.ports.event_log import Note
 class PostgresInbox:
     """Inbox; see its contract."""
 
-    def __init__(self, writer: Writer, reader: Reader, me: str) -> None:
+    def __init__(self, writer: PostgresWriter, reader: PostgresReader, me: str) -> None:
         self._writer = writer
         self._reader = reader
         self._me = me

@@ -10,7 +10,7 @@ from typing import Any
 import asyncpg
 
 from noetl.adapters.postgres.faults import AWAY
-from noetl.adapters.postgres.reader import Reader
+from noetl.adapters.postgres.reader import PostgresReader
 from noetl.adapters.postgres.statements import SQL
 from noetl.ports.event_log import clock
 
@@ -18,10 +18,10 @@ RENEWALS = 3
 """How often a lease is renewed in its time: two may fail."""
 
 
-class Lease:
+class ProcessLease:
     """The row of this process: entered with its first write, renewed until it leaves."""
 
-    def __init__(self, reader: Reader, token: str, seconds: float) -> None:
+    def __init__(self, reader: PostgresReader, token: str, seconds: float) -> None:
         self.token = token
         self._reader = reader
         self._seconds = seconds

@@ -1,7 +1,7 @@
 """Which process decides for which execution."""
 
-from noetl.adapters.postgres.reader import Reader
-from noetl.adapters.postgres.writer import Writer
+from noetl.adapters.postgres.reader import PostgresReader
+from noetl.adapters.postgres.writer import PostgresWriter
 from noetl.errors import ExecutionNotFound, HomeInUse
 from noetl.ports.event_log import Adoption
 
@@ -9,7 +9,7 @@ from noetl.ports.event_log import Adoption
 class PostgresOwners:
     """Owners; see its contract. An owner is alive while its lease is, by the database's clock."""
 
-    def __init__(self, writer: Writer, reader: Reader, me: str) -> None:
+    def __init__(self, writer: PostgresWriter, reader: PostgresReader, me: str) -> None:
         self._writer = writer
         self._reader = reader
         self._me = me

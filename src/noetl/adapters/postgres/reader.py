@@ -18,7 +18,7 @@ READING = SETTINGS | {"plan_cache_mode": "force_custom_plan"}
 T = TypeVar("T")
 
 
-class Reader:
+class PostgresReader:
     """
     Calls see all that was committed before they began, and wait for a server that is away.
 

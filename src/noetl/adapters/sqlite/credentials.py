@@ -7,8 +7,8 @@ import apsw
 from msgspec.structs import astuple
 
 from noetl.adapters.sqlite.database import rows_of, write
-from noetl.adapters.sqlite.reader import Reader
-from noetl.adapters.sqlite.writer import Writer
+from noetl.adapters.sqlite.reader import SqliteReader
+from noetl.adapters.sqlite.writer import SqliteWriter
 from noetl.ports.credentials import SealedCredential
 
 FIELDS = SealedCredential.__struct_fields__
@@ -17,7 +17,7 @@ FIELDS = SealedCredential.__struct_fields__
 class SqliteCredentials:
     """Credentials; see its contract."""
 
-    def __init__(self, writer: Writer, reader: Reader) -> None:
+    def __init__(self, writer: SqliteWriter, reader: SqliteReader) -> None:
         self._writer = writer
         self._reader = reader
 

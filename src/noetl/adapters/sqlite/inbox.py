@@ -9,8 +9,8 @@ import msgspec
 
 from noetl.adapters.sqlite.batch import drop_notes
 from noetl.adapters.sqlite.database import rows_of, write
-from noetl.adapters.sqlite.reader import Reader
-from noetl.adapters.sqlite.writer import Writer
+from noetl.adapters.sqlite.reader import SqliteReader
+from noetl.adapters.sqlite.writer import SqliteWriter
 from noetl.errors import ExecutionNotFound
 from noetl.ports.event_log import Note
 
@@ -21,7 +21,7 @@ LOOK = 0.05
 class SqliteInbox:
     """Inbox; see its contract."""
 
-    def __init__(self, writer: Writer, reader: Reader, me: str) -> None:
+    def __init__(self, writer: SqliteWriter, reader: SqliteReader, me: str) -> None:
         self._writer = writer
         self._reader = reader
         self._me = me

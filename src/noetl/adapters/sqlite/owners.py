@@ -7,8 +7,8 @@ import apsw
 
 from noetl.adapters.processes import Process
 from noetl.adapters.sqlite.database import rows_of, write
-from noetl.adapters.sqlite.reader import Reader
-from noetl.adapters.sqlite.writer import Writer
+from noetl.adapters.sqlite.reader import SqliteReader
+from noetl.adapters.sqlite.writer import SqliteWriter
 from noetl.errors import ExecutionNotFound, HomeInUse
 from noetl.ports.event_log import Adoption
 
@@ -19,7 +19,7 @@ class SqliteOwners:
     sure_until = math.inf
     lapses = 0
 
-    def __init__(self, writer: Writer, reader: Reader, me: str) -> None:
+    def __init__(self, writer: SqliteWriter, reader: SqliteReader, me: str) -> None:
         self._writer = writer
         self._reader = reader
         self._me = me

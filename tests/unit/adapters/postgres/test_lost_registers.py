@@ -12,6 +12,7 @@ from tests.unit.adapters.postgres.proxy import Proxy
 
 from noetl.adapters.postgres.storage import PostgresStorage
 from noetl.errors import LogUnavailable
+from noetl.ports.catalog import Registration
 from noetl.ports.credentials import SealedCredential
 from noetl.ports.tokens import TokenRow
 
@@ -29,7 +30,9 @@ where datname = current_database() and query like 'select exists (%noetl.note%'
 
 
 async def register(home: PostgresStorage) -> Any:
-    entry, fresh = await home.catalog.register("p", "text", digest="d", name="n")
+    entry, fresh = await home.catalog.register(
+        Registration(path="p", text="text", digest="d", name="n")
+    )
     return entry.version, fresh
 
 
