@@ -6,6 +6,7 @@ from noetl.control.execution import Execution, Part, Run
 from noetl.errors import NoetlError
 from noetl.messages import events as e
 from noetl.messages.codec import decode_events, encode_events
+from noetl.messages.fitting import ENVELOPE
 from noetl.ports.link import Sent
 
 REPORTED: tuple[type[e.Event], ...] = (
@@ -22,9 +23,6 @@ REPORTED: tuple[type[e.Event], ...] = (
     e.LoopDone,
 )
 """The events that are a worker's to tell; every other one is the server's own."""
-
-ENVELOPE = 4096
-"""Bytes that an event may have beside its data."""
 
 
 class Unfit(NoetlError):

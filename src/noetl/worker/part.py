@@ -5,15 +5,15 @@ import random
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Generator, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from noetl.control.dispatch import Command
 from noetl.control.timing import too_long
 from noetl.errors import BodyLost
 from noetl.masking import KNOWN
 from noetl.messages import events as e
+from noetl.messages.fitting import INLINE, is_small
 from noetl.messages.requests import Report
-from noetl.messages.size import surely_fits
 from noetl.pipeline.drive import (
     Ask,
     CallTool,
@@ -29,7 +29,7 @@ from noetl.pipeline.frame import Frame
 from noetl.playbook.plan import Pipeline, Plan, Scope
 from noetl.ports.commit import Commit
 from noetl.worker.calling import call_tool
-from noetl.worker.fitting import Fitting
+from noetl.worker.fitting import PartFitting
 from noetl.worker.secrecy import Secrecy
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ NOTED = 2.0
 """Seconds: a longer pause is put into the log, so that everybody sees what is waited for."""
 
 Driven = Generator[Ask, Any, End]
+E = TypeVar("E", bound=e.Event)
 
 
 class PartLost(Exception):
@@ -76,9 +77,9 @@ class PartWork:
         """Another worker has it: nothing of it is reported any more."""
 
     @cached_property
-    def fitting(self) -> Fitting:
+    def fitting(self) -> PartFitting:
         """Most parts have nothing large: this is made when one has."""
-        return Fitting(
+        return PartFitting(
             self.command, self.plan, self.worker.results, self.bodies, self.worker.unseal
         )
 
@@ -87,14 +88,21 @@ class PartWork:
         """Made when the process knows a secret."""
         return Secrecy(self.worker.sealing, self.bodies)
 
-    def fit(self, values: dict[str, Any]) -> dict[str, Any]:
+    def conceal(self, outcome: dict[str, Any]) -> dict[str, Any]:
+        """KEY-3, and RES-1 `reference_first`."""
+        if KNOWN:
+            outcome = self.secrecy.fit(outcome)
+        if self.plan.executor.reference_first and outcome["result"] is not None:
+            outcome = {**outcome, "result": self.fitting.refer(outcome["result"])}
+        return outcome
+
+    def fit(self, event: E) -> E:
         """EVT-4, KEY-3. A cheap look first."""
         if KNOWN:
-            values = self.secrecy.fit(values)
-        executor = self.plan.executor
-        if not executor.reference_first and surely_fits(values, executor.limits.max_payload_bytes):
-            return values
-        return self.fitting.fit(values)
+            event = self.secrecy.event(event)
+        if is_small(event, min(INLINE, self.plan.limits.max_payload_bytes)):
+            return event
+        return self.fitting.event(event)
 
     # ── what a pipeline sees ─────────────────────────────────────────────────────────────────
 
@@ -119,6 +127,7 @@ class PartWork:
             now=time.time,
             chance=random.random,
             fit=self.fit,
+            conceal=self.conceal,
             settles=settles,
             reduced=reduced,
             part=self.command.part,
