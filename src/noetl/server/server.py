@@ -13,7 +13,14 @@ from typing import Any, Protocol
 
 from noetl.control.decide import decide
 from noetl.control.deciding import Needs
-from noetl.control.dispatch import Command, command, due_of, open_parts
+from noetl.control.dispatch import (
+    Command,
+    command,
+    due_of,
+    may_run_ahead,
+    open_parts,
+    runs_inline,
+)
 from noetl.control.execution import Execution, Part, Run, is_stopped
 from noetl.errors import NoetlError
 from noetl.masking import KNOWN
@@ -238,8 +245,8 @@ class Server:
             return REFUSED
         parts, shown = gist(events, execution)
         commit = self._append(active, expected, at, text, parts=parts, shown=shown or not expected)
-        if shown:
-            self._mind_cancel(active, events)
+        if shown and any(type(event) is e.ExecutionCancelled for event in events):
+            self.chore(self.runner.cancel(execution.execution_id))
         if parts:
             self._follow(active, parts, commit)
         if active.touches_world:
@@ -265,7 +272,7 @@ class Server:
             parts = [
                 event
                 for event in fresh
-                if type(event) is e.TokenEnqueued and not steps[event.step].pipeline.effect
+                if type(event) is e.TokenEnqueued and may_run_ahead(steps[event.step])
             ]
             if not parts:
                 return
@@ -344,14 +351,10 @@ class Server:
 
     def _goes_on(self, active: ActiveExecution, parts: list[e.TokenEnqueued]) -> bool:
         """Whether something may run ahead of this commit: then the disk works beside it."""
-        if not self._run_ahead:
-            return False
-        steps = active.plan.steps
-        return bool(self._ready) or any(not steps[part.step].pipeline.effect for part in parts)
-
-    def _mind_cancel(self, active: ActiveExecution, events: list[e.Event]) -> None:
-        if any(type(event) is e.ExecutionCancelled for event in events):
-            self.chore(self.runner.cancel(active.execution.execution_id))
+        ahead = bool(self._ready) or any(
+            may_run_ahead(active.plan.steps[part.step]) for part in parts
+        )
+        return self._run_ahead and ahead
 
     def _settle(self, active: ActiveExecution, commit: Commit) -> None:
         self._uncommitted -= 1
@@ -402,7 +405,7 @@ class Server:
         """Effect barrier: a part that may touch the world waits for the commit of its order."""
         for part in parts:
             key = (active, part.step_run_id, part.part)
-            pure = not active.plan.steps[part.step].pipeline.effect
+            pure = may_run_ahead(active.plan.steps[part.step])
             if commit.done() or (pure and self._run_ahead and not self.far_ahead):
                 self._ready.append(key)
             else:
@@ -474,10 +477,7 @@ class Server:
         return True
 
     def _report_through(self, active: ActiveExecution, run: Run, part: Part) -> r.Report | None:
-        step = active.plan.steps[run.step]
-        if step.loop is not None or step.pipeline.effect or run.started:
-            return None
-        if is_stopped(active.execution, active.plan, run.step):
+        if not runs_inline(active.plan, active.execution, run):
             return None
         events = self.runner.run_through(active.plan, active.execution, run)
         if events is None:
