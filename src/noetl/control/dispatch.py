@@ -8,6 +8,7 @@ import msgspec
 
 from noetl.control.execution import Execution, LoopRun, Part, Run, is_stopped
 from noetl.control.timing import seconds_left
+from noetl.messages.reference import Reference
 from noetl.pipeline.frame import Frame, Iteration
 from noetl.playbook.plan import Plan, StepPlan
 
@@ -16,7 +17,8 @@ class Share(msgspec.Struct, frozen=True, kw_only=True):
     """The iterations of one part of a loop: `first` to `last - 1`."""
 
     items: Any
-    """The loop's collection, or the reference to it."""
+    """The elements from `offset` on that this part needs, or the reference to all of them."""
+    offset: int = 0
     total: int
     first: int
     last: int
@@ -85,8 +87,10 @@ def share(loop: LoopRun, part: Part) -> Share:
     first, last = (part.first, part.last) if loop.exec == "distributed" else (loop.low, loop.total)
     mine = range(first, last)
     over = frozenset(range(first, min(loop.low, last)))
+    whole = isinstance(loop.items, Reference) or (first, last) == (0, loop.total)
     return Share(
-        items=loop.items,
+        items=loop.items if whole else loop.items[first:last],
+        offset=0 if whole else first,
         total=loop.total,
         first=first,
         last=last,
