@@ -276,7 +276,11 @@ class Hand:
                     )
                 )
             frame = begun.frame
-            scope["iter"] = {loop.iterator: share.items[index], "index": index, **frame.iter}
+            scope["iter"] = {
+                loop.iterator: share.items[index - share.offset],
+                "index": index,
+                **frame.iter,
+            }
             scope["ctx"] = {**self.ctx, **begun.ctx}
             settles, reduced = loop.mode == "parallel", frozenset(loop.reduce)
         else:

@@ -64,15 +64,15 @@ def _start(deciding: Deciding, request: r.StartExecution) -> None:
     plan = deciding.plan
     # The request's own large values are moved already, to there and by these rules.
     deciding.execution.store, deciding.execution.rules = request.store, request.rules
-    deciding.emit(
+    deciding.make(
         e.ExecutionRequested(
             path=request.path,
             version=request.version,
             digest=request.digest,
             folder=request.folder,
             store=request.store,
-            payload=deciding.fit_all(request.payload),
-            ctx=deciding.fit_all(request.ctx),
+            payload=request.payload,
+            ctx=request.ctx,
             trace_id=request.trace_id,
             parent_execution_id=request.parent_execution_id,
             parent_id=request.parent_id,
@@ -82,9 +82,9 @@ def _start(deciding: Deciding, request: r.StartExecution) -> None:
     try:
         workload = materialize(plan, request.payload)
     except TemplateFailed as fault:
-        deciding.emit(e.RequestEvaluated(error=template_error(fault, "`workload`")))
+        deciding.make(e.RequestEvaluated(error=template_error(fault, "`workload`")))
         return
-    deciding.emit(e.RequestEvaluated(workload=deciding.fit_all(workload)))
+    deciding.make(e.RequestEvaluated(workload=workload))
     deciding.emit(e.WorkflowStarted(step=plan.entry))
     token_id = f"{deciding.execution.seq}.0"
     deciding.emit(e.TokenCreated(token_id=token_id, step=plan.entry))

@@ -2,7 +2,7 @@
 
 from collections import deque
 from collections.abc import Callable, Mapping, MutableMapping
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -10,12 +10,14 @@ from noetl.control.evolve import EVOLVE
 from noetl.control.execution import Execution, Run, Token
 from noetl.errors import BodyLost, NeedsBody, TemplateFailed
 from noetl.messages import events as e
-from noetl.messages.codec import decode_body, encode, reference_to
+from noetl.messages.codec import decode_body, encode
+from noetl.messages.fitting import HOLDS, INLINE, Fitting, is_small
 from noetl.messages.names import canonical
 from noetl.messages.reference import Reference
 from noetl.messages.references import chunks_of, in_chunks, joined
-from noetl.messages.size import surely_fits
 from noetl.playbook.plan import Evaluate, Plan, Scope
+
+E = TypeVar("E", bound=e.Event)
 
 OPAQUE = (
     "the value is a secret, which the server cannot read: here it can only be passed on whole "
@@ -159,42 +161,45 @@ class Deciding:
             scope["event"] = event
         return scope
 
-    def fit(self, value: Any) -> Any:
-        """The value, or a reference to it if it is too large for the log (EVT-4)."""
-        largest = self.plan.limits.max_payload_bytes
-        if surely_fits(value, largest) or isinstance(value, Reference):
-            return value
-        body = encode(value)
-        if len(body) <= largest:
-            return value
-        return self.outside(body, hint_of(value))
+    def fit(self, event: E) -> E:
+        """The event as the log can take it: what is too large for it lies outside (EVT-4)."""
+        execution, largest = self.execution, self.plan.limits.max_payload_bytes
+        if is_small(event, min(INLINE, largest)):
+            return event
+        moves = Fitting(execution.store, execution.execution_id, largest, execution.bodies)
+        return moves.event(event) if execution.rules >= 2 else fit_by_field(event, largest, moves)
 
-    def fit_all(self, values: dict[str, Any]) -> dict[str, Any]:
-        """The mapping, its largest values moved out until the rest fits (EVT-4)."""
-        largest = self.plan.limits.max_payload_bytes
-        if surely_fits(values, largest):
-            return values
-        bodies = {key: encode(value) for key, value in values.items()}
-        size = sum(map(len, bodies.values()))
-        fitted = dict(values)
-        for key in sorted(bodies, key=lambda key: len(bodies[key]), reverse=True):
+    def make(self, event: e.Event) -> None:
+        """Add an event of the server's own, as the log can take it."""
+        self.emit(self.fit(event))
+
+
+def fit_by_field(event: E, largest: int, moves: Fitting) -> E:
+    """Rules 1: each field was fitted by itself, and errors and the ends of loops were not."""
+    moved: dict[str, Any] = {}
+    for field, how in FITTED_BY_FIELD.get(type(event), {}).items():
+        value = getattr(event, field)
+        values = {"": value} if how == "whole" else dict(value)
+        sizes = {key: len(encode(below)) for key, below in values.items()}
+        size = sum(sizes.values())
+        for key in sorted(sizes, key=lambda key: sizes[key], reverse=True):
             if size <= largest:
                 break
-            if isinstance(values[key], Reference):
-                continue
-            fitted[key] = self.outside(bodies[key], hint_of(values[key]))
-            size -= len(bodies[key])
-        return fitted
-
-    def outside(self, body: bytes, hint: str | None) -> Any:
-        execution = self.execution
-        reference = reference_to(execution.store, execution.execution_id, body, hint)
-        execution.bodies[reference.key] = body
-        return reference
+            if not isinstance(values[key], Reference):
+                values[key] = moves.refer(values[key])
+                size -= sizes[key]
+        moved[field] = values[""] if how == "whole" else values
+    return msgspec.structs.replace(event, **moved) if moved else event
 
 
-def hint_of(value: Any) -> str | None:
-    """RES-1 `schema_hint`: what kind of value lies behind a reference."""
-    if isinstance(value, list):
-        return f"list[{len(value)}]"
-    return "object" if isinstance(value, dict) else None
+FITTED_BY_FIELD: dict[type[e.Event], dict[str, str]] = {
+    kind: {field: how for field, how in HOLDS[kind].items() if how != "error"}
+    for kind in (
+        e.ExecutionRequested,
+        e.RequestEvaluated,
+        e.TokenCreated,
+        e.CtxPatched,
+        e.LoopStarted,
+        e.WorkflowFinished,
+    )
+}

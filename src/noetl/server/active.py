@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
+from noetl.control.dispatch import may_run_inline
 from noetl.control.execution import Execution
 from noetl.messages.requests import Input
 from noetl.playbook.plan import Plan
@@ -42,10 +43,7 @@ class ActiveExecution:
         self.term = term
         """Epochs of this ownership begin here: older workers' reports are refused (EVT-3)."""
         self.touches_world = any(step.pipeline.effect for step in plan.steps.values())
-        self.runs_through = any(
-            step.loop is None and not step.pipeline.effect and step.pipeline.tasks
-            for step in plan.steps.values()
-        )
+        self.runs_through = any(map(may_run_inline, plan.steps.values()))
         """Whether some step may run without a worker."""
         self.tail = 0
         """Decisions since the last snapshot."""

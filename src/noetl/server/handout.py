@@ -11,7 +11,7 @@ from collections import deque
 from functools import partial
 from typing import Any, Protocol
 
-from noetl.control.dispatch import Command, command, due_of
+from noetl.control.dispatch import Command, command, due_of, may_run_ahead, runs_inline
 from noetl.control.execution import Execution, Part, Run, is_stopped
 from noetl.messages import events as e
 from noetl.messages import requests as r
@@ -77,7 +77,7 @@ class Handout:
         ahead = self._server.runs_ahead
         for part in parts:
             key = (active, part.step_run_id, part.part)
-            pure = not active.plan.steps[part.step].pipeline.effect
+            pure = may_run_ahead(active.plan.steps[part.step])
             if commit.done() or (pure and ahead):
                 self._ready.append(key)
             else:
@@ -144,10 +144,7 @@ class Handout:
 
     def run_through(self, active: ActiveExecution, run: Run, part: Part) -> r.Report | None:
         """The fast lane for a run that waits for nothing; None if it must go the ordinary way."""
-        step = active.plan.steps[run.step]
-        if step.loop is not None or step.pipeline.effect or run.started:
-            return None
-        if is_stopped(active.execution, active.plan, run.step):
+        if not runs_inline(active.plan, active.execution, run):
             return None
         runner = self._server.runner
         events = runner.run_through(active.plan, active.execution, run)

@@ -13,7 +13,7 @@ from typing import Any
 
 from noetl.control.decide import decide
 from noetl.control.deciding import Needs
-from noetl.control.dispatch import Command, due_of, open_parts
+from noetl.control.dispatch import Command, due_of, may_run_ahead, open_parts
 from noetl.control.execution import Execution, Run, is_stopped
 from noetl.control.likely import likely
 from noetl.errors import BodyLost, NoetlError
@@ -272,7 +272,7 @@ class Server:
             offers = [
                 event
                 for event in fresh
-                if type(event) is e.TokenEnqueued and not steps[event.step].pipeline.effect
+                if type(event) is e.TokenEnqueued and may_run_ahead(steps[event.step])
             ]
             if not offers:
                 return
@@ -344,7 +344,7 @@ class Server:
         if not self._run_ahead:
             return True
         steps = active.plan.steps
-        return not self.handout and all(steps[part.step].pipeline.effect for part in parts)
+        return not self.handout and not any(may_run_ahead(steps[part.step]) for part in parts)
 
     def _dispatch(
         self,

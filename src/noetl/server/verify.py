@@ -23,6 +23,7 @@ from noetl.errors import BodyLost, NoetlError
 from noetl.messages import events as e
 from noetl.messages import requests as r
 from noetl.messages.codec import decode_events, encode, encode_events
+from noetl.messages.names import REPORTED
 from noetl.messages.reference import Reference
 from noetl.playbook.load import load_valid
 from noetl.playbook.plan import Plan, make_plan
@@ -308,22 +309,6 @@ def of_task(event: e.Event) -> bool:
 
 def run_total(run: Run) -> int:
     return 0 if run.loop is None else run.loop.total
-
-
-REPORTED = (
-    e.StepStarted,
-    e.TaskStarted,
-    e.TaskDone,
-    e.TaskSuspended,
-    e.LoopStarted,
-    e.IterationStarted,
-    e.IterationDone,
-    e.IterationFailed,
-    e.LoopDone,
-    e.StepDone,
-    e.StepFailed,
-)
-"""What a worker may report; everything else in a row is the server's."""
 
 
 # ── comparing ────────────────────────────────────────────────────────────────────────────────

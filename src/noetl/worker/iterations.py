@@ -103,7 +103,11 @@ class LoopWork(PartWork):
                     part=command.part,
                 )
             )
-        bound = {self.loop.iterator: self.items[index], "index": index, **begun.frame.iter}
+        bound = {
+            self.loop.iterator: self.items[index - self.share.offset],
+            "index": index,
+            **begun.frame.iter,
+        }
         ctx = {**self.ctx, **begun.ctx} if begun.ctx else self.ctx
         scope = self.scope(ctx, bound)
         driven = self.pipeline(self.step.pipeline, begun.frame, scope, iteration_id, self.around)

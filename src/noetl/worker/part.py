@@ -8,15 +8,15 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Generator, Sequence
 from contextlib import suppress
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from noetl.control.dispatch import Command
 from noetl.control.timing import too_long
 from noetl.errors import BodyLost, LogUnavailable
 from noetl.masking import KNOWN
 from noetl.messages import events as e
+from noetl.messages.fitting import INLINE, is_small
 from noetl.messages.requests import Report
-from noetl.messages.size import surely_fits
 from noetl.pipeline.drive import (
     Ask,
     CallTool,
@@ -33,7 +33,7 @@ from noetl.playbook.plan import Pipeline, Plan, Scope
 from noetl.ports.commit import Commit
 from noetl.ports.session import PartLost, Taken
 from noetl.worker.calling import call_tool
-from noetl.worker.fitting import Fitting
+from noetl.worker.fitting import PartFitting
 from noetl.worker.secrecy import Secrecy
 
 if TYPE_CHECKING:
@@ -43,6 +43,7 @@ NOTED = 2.0
 """Seconds: a longer pause is put into the log, so that everybody sees what is waited for."""
 
 Driven = Generator[Ask, Any, End]
+E = TypeVar("E", bound=e.Event)
 
 
 STORE = 600.0
@@ -54,7 +55,7 @@ class Unsent(NamedTuple):
     """A report that waits until the bodies that it refers to are stored (EVT-4)."""
 
     events: list[e.Event]
-    bodies: list[bytes]
+    bodies: list[tuple[str, bytes]]
     commit: Commit
 
 
@@ -92,9 +93,9 @@ class PartWork:
         """Another worker has it: nothing of it is reported any more."""
 
     @cached_property
-    def fitting(self) -> Fitting:
+    def fitting(self) -> PartFitting:
         """Most parts have nothing large: this is made when one has."""
-        return Fitting(
+        return PartFitting(
             self.command, self.plan, self.worker.results, self.bodies, self.worker.unseal
         )
 
@@ -103,14 +104,21 @@ class PartWork:
         """Made when the process knows a secret."""
         return Secrecy(self.worker.sealing, self.bodies)
 
-    def fit(self, values: dict[str, Any]) -> dict[str, Any]:
+    def conceal(self, outcome: dict[str, Any]) -> dict[str, Any]:
+        """KEY-3, and RES-1 `reference_first`."""
+        if KNOWN:
+            outcome = self.secrecy.fit(outcome)
+        if self.plan.executor.reference_first and outcome["result"] is not None:
+            outcome = {**outcome, "result": self.fitting.refer(outcome["result"])}
+        return outcome
+
+    def fit(self, event: E) -> E:
         """EVT-4, KEY-3. A cheap look first."""
         if KNOWN:
-            values = self.secrecy.fit(values)
-        executor = self.plan.executor
-        if not executor.reference_first and surely_fits(values, executor.limits.max_payload_bytes):
-            return values
-        return self.fitting.fit(values)
+            event = self.secrecy.event(event)
+        if is_small(event, min(INLINE, self.plan.limits.max_payload_bytes)):
+            return event
+        return self.fitting.event(event)
 
     # ── what a pipeline sees ─────────────────────────────────────────────────────────────────
 
@@ -135,6 +143,7 @@ class PartWork:
             now=time.time,
             chance=random.random,
             fit=self.fit,
+            conceal=self.conceal,
             settles=settles,
             reduced=reduced,
             part=self.command.part,
@@ -250,7 +259,7 @@ class PartWork:
 
     # ── reports that refer to bodies ─────────────────────────────────────────────────────────
 
-    def _report_later(self, events: list[e.Event], bodies: list[bytes]) -> None:
+    def _report_later(self, events: list[e.Event], bodies: list[tuple[str, bytes]]) -> None:
         """Bodies are durable before the events that refer to them; reports keep their order."""
         unsent = Unsent(events, bodies, Commit())
         self.unsent.append(unsent)
@@ -264,8 +273,9 @@ class PartWork:
         while self.unsent:
             unsent = self.unsent[0]
             try:
-                for body in unsent.bodies:
+                for key, body in unsent.bodies:
                     await self._put(body)
+                    self.fitting.stored(key)
                 taken = self._send(unsent.events)
             except PartLost as lost:
                 self._give_up(lost)
