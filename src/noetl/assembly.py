@@ -6,8 +6,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from noetl.adapters.files.result_store import RESULTS, FileResultStore
-from noetl.adapters.memory.result_store import MemoryResultStore
+from noetl.adapters.files.object_store import RESULTS, FileObjectStore
+from noetl.adapters.memory.object_store import MemoryObjectStore
 from noetl.adapters.memory.storage import MemoryStorage
 from noetl.adapters.sqlite.storage import SqliteStorage, open_storage
 from noetl.control.dispatch import Command
@@ -91,14 +91,14 @@ class Local:
         return cls(
             settings,
             await open_storage(settings.home),
-            results=FileResultStore(settings.home / RESULTS),
+            results=ResultStore(FileObjectStore(settings.home / RESULTS)),
             tools=Toolbox(settings.home, bounds=settings.bounds),
         )
 
     @classmethod
     def in_memory(cls, settings: Settings, tools: Toolbox) -> "Local":
         """The same system on a home that is gone with the process: tests and simulations."""
-        return cls(settings, MemoryStorage(), results=MemoryResultStore(), tools=tools)
+        return cls(settings, MemoryStorage(), results=ResultStore(MemoryObjectStore()), tools=tools)
 
     async def clean_up(self, active: ActiveExecution) -> None:
         """RES-4: after an end, remove what nothing refers to and what is too old to keep."""

@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from noetl.adapters.memory.link import DirectLink, Exchange
-from noetl.adapters.memory.result_store import MemoryResultStore
+from noetl.adapters.memory.object_store import MemoryObjectStore
 from noetl.adapters.memory.storage import MemoryStorage
 from noetl.control.execution import Execution
 from noetl.control_plane import ControlPlane
 from noetl.messages.codec import decode_events
 from noetl.messages.events import Event
 from noetl.ports.link import Link
+from noetl.ports.result_store import ResultStore
 from noetl.server.replay import rows_of
 from noetl.server.verify import verify_all
 from noetl.settings import Settings
@@ -31,7 +32,7 @@ class Cluster:
         self.settings = Settings(home=home, lease_ttl=ttl)
         self.exchange = Exchange()
         self.root = MemoryStorage()
-        self.results = MemoryResultStore()
+        self.results = ResultStore(MemoryObjectStore())
         self.servers: list[ControlPlane] = []
         self.workers: list[WorkPlane] = []
         self.said: list[str] = []

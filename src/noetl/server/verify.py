@@ -6,6 +6,7 @@ the request, an order, or the worker's own events among those of the row. What a
 write and was refused (LOOP-5) is not recorded; its `task.done` is taken as it stands in the log.
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable, Iterator
 from itertools import pairwise
 from typing import Any
@@ -49,28 +50,31 @@ async def verify(
 ) -> Verified:
     """Make every decision of an execution again and compare; then compare the folds."""
     plan = await plan_of(log, playbooks, execution_id)
-    bodies = Bodies(results)
+    bodies, loop = Bodies(results), asyncio.get_running_loop()
     losses: list[BodyLost] = []
 
     def load(reference: Reference) -> Any:
         try:
-            return bodies.load_now(reference)
+            return asyncio.run_coroutine_threadsafe(bodies.load(reference), loop).result()
         except BodyLost as lost:
             losses.append(lost)
             raise
+
+    def again(row: LogRow) -> None:
+        recorded = decode_events(row.events)
+        check_numbers(row, state.seq, len(recorded))
+        for part in decisions_in(recorded):
+            first = state.seq + 1
+            given = input_of(state, plan, part, load)
+            decided = decide(plan, state, given, bodies={}, load=load)
+            state.bodies.clear()
+            compare(decided, part, first)
 
     state = Execution(execution_id=execution_id)
     rows = 0
     try:
         async for row in rows_of(log, execution_id):
-            recorded = decode_events(row.events)
-            check_numbers(row, state.seq, len(recorded))
-            for part in decisions_in(recorded):
-                first = state.seq + 1
-                given = input_of(state, plan, part, load)
-                decided = decide(plan, state, given, bodies={}, load=load)
-                state.bodies.clear()
-                compare(decided, part, first)
+            await asyncio.to_thread(again, row)  # `load` waits for what the event loop fetches
             rows += 1
         await compare_folds(log, execution_id, plan, state)
     except (BodyLost, Differs) as difference:

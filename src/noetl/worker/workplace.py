@@ -53,8 +53,7 @@ class PartWorkplace:
 
     @property
     def results(self) -> ResultStore:
-        results: ResultStore = masked_results(self._results)
-        return results
+        return masked_results(self._results)
 
     def log(self, call: Call[Any], stream: str, text: str) -> None:
         self._surround.printed.keep(

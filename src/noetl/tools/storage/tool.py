@@ -129,7 +129,7 @@ async def _get(bucket: Bucket, call: Call[ObjectInputs], results: ResultStore) -
 
 
 async def _put(bucket: Bucket, call: Call[ObjectInputs], results: ResultStore) -> Outcome:
-    payload, content_type = payload_of(call, results)
+    payload, content_type = await payload_of(call, results)
     found = await bucket.write(call.inputs.key or "", payload, content_type)
     return ok(found.fields(), block=block_of(call, found))
 
