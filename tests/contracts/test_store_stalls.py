@@ -7,7 +7,7 @@ from contextlib import suppress
 
 import msgspec
 import pytest
-from tests.contracts.stores import STORES, OpenedStore, s3_settings
+from tests.contracts.stores import OpenedStore, s3_settings
 from tests.support.stalls import no_stall
 
 from noetl.adapters.http.object_store import HttpObjectStore
@@ -82,11 +82,7 @@ def rows_of(size: int) -> list[dict[str, object]]:
 
 
 @pytest.mark.parametrize("size", [2_000_000, 20_000_000])
-@pytest.mark.parametrize("name", [name for name in STORES if name != "http"])
-async def test_a_large_body_stalls_nobody(
-    request: pytest.FixtureRequest, name: str, size: int
-) -> None:
-    store = OpenedStore(STORES[name](request))
+async def test_a_large_body_stalls_nobody(store: OpenedStore, size: int) -> None:
     rows = rows_of(size)
     async with no_stall():
         body = await encoded({"rows": rows})
@@ -95,4 +91,3 @@ async def test_a_large_body_stalls_nobody(
     assert len(body) > size * 0.9
     assert value == {"rows": rows}
     assert body == msgspec.json.encode(value)
-    await store.close()
