@@ -16,8 +16,9 @@ import msgspec
 from bench.figure import Figure
 from bench.place import Place, call_of
 from bench.size import sized
-from noetl.adapters.files.result_store import FileResultStore
+from noetl.adapters.files.object_store import FileObjectStore
 from noetl.kinds.http import HttpInputs
+from noetl.ports.result_store import ResultStore
 from noetl.tools.http.tool import HttpTool
 
 REQUESTS, AT_ONCE, REPEATS = sized(3000), 100, sized(5)
@@ -91,7 +92,7 @@ def measure_memory(url: str) -> float:
 def fetch_large(url: str, answer: Connection) -> None:
     async def fetch() -> float:
         with tempfile.TemporaryDirectory() as folder:
-            tool, place = HttpTool(), Place(FileResultStore(Path(folder)))
+            tool, place = HttpTool(), Place(ResultStore(FileObjectStore(Path(folder))))
             await tool.call(call_of(HttpInputs(url=f"{url}/small")), place)
             before = peak()
             outcome = await tool.call(call_of(HttpInputs(url=f"{url}/large")), place)

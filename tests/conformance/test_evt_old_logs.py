@@ -8,10 +8,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from noetl.adapters.memory.result_store import MemoryResultStore
+from noetl.adapters.memory.object_store import MemoryObjectStore
 from noetl.adapters.memory.storage import MemoryStorage
 from noetl.playbook.plan import digest_of
 from noetl.ports.event_log import LogRow, Snapshot
+from noetl.ports.result_store import ResultStore
 from noetl.server.replay import replay
 from noetl.server.verify import plan_of, verify
 
@@ -23,7 +24,7 @@ LOGS = [
 
 
 def storage_of(kept: dict[str, Any], snapshot: str | None) -> tuple[MemoryStorage, Any]:
-    storage, results = MemoryStorage(), MemoryResultStore()
+    storage, results = MemoryStorage(), ResultStore(MemoryObjectStore())
     shelves = storage.shelves
     shelves.playbooks[digest_of(kept["playbook"])] = (kept["playbook"], None)
     shelves.decisions["x1"] = [

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from noetl.adapters.memory.link import DirectLink, Exchange
-from noetl.adapters.memory.result_store import MemoryResultStore
+from noetl.adapters.memory.object_store import MemoryObjectStore
 from noetl.adapters.memory.storage import MemoryStorage
 from noetl.control.execution import Execution
 from noetl.messages.codec import decode_events
@@ -15,6 +15,7 @@ from noetl.messages.events import Event
 from noetl.node.server import ServerNode
 from noetl.node.work_plane import WorkPlane
 from noetl.ports.link import Link
+from noetl.ports.result_store import ResultStore
 from noetl.server.replay import rows_of
 from noetl.server.verify import verify_all
 from noetl.settings import Settings
@@ -31,7 +32,7 @@ class Cluster:
         self.settings = Settings(home=home, lease_ttl=ttl)
         self.exchange = Exchange()
         self.root = MemoryStorage()
-        self.results = MemoryResultStore()
+        self.results = ResultStore(MemoryObjectStore())
         self.servers: list[ServerNode] = []
         self.workers: list[WorkPlane] = []
         self.said: list[str] = []

@@ -17,18 +17,18 @@ from unittest import mock
 import msgspec
 from tests.support.canned import CannedTools
 
-from noetl.adapters.files.result_store import FileResultStore
+from noetl.adapters.memory.object_store import MemoryObjectStore
 from noetl.adapters.memory.storage import MemoryStorage
 from noetl.control.ending import result_of
 from noetl.errors import ExecutionNotFound
 from noetl.messages import events as e
 from noetl.messages.codec import decode_events, encode
 from noetl.messages.outcome import Outcome, failed, ok
-from noetl.messages.reference import Reference
 from noetl.messages.requests import Input, Report
 from noetl.node.local import LocalNode
 from noetl.ports.commit import Commit
 from noetl.ports.event_log import Decision
+from noetl.ports.result_store import ResultStore
 from noetl.ports.session import Taken
 from noetl.server.verify import verify_all
 from noetl.settings import Settings
@@ -74,23 +74,14 @@ async def passed(seconds: float) -> None:
     await over.wait()
 
 
-class Files(FileResultStore):
-    """The store of files, without threads: they would have a time of their own."""
-
-    async def put(self, execution_id: str, body: bytes) -> Reference:
-        return self.put_now(execution_id, body)
-
-    async def fetch(self, reference: Reference) -> Any:
-        return self.fetch_now(reference)
-
-
 class World:
     """What outlives a process: the disk, the clock, the ledger of effects."""
 
-    def __init__(self, seed: int, folder: Path, *, jumps: bool = False) -> None:
+    def __init__(self, seed: int, *, jumps: bool = False) -> None:
         self.chance = random.Random(seed)
         self.shelves = MemoryStorage().shelves
-        self.results = Files(folder / "bodies")
+        # Not in files: threads would have a time of their own.
+        self.results = ResultStore(MemoryObjectStore())
         self.ledger: list[Done] = []
         self.recorded: set[Done] = set()
         """Outcomes that are committed."""
@@ -268,7 +259,7 @@ class Simulation:
         self.text = text
         self.echoes = echoes
         self.folder = folder
-        self.world = World(seed, folder, jumps=jumps)
+        self.world = World(seed, jumps=jumps)
         self.deaths = 0
         self.snapshots = self.world.chance.choice([2, 10, 1000])
         """Decisions between two snapshots."""
@@ -284,8 +275,7 @@ class Simulation:
             if self._live(f"p{number}", last, orders):
                 break
             self.deaths += 1
-        with asyncio.Runner(loop_factory=SimulatedLoop) as runner:
-            return runner.run(self._look())
+        return asyncio.run(self._look())
 
     def _live(self, me: str, last: int | None, orders: Sequence[Input]) -> bool:
         with (

@@ -15,7 +15,7 @@ import msgspec
 from tests.support.canned import Answer, CannedTools
 from tests.support.steps import Tree, playbook
 
-from noetl.adapters.memory.result_store import MemoryResultStore
+from noetl.adapters.memory.object_store import MemoryObjectStore
 from noetl.adapters.memory.storage import MemoryStorage
 from noetl.control.ending import result_of
 from noetl.control.execution import Execution
@@ -27,6 +27,7 @@ from noetl.messages.outcome import ok as ok_outcome
 from noetl.node.local import LocalNode
 from noetl.playbook.load import load_valid
 from noetl.playbook.plan import make_plan
+from noetl.ports.result_store import ResultStore
 from noetl.server.active import ActiveExecution
 from noetl.server.verify import verify
 from noetl.settings import Settings
@@ -133,7 +134,8 @@ class Scenario:
         self.plan = make_plan(load_valid(self.text), self.text)
         self.tools = CannedTools()
         self.home = MemoryStorage()
-        self.results = MemoryResultStore()
+        self.objects = MemoryObjectStore()
+        self.results = ResultStore(self.objects)
         self.run_ahead = True
 
     def answers(self, label: str, *answers: Answer) -> Self:
@@ -203,7 +205,7 @@ class Scenario:
         found = await verify(self.home.log, self.home.playbooks, self.results, "x1")
         assert found.ok, found.message
         ran = Ran(active.execution, self.home, self.tools)
-        ran.bodies = self.results.bodies
+        ran.bodies = self.objects.kept
         return ran
 
 

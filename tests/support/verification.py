@@ -33,9 +33,10 @@ class Verification:
         self.wrong += [f"{name}: {one.message}" for name, one in found.items() if not one.ok]
 
     async def home_on_disk(self, folder: Path) -> None:
-        from noetl.adapters.files.result_store import FileResultStore
+        from noetl.adapters.files.object_store import FileObjectStore
         from noetl.adapters.sqlite.storage import open_storage
         from noetl.errors import LogUnavailable
+        from noetl.ports.result_store import ResultStore
         from noetl.server.verify import verify_all
 
         try:
@@ -43,7 +44,7 @@ class Verification:
         except LogUnavailable:  # made by a newer program, or no home at all: the test knows
             return
         try:
-            results = FileResultStore(folder / "results")
+            results = ResultStore(FileObjectStore(folder / "results"))
             self.take(await verify_all(home.log, home.playbooks, results, home.executions))
         finally:
             await home.close()

@@ -10,12 +10,13 @@ from tests.support.deaths import answer_of
 from tests.support.disturbed import PLAYBOOKS
 from tests.support.watched_disk import Seen, watched_disk
 
-from noetl.adapters.files.result_store import FileResultStore
+from noetl.adapters.files.object_store import FileObjectStore
 from noetl.adapters.sqlite.storage import open_storage
 from noetl.messages.outcome import Outcome
 from noetl.node.local import LocalNode
 from noetl.ports.commit import Commit
 from noetl.ports.event_log import Decision
+from noetl.ports.result_store import ResultStore
 from noetl.settings import Settings
 from noetl.tools.tool import ToolCall, Workplace
 
@@ -57,7 +58,7 @@ def test_a_sync_comes_before_every_answer_and_every_effect(name: str, tmp_path: 
         tools = WatchingTools(seen)
         home = await open_storage(tmp_path)
         local = LocalNode(
-            settings, home, results=FileResultStore(tmp_path / "results"), tools=tools
+            settings, home, results=ResultStore(FileObjectStore(tmp_path / "results")), tools=tools
         )
         answers = watch_answers(local, seen)
         active = await local.run_text(PLAYBOOKS[name](), folder=None, payload={"url": "x"})

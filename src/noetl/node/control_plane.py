@@ -266,7 +266,7 @@ class ControlPlane:
         row = await self.row(execution_id)
         execution, _ = await self.state(execution_id)
         until = row.finished_at or int(time.time() * 1000)
-        report = report_of(execution, self.results, until - row.started_at)
+        report = await report_of(execution, self.results, until - row.started_at)
         return {field: getattr(report, field) for field in report.__struct_fields__}
 
     async def ended(self, execution_id: str, wait: float) -> bool:

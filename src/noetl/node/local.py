@@ -12,7 +12,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from noetl.adapters.memory.result_store import MemoryResultStore
+from noetl.adapters.memory.object_store import MemoryObjectStore
 from noetl.adapters.memory.storage import MemoryStorage
 from noetl.control.execution import Execution
 from noetl.errors import NoetlError
@@ -85,7 +85,7 @@ class LocalNode(ControlPlane):
     @classmethod
     def in_memory(cls, settings: Settings, tools: Toolbox) -> "LocalNode":
         """The same system on a storage that is gone with the process: tests and simulations."""
-        return cls(settings, MemoryStorage(), results=MemoryResultStore(), tools=tools)
+        return cls(settings, MemoryStorage(), results=ResultStore(MemoryObjectStore()), tools=tools)
 
     async def run_text(
         self,
@@ -137,7 +137,7 @@ class LocalNode(ControlPlane):
         with suppress(NoetlError):
             for active in self.server.owned:
                 await self.storage.owners.release(active.execution_id)
-        self.results.close()
+        await self.results.close()
         await self.storage.close()
 
 

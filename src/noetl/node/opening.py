@@ -5,7 +5,7 @@ import os
 import time
 from collections.abc import Callable
 
-from noetl.adapters.files.result_store import RESULTS, FileResultStore
+from noetl.adapters.files.object_store import RESULTS, FileObjectStore
 from noetl.adapters.sqlite.storage import open_storage as open_sqlite
 from noetl.errors import HomeInUse, LogUnavailable, SettingRefused
 from noetl.ports.result_store import ResultStore
@@ -77,13 +77,13 @@ def open_results(settings: Settings, *, local: bool = False) -> ResultStore:
     chosen = "files" if local else settings.results
     chosen = chosen or ("files" if settings.db is None else "postgres")
     if chosen == "files":
-        return FileResultStore(settings.home / RESULTS)
+        return ResultStore(FileObjectStore(settings.home / RESULTS))
     if chosen == "postgres":
         if settings.db is None:
             raise SettingRefused("NOETL_RESULTS=postgres needs NOETL_DB, the database to use")
-        from noetl.adapters.postgres.result_store import PostgresResultStore
+        from noetl.adapters.postgres.object_store import PostgresObjectStore
 
-        return PostgresResultStore(settings.db)
+        return ResultStore(PostgresObjectStore(settings.db))
     from noetl.adapters.objects.opening import open_object_results
 
     return open_object_results(chosen, queue=settings.queue)

@@ -89,7 +89,7 @@ class ServerNode(ControlPlane):
             await self.storage.roster.server_gone(self.name)
             await self.ownership.hand_over()
         await self.keychain.close()
-        self.results.close()
+        await self.results.close()
         await self.storage.close()
 
     def health(self) -> dict[str, Any]:

@@ -128,7 +128,7 @@ class WorkPlane:
         await self.worker.close()
         await self.keychain.close()
         await self._link.close()
-        self._results.close()
+        await self._results.close()
 
 
 async def run_worker(

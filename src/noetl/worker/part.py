@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from noetl.control.dispatch import Command
 from noetl.control.timing import too_long
-from noetl.errors import BodyLost, LogUnavailable
+from noetl.errors import BodyLost
 from noetl.masking import KNOWN
 from noetl.messages import events as e
 from noetl.messages.fitting import INLINE, is_small
@@ -48,7 +48,6 @@ E = TypeVar("E", bound=e.Event)
 
 STORE = 600.0
 """Seconds that a result waits for a store that is away; its lease is renewed meanwhile."""
-STORE_PAUSE = 2.0
 
 
 class Unsent(NamedTuple):
@@ -286,15 +285,9 @@ class PartWork:
                 taken.committed.add_done_callback(partial(_pass_on, unsent.commit, taken))
 
     async def _put(self, body: bytes) -> None:
-        until = time.monotonic() + (STORE if self.worker.patience < math.inf else 0.0)
-        while True:
-            try:
-                await self.worker.results.put(self.command.execution_id, body)
-                return
-            except LogUnavailable:
-                if self.lost or time.monotonic() >= until:
-                    raise
-                await asyncio.sleep(STORE_PAUSE)
+        """A worker has time, since its lease is renewed; a run that is attended asks for room."""
+        patience = STORE if self.worker.patience < math.inf else None
+        await self.worker.results.put(self.command.execution_id, body, patience=patience)
 
     def _give_up(self, fault: BaseException) -> None:
         self.lost = self.stopped = True

@@ -55,8 +55,7 @@ class PartWorkplace:
 
     @property
     def results(self) -> ResultStore:
-        results: ResultStore = masked_results(self._results)
-        return results
+        return masked_results(self._results)
 
     def log(self, call: ToolCall[Any], stream: str, text: str) -> None:
         self._context.printed.keep(

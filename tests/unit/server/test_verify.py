@@ -118,7 +118,7 @@ async def test_a_lost_body_makes_it_unverifiable() -> None:
     async with told.running() as (_, active):
         await active.finished
     assert (await proof(told)).ok
-    told.results.bodies.clear()
+    told.objects.kept.clear()
     found = await proof(told)
     assert not found.ok
     assert found.message.startswith("unverifiable: the body memory:x1/")

@@ -64,19 +64,19 @@ async def _attend(settings: Settings, begin: Begin, show: Show) -> Attended:
             await first_of(interrupted, *going)  # children that nobody waits for (TOOL-1)
         if active.finished.done() and active.finished.exception() is None:
             await local.clean_up(active)
-        return attended(local, active)
+        return await attended(local, active)
     finally:
         show.end()
         await local.close()
 
 
-def attended(local: LocalNode, active: ActiveExecution) -> Attended:
+async def attended(local: LocalNode, active: ActiveExecution) -> Attended:
     execution_id = active.execution.execution_id
     if not active.finished.done():
         return Attended(execution_id, None)
     active.finished.result()  # raises where the log could not be written
     took = max(0, (active.ended_at or active.started_at) - active.started_at)
-    return Attended(execution_id, report_of(active.execution, local.results, took))
+    return Attended(execution_id, await report_of(active.execution, local.results, took))
 
 
 async def first_of(*awaited: "asyncio.Future[None]") -> None:

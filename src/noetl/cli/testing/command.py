@@ -121,7 +121,7 @@ async def problems_of(case: Case, plan: Plan, text: str, folder: Path) -> list[s
             async for row in rows_of(local.storage.log, execution_id)
             for event in decode_events(row.events)
         ]
-        report = report_of(active.execution, local.results, 0)
+        report = await report_of(active.execution, local.results, 0)
         return [*box.missing, *differences(case.expect, report, [str(name) for name in names])]
     finally:
         await local.close()
