@@ -87,10 +87,10 @@ class Local:
         self._inbox: asyncio.Task[None] | None = None
 
     @classmethod
-    async def open(cls, settings: Settings) -> "Local":
+    async def open(cls, settings: Settings, *, looking: bool = False) -> "Local":
         return cls(
             settings,
-            await open_storage(settings.home),
+            await open_storage(settings.home, looking=looking),
             results=FileResultStore(settings.home / RESULTS),
             tools=Toolbox(settings.home, bounds=settings.bounds),
         )
