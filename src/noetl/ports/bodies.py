@@ -23,21 +23,27 @@ class Bodies:
     async def load(self, reference: Reference) -> Any:
         """The value; raises BodyLost."""
         if reference.key not in self._kept:
-            value = await self._store.fetch(reference)
-            if in_chunks(reference):
-                parts = [await self._store.fetch(chunk) for chunk in chunks_of(value)]
-                value = joined(parts)
-            self._keep(reference, value)
+            self._keep(reference, await self._whole(reference))
         return self._found(reference)
 
     def load_now(self, reference: Reference) -> Any:
         """The same without awaiting."""
         if reference.key not in self._kept:
-            value = self._store.fetch_now(reference)
-            if in_chunks(reference):
-                value = joined([self._store.fetch_now(chunk) for chunk in chunks_of(value)])
-            self._keep(reference, value)
+            self._keep(reference, self._whole_now(reference))
         return self._found(reference)
+
+    async def _whole(self, reference: Reference) -> Any:
+        """A chunk may be a list in chunks itself: what a loop appended to (LOOP-5)."""
+        value = await self._store.fetch(reference)
+        if not in_chunks(reference):
+            return value
+        return joined([await self._whole(chunk) for chunk in chunks_of(value)])
+
+    def _whole_now(self, reference: Reference) -> Any:
+        value = self._store.fetch_now(reference)
+        if not in_chunks(reference):
+            return value
+        return joined([self._whole_now(chunk) for chunk in chunks_of(value)])
 
     def _found(self, reference: Reference) -> Any:
         self._kept.move_to_end(reference.key)

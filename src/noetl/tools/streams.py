@@ -163,6 +163,9 @@ def _escape_at(text: str, at: int) -> int:
 def _chunked(manifest: Reference, results: ResultStore) -> Iterator[Any]:
     try:
         for chunk in chunks_of(results.fetch_now(manifest)):
+            if in_chunks(chunk):
+                yield from _chunked(chunk, results)
+                continue
             for element in results.fetch_now(chunk):
                 yield results.fetch_now(element) if isinstance(element, Reference) else element
     except BodyLost as lost:
