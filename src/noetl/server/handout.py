@@ -74,7 +74,8 @@ class Handout:
 
     def follow(self, active: ActiveExecution, parts: list[e.TokenEnqueued], commit: Commit) -> None:
         """What a row orders: now where that is allowed, else after its commit."""
-        ahead = self._server.runs_ahead
+        # What refers to a body that is still on its way to the store waits for it, too.
+        ahead = self._server.runs_ahead and not active.held
         for part in parts:
             key = (active, part.step_run_id, part.part)
             pure = may_run_ahead(active.plan.steps[part.step])
