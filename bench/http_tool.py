@@ -15,12 +15,14 @@ import msgspec
 
 from bench.figure import Figure
 from bench.place import Place, call_of
-from noetl.adapters.files.result_store import FileResultStore
+from bench.size import sized
+from noetl.adapters.files.object_store import FileObjectStore
 from noetl.kinds.http import HttpInputs
+from noetl.ports.result_store import ResultStore
 from noetl.tools.http.tool import HttpTool
 
-REQUESTS, AT_ONCE, REPEATS = 3000, 100, 5
-MEGABYTES = 200
+REQUESTS, AT_ONCE, REPEATS = sized(3000), 100, sized(5)
+MEGABYTES = sized(200)
 ROOM = 80.0
 """How many megabytes a body of MEGABYTES may add to the process."""
 _SMALL = msgspec.json.encode({"data": [{"id": n, "name": f"row {n}"} for n in range(5)]})
@@ -32,7 +34,7 @@ def figures() -> list[Figure]:
         ours, bare = asyncio.run(measure(url))
         grown = measure_memory(url)
     name = f"http tool, {AT_ONCE} GETs at once"
-    body = f"http body of {MEGABYTES} MB to the store, extra RSS"
+    body = "http body of 200 MB to the store, extra RSS"
     return [
         Figure.of(name, ours, bare, target=0.5, unit="1/s", at_most=False),
         Figure.of(body, [grown], [ROOM], target=1.0, unit="MB"),
@@ -90,7 +92,7 @@ def measure_memory(url: str) -> float:
 def fetch_large(url: str, answer: Connection) -> None:
     async def fetch() -> float:
         with tempfile.TemporaryDirectory() as folder:
-            tool, place = HttpTool(), Place(FileResultStore(Path(folder)))
+            tool, place = HttpTool(), Place(ResultStore(FileObjectStore(Path(folder))))
             await tool.call(call_of(HttpInputs(url=f"{url}/small")), place)
             before = peak()
             outcome = await tool.call(call_of(HttpInputs(url=f"{url}/large")), place)

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from noetl.adapters.memory.result_store import MemoryResultStore
+from noetl.adapters.memory.object_store import MemoryObjectStore
 from noetl.messages.reference import Reference
 from noetl.ports.result_store import ResultStore
 from noetl.tools.tool import ToolCall
@@ -14,7 +14,7 @@ class Place:
     def __init__(
         self, results: ResultStore | None = None, credential: dict[str, Any] | None = None
     ) -> None:
-        self.results = results or MemoryResultStore()
+        self.results = results or ResultStore(MemoryObjectStore())
         self._credential = credential or {}
 
     def log(self, call: ToolCall[Any], stream: str, text: str) -> None:

@@ -15,12 +15,13 @@ import uvloop
 
 from bench.figure import Figure
 from bench.place import Place, call_of
+from bench.size import sized
 from noetl.kinds.code import PythonInputs
 from noetl.tools.children import end_group
 from noetl.tools.python.child import StartedChild, start
 from noetl.tools.python.tool import PythonTool, request_of
 
-CALLS, AT_ONCE, REPEATS = 4_000, 8, 5
+CALLS, AT_ONCE, REPEATS = sized(4_000), 8, sized(5)
 INPUTS = PythonInputs(code="result = {'id': n, 'words': [str(n)] * 10}", args={"n": 7})
 
 

@@ -17,6 +17,8 @@ NoetlError
 ├── ExecutionNotFound     the caller's: no such execution in this home
 ├── VersionConflict       nobody's: another writer was first; load again and decide again
 ├── LogUnavailable        the world's: the log cannot be written (disk full, read-only home)
+│   └── ResultsUnavailable  the result store is away, or refuses (disk full, no bucket)
+├── OutcomeUnknown        the world's: it may or may not have been recorded; ask with the key
 ├── ReceiverUnavailable   the world's: who should take an export is away, or refuses it
 ├── ServerAway            the world's: no server answered; the question may be asked again
 ├── PlaybookNotFound      the caller's: no such playbook, or version of it, in the catalog
@@ -112,6 +114,18 @@ class VersionConflict(NoetlError):
 
 class LogUnavailable(NoetlError):
     """The log cannot be read or written; the message says why and what to do."""
+
+
+class ResultsUnavailable(LogUnavailable):
+    """A result cannot be stored or read; asking again helps unless the store `refused`."""
+
+    def __init__(self, message: str, *, refused: bool = False) -> None:
+        super().__init__(message)
+        self.refused = refused
+
+
+class OutcomeUnknown(NoetlError):
+    """The log went away before it answered: asking again with the same key settles it."""
 
 
 class ReceiverUnavailable(NoetlError):

@@ -10,10 +10,10 @@ from tests.support.canned import Silence
 from tests.support.scenario import Gate, Scenario, error, name_of, ok, scenario
 from tests.support.steps import Tree, arc, call, loop, noop, otherwise, sets, step, when
 
-from noetl.assembly import Local
 from noetl.messages import events as e
 from noetl.messages import requests as r
 from noetl.messages.outcome import Outcome
+from noetl.node.local import LocalNode
 from noetl.server.active import ActiveExecution
 from noetl.tools.tool import ToolCall
 
@@ -199,7 +199,7 @@ def test_a_failed_iteration_stops_the_loop(mode: str, where: str) -> None:
 def test_those_in_flight_run_to_their_end_and_the_lowest_index_is_named(where: str) -> None:
     gate = Gate(error("http", "late"), ok("fine"), error("http", "early"))
 
-    async def backwards(local: Local, active: ActiveExecution) -> None:
+    async def backwards(local: LocalNode, active: ActiveExecution) -> None:
         del local, active
         held = await gate.held(3)
         for task_run_id in reversed(held):
@@ -404,7 +404,7 @@ def test_no_iteration_runs_further_ahead_than_the_window(where: str) -> None:
             await held.wait()
         return ok()
 
-    async def watch(local: Local, active: ActiveExecution) -> None:
+    async def watch(local: LocalNode, active: ActiveExecution) -> None:
         del local
         before = -1
         while before != active.execution.seq or furthest < 900:
@@ -468,7 +468,7 @@ def test_who_ends_a_loop(mode: str, where: str) -> None:
 def test_a_cancelled_loop_ends_in_one_failure(mode: str, where: str) -> None:
     silence = Silence()
 
-    async def cancel(local: Local, active: ActiveExecution) -> None:
+    async def cancel(local: LocalNode, active: ActiveExecution) -> None:
         for _ in range(5):
             await asyncio.sleep(0)
         local.server.receive(active, r.CancelExecution())

@@ -289,8 +289,8 @@ def losing(text: str) -> Any:
     def spoil(made: Scenario) -> Any:
         def answer(call_: Any) -> Any:
             del call_
-            for key in made.results.bodies:
-                made.results.bodies[key] = text.encode()
+            for key in made.objects.kept:
+                made.objects.kept[key] = text.encode()
             return ok("spoilt")
 
         return answer

@@ -37,7 +37,7 @@ class Databases:
         return self._runner.run(self._duckdb.call(call, self.place))
 
     def stored(self, value: Any) -> Reference:
-        return self.place.results.put_now("e1", msgspec.json.encode(value))
+        return self.place.results.stored("e1", msgspec.json.encode(value))
 
     def close(self) -> None:
         self._runner.run(self._postgres.close())
@@ -153,7 +153,7 @@ def test_what_stands_before_a_copy_is_one_transaction_with_it(both: Databases) -
 def test_a_stored_body_that_changed_loads_nothing(both: Databases) -> None:
     both.postgres("create table t (a int)")
     reference = both.stored([{"a": n} for n in range(1000)])
-    both.place.results.bodies[reference.key] = b'[{"a":1}]'
+    both.place.results.kept[reference.key] = b'[{"a":1}]'
 
     outcome = both.postgres("copy t from stdin", rows=reference)
 

@@ -182,4 +182,4 @@ def test_a_large_body_is_a_reference(http_server: HttpServer) -> None:
     reference = outcome.result["data"]
     assert isinstance(reference, Reference)
     assert reference.size == 3_000_000
-    assert place.results.fetch_now(reference) == "x" * 2_999_998
+    assert place.results.value(reference) == "x" * 2_999_998

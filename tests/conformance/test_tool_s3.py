@@ -189,8 +189,8 @@ def test_a_large_object_goes_through_the_store_in_pieces(
 
 @pytest.mark.rule("RES-4")
 def test_a_stored_body_that_changed_is_not_put(objects: Objects) -> None:
-    reference = objects.place.results.put_now("e1", b'"' + b"x" * 100_000 + b'"')
-    objects.place.results.bodies[reference.key] = b'"y"'
+    reference = objects.place.results.stored("e1", b'"' + b"x" * 100_000 + b'"')
+    objects.place.results.kept[reference.key] = b'"y"'
 
     outcome = objects.ask("put", "a", body=reference)
 
@@ -207,7 +207,7 @@ def test_a_long_list_is_a_reference(objects: Objects) -> None:
     outcome = objects.ask("list", max_inline=100)
 
     assert isinstance(outcome.result, Reference)
-    listed = objects.place.results.fetch_now(outcome.result)
+    listed = objects.place.results.value(outcome.result)
     assert [one["key"] for one in listed] == [f"k{number}" for number in range(5)]
 
 

@@ -124,7 +124,7 @@ def test_rows_fill_the_statement_in_batches(snow: Snow, kept: str) -> None:
 
     rows: Any = [{"a": n, "b": f"row '{n}'"} for n in range(2100)]
     if kept == "stored":
-        rows = snow.place.results.put_now("e1", msgspec.json.encode(rows))
+        rows = snow.place.results.stored("e1", msgspec.json.encode(rows))
     snow.ask("create table t (a int, b varchar)")
 
     outcome = snow.ask("insert into t (a, b) values (%(a)s, %(b)s)", rows=rows)
@@ -154,7 +154,7 @@ def test_a_large_result_is_a_reference(snow: Snow) -> None:
     outcome = snow.ask("select a from t order by a", max_inline=1000)
 
     assert isinstance(outcome.result, Reference), outcome.error
-    assert snow.place.results.fetch_now(outcome.result) == [{"A": n} for n in range(1200)]
+    assert snow.place.results.value(outcome.result) == [{"A": n} for n in range(1200)]
 
 
 @pytest.mark.rule("OUT-2", "OUT-4")

@@ -171,4 +171,4 @@ def test_a_large_result_is_a_reference(sql: Sql) -> None:
     outcome = sql.ask(f"select n from {series[sql.kind]} order by n", max_inline=9999)
 
     assert isinstance(outcome.result, Reference), outcome.error
-    assert sql.place.results.fetch_now(outcome.result) == [{"n": n} for n in range(3000)]
+    assert sql.place.results.value(outcome.result) == [{"n": n} for n in range(3000)]

@@ -1,14 +1,10 @@
 """Each contract test runs once for every adapter."""
 
-from collections.abc import Iterator
-
 import pytest
 from tests.contracts.homes import HOMES, Homes
 from tests.contracts.lines import LINES, Lines
-from tests.contracts.stores import STORES
+from tests.contracts.stores import STORES, OpenedStore
 from tests.support.asynchronous import pytest_pyfunc_call  # noqa: F401
-
-from noetl.ports.result_store import ResultStore
 
 
 @pytest.fixture(params=HOMES)
@@ -17,9 +13,8 @@ def homes(request: pytest.FixtureRequest) -> Homes:
 
 
 @pytest.fixture(params=STORES)
-def store(request: pytest.FixtureRequest) -> Iterator[ResultStore]:
-    with STORES[request.param](request) as opened:
-        yield opened
+def store(request: pytest.FixtureRequest) -> OpenedStore:
+    return OpenedStore(STORES[request.param](request))
 
 
 @pytest.fixture(params=LINES)

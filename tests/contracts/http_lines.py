@@ -1,8 +1,7 @@
 """The line and the result store over HTTP, as the contract suites open them."""
 
 import asyncio
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from typing import Any
 
 import aiohttp
@@ -10,9 +9,10 @@ import pytest
 from tests.support.api import Served, SmallPlane, begin, reserved, served_beside
 
 from noetl.adapters.http.link import CALLS, QUESTIONS, HttpLink
-from noetl.adapters.http.result_store import HttpResultStore
-from noetl.adapters.memory.result_store import MemoryResultStore
+from noetl.adapters.http.object_store import HttpObjectStore
+from noetl.adapters.memory.object_store import MemoryObjectStore
 from noetl.ports.link import Link, Listener, Notifier
+from noetl.ports.result_store import ResultStore
 
 PLACES = 3
 """Addresses that a link knows; servers come and go behind them."""
@@ -90,21 +90,18 @@ def multiply(requests: Any, copies: int) -> None:
     requests.begin = often
 
 
-class RemovableHttpStore(HttpResultStore):
+class RemovableHttpStore(HttpObjectStore):
     """Retention runs beside the store itself, as it does in a server."""
 
-    def __init__(self, url: str, behind: MemoryResultStore) -> None:
+    def __init__(self, url: str, behind: MemoryObjectStore) -> None:
         super().__init__([url], None, name=behind.name)
-        self._behind = behind
-
-    async def remove(self, execution_id: str, keep: frozenset[str] = frozenset()) -> int:
-        return await self._behind.remove(execution_id, keep)
+        self.keys = behind.keys  # type: ignore[method-assign]
+        self.remove = behind.remove  # type: ignore[method-assign]
 
 
-@contextmanager
-def over_http(_: pytest.FixtureRequest) -> Iterator[HttpResultStore]:
-    behind = MemoryResultStore()
-    with served_beside(nullcontext(SmallPlane(results=behind))) as url:
-        store = RemovableHttpStore(url, behind)
-        yield store
-        store.close()
+def over_http(request: pytest.FixtureRequest) -> RemovableHttpStore:
+    behind = MemoryObjectStore()
+    serving = served_beside(nullcontext(SmallPlane(results=ResultStore(behind))))
+    url = serving.__enter__()
+    request.addfinalizer(lambda: serving.__exit__(None, None, None))
+    return RemovableHttpStore(url, behind)

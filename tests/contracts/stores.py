@@ -1,55 +1,62 @@
-"""Every adapter of the result store, as the contract suite opens them."""
+"""Every adapter of the object store, as the contract suites open them."""
 
 import uuid
 from collections.abc import Callable
-from contextlib import AbstractContextManager, closing, nullcontext
 
 import pytest
 from tests.contracts.http_lines import over_http
 
-from noetl.adapters.files.result_store import FileResultStore
-from noetl.adapters.memory.result_store import MemoryResultStore
-from noetl.adapters.nats.shelf import NatsShelf
-from noetl.adapters.objects.opening import open_object_results
-from noetl.adapters.objects.result_store import ObjectResultStore
-from noetl.adapters.postgres.result_store import PostgresResultStore
+from noetl.adapters.files.object_store import FileObjectStore
+from noetl.adapters.memory.object_store import MemoryObjectStore
+from noetl.adapters.nats.object_store import NatsObjectStore
+from noetl.adapters.objects.gcs import GcsObjectStore
+from noetl.adapters.objects.s3 import S3ObjectStore
+from noetl.adapters.postgres.object_store import PostgresObjectStore
+from noetl.ports.object_store import ObjectStore
 from noetl.ports.result_store import ResultStore
 
-Opened = AbstractContextManager[ResultStore]
+
+class OpenedStore(ResultStore):
+    """A result store that the test's own event loop closes."""
+
+    async def close_all(self) -> None:
+        await self.close()
 
 
-def in_files(request: pytest.FixtureRequest) -> Opened:
-    return nullcontext(FileResultStore(request.getfixturevalue("tmp_path") / "results"))
+def in_files(request: pytest.FixtureRequest) -> ObjectStore:
+    return FileObjectStore(request.getfixturevalue("tmp_path") / "results")
 
 
-def in_postgres(request: pytest.FixtureRequest) -> Opened:
-    return closing(PostgresResultStore(request.getfixturevalue("log_database").url))
+def in_postgres(request: pytest.FixtureRequest) -> ObjectStore:
+    return PostgresObjectStore(request.getfixturevalue("log_database").url)
 
 
-def in_nats(request: pytest.FixtureRequest) -> Opened:
+def in_nats(request: pytest.FixtureRequest) -> ObjectStore:
     server = request.getfixturevalue("nats_server")
-    shelf = NatsShelf(server.url, root=f"t{uuid.uuid4().hex}")
-    return closing(ObjectResultStore(shelf))
+    return NatsObjectStore(server.url, root=f"t{uuid.uuid4().hex}")
 
 
-def in_s3(request: pytest.FixtureRequest) -> Opened:
-    place = request.getfixturevalue("s3_server")
+def in_s3(request: pytest.FixtureRequest) -> ObjectStore:
+    s3_settings(request, request.getfixturevalue("s3_server").endpoint)
+    return S3ObjectStore("bucket", "some/prefix")
+
+
+def s3_settings(request: pytest.FixtureRequest, endpoint: str) -> None:
     settings = request.getfixturevalue("monkeypatch")
-    settings.setenv("AWS_ENDPOINT_URL", place.endpoint)
+    settings.setenv("AWS_ENDPOINT_URL", endpoint)
     settings.setenv("AWS_ACCESS_KEY_ID", "loopback")
     settings.setenv("AWS_SECRET_ACCESS_KEY", "loopback-only")
     settings.setenv("AWS_REGION", "us-east-1")
-    return closing(open_object_results("s3://bucket/some/prefix"))
 
 
-def in_gcs(request: pytest.FixtureRequest) -> Opened:
+def in_gcs(request: pytest.FixtureRequest) -> ObjectStore:
     place = request.getfixturevalue("gcs_server")
     request.getfixturevalue("monkeypatch").setenv("STORAGE_EMULATOR_HOST", place.endpoint)
-    return closing(open_object_results("gs://bucket/some/prefix"))
+    return GcsObjectStore("bucket", "some/prefix")
 
 
-STORES: dict[str, Callable[[pytest.FixtureRequest], Opened]] = {
-    "memory": lambda _: nullcontext(MemoryResultStore()),
+STORES: dict[str, Callable[[pytest.FixtureRequest], ObjectStore]] = {
+    "memory": lambda _: MemoryObjectStore(),
     "files": in_files,
     "postgres": in_postgres,
     "http": over_http,
@@ -57,4 +64,4 @@ STORES: dict[str, Callable[[pytest.FixtureRequest], Opened]] = {
     "s3": in_s3,
     "gcs": in_gcs,
 }
-"""A new result store adds its line here."""
+"""A new object store adds its line here."""

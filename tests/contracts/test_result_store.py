@@ -29,9 +29,8 @@ async def test_a_body_comes_back(store: ResultStore, body: bytes, value: object,
     checksum = hashlib.sha256(body).hexdigest()
     assert (reference.key, reference.size) == (f"e1/{checksum}", len(body))
     assert (reference.checksum, reference.schema_hint) == (checksum, hint)
-    assert store.put_now("e1", body) == reference
+    assert await store.put("e1", body) == reference
     assert await store.fetch(reference) == value
-    assert store.fetch_now(reference) == value
 
 
 async def test_pieces_make_the_same_body(store: ResultStore) -> None:
@@ -46,7 +45,7 @@ async def test_pieces_make_the_same_body(store: ResultStore) -> None:
 
 async def test_a_body_can_be_read_in_pieces(store: ResultStore) -> None:
     body = b"[" + b",".join(b"%d" % n for n in range(200_000)) + b"]"
-    pieces = list(store.pieces(await store.put("e1", body)))
+    pieces = [piece async for piece in store.pieces(await store.put("e1", body))]
     assert b"".join(pieces) == body
     assert max(map(len, pieces)) <= 262_144
 
@@ -111,9 +110,7 @@ async def test_a_body_that_is_not_the_one_is_lost(
         await store.fetch(wrong)
     assert f"{wrong.store}:{wrong.key}" in str(lost.value)
     with pytest.raises(BodyLost, match=why):
-        store.fetch_now(wrong)
-    with pytest.raises(BodyLost, match=why):
-        list(store.pieces(wrong))
+        [piece async for piece in store.pieces(wrong)]
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from typing import Any
 import aiohttp
 import msgspec
 
-from noetl.adapters.memory.result_store import MemoryResultStore
+from noetl.adapters.memory.object_store import MemoryObjectStore
 from noetl.adapters.memory.storage import MemoryStorage
 from noetl.api.plane import ServerProcess
 from noetl.api.serve import serve
@@ -43,7 +43,7 @@ class SmallPlane:
         self.name: str = self.dispatcher.name
         self.address = ""
         self.storage = MemoryStorage()
-        self.results = results or MemoryResultStore()
+        self.results = results or ResultStore(MemoryObjectStore())
         self.keychain = KeychainDoor(self.storage.credentials, None, None)
         self.fault: Exception | None = None
         """Raised by whatever asks for executions."""

@@ -18,8 +18,8 @@ from noetl.control.evolve import evolve
 from noetl.control.execution import Execution
 from noetl.messages import events as e
 from noetl.messages.codec import decode_events, encode_events
+from noetl.messages.names import REPORTED
 from noetl.ports.event_log import ExecutionRow, LogRow
-from noetl.server.verify import REPORTED
 from noetl.tools.tool import ToolCall
 
 

@@ -33,9 +33,10 @@ class Verification:
         self.wrong += [f"{name}: {one.message}" for name, one in found.items() if not one.ok]
 
     async def home_on_disk(self, folder: Path) -> None:
-        from noetl.adapters.files.result_store import FileResultStore
+        from noetl.adapters.files.object_store import FileObjectStore
         from noetl.adapters.sqlite.storage import open_storage
         from noetl.errors import LogUnavailable
+        from noetl.ports.result_store import ResultStore
         from noetl.server.verify import verify_all
 
         try:
@@ -43,7 +44,7 @@ class Verification:
         except LogUnavailable:  # made by a newer program, or no home at all: the test knows
             return
         try:
-            results = FileResultStore(folder / "results")
+            results = ResultStore(FileObjectStore(folder / "results"))
             self.take(await verify_all(home.log, home.playbooks, results, home.executions))
         finally:
             await home.close()
@@ -51,19 +52,19 @@ class Verification:
     def watch_memory(self) -> None:
         """Let homes in memory be verified when their process closes them."""
         from noetl.adapters.memory.storage import MemoryStorage
-        from noetl.assembly import Local
+        from noetl.node.local import LocalNode
         from noetl.server.verify import verify_all
 
-        close = Local.close
+        close = LocalNode.close
 
-        async def close_and_verify(local: Local) -> None:
+        async def close_and_verify(local: LocalNode) -> None:
             await close(local)
             home = local.storage
             if isinstance(home, MemoryStorage):
                 found = await verify_all(home.log, home.playbooks, local.results, home.executions)
                 self.take(found)
 
-        setattr(Local, "close", close_and_verify)  # noqa: B010
+        setattr(LocalNode, "close", close_and_verify)  # noqa: B010
 
 
 KEPT = pytest.StashKey[Verification]()

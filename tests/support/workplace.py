@@ -1,45 +1,59 @@
 """A workplace for tools under test: bodies in memory, lines in a list, credentials in a table."""
 
+import asyncio
 from typing import Any
 
-from noetl.adapters.memory.result_store import MemoryBodyWriter, MemoryResultStore
-from noetl.errors import CredentialMissing, LogUnavailable
+from noetl.adapters.memory.object_store import MemoryObjectStore
+from noetl.errors import CredentialMissing, ResultsUnavailable
 from noetl.messages.reference import Reference, secret
+from noetl.ports.result_store import BodyWriter, ResultStore
 from noetl.tools.tool import ToolCall
 
 
-class KeptBodies(MemoryResultStore):
+class KeptBodies(ResultStore):
     """The store in memory; `unfinished` counts bodies begun and neither kept nor dropped."""
 
     def __init__(self) -> None:
-        super().__init__()
+        objects = MemoryObjectStore()
+        super().__init__(objects)
+        self.kept = objects.kept
         self.unfinished = 0
         self.largest_piece = 0
         self.full = False
         """Whether the disk is full."""
 
-    def open(self, execution_id: str) -> MemoryBodyWriter:
+    def open(self, execution_id: str) -> BodyWriter:
         self.unfinished += 1
         return _CountedWriter(self, execution_id)
 
+    def stored(self, execution_id: str, body: bytes) -> Reference:
+        """For tests without an event loop."""
+        return asyncio.run(self.put(execution_id, body))
 
-class _CountedWriter(MemoryBodyWriter):
+    def value(self, reference: Reference) -> Any:
+        """For tests without an event loop."""
+        return asyncio.run(self.fetch(reference))
+
+
+class _CountedWriter(BodyWriter):
     def __init__(self, store: KeptBodies, execution_id: str) -> None:
-        super().__init__(store.bodies, execution_id)
-        self._store = store
+        super().__init__(store, execution_id)
+        self._counts = store
 
     def write(self, piece: bytes) -> None:
-        if self._store.full:
-            raise LogUnavailable("a result cannot be stored: No space left on device")
-        self._store.largest_piece = max(self._store.largest_piece, len(piece))
+        if self._counts.full:
+            raise ResultsUnavailable("a result cannot be stored: No space left on device")
+        self._counts.largest_piece = max(self._counts.largest_piece, len(piece))
         super().write(piece)
 
-    def finish_now(self, schema_hint: str | None) -> Reference:
-        self._store.unfinished -= 1
-        return super().finish_now(schema_hint)
+    async def finish(
+        self, schema_hint: str | None = None, *, patience: float | None = None
+    ) -> Reference:
+        self._counts.unfinished -= 1
+        return await super().finish(schema_hint, patience=patience)
 
     async def discard(self) -> None:
-        self._store.unfinished -= 1
+        self._counts.unfinished -= 1
         await super().discard()
 
 

@@ -25,11 +25,12 @@ from tests.support.nats import NatsServer
 from tests.support.postgres import Database
 from tests.support.processes import Running
 
-from noetl.adapters.postgres.result_store import PostgresResultStore
+from noetl.adapters.postgres.object_store import PostgresObjectStore
 from noetl.adapters.postgres.storage import open_storage
 from noetl.client.client import Client
 from noetl.messages import events as e
 from noetl.messages.codec import decode_events
+from noetl.ports.result_store import ResultStore
 from noetl.server.replay import rows_of
 from noetl.server.verify import verify_all
 from noetl.server.views.standing import Listed
@@ -141,7 +142,7 @@ def plain(found: dict[str, Any]) -> dict[str, Any]:
 async def prove(database: Database, started: set[str], effects: set[tuple[str, int]]) -> None:
     """The common oracle: one end, one accepted outcome, an effect for each, replay equal."""
     home = await open_storage(database.url)
-    results = PostgresResultStore(database.url)
+    results = ResultStore(PostgresObjectStore(database.url))
     try:
         proofs = await verify_all(home.log, home.playbooks, results, home.executions)
         assert [proof.message for proof in proofs.values() if not proof.ok] == []
@@ -149,7 +150,7 @@ async def prove(database: Database, started: set[str], effects: set[tuple[str, i
         for execution_id in proofs:
             await look_at(home.log, execution_id, effects)
     finally:
-        results.close()
+        await results.close()
         await home.close()
 
 

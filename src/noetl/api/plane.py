@@ -1,4 +1,4 @@
-"""What the API needs of the control plane; `noetl.control_plane.ControlPlane` has it."""
+"""What the API needs of the control plane; `noetl.node.server.ServerNode` has it."""
 
 from collections.abc import AsyncIterator
 from typing import Any, Literal, Protocol

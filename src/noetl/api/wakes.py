@@ -35,7 +35,7 @@ class HttpWakes:
         self._nudged: OrderedDict[str, int] = OrderedDict()
         self._closed = False
 
-    def ring(self, pool: str, parts: int) -> None:
+    def wake_pool(self, pool: str, parts: int) -> None:
         """Wake as many as there are parts, in the order in which they came."""
         hungry = [one for one in self._waiting if one.hungry and one.pool == pool]
         if not hungry:
@@ -43,7 +43,7 @@ class HttpWakes:
         for one in hungry[:parts]:
             self._drop(one)
 
-    def nudge(self, worker: str) -> None:
+    def wake_worker(self, worker: str) -> None:
         waiting = [one for one in self._waiting if one.worker == worker]
         if not waiting:
             remember(self._nudged, worker)

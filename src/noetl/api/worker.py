@@ -15,10 +15,10 @@ from noetl.api.answers import NEVER_KEPT, answered
 from noetl.api.context import ApiContext, Asking
 from noetl.api.executions import known
 from noetl.api.texts import decoded
-from noetl.errors import ServerRefused
+from noetl.errors import BodyLost, ServerRefused
 from noetl.masking import KNOWN
-from noetl.messages.reference import Reference
 from noetl.ports.link import POLL, Call, Question
+from noetl.ports.result_store import KEY
 
 Name = Annotated[str, QueryParameter(min_length=1, max_length=200)]
 Hint = Annotated[str | None, QueryParameter(max_length=200)]
@@ -92,18 +92,22 @@ class WorkerRoutes:
         self,
         store: Name,
         key: Name,
-        size: Annotated[int, QueryParameter(ge=0)],
-        checksum: Name,
+        start: Annotated[int, QueryParameter(ge=0)] = 0,
     ) -> Stream:
-        """The JSON text of a body. One that turns out wrong breaks off before its end."""
-        pieces = self._plane.results.pieces(Reference(store, key, size, checksum))
-        # BodyLost is still a refusal here: of a body of one piece, all of it is known now.
-        ahead = [await asyncio.to_thread(next, pieces, None) for _ in range(2)]
+        """The JSON text of a body from `start` on; whoever asks for it checks it."""
+        results = self._plane.results
+        if store != results.name or KEY.fullmatch(key) is None:
+            raise BodyLost(f"the body {store}:{key} is not one of this store")
+        pieces = results.read(key, start)
+        try:
+            first = await anext(pieces, b"")
+        except FileNotFoundError:
+            raise BodyLost(f"the body {store}:{key} is not in {results.objects.place}") from None
 
         async def sent() -> AsyncIterator[bytes]:
-            while (piece := ahead.pop(0)) is not None:
+            yield first
+            async for piece in pieces:
                 yield piece
-                ahead.append(await asyncio.to_thread(next, pieces, None))
 
         return Stream(sent(), media_type=JSON, headers=NEVER_KEPT)
 

@@ -7,7 +7,6 @@ import click
 from noetl.adapters.sqlite.database import FILE as DATABASE
 from noetl.api.entries import entry_fields, entry_of
 from noetl.api.types import CatalogVersion, EntryText
-from noetl.assembly import Local
 from noetl.cli import exits
 from noetl.cli.contexts import Target
 from noetl.cli.home import JSON, print_json
@@ -15,6 +14,7 @@ from noetl.cli.running.words import short
 from noetl.cli.target import aimed, near_or_far
 from noetl.client.client import Client
 from noetl.errors import PlaybookNotFound
+from noetl.node.local import LocalNode
 from noetl.settings import read_settings
 
 EPILOG = """\b
@@ -85,7 +85,7 @@ def show_text(path: str, version: int | None, as_json: bool, target: Target) -> 
     return exits.OK
 
 
-async def entries_in(local: Local, path: str | None) -> list[CatalogVersion]:
+async def entries_in(local: LocalNode, path: str | None) -> list[CatalogVersion]:
     """All entries of the home's catalog, or all versions of one path."""
     found: list[CatalogVersion] = []
     after, before = None, None
@@ -109,7 +109,7 @@ def entries_at(client: Client, path: str | None) -> Iterator[CatalogVersion]:
         yield from page.entries
 
 
-async def text_in(local: Local, path: str, version: int | None) -> EntryText:
+async def text_in(local: LocalNode, path: str, version: int | None) -> EntryText:
     storage = local.storage
     entry = await storage.catalog.find(path, version)
     kept = None if entry is None else await storage.playbooks.text(entry.digest)

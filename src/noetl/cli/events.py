@@ -9,7 +9,6 @@ import click
 import msgspec
 
 from noetl.api.types import EventView
-from noetl.assembly import Local
 from noetl.cli import exits
 from noetl.cli.contexts import Target
 from noetl.cli.home import ID, is_interrupted, print_json
@@ -20,6 +19,7 @@ from noetl.client.client import Client
 from noetl.messages.envelope import envelope
 from noetl.messages.names import canonical
 from noetl.messages.times import Interval, Times
+from noetl.node.local import LocalNode
 from noetl.server.replay import rows_of
 
 EPILOG = """\b
@@ -55,7 +55,7 @@ def events(execution_id: str, name: str | None, follow: bool, as_json: bool, tar
         else:
             click.echo(line_of(event, room, took))
 
-    async def near(local: Local) -> None:
+    async def near(local: LocalNode) -> None:
         await local.row(execution_id)
         async for event in envelopes(local, execution_id, follow=follow, on_wait=told_once()):
             show(event)
@@ -93,7 +93,7 @@ def told_once() -> Callable[[str], None]:
 
 
 async def envelopes(
-    local: Local, execution_id: str, *, follow: bool, on_wait: Callable[[str], None]
+    local: LocalNode, execution_id: str, *, follow: bool, on_wait: Callable[[str], None]
 ) -> AsyncIterator[dict[str, Any]]:
     """Every event so far; with `follow` those that come, too, until the last."""
     after, trace_id = 0, None

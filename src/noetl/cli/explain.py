@@ -6,12 +6,12 @@ from typing import Any
 import click
 import msgspec
 
-from noetl.assembly import Local
 from noetl.cli import exits
 from noetl.cli.contexts import Target
 from noetl.cli.home import ID, JSON, print_json
 from noetl.cli.running.words import error_words, seconds, value_words
 from noetl.cli.target import aimed, near_or_far
+from noetl.node.local import LocalNode
 from noetl.server.causes import Cause, FailedTask
 from noetl.server.views.explanation import Explanation, explanation_of
 from noetl.server.waiting import WaitReason
@@ -56,7 +56,7 @@ def explain(execution_id: str, as_json: bool, target: Target) -> int:
     return exits.OK
 
 
-async def explanation_in(local: Local, execution_id: str) -> Explanation:
+async def explanation_in(local: LocalNode, execution_id: str) -> Explanation:
     row = await local.row(execution_id)
     execution, plan, _ = await local.load(execution_id)
     return await explanation_of(local.storage, row, execution, plan)
@@ -192,7 +192,7 @@ ADVICE: dict[str, str] = {
     "result": "return only what JSON can hold",
     "not_found": "correct the name",
     "cancelled": "start it again: noetl run",
-    "worker_lost": "look for what ends the worker (memory?), then run it again",
+    "worker_lost": "see in the logs of those workers what ended them, then run it again",
     "internal": "this is a fault of noetl: please report it",
 }
 OTHERWISE = "see every event: noetl events {id}"

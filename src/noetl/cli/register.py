@@ -4,7 +4,6 @@ import click
 
 from noetl.api.entries import entry_of
 from noetl.api.types import CatalogVersion, RegisterAnswer
-from noetl.assembly import Local
 from noetl.cli import exits
 from noetl.cli.contexts import Target
 from noetl.cli.home import print_json
@@ -12,6 +11,7 @@ from noetl.cli.run import refuse
 from noetl.cli.source import FILE, PlaybookSource, read_source
 from noetl.cli.target import aimed, near_or_far
 from noetl.errors import PlaybookRejected, UnreadableFile
+from noetl.node.local import LocalNode
 from noetl.server.registering import registered
 
 EPILOG = """\b
@@ -94,6 +94,6 @@ def told(answer: RegisterAnswer) -> tuple[CatalogVersion, bool]:
     return answer.entry, answer.fresh
 
 
-async def enter(local: Local, text: str, original: str | None) -> tuple[CatalogVersion, bool]:
+async def enter(local: LocalNode, text: str, original: str | None) -> tuple[CatalogVersion, bool]:
     entry, fresh = await registered(local.storage.catalog, text, original=original)
     return entry_of(entry), fresh

@@ -4,13 +4,13 @@ from pathlib import Path
 
 import click
 
-from noetl.assembly import Local
 from noetl.cli import exits
 from noetl.cli.running.ending import see_through
 from noetl.cli.running.payload import PAYLOAD, SETS, payload_of
 from noetl.cli.source import FILE, PlaybookSource, read_source
 from noetl.cli.validate import FileVerdict, show, show_json
 from noetl.errors import PlaybookRejected
+from noetl.node.local import LocalNode
 from noetl.playbook.load import load_valid
 from noetl.playbook.plan import make_plan
 from noetl.server.active import ActiveExecution
@@ -54,8 +54,8 @@ def run(file: str, sets: tuple[str, ...], payload: str | None, migrate: bool, as
     plan = make_plan(playbook, text, KnownKinds())
     folder = str(Path.cwd() if file == "-" else Path(file).absolute().parent)
 
-    async def begin(local: Local) -> ActiveExecution:
-        return await local.start(text, folder=folder, payload=given, plan=plan)
+    async def begin(local: LocalNode) -> ActiveExecution:
+        return await local.run_text(text, folder=folder, payload=given, plan=plan)
 
     return see_through(begin, as_json=as_json)
 

@@ -139,13 +139,13 @@ def revoke(token_id: str, as_json: bool, target: Target) -> int:
 
 def in_store(work: Callable[[Storage], Awaitable[T]]) -> T:
     """In the home, or in the database that is set: where a server would look."""
-    from noetl.homes import open_settings_home
+    from noetl.node.opening import open_settings_storage
 
     def says(sentence: str) -> None:
         click.echo(sentence, err=True)
 
     async def opened() -> T:
-        home = await open_settings_home(read_settings(), says)
+        home = await open_settings_storage(read_settings(), says)
         try:
             return await work(home)
         finally:

@@ -48,7 +48,7 @@ class Keychain:
 
     async def unlock(self, plan: Plan, name: str) -> Fields:
         """The fields of the credential `name`, its `kind` among them; all of it is masked."""
-        self.seals.make_ready()
+        await self.seals.make_ready()
         kind, fields = await self._found(plan, name, DEEPEST)
         register(fields)
         if kind == "oauth2":
@@ -57,9 +57,9 @@ class Keychain:
 
     async def secret(self, plan: Plan, provider: str, name: str, auth: str | None) -> Any:
         """KEY-3: the value of a secret, a mapping if it has several fields."""
-        self.seals.make_ready()
+        await self.seals.make_ready()
         if provider == "store":
-            fields = self._registered(name)[1]
+            fields = (await self._registered(name))[1]
         else:
             login = None if auth is None else (await self._found(plan, auth, DEEPEST))[1]
             fields = await self._fetched(provider, name, login)
@@ -75,10 +75,10 @@ class Keychain:
         for entry in plan.keychain:
             if entry.name == name:
                 return kind_of(entry.kind), await self._entry(plan, entry, depth)
-        return self._registered(name)
+        return await self._registered(name)
 
-    def _registered(self, name: str) -> tuple[str, Fields]:
-        found = self.store.fields(name)
+    async def _registered(self, name: str) -> tuple[str, Fields]:
+        found = await self.store.fields(name)
         if found is None:
             raise CredentialMissing(
                 f"no credential '{name}': add it to the playbook's `keychain`, or register it with "
@@ -92,9 +92,9 @@ class Keychain:
         own = {name: value for name, value in entry.fields.items() if name != "auth"}
         try:
             if entry.provider == "store":
-                found = self.store.fields(key)
+                found = await self.store.fields(key)
                 if found is None and (not own or entry.key):
-                    self._registered(key)
+                    await self._registered(key)
                 return {**(found[1] if found else {}), **own}
             login = None
             if "auth" in entry.fields:

@@ -20,7 +20,7 @@ from noetl.pipeline.advance import FAILED, advance, failure_of
 from noetl.pipeline.frame import Frame
 from noetl.pipeline.policy import GO_ON, Verdict, judge, template_error
 from noetl.playbook.model import TaskSpec
-from noetl.playbook.plan import Pipeline, Plan, Scope, TaskPlan
+from noetl.playbook.plan import LoopPlan, Pipeline, Plan, Scope, TaskPlan
 
 
 class CallTool(msgspec.Struct, frozen=True):
@@ -39,6 +39,8 @@ class RunLoop(msgspec.Struct, frozen=True):
     task_run_id: str
     frame: Frame
     scope: Scope
+    loops: tuple[LoopPlan, ...]
+    """The loops around the task, inner first."""
 
 
 class Pause(msgspec.Struct, frozen=True):
@@ -86,11 +88,15 @@ class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
     now: Callable[[], float]
     """Seconds since 1970; the clock comes in through the door."""
     chance: Callable[[], float]
-    fit: Callable[[dict[str, Any]], dict[str, Any]]
-    """The mapping, its largest values moved out of the log until the rest fits (EVT-4)."""
+    fit: Callable[[TaskDone], TaskDone]
+    """The event as it may be recorded: what is too large for the log by reference (EVT-4)."""
+    conceal: Callable[[dict[str, Any]], dict[str, Any]] | None = None
+    """The outcome as rules may see it: secrets are sealed (KEY-3), results outside (RES-1)."""
     part: int = 0
     reduced: frozenset[str] = frozenset()
     """ctx keys that a loop around folds: what is written there is seen when it ends (LOOP-5)."""
+    loops: tuple[LoopPlan, ...] = ()
+    """The loops around the pipeline, inner first."""
     settles: bool = False
     """Whether writes to ctx must be settled by the server before the pipeline goes on."""
     due: dict[str, int] = {}
@@ -138,18 +144,18 @@ def run_pipeline(
         began = around.now()
         if task.kind == "noop":  # SCOPE-3: it passes `_prev` through
             outcome: dict[str, Any] = {"status": "ok", "result": frame.prev, "error": None}
-            took, given = 0, None
+            took, given, passed = 0, None, None
         else:
             answer = yield from invoke(task, task, scope, frame, task_run_id, attempt, around)
-            outcome = recorded(answer, task, around.fit)
-            given = answer.writes
+            outcome = recorded(answer, task, around.conceal)
+            given, passed = answer.writes, answer.passed
             took = round((around.now() - began) * 1000)
         outcome["meta"] = meta(attempt, began, took, task_run_id, around)
         verdict = yield from weigh(task, scope, outcome, attempt, around)
-        done = settled(task, verdict, outcome, given, task_run_id, attempt, around)
+        done = around.fit(settled(task, verdict, outcome, given, task_run_id, attempt, around))
         events.append(done)
-        if done.set_ctx:
-            done = yield from write(done, scope, around, writes)
+        if done.set_ctx or passed:
+            done = yield from write(done, scope, around, writes, passed)
         if done.set_iter:
             scope["iter"] = {**scope["iter"], **done.set_iter}
         ended = advance(frame, done, pipeline)
@@ -204,9 +210,12 @@ def write(
     scope: Scope,
     around: Surroundings,
     writes: list[tuple[str, Any]] | None,
+    passed: list[tuple[str, Any]] | None,
 ) -> Generator[Ask, Any, TaskDone]:
     """Settle a write to ctx where iterations may collide, and let the run see its own (SCOPE-4)."""
-    if around.settles:
+    if writes is not None and passed:
+        writes.extend(passed)
+    if around.settles and done.set_ctx:
         done = yield Settle(done)
     if done.set_ctx:
         scope["ctx"] = {**scope["ctx"], **seen(done.set_ctx, around.reduced)}
@@ -255,17 +264,11 @@ def settled(
         do=verdict.do,
         to=verdict.to,
         delay=verdict.delay,
-        set_iter=around.fit(verdict.set_iter) if verdict.set_iter else verdict.set_iter,
-        set_ctx=around.fit(writes) if writes else writes,
-        set_prev=fitted_prev(verdict, around),
+        set_iter=verdict.set_iter,
+        set_ctx=writes,
+        set_prev=verdict.set_prev,
         error=None if verdict.error is outcome["error"] else verdict.error,
     )
-
-
-def fitted_prev(verdict: Verdict, around: Surroundings) -> Any:
-    """What a rule makes of `_prev`, by reference when it is too large for the log."""
-    value = verdict.set_prev
-    return value if value is msgspec.UNSET else around.fit({"_prev": value})["_prev"]
 
 
 def invoke(
@@ -279,7 +282,7 @@ def invoke(
 ) -> Generator[Ask, Any, Outcome]:
     """Render the inputs and ask for the call. `called` differs from `task` for a workbook's."""
     if called.inner is not None:
-        outcome: Outcome = yield RunLoop(called, task_run_id, frame, scope)
+        outcome: Outcome = yield RunLoop(called, task_run_id, frame, scope, around.loops)
         return outcome
     while True:
         try:
@@ -334,12 +337,14 @@ def knobs(caller: TaskSpec, lent: TaskSpec) -> TaskSpec:
 
 
 def recorded(
-    outcome: Outcome, task: TaskPlan, fit: Callable[[dict[str, Any]], dict[str, Any]]
+    outcome: Outcome,
+    task: TaskPlan,
+    conceal: Callable[[dict[str, Any]], dict[str, Any]] | None,
 ) -> dict[str, Any]:
     """The outcome as rules see it and as the log keeps it (OUT-1, OUT-2)."""
-    named: dict[str, Any] = fit(
-        {"status": outcome.status, "result": outcome.result, "error": outcome.error}
-    )
+    named = {"status": outcome.status, "result": outcome.result, "error": outcome.error}
+    if conceal is not None:
+        named = conceal(named)
     if outcome.block is not None:
         named[outcome.block_name or task.block or task.kind] = outcome.block
     return named

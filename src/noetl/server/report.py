@@ -10,7 +10,7 @@ from noetl.errors import BodyLost
 from noetl.masking import MASK
 from noetl.messages.codec import REF
 from noetl.messages.reference import Reference
-from noetl.ports.bodies import chunks_of, in_chunks, joined
+from noetl.messages.references import chunks_of, in_chunks, joined
 from noetl.ports.result_store import ResultStore
 
 LARGEST = 1024 * 1024
@@ -31,16 +31,15 @@ class ExecutionReport(msgspec.Struct, frozen=True, kw_only=True):
     duration_ms: int
 
 
-def report_of(execution: Execution, results: ResultStore, duration_ms: int) -> ExecutionReport:
-    def shown(value: Any) -> Any:
-        return with_values(value, results)
-
+async def report_of(
+    execution: Execution, results: ResultStore, duration_ms: int
+) -> ExecutionReport:
     return ExecutionReport(
         execution_id=execution.execution_id,
         status=execution.status,
-        ctx=shown(execution.ctx),
-        result=shown(result_of(execution.leaves)),
-        error=shown(execution.error),
+        ctx=await with_values(execution.ctx, results),
+        result=await with_values(result_of(execution.leaves), results),
+        error=await with_values(execution.error, results),
         steps=steps_of(execution),
         duration_ms=duration_ms,
     )
@@ -53,9 +52,9 @@ def steps_of(execution: Execution) -> list[dict[str, Any]]:
     ]
 
 
-def with_values(value: Any, results: ResultStore) -> Any:
+async def with_values(value: Any, results: ResultStore) -> Any:
     """The value with every reference in it replaced: by what it refers to, or by its fields."""
-    return ShownValues(results).replaced(value)
+    return await ShownValues(results).replaced(value)
 
 
 class ShownValues:
@@ -65,30 +64,31 @@ class ShownValues:
         self._results = results
         self._room = IN_ALL
 
-    def replaced(self, value: Any) -> Any:
+    async def replaced(self, value: Any) -> Any:
         if isinstance(value, Reference):
             if value.sealed is not None:
                 return MASK  # KEY-2
-            found = self._behind(value)
-            return {REF: value.fields()} if found is value else self.replaced(found)
+            found = await self._behind(value)
+            return {REF: value.fields()} if found is value else await self.replaced(found)
         if isinstance(value, dict):
-            return {key: self.replaced(below) for key, below in value.items()}
+            return {key: await self.replaced(below) for key, below in value.items()}
         if isinstance(value, list | tuple):
-            return [self.replaced(below) for below in value]
+            return [await self.replaced(below) for below in value]
         return value
 
-    def _behind(self, reference: Reference) -> Any:
+    async def _behind(self, reference: Reference) -> Any:
         """The stored value where it is small enough; the reference where it is not, or lost."""
         try:
             if not self._fits(reference.size):
                 return reference
-            value = self._results.fetch_now(reference)
+            value = await self._results.fetch(reference)
             if not in_chunks(reference):
                 return value
             chunks = chunks_of(value)
-            if not self._fits(sum(chunk.size for chunk in chunks)):
+            if sum(chunk.size for chunk in chunks) > min(LARGEST, self._room):
                 return reference
-            return joined([self._results.fetch_now(chunk) for chunk in chunks])
+            parts = [await self._behind(chunk) for chunk in chunks]
+            return reference if any(type(part) is Reference for part in parts) else joined(parts)
         except BodyLost:
             return reference
 

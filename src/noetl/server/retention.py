@@ -1,13 +1,9 @@
 """What is kept and for how long: old executions go, and bodies that nothing refers to (RES-4)."""
 
-from collections.abc import Awaitable, Callable, Iterator
-from typing import Any
-
-import msgspec
+from collections.abc import Awaitable, Callable
 
 from noetl.messages.codec import decode_events
-from noetl.messages.reference import Reference
-from noetl.ports.bodies import chunks_of, in_chunks
+from noetl.messages.references import chunks_of, in_chunks, references_in
 from noetl.ports.event_log import EventLog
 from noetl.ports.result_store import ResultStore
 from noetl.server.replay import rows_of
@@ -36,18 +32,3 @@ async def sweep(log: EventLog, results: ResultStore, execution_id: str) -> int:
                 if in_chunks(reference):
                     kept |= {chunk.key for chunk in chunks_of(await results.fetch(reference))}
     return await results.remove(execution_id, keep=frozenset(kept))
-
-
-def references_in(value: Any) -> Iterator[Reference]:
-    """Every reference in a value, whatever it is nested in."""
-    if isinstance(value, Reference):
-        yield value
-    elif isinstance(value, dict):
-        for below in value.values():
-            yield from references_in(below)
-    elif isinstance(value, list | tuple):
-        for below in value:
-            yield from references_in(below)
-    elif isinstance(value, msgspec.Struct):
-        for field in value.__struct_fields__:
-            yield from references_in(getattr(value, field))

@@ -1,69 +1,73 @@
 """A value in parts that need little memory, whether it is at hand or in the result store."""
 
+import asyncio
 import base64
 import binascii
 import codecs
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import AsyncIterable, AsyncIterator, Iterator
 from json import JSONDecodeError, JSONDecoder
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
 from noetl.errors import BodyLost
 from noetl.messages.reference import Reference
-from noetl.ports.bodies import chunks_of, in_chunks
+from noetl.messages.references import chunks_of, in_chunks
+from noetl.messages.size import surely_fits
+from noetl.ports.large import LARGE
 from noetl.ports.result_store import ResultStore
 from noetl.tools.refusal import Refusal
 
+T = TypeVar("T")
 _BETWEEN = " \t\r\n,"
 _ENDS = frozenset(_BETWEEN + "]")
 _LONGEST_ESCAPE = 12
 """Of a JSON string: a pair of surrogates, `\\ud83d\\ude00`."""
 
 
-def elements_of(value: Any, results: ResultStore, name: str) -> Iterator[Any]:
+def elements_of(value: Any, results: ResultStore, name: str) -> AsyncIterator[Any]:
     """The elements of the list that the input `name` holds, one after the other."""
     if isinstance(value, list):
-        yield from value
-    elif not isinstance(value, Reference):
+        return _each(*value)
+    if not isinstance(value, Reference):
         raise Refusal("input", f"'{name}' is {_word_for(value)}; expected a list")
-    elif in_chunks(value):
-        yield from _chunked(value, results)
-    else:
-        yield from parsed(pieces_of(value, results), name)
+    if in_chunks(value):
+        return _chunked(value, results)
+    return parsed(pieces_of(value, results), name)
 
 
-def text_in(value: Any, results: ResultStore) -> Iterator[str] | None:
+def text_in(value: Any, results: ResultStore) -> AsyncIterator[str] | None:
     """The text in parts, if the value is one; None for any other value."""
     if isinstance(value, str):
-        return iter((value,))
+        return _each(value)
     if isinstance(value, Reference) and (value.schema_hint or "").startswith("string"):
         return unquoted(pieces_of(value, results))
     return None
 
 
-def json_in(value: Any, results: ResultStore) -> Iterator[bytes]:
+def json_in(value: Any, results: ResultStore) -> AsyncIterator[bytes]:
     """The JSON of a value in parts."""
     if not isinstance(value, Reference):
-        return iter((_encoded(value),))
+        return _written(value)
     if in_chunks(value):
         return _spelled(_chunked(value, results))
     return pieces_of(value, results)
 
 
-def pieces_of(reference: Reference, results: ResultStore) -> Iterator[bytes]:
+async def pieces_of(reference: Reference, results: ResultStore) -> AsyncIterator[bytes]:
     """What the store holds; a body that is gone ends the call (RES-4)."""
     try:
-        yield from results.pieces(reference)
+        async for piece in results.pieces(reference):
+            yield piece
     except BodyLost as lost:
         raise Refusal("result", str(lost)) from None
 
 
-def from_base64(parts: Iterable[str], name: str) -> Iterator[bytes]:
+async def from_base64(parts: AsyncIterable[str], name: str) -> AsyncIterator[bytes]:
     """The bytes that a base64 text stands for; groups of four characters are never cut."""
     rest = ""
-    for part in parts:
+    async for part in parts:
         whole = rest + "".join(part.split())
         cut = len(whole) - len(whole) % 4
         rest = whole[cut:]
@@ -71,14 +75,14 @@ def from_base64(parts: Iterable[str], name: str) -> Iterator[bytes]:
     yield _bytes_of(rest, name)
 
 
-def parsed(pieces: Iterable[bytes], name: str) -> Iterator[Any]:
+async def parsed(pieces: AsyncIterable[bytes], name: str) -> AsyncIterator[Any]:
     """
     The elements of a JSON list whose text arrives in pieces. An element that is not whole yet is
     tried again when twice as much of it is there, so that a long one costs no more than two.
     """
     reader, decode = codecs.getincrementaldecoder("utf-8")(), JSONDecoder().raw_decode
     text, at, wanted, opened = "", 0, 0, False
-    for piece in pieces:
+    async for piece in pieces:
         text, at = text[at:] + reader.decode(piece), 0
         if len(text) < wanted:
             continue
@@ -97,12 +101,13 @@ def parsed(pieces: Iterable[bytes], name: str) -> Iterator[Any]:
         wanted = 2 * (len(text) - at)
     if not opened or text[at:].strip(_BETWEEN) != "]":
         # The last elements may have waited for more text than there was.
-        yield from _rest(text[at:], opened, name)
+        for element in _rest(text[at:], opened, name):
+            yield element
 
 
 def _rest(text: str, opened: bool, name: str) -> Iterator[Any]:
     try:
-        yield from json.loads("[" + text.lstrip(_BETWEEN)) if opened else json.loads(text)
+        return iter(json.loads("[" + text.lstrip(_BETWEEN)) if opened else json.loads(text))
     except (JSONDecodeError, TypeError):
         raise Refusal("input", f"'{name}' is not the list that was expected") from None
 
@@ -119,10 +124,10 @@ def _skip(text: str, at: int) -> int:
     return at
 
 
-def unquoted(pieces: Iterable[bytes]) -> Iterator[str]:
+async def unquoted(pieces: AsyncIterable[bytes]) -> AsyncIterator[str]:
     """The text of a JSON string that arrives in pieces; escapes are never cut."""
     reader, rest, begun = codecs.getincrementaldecoder("utf-8")(), "", False
-    for piece in pieces:
+    async for piece in pieces:
         rest += reader.decode(piece)
         if not begun:
             rest = rest.lstrip()
@@ -160,18 +165,33 @@ def _escape_at(text: str, at: int) -> int:
     return 12 if text[at + 2 : at + 4].lower() in ("d8", "d9", "da", "db") else 6
 
 
-def _chunked(manifest: Reference, results: ResultStore) -> Iterator[Any]:
+async def _written(value: Any) -> AsyncIterator[bytes]:
+    small = surely_fits(value, LARGE)
+    yield _encoded(value) if small else await asyncio.to_thread(_encoded, value)
+
+
+async def _each(*values: T) -> AsyncIterator[T]:
+    for value in values:
+        yield value
+
+
+async def _chunked(manifest: Reference, results: ResultStore) -> AsyncIterator[Any]:
     try:
-        for chunk in chunks_of(results.fetch_now(manifest)):
-            for element in results.fetch_now(chunk):
-                yield results.fetch_now(element) if isinstance(element, Reference) else element
+        for chunk in chunks_of(await results.fetch(manifest)):
+            if in_chunks(chunk):
+                async for element in _chunked(chunk, results):
+                    yield element
+                continue
+            for element in await results.fetch(chunk):
+                whole = isinstance(element, Reference)
+                yield await results.fetch(element) if whole else element
     except BodyLost as lost:
         raise Refusal("result", str(lost)) from None
 
 
-def _spelled(elements: Iterable[Any]) -> Iterator[bytes]:
+async def _spelled(elements: AsyncIterable[Any]) -> AsyncIterator[bytes]:
     before = b"["
-    for element in elements:
+    async for element in elements:
         yield before + _encoded(element)
         before = b","
     yield b"[]" if before == b"[" else b"]"

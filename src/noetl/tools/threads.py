@@ -2,10 +2,29 @@
 
 import asyncio
 import threading
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any, TypeVar
 
 Done = TypeVar("Done")
+
+
+def fetched(source: AsyncIterator[Done], most: int) -> Iterator[Done]:
+    """The same for a thread, from the event loop that runs now, up to so many at a time."""
+    loop = asyncio.get_running_loop()
+
+    async def some() -> list[Done]:
+        taken: list[Done] = []
+        async for one in source:
+            taken.append(one)
+            if len(taken) == most:
+                break
+        return taken
+
+    def each() -> Iterator[Done]:
+        while taken := asyncio.run_coroutine_threadsafe(some(), loop).result():
+            yield from taken
+
+    return each()
 
 
 async def in_thread(work: Callable[[], Done], stop: Callable[[], object]) -> Done:

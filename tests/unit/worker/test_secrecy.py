@@ -5,11 +5,12 @@ from typing import Any
 
 import pytest
 
-from noetl.adapters.memory.result_store import MemoryResultStore
+from noetl.adapters.memory.object_store import MemoryObjectStore
 from noetl.masking import KNOWN, MASK
 from noetl.messages import events as e
 from noetl.messages.reference import Reference, secret
-from noetl.worker.masked_results import MaskedResults, MaskedWriter, masked_results
+from noetl.ports.result_store import ResultStore
+from noetl.worker.masked_results import MaskedResults, masked_results
 from noetl.worker.secrecy import Secrecy, masked_error
 
 SECRET = "tok-en-12345"
@@ -143,33 +144,16 @@ def test_a_kind_that_is_also_a_password_stays_a_kind(box: Box) -> None:
     assert masked_error(error) == {**error, "message": f"{MASK} says no"}
 
 
-class Pieces:
-    """A writer that keeps what it gets."""
-
-    def __init__(self) -> None:
-        self.content = b""
-        self.discarded = False
-
-    def write(self, piece: bytes) -> None:
-        self.content += piece
-
-    async def finish(self, schema_hint: str | None = None) -> Reference:
-        return Reference("memory", "k", len(self.content), "c", schema_hint=schema_hint)
-
-    async def discard(self) -> None:
-        self.discarded = True
-
-
 @pytest.mark.parametrize("size", [1, 2, 7, 12, 13, 1000])
 def test_a_secret_is_masked_wherever_a_stream_is_cut(size: int, box: Box) -> None:
     del box
-    pieces = Pieces()
-    writer = MaskedWriter(pieces)
+    objects = MemoryObjectStore()
+    writer = MaskedResults(ResultStore(objects)).open("e1")
     text = b'["' + b"x" * 20 + SECRET.encode() + b"yy" + SECRET.encode() + b'"]'
     for start in range(0, len(text), size):
         writer.write(text[start : start + size])
     asyncio.run(writer.finish("list"))
-    assert pieces.content == b'["' + b"x" * 20 + b"***yy***" + b'"]'
+    assert list(objects.kept.values()) == [b'["' + b"x" * 20 + b"***yy***" + b'"]']
 
 
 def test_the_store_of_tools_masks_and_passes_on(box: Box) -> None:
@@ -178,12 +162,11 @@ def test_the_store_of_tools_masks_and_passes_on(box: Box) -> None:
 
 
 async def use_the_store() -> None:
-    inner = MemoryResultStore()
-    store = MaskedResults(inner)
+    store = MaskedResults(ResultStore(MemoryObjectStore()))
     kept = await store.put("e1", f'"<{SECRET}>"'.encode())
     assert await store.fetch(kept) == f"<{MASK}>"
-    assert store.fetch_now(store.put_now("e1", b'"ok"')) == "ok"
-    assert b"".join(store.pieces(kept)) == f'"<{MASK}>"'.encode()
+    assert await store.fetch(await store.put("e1", b'"ok"')) == "ok"
+    assert b"".join([piece async for piece in store.pieces(kept)]) == f'"<{MASK}>"'.encode()
     writer = store.open("e1")
     writer.write(f'"{SECRET}"'.encode())
     assert await store.fetch(await writer.finish()) == MASK

@@ -8,10 +8,11 @@ from typing import Any, Protocol
 import msgspec
 
 from noetl.adapters.http.addresses import addresses_in
+from noetl.adapters.http.object_store import HttpObjectStore
 from noetl.adapters.http.requests import AWAY, UNSENT, Broken, HttpRequests, Moved
-from noetl.adapters.http.result_store import HttpResultStore
 from noetl.errors import ServerAway, ServerRefused
 from noetl.ports.link import POLL, Answer, Call, Question, Reply
+from noetl.ports.result_store import ResultStore
 
 PATIENCE = 20.0
 """Seconds for an answer."""
@@ -189,7 +190,7 @@ def away(server: str) -> ServerAway:
 
 async def open_http(
     settings: Where, *, says: Callable[[str], None]
-) -> tuple[HttpLink, HttpResultStore]:
+) -> tuple[HttpLink, ResultStore]:
     """The line and the results of a worker without a queue; waits until a server answers."""
     urls = addresses_in(settings.server)
     link = HttpLink(urls, settings.token)
@@ -198,7 +199,7 @@ async def open_http(
     except BaseException:
         await link.close()
         raise
-    return link, HttpResultStore(urls, settings.token, name=hello.store)
+    return link, ResultStore(HttpObjectStore(urls, settings.token, name=hello.store))
 
 
 async def awaited_hello(link: HttpLink, urls: Sequence[str], says: Callable[[str], None]) -> Hello:

@@ -28,14 +28,14 @@ class NatsNotifier:
         self._due: dict[str, int] = {}
         self._under_way: set[str] = set()
 
-    def ring(self, pool: str, parts: int) -> None:
+    def wake_pool(self, pool: str, parts: int) -> None:
         """Those that come while one is under way become one."""
         self._due[pool] = max(parts, self._due.get(pool, 0))
         if pool not in self._under_way and self._line.up.is_set():
             self._under_way.add(pool)
             self._line.start(self._ring_while_due(pool))
 
-    def nudge(self, worker: str) -> None:
+    def wake_worker(self, worker: str) -> None:
         if self._line.up.is_set():
             self._line.start(self._nudge(worker))
 

@@ -1,94 +1,98 @@
-"""Bodies in a bucket of Google Cloud Storage, with the identity that the machine has there."""
+"""Objects in a bucket of Google Cloud Storage, with the identity that the machine has there."""
 
 import os
-from collections.abc import Callable, Iterator
-from typing import IO, Any, TypeVar
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import suppress
+from functools import partial
+from typing import Any, TypeVar
 
-from noetl.adapters.objects.s3 import PART, ranges, told
-from noetl.adapters.objects.shelf import PATIENCE, tried
+from noetl.adapters.objects.s3 import PART, told
+from noetl.adapters.threads import Threads
 from noetl.errors import SettingRefused
+from noetl.ports.object_store import PIECE, Spool, StoreRefused
 from noetl.tools.storage.gcs import failure_of
 
-ANSWER = 60.0
+OPTIONS: dict[str, Any] = {"timeout": 20.0, "retry": None}
 EMULATOR = "STORAGE_EMULATOR_HOST"
 """The library's own variable: where it is set, nobody has to say who he is."""
 
 T = TypeVar("T")
 
 
-class GcsShelf:
-    """See `Shelf`."""
+class GcsObjectStore:
+    """See `ObjectStore`. The library waits inside: each call of it has a thread."""
 
     name = "gcs"
 
-    def __init__(self, bucket: str, prefix: str = "", *, patience: float = PATIENCE) -> None:
+    def __init__(self, bucket: str, prefix: str = "") -> None:
         self._client = _client()
         self._bucket = self._client.bucket(bucket)
         self._prefix = f"{prefix.strip('/')}/" if prefix.strip("/") else ""
-        self._patience = patience
+        self._threads = Threads("noetl-gcs")
         self.place = f"gs://{bucket}/{prefix}".rstrip("/")
 
-    def size(self, key: str) -> int:
-        def ask() -> int:
-            blob = self._blob(key)
-            blob.reload(timeout=ANSWER, retry=None)
-            return int(blob.size)
+    async def put(self, key: str, body: Spool) -> None:
+        blob = self._bucket.blob(self._prefix + key, chunk_size=PART)
 
-        return self._tried(ask)
-
-    def write(self, key: str, body: IO[bytes]) -> None:
         def send() -> None:
-            body.seek(0, os.SEEK_END)
-            size = body.tell()
-            body.seek(0)
-            self._blob(key).upload_from_file(
-                body, size=size, content_type="application/json", timeout=ANSWER, retry=None
+            body.file.seek(0)
+            blob.upload_from_file(
+                body.file, size=body.size, content_type="application/json", **OPTIONS
             )
 
-        self._tried(send)
+        with suppress(FileNotFoundError):
+            await self._asked(lambda: blob.reload(**OPTIONS))
+            if blob.size == body.size:
+                return
+        try:
+            await self._asked(send)
+        except FileNotFoundError:  # what is written needs nothing but a bucket
+            raise StoreRefused("there is no such bucket") from None
 
-    def read(self, key: str) -> Iterator[bytes]:
-        return ranges(self.size(key), lambda start, end: self._part(key, start, end))
+    async def get(self, key: str, start: int = 0) -> AsyncIterator[bytes]:
+        blob = self._bucket.blob(self._prefix + key)
+        await self._asked(lambda: blob.reload(**OPTIONS))
+        while start < blob.size:
+            end = min(start + PART, blob.size) - 1  # the library counts the last byte in
+            part: bytes = await self._asked(
+                partial(blob.download_as_bytes, start=start, end=end, **OPTIONS)
+            )
+            for at in range(0, len(part), PIECE):
+                yield part[at : at + PIECE]
+            start = end + 1
 
-    def keys(self, prefix: str) -> list[str]:
+    async def keys(self, prefix: str) -> list[str]:
         def listed() -> list[str]:
-            blobs = self._client.list_blobs(
-                self._bucket, prefix=self._prefix + prefix, timeout=ANSWER, retry=None
-            )
+            blobs = self._client.list_blobs(self._bucket, prefix=self._prefix + prefix, **OPTIONS)
             return [blob.name[len(self._prefix) :] for blob in blobs]
 
-        return self._tried(listed)
+        try:
+            return await self._asked(listed)
+        except FileNotFoundError:  # no bucket, nothing in it
+            return []
 
-    def remove(self, key: str) -> None:
-        self._tried(lambda: self._blob(key).delete(timeout=ANSWER, retry=None))
+    async def remove(self, keys: Sequence[str]) -> int:
+        gone = 0
+        for key in keys:
+            with suppress(FileNotFoundError):
+                blob = self._bucket.blob(self._prefix + key)
+                await self._asked(partial(blob.delete, **OPTIONS))
+                gone += 1
+        return gone
 
-    def close(self) -> None:
+    async def close(self) -> None:
+        self._threads.close()
         self._client.close()
 
-    def _blob(self, key: str) -> Any:
-        return self._bucket.blob(self._prefix + key, chunk_size=PART)
-
-    def _part(self, key: str, start: int, end: int) -> bytes:
-        blob = self._bucket.blob(self._prefix + key)
-        # The library counts the last byte in.
-        return self._tried(
-            lambda: bytes(
-                blob.download_as_bytes(start=start, end=end - 1, timeout=ANSWER, retry=None)
-            )
-        )
-
-    def _tried(self, act: Callable[[], T]) -> T:
+    async def _asked(self, act: Callable[[], T]) -> T:
         from google.api_core.exceptions import NotFound
 
-        def once() -> T:
-            try:
-                return act()
-            except NotFound as missing:
-                raise FileNotFoundError(str(missing)) from None
-            except Exception as fault:
-                raise told(failure_of(fault, "gcs"), fault) from None
-
-        return tried(self.place, once, patience=self._patience)
+        try:
+            return await self._threads.run(act)
+        except NotFound as missing:
+            raise FileNotFoundError(str(missing)) from None
+        except Exception as fault:
+            raise told(failure_of(fault, "gcs"), fault) from None
 
 
 def _client() -> Any:

@@ -3,9 +3,8 @@
 from collections.abc import Callable
 from urllib.parse import urlsplit
 
-from noetl.adapters.objects.result_store import ObjectResultStore
-from noetl.adapters.objects.shelf import PATIENCE
 from noetl.errors import SettingRefused
+from noetl.ports.result_store import PATIENCE, ResultStore
 
 
 def open_object_results(
@@ -14,25 +13,25 @@ def open_object_results(
     queue: str | None = None,
     says: Callable[[str], None] = lambda _: None,
     patience: float = PATIENCE,
-) -> ObjectResultStore:
+) -> ResultStore:
     """`nats` (in the NATS of `queue`), `s3://bucket/prefix` or `gs://bucket/prefix`."""
     # Imports stand inside: each of them needs an extra that others can do without.
     if setting == "nats":
         if queue is None:
             raise SettingRefused("results=nats needs a queue; set NOETL_QUEUE to nats://host:port")
-        from noetl.adapters.nats.shelf import NatsShelf
+        from noetl.adapters.nats.object_store import NatsObjectStore
 
-        return ObjectResultStore(NatsShelf(queue, says=says, patience=patience))
+        return ResultStore(NatsObjectStore(queue, says=says), patience=patience)
     parts = urlsplit(setting)
     bucket, prefix = parts.netloc, parts.path.strip("/")
     if parts.scheme == "s3" and bucket:
-        from noetl.adapters.objects.s3 import S3Shelf
+        from noetl.adapters.objects.s3 import S3ObjectStore
 
-        return ObjectResultStore(S3Shelf(bucket, prefix, patience=patience))
+        return ResultStore(S3ObjectStore(bucket, prefix), patience=patience)
     if parts.scheme == "gs" and bucket:
-        from noetl.adapters.objects.gcs import GcsShelf
+        from noetl.adapters.objects.gcs import GcsObjectStore
 
-        return ObjectResultStore(GcsShelf(bucket, prefix, patience=patience))
+        return ResultStore(GcsObjectStore(bucket, prefix), patience=patience)
     raise SettingRefused(
         f"results={setting!r} is no store of objects; expected nats, s3://bucket/prefix or "
         "gs://bucket/prefix"

@@ -7,8 +7,8 @@ from noetl.cli.background.pid_file import HeldPidFile, PidFile
 from noetl.cli.background.signals import stop_on_signals, stop_with_parent
 from noetl.cli.background.voice import listen_to_logging, say
 from noetl.errors import HomeInUse
+from noetl.node.work_plane import run_worker
 from noetl.settings import Settings
-from noetl.work_plane import run_worker
 
 MOST = 1000
 """Workers of one pool on one home."""

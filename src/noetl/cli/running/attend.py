@@ -9,16 +9,16 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from noetl.assembly import Local
 from noetl.cli import exits
 from noetl.cli.running.show import Show
 from noetl.errors import LogUnavailable, NoetlError
+from noetl.node.local import LocalNode
 from noetl.server.active import ActiveExecution
 from noetl.server.report import ExecutionReport, report_of
 from noetl.settings import Settings
 
 T = TypeVar("T")
-Begin = Callable[[Local], Awaitable[ActiveExecution]]
+Begin = Callable[[LocalNode], Awaitable[ActiveExecution]]
 GARBAGE = (20_000, 20, 50)
 """A run makes many small values and hardly a cycle: look for cycles less often."""
 
@@ -54,7 +54,7 @@ def runner() -> Callable[[Coroutine[Any, Any, T]], T]:
 
 async def _attend(settings: Settings, begin: Begin, show: Show) -> Attended:
     interrupted = watch_signals()
-    local = await unless(interrupted, Local.open(settings))
+    local = await unless(interrupted, LocalNode.open(settings))
     if local is None:
         return Attended(None, None)
     try:
@@ -70,13 +70,13 @@ async def _attend(settings: Settings, begin: Begin, show: Show) -> Attended:
             await first_of(interrupted, *going)  # children that nobody waits for (TOOL-1)
         if active.finished.done() and active.finished.exception() is None:
             await local.clean_up(active)
-        return attended(local, active)
+        return await attended(local, active)
     finally:
         show.end()
         await local.close()
 
 
-def attended(local: Local, active: ActiveExecution) -> Attended:
+async def attended(local: LocalNode, active: ActiveExecution) -> Attended:
     execution_id = active.execution.execution_id
     if not active.finished.done():
         return Attended(execution_id, None)
@@ -87,7 +87,7 @@ def attended(local: Local, active: ActiveExecution) -> Attended:
         said = str(wrong) if on in str(wrong) else f"{wrong}; then go on with: {on}"
         raise LogUnavailable(said) from wrong
     took = max(0, (active.ended_at or active.started_at) - active.started_at)
-    return Attended(execution_id, report_of(active.execution, local.results, took))
+    return Attended(execution_id, await report_of(active.execution, local.results, took))
 
 
 async def unless(interrupted: "asyncio.Future[None]", work: Awaitable[T]) -> T | None:

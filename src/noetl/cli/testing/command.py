@@ -8,7 +8,6 @@ from typing import Any
 import click
 import msgspec
 
-from noetl.assembly import Local
 from noetl.cli import exits
 from noetl.cli.home import print_json
 from noetl.cli.run import refuse
@@ -21,6 +20,7 @@ from noetl.cli.testing.document import Case, Expected, playbook_file, suite_in
 from noetl.errors import PlaybookRejected
 from noetl.messages.codec import decode_events
 from noetl.messages.names import NAMES, canonical
+from noetl.node.local import LocalNode
 from noetl.playbook.load import load_valid
 from noetl.playbook.plan import Plan, make_plan
 from noetl.server.replay import rows_of
@@ -112,10 +112,10 @@ async def tested_case(case: Case, plan: Plan, text: str, folder: Path) -> CaseVe
 
 async def problems_of(case: Case, plan: Plan, text: str, folder: Path) -> list[str]:
     box = CannedBox(case.outcomes)
-    local = Local.in_memory(read_settings(), box)
+    local = LocalNode.in_memory(read_settings(), box)
     local.worker.sleep = no_time
     try:
-        active = await local.start(text, folder=str(folder), payload=case.workload, plan=plan)
+        active = await local.run_text(text, folder=str(folder), payload=case.workload, plan=plan)
         await active.finished
         execution_id = active.execution.execution_id
         names = [
@@ -123,7 +123,7 @@ async def problems_of(case: Case, plan: Plan, text: str, folder: Path) -> list[s
             async for row in rows_of(local.storage.log, execution_id)
             for event in decode_events(row.events)
         ]
-        report = report_of(active.execution, local.results, 0)
+        report = await report_of(active.execution, local.results, 0)
         return [*box.missing, *differences(case.expect, report, [str(name) for name in names])]
     finally:
         await local.close()

@@ -1,6 +1,7 @@
 """What goes over the connection with a COPY: the rows of a task, or a file (TOOL-0)."""
 
-from collections.abc import Iterator
+import asyncio
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +22,10 @@ class FileCargo(msgspec.Struct, frozen=True):
 
     path: Path
 
-    def pieces(self) -> Iterator[bytes]:
+    async def pieces(self) -> AsyncIterator[bytes]:
         try:
             with self.path.open("rb") as file:
-                while piece := file.read(_PIECE):
+                while piece := await asyncio.to_thread(file.read, _PIECE):
                     yield piece
         except OSError as fault:
             raise Refusal("not_found", f"cannot read {self.path}: {fault.strerror}") from None
@@ -36,9 +37,10 @@ class TextCargo(msgspec.Struct, frozen=True):
     value: Any
     results: ResultStore
 
-    def pieces(self) -> Iterator[bytes]:
-        for part in text_in(self.value, self.results) or ():
-            yield part.encode()
+    async def pieces(self) -> AsyncIterator[bytes]:
+        if (text := text_in(self.value, self.results)) is not None:
+            async for part in text:
+                yield part.encode()
 
 
 class RowsCargo(msgspec.Struct, frozen=True):
@@ -47,7 +49,7 @@ class RowsCargo(msgspec.Struct, frozen=True):
     value: Any
     results: ResultStore
 
-    def rows(self) -> Iterator[Any]:
+    def rows(self) -> AsyncIterator[Any]:
         return elements_of(self.value, self.results, "rows")
 
 

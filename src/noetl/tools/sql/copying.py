@@ -5,8 +5,7 @@ import base64
 import binascii
 import re
 import secrets
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import chain
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -52,7 +51,7 @@ async def run_copy(connection: Connection, statement: str, cargo: Cargo) -> int:
         return await _copy_rows(connection, statement, cargo)
     async with connection.cursor() as cursor:
         async with cursor.copy(statement.encode()) as copy:
-            for piece in cargo.pieces():
+            async for piece in cargo.pieces():
                 await copy.write(piece)
                 await asyncio.sleep(0)  # as below
         return max(cursor.rowcount, 0)
@@ -60,14 +59,16 @@ async def run_copy(connection: Connection, statement: str, cargo: Cargo) -> int:
 
 async def _copy_rows(connection: Connection, statement: str, cargo: RowsCargo) -> int:
     rows = cargo.rows()
-    first = next(rows, None)
-    if first is None:
+    row = await anext(rows, None)
+    if row is None:
         return 0
-    target = await target_of(connection, statement, first)
+    target, number = await target_of(connection, statement, row), 1
     async with connection.cursor() as cursor:
         async with cursor.copy(target.statement.encode()) as copy:
-            for number, row in enumerate(written(chain((first,), rows), target)):
-                await copy.write_row(row)
+            await copy.write_row(written(row, target, number))
+            async for row in rows:
+                number += 1
+                await copy.write_row(written(row, target, number))
                 if number % _TURN == 0:  # a server that keeps up never makes the driver wait
                     await asyncio.sleep(0)
         return max(cursor.rowcount, 0)
@@ -123,14 +124,13 @@ def plain_name(name: str) -> str:
     return name[1:-1].replace('""', '"') if name.startswith('"') else name.lower()
 
 
-def written(rows: Iterator[Any], target: CopyTarget) -> Iterator[Sequence[Any]]:
-    """Each row in the order of the columns; says which row does not fit."""
-    for number, row in enumerate(rows, start=1):
-        values = ordered(row, target.columns, number)
-        yield [
-            None if value is None else write(value)
-            for write, value in zip(target.writers, values, strict=True)
-        ]
+def written(row: Any, target: CopyTarget, number: int) -> Sequence[Any]:
+    """The row in the order of the columns; says which row does not fit."""
+    values = ordered(row, target.columns, number)
+    return [
+        None if value is None else write(value)
+        for write, value in zip(target.writers, values, strict=True)
+    ]
 
 
 def ordered(row: Any, columns: list[str], number: int) -> Sequence[Any]:

@@ -212,36 +212,36 @@ _AS_IT_IS = (
 @asynccontextmanager
 async def shown_rows(
     call: ToolCall[DuckdbInputs], results: ResultStore, folder: str | None
-) -> AsyncIterator[Callable[[], str | None]]:
+) -> AsyncIterator[str | None]:
     """
-    Gives what prepares the table `rows`, to be called in a thread: it writes the file and answers
-    with the statement that makes the view. The file lives as long as the `with`, in `folder` or
+    The statement that makes the view `rows`. Its file lives as long as the `with`, in `folder` or
     in the system's place for such.
     """
     rows, columns = call.inputs.rows, call.inputs.columns
     if rows is None:
         if columns is not None:
             raise Refusal("input", "'columns' describes 'rows', which are missing")
-        yield lambda: None
+        yield None
         return
     if not isinstance(rows, list | Reference):
         raise Refusal("input", "'rows' is not a list of mappings, which was expected")
     handle, path = tempfile.mkstemp(prefix="noetl-rows-", suffix=".json", dir=folder)
     os.close(handle)
     try:
-        yield partial(_spool, call, results, path)
+        await _spool(call, results, path)
+        yield view_of(path, columns)
     finally:
         os.unlink(path)
 
 
-def _spool(call: ToolCall[DuckdbInputs], results: ResultStore, path: str) -> str:
+async def _spool(call: ToolCall[DuckdbInputs], results: ResultStore, path: str) -> None:
     try:
         with open(path, "wb") as file:
-            file.writelines(json_in(call.inputs.rows, results))
+            async for piece in json_in(call.inputs.rows, results):
+                await asyncio.to_thread(file.write, piece)
     except OSError as fault:
         says = f"cannot write the rows to {path}: {fault.strerror}"
         raise Refusal("internal", says, retryable=True) from None
-    return view_of(path, call.inputs.columns)
 
 
 def view_of(path: str, columns: Mapping[str, str] | None) -> str:

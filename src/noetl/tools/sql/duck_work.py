@@ -26,7 +26,7 @@ class DuckWork:
         connection: duckdb.DuckDBPyConnection,
         text: str,
         params: Params,
-        view: Callable[[], str | None],
+        view: str | None,
     ) -> None:
         self.connection = connection
         self.rowcount: int | None = None
@@ -44,9 +44,8 @@ class DuckWork:
                 "input", "the command holds no statement; give SQL in 'command' or 'query'"
             )
         shares = dealt(statements, self._params)
-        shown = self._view()
-        if shown is not None:
-            self.connection.execute(shown)
+        if self._view is not None:
+            self.connection.execute(self._view)
         for statement, share in zip(statements, shares, strict=True):
             self.connection.execute(statement, share)
         self._look_at(statements[-1], shares[-1])

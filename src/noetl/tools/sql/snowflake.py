@@ -13,9 +13,9 @@ from noetl.kinds.sql import SnowflakeInputs
 from noetl.messages.outcome import Outcome, failed, ok
 from noetl.tools.refusal import Refusal, unforeseen
 from noetl.tools.sql.rows import Rows
-from noetl.tools.sql.snow_work import SnowWork
+from noetl.tools.sql.snow_work import BATCH, SnowWork
 from noetl.tools.streams import elements_of
-from noetl.tools.threads import in_thread
+from noetl.tools.threads import fetched, in_thread
 from noetl.tools.tool import ToolCall, Workplace
 
 POOL = 8
@@ -79,7 +79,7 @@ class SnowflakeTool:
             if inputs.rows is None:
                 await in_thread(work.run, work.abort)
             else:
-                given = elements_of(inputs.rows, workplace.results, "rows")
+                given = fetched(elements_of(inputs.rows, workplace.results, "rows"), BATCH)
                 await in_thread(lambda: work.run_each(given), work.abort)
             if work.leaves_traces:
                 self._traced.add(connection)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from noetl.kinds.storage import ObjectInputs
+from noetl.messages.reference import Reference
 from noetl.ports.result_store import ResultStore
 from noetl.tools.http.forms import Form, Undecodable, form_of, json_of, spelling_of, text_of
 from noetl.tools.refusal import Refusal
@@ -21,7 +22,7 @@ _UNTOLD = frozenset({"", "application/octet-stream", "binary/octet-stream"})
 _FORMS: dict[str, Form] = {"json": "json", "text": "text", "base64": "binary"}
 
 
-def payload_of(call: ToolCall[ObjectInputs], results: ResultStore) -> tuple[Payload, str]:
+async def payload_of(call: ToolCall[ObjectInputs], results: ResultStore) -> tuple[Payload, str]:
     """What is to be put, with its content type."""
     inputs = call.inputs
     if (inputs.body is None) == (inputs.path is None):
@@ -31,26 +32,24 @@ def payload_of(call: ToolCall[ObjectInputs], results: ResultStore) -> tuple[Payl
         return existing(call.path(inputs.path)), (
             inputs.content_type or guessed or "application/octet-stream"
         )
-    payload, told = _written(inputs, results)
+    pieces, told = _written(inputs, results)
+    payload: Payload = pieces
+    if not isinstance(inputs.body, Reference):  # at hand: one request
+        payload = b"".join([piece async for piece in pieces])
     return payload, inputs.content_type or told or guessed or "application/octet-stream"
 
 
-def _written(inputs: ObjectInputs, results: ResultStore) -> tuple[Payload, str | None]:
+def _written(inputs: ObjectInputs, results: ResultStore) -> tuple[AsyncIterator[bytes], str | None]:
     text = text_in(inputs.body, results) if inputs.encoding != "json" else None
-    here = isinstance(inputs.body, str)
     if inputs.encoding == "base64":
         if text is None:
             raise Refusal("input", "'encoding' is base64, but 'body' is no text")
-        pieces = from_base64(text, "body")
-        return (b"".join(pieces) if here else pieces), None
+        return from_base64(text, "body"), None
     if text is not None:
-        encoded = (part.encode() for part in text)
-        return (b"".join(encoded) if here else encoded), "text/plain; charset=utf-8"
+        return (part.encode() async for part in text), "text/plain; charset=utf-8"
     if inputs.encoding == "text":
         raise Refusal("input", "'encoding' is text, but 'body' is none")
-    whole = json_in(inputs.body, results)
-    small = isinstance(inputs.body, dict | list | bool | int | float | str)
-    return (b"".join(whole) if small else whole), "application/json"
+    return json_in(inputs.body, results), "application/json"
 
 
 def existing(path: Path) -> Path:

@@ -1,6 +1,6 @@
 """What a bucket can do, whoever keeps it."""
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Protocol
@@ -29,7 +29,7 @@ class StoredObject(msgspec.Struct, frozen=True, kw_only=True):
         }
 
 
-Payload = bytes | Path | Iterator[bytes]
+Payload = bytes | Path | AsyncIterator[bytes]
 """What is written: at hand, in a file, or in parts whose end nobody knows yet."""
 
 

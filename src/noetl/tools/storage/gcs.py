@@ -12,7 +12,7 @@ from noetl.tools.http.failures import is_retryable
 from noetl.tools.refusal import Refusal
 from noetl.tools.storage.bucket import Payload, StoredObject
 from noetl.tools.storage.tool import ObjectTool
-from noetl.tools.threads import in_thread
+from noetl.tools.threads import fetched, in_thread
 from noetl.tools.tool import ToolCall
 
 CONNECT_TIMEOUT, READ_TIMEOUT = 30.0, 300.0
@@ -84,8 +84,10 @@ class GcsBucket:
     async def write(self, key: str, payload: Payload, content_type: str) -> StoredObject:
         blob = self._bucket.blob(key, chunk_size=_PART)
 
+        parts = payload if isinstance(payload, bytes | Path) else fetched(payload, 1)
+
         def send() -> None:
-            with opened(payload) as file:
+            with opened(parts) as file:
                 size = len(payload) if isinstance(payload, bytes) else None
                 blob.upload_from_file(file, size=size, content_type=content_type, **self._options)
 
@@ -170,7 +172,7 @@ class Parts(io.RawIOBase):
         return len(given)
 
 
-def opened(payload: Payload) -> Any:
+def opened(payload: bytes | Path | Iterator[bytes]) -> Any:
     if isinstance(payload, bytes):
         return io.BytesIO(payload)
     if isinstance(payload, Path):

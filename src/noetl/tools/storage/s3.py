@@ -101,19 +101,19 @@ class S3Bucket:
 
 
 class CountedBytes:
-    """An iterator that knows how many bytes went through it."""
+    """A stream that knows how many bytes went through it."""
 
     def __init__(self, pieces: Any) -> None:
         self._pieces = pieces
         self._length = 0
         self.fault: Refusal | None = None
 
-    def __iter__(self) -> "CountedBytes":
+    def __aiter__(self) -> "CountedBytes":
         return self
 
-    def __next__(self) -> bytes:
+    async def __anext__(self) -> bytes:
         try:
-            piece: bytes = next(self._pieces)
+            piece: bytes = await anext(self._pieces)
         except Refusal as refusal:
             self.fault = refusal
             raise

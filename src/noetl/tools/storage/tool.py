@@ -132,7 +132,7 @@ async def _get(bucket: Bucket, call: ToolCall[ObjectInputs], results: ResultStor
 
 
 async def _put(bucket: Bucket, call: ToolCall[ObjectInputs], results: ResultStore) -> Outcome:
-    payload, content_type = payload_of(call, results)
+    payload, content_type = await payload_of(call, results)
     found = await bucket.write(call.inputs.key or "", payload, content_type)
     return ok(found.fields(), block=block_of(call, found))
 

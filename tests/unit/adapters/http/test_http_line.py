@@ -1,21 +1,22 @@
 """Workers over HTTP beyond the contract: addresses, refusals, waiting for a server, bodies."""
 
 import asyncio
-from contextlib import nullcontext
-from typing import Any, NamedTuple
+from collections.abc import AsyncIterator
+from typing import NamedTuple
 
 import pytest
-from tests.support.api import Deaf, SmallPlane, begin, reserved, served, served_beside
+from tests.support.api import Deaf, SmallPlane, begin, reserved, served
 
 from noetl.adapters.http.addresses import addresses_in
 from noetl.adapters.http.link import HttpLink, open_http
+from noetl.adapters.http.object_store import HttpObjectStore
 from noetl.adapters.http.requests import reason_in
-from noetl.adapters.http.result_store import HttpResultStore
-from noetl.adapters.memory.result_store import MemoryResultStore
+from noetl.adapters.memory.object_store import MemoryObjectStore
 from noetl.api.tokens import new_token
-from noetl.errors import BodyLost, LogUnavailable, NoetlError, ServerRefused, SettingRefused
-from noetl.messages.reference import Reference
+from noetl.errors import BodyLost, NoetlError, ResultsUnavailable, ServerRefused, SettingRefused
 from noetl.ports.link import Call, OwnerWanted
+from noetl.ports.object_store import StoreAway
+from noetl.ports.result_store import ResultStore
 
 CALL = Call(worker="w", pool="p", version="1")
 
@@ -125,7 +126,7 @@ async def test_a_server_that_took_anothers_address_is_not_mistaken_for_it() -> N
 async def test_a_change_of_appetite_takes_no_ring_away() -> None:
     plane = SmallPlane()
     async with served(plane) as found:
-        (wakes,) = plane.dispatcher.notifiers
+        (wakes,) = plane.dispatcher.granting.notifiers
         link = HttpLink([found.url], poll=20)
         hungry = asyncio.create_task(link.wake("w", "p", hungry=True))
         while wakes.waiting < 1:
@@ -136,75 +137,102 @@ async def test_a_change_of_appetite_takes_no_ring_away() -> None:
             await asyncio.sleep(0)
         other = asyncio.create_task(link.wake("v", "p", hungry=True))
         while not other.done():
-            wakes.ring("p", 1)
+            wakes.wake_pool("p", 1)
             await asyncio.sleep(0)
         assert not full.done()
         full.cancel()
         await link.close()
 
 
-def test_a_worker_removes_nothing() -> None:
-    store = HttpResultStore(["http://127.0.0.1:1"], None, name="memory")
-    with pytest.raises(NoetlError, match="a worker removes no results"):
-        asyncio.run(store.remove("e1"))
+def http_store(*urls: str, token: str | None = None, patience: float = 60.0) -> ResultStore:
+    return ResultStore(HttpObjectStore(urls, token, name="memory"), patience=patience)
 
 
-def test_a_store_that_is_away_is_waited_for_and_then_told() -> None:
+async def test_a_worker_removes_nothing() -> None:
+    store = http_store("http://127.0.0.1:1")
+    with pytest.raises(ResultsUnavailable, match="a worker lists and removes no results"):
+        await store.remove("e1")
+
+
+async def test_a_store_that_is_away_is_waited_for_and_then_told() -> None:
     kept = reserved()
     url = f"http://127.0.0.1:{kept.getsockname()[1]}"
-    store = HttpResultStore([url], None, name="memory", patience=0.2)
-    with pytest.raises(LogUnavailable, match=r"cannot be stored at or read from .*try again"):
-        store.put_now("e1", b"1")
+    store = http_store(url, patience=0.2)
+    with pytest.raises(ResultsUnavailable, match=rf"read from {url}: .*\(away for .*try again"):
+        await store.put("e1", b"1")
+    await store.close()
     kept.close()
 
 
-def test_another_address_is_asked_where_the_first_is_away() -> None:
+async def test_another_address_is_asked_where_the_first_is_away() -> None:
     kept = reserved()
     gone = f"http://127.0.0.1:{kept.getsockname()[1]}"
-    with served_beside(nullcontext(SmallPlane())) as url:
-        store = HttpResultStore([gone, url], None, name="memory")
-        reference = store.put_now("e1", b'{"a":1}')
-        assert store.fetch_now(reference) == {"a": 1}
-        store.close()
+    async with served(SmallPlane()) as server:
+        store = http_store(gone, server.url)
+        reference = await store.put("e1", b'{"a":1}')
+        assert await store.fetch(reference) == {"a": 1}
+        await store.close()
     kept.close()
 
 
-def test_a_store_refuses_who_has_no_token() -> None:
-    plane = SmallPlane()
-    with served_beside(nullcontext(plane), auth=True) as url:
-        store = HttpResultStore([url], "noetl_wrong", name="memory")
-        with pytest.raises(NoetlError, match="the server refused a result"):
-            store.put_now("e1", b"1")
+async def test_a_store_refuses_who_has_no_token() -> None:
+    async with served(SmallPlane(), auth=True) as server:
+        store = http_store(server.url, token="noetl_wrong")
+        with pytest.raises(ResultsUnavailable, match="the server refused a result") as no:
+            await store.put("e1", b"1")
+        assert no.value.refused
+        await store.close()
 
 
-class Breaking(MemoryResultStore):
-    """A store whose bodies turn out wrong at their end."""
+class Breaking(MemoryObjectStore):
+    """A store that goes away after every piece."""
 
-    def pieces(self, reference: Reference) -> Any:
-        del reference
-        yield b'"' + b"x" * 300_000
-        yield b"y" * 300_000
-        raise BodyLost("damaged")
+    def __init__(self) -> None:
+        super().__init__()
+        self.starts: list[int] = []
 
-
-def test_a_body_that_breaks_off_is_lost() -> None:
-    with served_beside(nullcontext(SmallPlane(results=Breaking()))) as url:
-        store = HttpResultStore([url], None, name="memory", patience=0.2)
-        with pytest.raises(BodyLost):
-            list(store.pieces(Reference("memory", "e1/" + "0" * 64, 600_001, "0" * 64)))
-        store.close()
+    async def get(self, key: str, start: int = 0) -> AsyncIterator[bytes]:
+        self.starts.append(start)
+        async for piece in super().get(key, start):
+            yield piece
+            raise StoreAway("it broke")
 
 
-def test_a_large_body_goes_and_comes_in_pieces() -> None:
-    with served_beside(nullcontext(SmallPlane())) as url:
-        store = HttpResultStore([url], None, name="memory")
+async def test_reading_goes_on_where_a_store_broke_off() -> None:
+    objects = Breaking()
+    async with served(SmallPlane(results=ResultStore(objects, patience=0.0))) as server:
+        store = http_store(server.url)
+        text = "x" * 600_000
+        reference = await store.put("e1", f'"{text}"'.encode())
+        assert await store.fetch(reference) == text
+        assert sorted(set(objects.starts)) == [0, 262_144, 524_288, reference.size]
+        await store.close()
+
+
+async def test_a_body_that_changed_on_its_way_is_lost() -> None:
+    objects = MemoryObjectStore()
+    async with served(SmallPlane(results=ResultStore(objects))) as server:
+        store = http_store(server.url)
+        reference = await store.put("e1", b"[1]")
+        objects.kept[reference.key] = b"[2]"
+        with pytest.raises(BodyLost, match="does not match its checksum"):
+            await store.fetch(reference)
+        objects.kept.clear()
+        with pytest.raises(BodyLost, match="cannot be read"):
+            await store.fetch(reference)
+        await store.close()
+
+
+async def test_a_large_body_goes_and_comes_in_pieces() -> None:
+    async with served(SmallPlane()) as server:
+        store = http_store(server.url)
         writer = store.open("e1")
         for _ in range(100):
             writer.write(b" " * 100_000)
         writer.write(b"[1,2]")
-        reference = asyncio.run(writer.finish())
+        reference = await writer.finish()
         assert (reference.size, reference.schema_hint) == (10_000_005, "number")
-        pieces = list(store.pieces(reference))
+        pieces = [piece async for piece in store.pieces(reference)]
         assert len(pieces) > 30
         assert b"".join(pieces).strip() == b"[1,2]"
-        store.close()
+        await store.close()

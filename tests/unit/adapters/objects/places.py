@@ -1,19 +1,18 @@
 """Buckets on loopback, and stores of results in them."""
 
 import uuid
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 
 import pytest
 from tests.support.gcs import GcsPlace
 from tests.support.nats import NatsServer
 from tests.support.s3 import S3Place
 
-from noetl.adapters.nats.shelf import NatsShelf
+from noetl.adapters.nats.object_store import NatsObjectStore
 from noetl.adapters.objects.opening import open_object_results
-from noetl.adapters.objects.result_store import ObjectResultStore
+from noetl.ports.result_store import ResultStore
 
-Opening = Callable[..., ObjectResultStore]
+Opening = Callable[..., ResultStore]
 
 
 def s3(request: pytest.FixtureRequest) -> Opening:
@@ -39,23 +38,23 @@ def gcs(request: pytest.FixtureRequest) -> Opening:
 def nats(request: pytest.FixtureRequest) -> Opening:
     server: NatsServer = request.getfixturevalue("nats_server")
     root = f"t{uuid.uuid4().hex}"
-    return lambda **more: ObjectResultStore(NatsShelf(server.url, root=root, **more))
+    return lambda **more: ResultStore(NatsObjectStore(server.url, root=root), **more)
 
 
 PLACES = {"s3": s3, "gcs": gcs, "nats": nats}
 
 
-@contextmanager
-def closing_all(opening: Opening) -> Iterator[Opening]:
-    """What was opened is closed at the end."""
-    opened: list[ObjectResultStore] = []
+class Openings:
+    """Stores of one place; the test's own event loop closes them."""
 
-    def open_one(**more: object) -> ObjectResultStore:
-        opened.append(opening(**more))
-        return opened[-1]
+    def __init__(self, opening: Opening) -> None:
+        self._opening = opening
+        self._opened: list[ResultStore] = []
 
-    try:
-        yield open_one
-    finally:
-        for store in opened:
-            store.close()
+    def __call__(self, **more: object) -> ResultStore:
+        self._opened.append(self._opening(**more))
+        return self._opened[-1]
+
+    async def close_all(self) -> None:
+        for store in self._opened:
+            await store.close()

@@ -3,33 +3,36 @@
 import asyncio
 import subprocess
 import sys
-from collections.abc import Iterator
 
 import pytest
 from tests.support.gcs import GcsPlace
 from tests.support.nats import running
 from tests.support.s3 import S3Place
-from tests.unit.adapters.objects.places import PLACES, Opening, closing_all
+from tests.unit.adapters.objects.places import PLACES, Openings
 
-from noetl.adapters.nats import shelf as shelf_module
+from noetl.adapters.nats import object_store as nats_objects
 from noetl.adapters.nats.library import Client
-from noetl.adapters.nats.shelf import NatsShelf
+from noetl.adapters.nats.object_store import NatsObjectStore
 from noetl.adapters.objects.opening import open_object_results
-from noetl.adapters.objects.result_store import ObjectResultStore
-from noetl.adapters.objects.shelf import Away, Refused, tried
-from noetl.errors import BodyLost, LogUnavailable, SettingRefused
+from noetl.errors import BodyLost, ResultsUnavailable, SettingRefused
+from noetl.ports.result_store import ResultStore
 
 NOBODY = "127.0.0.1:9"
 
 
 @pytest.fixture(params=PLACES)
-def opening(request: pytest.FixtureRequest) -> Iterator[Opening]:
-    with closing_all(PLACES[request.param](request)) as opened:
-        yield opened
+def opening(request: pytest.FixtureRequest) -> Openings:
+    return Openings(PLACES[request.param](request))
+
+
+@pytest.fixture(params=["s3", "gcs"])
+def bucket(request: pytest.FixtureRequest) -> tuple[Openings, S3Place | GcsPlace]:
+    opening = Openings(PLACES[request.param](request))
+    return opening, request.getfixturevalue(f"{request.param}_server")
 
 
 @pytest.mark.rule("RES-1")
-async def test_a_large_body_goes_in_and_out_in_pieces(opening: Opening) -> None:
+async def test_a_large_body_goes_in_and_out_in_pieces(opening: Openings) -> None:
     """More than one part of an upload, more than is kept in memory."""
     store = opening()
     writer = store.open("e1")
@@ -43,24 +46,24 @@ async def test_a_large_body_goes_in_and_out_in_pieces(opening: Opening) -> None:
     writer.write(b"]")
     reference = await writer.finish()
     assert reference.size == size + 3
-    pieces = [len(piece) for piece in store.pieces(reference)]
+    pieces = [len(piece) async for piece in store.pieces(reference)]
     assert (sum(pieces), max(pieces) <= 262_144) == (reference.size, True)
 
 
-async def test_another_process_finds_the_body(opening: Opening) -> None:
+async def test_another_process_finds_the_body(opening: Openings) -> None:
     reference = await opening().put("e1", b'{"a":1}')
     assert await opening().fetch(reference) == {"a": 1}
     assert await opening().remove("e1") == 1
     assert await opening().remove("e1") == 0
 
 
-async def test_many_at_once_from_the_first(opening: Opening) -> None:
+async def test_many_at_once_from_the_first(opening: Openings) -> None:
     store = opening()
     references = await asyncio.gather(*(store.put("e1", b"%d" % n) for n in range(16)))
     assert await asyncio.gather(*map(store.fetch, references)) == list(range(16))
 
 
-async def test_prefixes_of_ids_do_not_mix(opening: Opening) -> None:
+async def test_prefixes_of_ids_do_not_mix(opening: Openings) -> None:
     store = opening()
     await store.put("e1", b"1")
     kept = await store.put("e11", b"1")
@@ -68,7 +71,7 @@ async def test_prefixes_of_ids_do_not_mix(opening: Opening) -> None:
     assert await store.fetch(kept) == 1
 
 
-async def test_a_body_that_was_removed_may_come_again(opening: Opening) -> None:
+async def test_a_body_that_was_removed_may_come_again(opening: Openings) -> None:
     store = opening()
     first = await store.put("e1", b"[1]")
     await store.remove("e1")
@@ -79,32 +82,34 @@ async def test_a_body_that_was_removed_may_come_again(opening: Opening) -> None:
 
 
 @pytest.mark.rule("RES-4")
-@pytest.mark.parametrize("name", ["s3", "gcs"])
-async def test_what_somebody_changed_is_lost(request: pytest.FixtureRequest, name: str) -> None:
-    place: S3Place | GcsPlace = request.getfixturevalue(f"{name}_server")
-    with closing_all(PLACES[name](request)) as opening:
-        store = opening()
-        reference = await store.put("e1", b"[1]")
-        assert place.bytes_at(f"a/b/{reference.key}") == b"[1]"
-        place.put(f"a/b/{reference.key}", b"[2]")
-        with pytest.raises(BodyLost, match="does not match its checksum"):
-            await store.fetch(reference)
-        place.put(f"a/b/{reference.key}", b"[")
-        with pytest.raises(BodyLost, match="has 1 bytes now"):
-            await store.fetch(reference)
-        await store.put("e1", b"[1]")
-        assert await store.fetch(reference) == [1], "a body cut short is written again"
+async def test_what_somebody_changed_is_lost(bucket: tuple[Openings, S3Place | GcsPlace]) -> None:
+    opening, place = bucket
+    store = opening()
+    reference = await store.put("e1", b"[1]")
+    assert place.bytes_at(f"a/b/{reference.key}") == b"[1]"
+    place.put(f"a/b/{reference.key}", b"[2]")
+    with pytest.raises(BodyLost, match="does not match its checksum"):
+        await store.fetch(reference)
+    place.put(f"a/b/{reference.key}", b"[")
+    with pytest.raises(BodyLost, match="has 1 bytes now"):
+        await store.fetch(reference)
+    await store.put("e1", b"[1]")
+    assert await store.fetch(reference) == [1], "a body cut short is written again"
+    await opening.close_all()
 
 
-@pytest.mark.parametrize("name", ["s3", "gcs"])
 async def test_a_bucket_that_is_not_there_is_named(
-    request: pytest.FixtureRequest, name: str
+    bucket: tuple[Openings, S3Place | GcsPlace],
 ) -> None:
-    with closing_all(PLACES[name](request)) as opening:
-        store = opening(bucket="nowhere", patience=0.0)
-        with pytest.raises(LogUnavailable, match=r"nowhere/a/b: there is no such bucket; check"):
-            await store.put("e1", b"[1]")
-        assert await store.remove("e1") == 0
+    opening, _ = bucket
+    store = opening(bucket="nowhere", patience=30.0)
+    with pytest.raises(
+        ResultsUnavailable, match=r"nowhere/a/b: there is no such bucket; check"
+    ) as no:
+        await store.put("e1", b"[1]")
+    assert no.value.refused
+    assert await store.remove("e1") == 0
+    await opening.close_all()
 
 
 @pytest.mark.parametrize(
@@ -118,48 +123,50 @@ async def test_a_place_that_is_away_is_waited_for_and_named(
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "x")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "hidden-secret")
     store = open_object_results(setting, patience=0.1)
-    with pytest.raises(LogUnavailable, match=rf"{setting}: .*found no connection") as refused:
+    with pytest.raises(ResultsUnavailable, match=rf"{setting}: .*found no connection") as away:
         await store.put("e1", b"[1]")
-    assert "hidden-secret" not in str(refused.value)
-    store.close()
+    assert "(away for 0 s)" in str(away.value)
+    assert not away.value.refused
+    assert "hidden-secret" not in str(away.value)
+    await store.close()
 
 
 @pytest.mark.rule("RES-4")
 async def test_nats_may_restart_and_lose_its_store() -> None:
     with running() as server:
-        shelf = NatsShelf(server.url, patience=30.0)
-        store = ObjectResultStore(shelf)
+        objects = NatsObjectStore(server.url)
+        store = ResultStore(objects, patience=30.0)
         reference = await store.put("e1", b"[1]")
         server.stop()
         assert server.start()
         assert await store.fetch(reference) == [1], "it lies on the disk of the server"
-        await shelf_stream_deleted(server.url, shelf)
+        await bucket_deleted(server.url, objects)
         with pytest.raises(BodyLost, match=r"it is not in NATS at 127\.0\.0\.1:\d+, bucket"):
             await store.fetch(reference)
         assert await store.remove("e1") == 0
         assert await store.put("e1", b"[1]") == reference
         assert await store.fetch(reference) == [1]
-        store.close()
+        await store.close()
 
 
-async def shelf_stream_deleted(url: str, shelf: NatsShelf) -> None:
+async def bucket_deleted(url: str, objects: NatsObjectStore) -> None:
     client = Client()
     await client.connect(url)
-    await client.jetstream().delete_object_store(shelf._bucket)
+    await client.jetstream().delete_object_store(objects._bucket)
     await client.close()
 
 
 async def test_nats_that_is_away_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shelf_module, "ANSWER", 0.2)
+    monkeypatch.setattr(nats_objects, "ANSWER", 0.2)
     store = open_object_results("nats", queue=f"nats://user:hidden@{NOBODY}", patience=0.0)
-    with pytest.raises(LogUnavailable, match=r"NATS at 127\.0\.0\.1:9, bucket ") as refused:
+    with pytest.raises(ResultsUnavailable, match=r"NATS at 127\.0\.0\.1:9, bucket ") as refused:
         await store.put("e1", b"[1]")
-    store.close()
+    await store.close()
     assert "hidden" not in str(refused.value)
 
 
-def test_a_store_that_was_never_used_is_closed() -> None:
-    open_object_results("nats", queue=f"nats://{NOBODY}").close()
+async def test_a_store_that_was_never_used_is_closed() -> None:
+    await open_object_results("nats", queue=f"nats://{NOBODY}").close()
 
 
 @pytest.mark.parametrize(
@@ -201,18 +208,3 @@ def test_without_an_identity_google_is_not_asked(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", "nowhere.json")
     with pytest.raises(SettingRefused, match=r"identity at Google: .*nowhere\.json"):
         open_object_results("gs://bucket")
-
-
-def test_who_is_away_is_tried_again_and_who_refuses_is_not() -> None:
-    answers: list[Exception | int] = [Away("later"), Away("later"), 7, Refused("never"), 8]
-
-    def act() -> int:
-        answer = answers.pop(0)
-        if isinstance(answer, Exception):
-            raise answer
-        return answer
-
-    assert tried("there", act, patience=30.0) == 7
-    with pytest.raises(LogUnavailable, match="stored in or read from there: never; check"):
-        tried("there", act, patience=30.0)
-    assert answers == [8]

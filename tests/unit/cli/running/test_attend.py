@@ -26,7 +26,7 @@ async def test_a_log_that_cannot_be_written_says_how_to_go_on(fault: Exception, 
     active: Any = SimpleNamespace(execution=s.active().execution, finished=finished)
     local: Any = None
     with pytest.raises(LogUnavailable, match=rf"{said}$"):
-        attended(local, active)
+        await attended(local, active)
 
 
 async def test_what_hangs_can_be_interrupted() -> None:

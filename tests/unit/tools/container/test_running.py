@@ -117,7 +117,7 @@ def test_large_output_goes_to_the_result_store(bench: Bench) -> None:
     outcome = bench.run("yes | head -c 3000000", max_inline=1000)
     stored = outcome.result["stdout"]
     assert isinstance(stored, Reference)
-    assert len(bench.place.results.fetch_now(stored)) == 3_000_000
+    assert len(bench.place.results.value(stored)) == 3_000_000
 
 
 def test_output_without_end_is_cut_off(bench: Bench) -> None:

@@ -150,7 +150,7 @@ def test_a_body_that_is_not_what_it_claims_is_an_error(
     if max_inline:
         assert says in message_of(outcome)
         assert outcome.result["data"] == body
-    assert (place.results.bodies, place.results.unfinished) == ({}, 0)
+    assert (place.results.kept, place.results.unfinished) == ({}, 0)
 
 
 @pytest.mark.parametrize(
@@ -222,7 +222,7 @@ def test_a_large_body_goes_into_the_store_piece_by_piece(
     assert outcome.status == "ok", outcome.error
     reference = outcome.result["data"]
     assert isinstance(reference, Reference)
-    body = place.results.fetch_now(reference)
+    body = place.results.value(reference)
     assert {"application/json": "x" * (size - 2), "text/plain": "x" * size}.get(
         content_type, "eHh4" * (size // 3) + "eHg="
     ) == body

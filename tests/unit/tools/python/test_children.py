@@ -161,7 +161,7 @@ def test_large_args_and_results_pass(bench: Bench) -> None:
 def test_a_result_over_the_inline_limit_goes_to_the_store(bench: Bench) -> None:
     reference = bench.result("result = [0] * n", n=100, max_inline=200)
     assert isinstance(reference, Reference)
-    assert bench.place.results.fetch_now(reference) == [0] * 100
+    assert bench.place.results.value(reference) == [0] * 100
     assert bench.result("result = [0] * n", n=99, max_inline=199) == [0] * 99
 
 

@@ -127,7 +127,7 @@ def test_many_counts_go_to_the_result_store(bench: Bench) -> None:
     bench.wait(job)
     outcome = bench.ask("fetch", job, max_inline=20)
     assert isinstance(outcome.result, Reference)
-    stored = bench.place.results.fetch_now(outcome.result)
+    stored = bench.place.results.value(outcome.result)
     assert stored["shots"] == sum(stored["counts"].values()) == 50
 
 

@@ -312,7 +312,7 @@ def test_large_results_go_into_the_store() -> None:
     )
 
     assert isinstance(outcome.result, Reference), outcome.error
-    rows = place.results.fetch_now(outcome.result)
+    rows = place.results.value(outcome.result)
     assert [row["n"] for row in rows] == list(range(5000))
     assert outcome.block is not None
     assert outcome.block["rowcount"] == 5000

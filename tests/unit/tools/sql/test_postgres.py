@@ -348,7 +348,7 @@ def test_large_results_go_into_the_store_row_by_row(database: Database) -> None:
     )
 
     assert isinstance(outcome.result, Reference), outcome.error
-    rows = place.results.fetch_now(outcome.result)
+    rows = place.results.value(outcome.result)
     assert [row["n"] for row in rows] == list(range(1, 5001))
     assert {row["pad"] for row in rows} == {"x" * 100}
     assert outcome.block is not None
@@ -368,7 +368,7 @@ def test_a_large_result_that_fails_leaves_nothing(database: Database) -> None:
     )
 
     assert error_of(outcome) == ("postgres", False, "22012")
-    assert (place.results.bodies, place.results.unfinished) == ({}, 0)
+    assert (place.results.kept, place.results.unfinished) == ({}, 0)
 
 
 def test_connections_are_kept_and_never_more_than_the_pool(database: Database) -> None:

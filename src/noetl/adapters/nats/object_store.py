@@ -1,0 +1,194 @@
+"""Objects in the object store of NATS, in its own layout: any client of it can read them."""
+
+import asyncio
+import base64
+import secrets
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import suppress
+from functools import partial
+from typing import Any, TypeVar
+
+import msgspec
+
+from noetl.adapters.nats.library import FAULTS, api, reason_of, stream_errors
+from noetl.adapters.nats.line import NatsLine, Says, silent
+from noetl.adapters.nats.names import token_of
+from noetl.ports.object_store import Spool, StoreAway, StoreRefused
+
+ANSWER = 10.0
+"""Seconds for the connection, and for each answer."""
+CHUNK = 131_072
+LAST = {api.Header.ROLLUP: "sub"}
+"""What was under this subject before goes."""
+
+T = TypeVar("T")
+
+
+class About(msgspec.Struct):
+    """What the bucket keeps about an object: the fields that other clients expect."""
+
+    name: str
+    bucket: str
+    nuid: str
+    """The end of the subject of its chunks."""
+    size: int
+    chunks: int
+    digest: str
+    options: dict[str, int] = msgspec.field(default_factory=lambda: {"max_chunk_size": CHUNK})
+    deleted: bool = False
+
+
+class NatsObjectStore:
+    """
+    See `ObjectStore`. The connection is made when it is first needed.
+
+    Chunks lie at `C.<execution>.<checksum>.<random>`, so that the server itself finds those of an
+    execution. Earlier releases had them at `C.<random>`; such objects are read, and found by a look
+    at the whole bucket while there are any.
+    """
+
+    name = "nats"
+
+    def __init__(self, url: str, *, root: str = "noetl", says: Says = silent) -> None:
+        self._url, self._root = url, root
+        self._bucket = f"{token_of(root).replace('=', '_')}-results"
+        self._stream = f"OBJ_{self._bucket}"
+        self._line = NatsLine(url, name=f"{root} results", says=says)
+        self._opening: asyncio.Task[None] | None = None
+        self.place = f"NATS at {self._line.place}, bucket {self._bucket}"
+
+    async def put(self, key: str, body: Spool) -> None:
+        async def keep(stream: Any) -> None:
+            try:
+                if (await self._about(stream, key)).size == body.size:
+                    return
+            except stream_errors.NotFoundError:
+                await self._make_bucket(stream)
+            await self._write(stream, key, body)
+
+        await self._asked(keep)
+
+    async def get(self, key: str, start: int = 0) -> AsyncIterator[bytes]:
+        about = await self._asked(lambda stream: self._about(stream, key))
+        chunks, at, seq = self._chunks(about.nuid), 0, 1
+        while at < about.size:
+            asked = {"seq": seq, "subject": chunks, "next": True}
+            try:
+                found = await self._asked(partial(self._message, **asked))
+            except FileNotFoundError:
+                return  # cut short
+            piece, at = found.data[max(0, start - at) :], at + len(found.data)
+            seq = found.seq + 1
+            if piece:
+                yield piece
+
+    async def keys(self, prefix: str) -> list[str]:
+        execution = prefix.rstrip("/")
+
+        async def listed(stream: Any) -> list[str]:
+            here = await self._subjects(stream, f"{token_of(execution)}.*.*")
+            found = {prefix + subject.split(".")[-2] for subject in here}
+            if await self._subjects(stream, "*"):
+                store = await stream.object_store(self._bucket)
+                with suppress(stream_errors.NotFoundError):
+                    old = await store.list(ignore_deletes=True)
+                    found |= {each.name for each in old if each.name.startswith(prefix)}
+            return sorted(found)
+
+        try:
+            return await self._asked(listed)
+        except FileNotFoundError:  # no bucket, nothing in it
+            return []
+
+    async def remove(self, keys: Sequence[str]) -> int:
+        gone = 0
+        for key in keys:
+            with suppress(FileNotFoundError):
+                gone += await self._asked(lambda stream, key=key: self._forget(stream, key))  # type: ignore[misc]
+        return gone
+
+    def again(self) -> "NatsObjectStore":
+        """Temporary: on another event loop, for `put_now`."""
+        return NatsObjectStore(self._url, root=self._root)
+
+    async def close(self) -> None:
+        if self._opening is not None:
+            self._opening.cancel()
+            await asyncio.gather(self._opening, return_exceptions=True)
+        await self._line.close()
+
+    def _meta(self, key: str) -> str:
+        return f"$O.{self._bucket}.M.{base64.urlsafe_b64encode(key.encode()).decode()}"
+
+    def _chunks(self, end: str) -> str:
+        return f"$O.{self._bucket}.C.{end}"
+
+    async def _about(self, stream: Any, key: str) -> About:
+        found = await self._message(stream, subject=self._meta(key))
+        about = msgspec.json.decode(found.data, type=About)
+        if about.deleted:
+            raise stream_errors.ObjectNotFoundError
+        return about
+
+    async def _message(self, stream: Any, **asked: Any) -> Any:
+        # Not a direct one: a replica may not have it yet.
+        return await stream.get_msg(self._stream, **asked)
+
+    async def _subjects(self, stream: Any, end: str) -> list[str]:
+        found = await stream.stream_info(self._stream, subjects_filter=self._chunks(end))
+        return list(found.state.subjects or ())
+
+    async def _forget(self, stream: Any, key: str) -> bool:
+        """With the chunks of writes that were cut off."""
+        try:
+            ends = {_chunks_of(key) + "*", (await self._about(stream, key)).nuid}
+        except stream_errors.NotFoundError:
+            ends = {_chunks_of(key) + "*"}
+        for subject in (self._meta(key), *map(self._chunks, ends)):
+            await stream.purge_stream(self._stream, subject=subject)
+        return len(ends) > 1
+
+    async def _write(self, stream: Any, key: str, body: Spool) -> None:
+        """The chunks first; the object is there when the message about it is."""
+        checksum = key.partition("/")[2]
+        nuid, count = _chunks_of(key) + secrets.token_hex(8), 0
+        async for piece in body.pieces(CHUNK):
+            await stream.publish(self._chunks(nuid), piece)
+            count += 1
+        digest = f"SHA-256={base64.urlsafe_b64encode(bytes.fromhex(checksum)).decode()}"
+        about = About(key, self._bucket, nuid, body.size, count, digest)
+        await stream.publish(self._meta(key), msgspec.json.encode(about), headers=LAST)
+
+    async def _make_bucket(self, stream: Any) -> None:
+        try:
+            await stream.stream_info(self._stream)
+        except stream_errors.NotFoundError:
+            config = api.ObjectStoreConfig(storage=api.StorageType.FILE)
+            await stream.create_object_store(self._bucket, config=config)
+
+    async def _asked(self, act: Callable[[Any], Awaitable[T]]) -> T:
+        try:
+            async with asyncio.timeout(ANSWER):
+                await self._connected()
+            return await act(self._line.client.jetstream(timeout=ANSWER))
+        except stream_errors.NotFoundError as missing:
+            raise FileNotFoundError(str(missing)) from None
+        except FAULTS as fault:
+            raise kind_of(fault)(reason_of(fault)) from None
+
+    async def _connected(self) -> None:
+        if self._opening is None:
+            self._opening = asyncio.ensure_future(self._line.open())
+        await self._line.up.wait()
+
+
+def _chunks_of(key: str) -> str:
+    execution, _, checksum = key.partition("/")
+    return f"{token_of(execution)}.{checksum}."
+
+
+def kind_of(fault: BaseException) -> type[Exception]:
+    """An answer of JetStream is a refusal, unless it says that it cannot now."""
+    busy = stream_errors.ServerError | stream_errors.ServiceUnavailableError
+    refuses = isinstance(fault, stream_errors.APIError) and not isinstance(fault, busy)
+    return StoreRefused if refuses else StoreAway

@@ -1,0 +1,35 @@
+"""The references that a value holds, and lists that lie in chunks (LOOP-9)."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from noetl.messages.reference import Reference
+
+
+def references_in(value: Any) -> Iterator[Reference]:
+    """Every reference in a value, whatever it is nested in."""
+    if isinstance(value, Reference):
+        yield value
+    elif isinstance(value, dict):
+        for below in value.values():
+            yield from references_in(below)
+    elif isinstance(value, list | tuple):
+        for below in value:
+            yield from references_in(below)
+    elif isinstance(value, msgspec.Struct):
+        for field in value.__struct_fields__:
+            yield from references_in(getattr(value, field))
+
+
+def in_chunks(reference: Reference) -> bool:
+    return (reference.schema_hint or "").startswith("chunks[")
+
+
+def chunks_of(manifest: Any) -> list[Reference]:
+    return [Reference(**fields) for fields in manifest["chunks"]]
+
+
+def joined(parts: list[list[Any]]) -> list[Any]:
+    return [value for part in parts for value in part]

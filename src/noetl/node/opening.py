@@ -1,0 +1,89 @@
+"""Which storage, and which result store, do the settings ask for?"""
+
+import fcntl
+import os
+import time
+from collections.abc import Callable
+
+from noetl.adapters.files.object_store import RESULTS, FileObjectStore
+from noetl.adapters.sqlite.storage import open_storage as open_sqlite
+from noetl.errors import HomeInUse, LogUnavailable, SettingRefused
+from noetl.ports.result_store import ResultStore
+from noetl.ports.storage import Storage
+from noetl.settings import Settings
+
+LOCK = "server.lock"
+PATIENT = 30.0
+"""Seconds: whoever was waited for as long as this is away, and has not refused."""
+
+
+class HomeLock:
+    """Held by the one server of a home on SQLite, for as long as its process lives."""
+
+    def __init__(self, descriptor: int | None) -> None:
+        self._descriptor = descriptor
+
+    async def close(self) -> None:
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
+
+
+def lock_home(settings: Settings) -> HomeLock:
+    """A second server on the same home is refused; a database serves many."""
+    if settings.db is not None:
+        return HomeLock(None)
+    settings.home.mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(settings.home / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        holder = os.pread(descriptor, 20, 0).decode(errors="replace").strip() or "another process"
+        os.close(descriptor)
+        raise HomeInUse(
+            f"a server (process {holder}) runs on {settings.home} already: stop it with "
+            "`noetl server stop`, or give this one another NOETL_HOME or a --db of its own"
+        ) from None
+    os.ftruncate(descriptor, 0)
+    os.pwrite(descriptor, str(os.getpid()).encode(), 0)
+    return HomeLock(descriptor)
+
+
+async def open_settings_storage(settings: Settings, says: Callable[[str], None]) -> Storage:
+    """The home on SQLite, or in the database that is set."""
+    if settings.db is None:
+        return await open_sqlite(settings.home)
+    from noetl.adapters.postgres.storage import open_storage as open_postgres
+
+    while True:
+        began = time.monotonic()
+        try:
+            return await open_postgres(
+                settings.db, folder=settings.home, lease=settings.lease_ttl, says=says
+            )
+        except LogUnavailable as away:
+            if time.monotonic() - began < PATIENT:  # it answered, and will not have us
+                raise
+            says(f"{away}; it is waited for")
+
+
+async def open_local_storage(settings: Settings, *, looking: bool = False) -> Storage:
+    """`noetl run` keeps what it does in the home folder, whatever servers use."""
+    return await open_sqlite(settings.home, looking=looking)
+
+
+def open_results(settings: Settings, *, local: bool = False) -> ResultStore:
+    """RES-1: files below the home folder, the database, NATS, S3 or GCS."""
+    chosen = "files" if local else settings.results
+    chosen = chosen or ("files" if settings.db is None else "postgres")
+    if chosen == "files":
+        return ResultStore(FileObjectStore(settings.home / RESULTS))
+    if chosen == "postgres":
+        if settings.db is None:
+            raise SettingRefused("NOETL_RESULTS=postgres needs NOETL_DB, the database to use")
+        from noetl.adapters.postgres.object_store import PostgresObjectStore
+
+        return ResultStore(PostgresObjectStore(settings.db))
+    from noetl.adapters.objects.opening import open_object_results
+
+    return open_object_results(chosen, queue=settings.queue)

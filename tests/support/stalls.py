@@ -1,0 +1,61 @@
+"""How long does an event loop stand still while something is done on it?"""
+
+import asyncio
+import gc
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+TICK = 0.01
+FLOOR = 0.2
+"""Seconds that a busy machine may take anyway."""
+
+IDLE = f"""
+import select, sys, time
+longest, before = 0.0, time.perf_counter()
+print("ready", flush=True)
+while not select.select([sys.stdin], [], [], {TICK})[0]:
+    now = time.perf_counter()
+    longest, before = max(longest, now - before), now
+print(longest)
+"""
+"""A process with nothing to do, which looks at the clock as often."""
+
+
+class Ticker:
+    """Ticks every 10 ms; `longest` is the longest time between two ticks."""
+
+    def __init__(self) -> None:
+        self.longest = 0.0
+        self._before = time.perf_counter()
+        self.stopped = False
+
+    def tick(self) -> None:
+        now = time.perf_counter()
+        self.longest, self._before = max(self.longest, now - self._before), now
+        if not self.stopped:
+            asyncio.get_running_loop().call_later(TICK, self.tick)
+
+
+@asynccontextmanager
+async def no_stall() -> AsyncIterator[None]:
+    """Fails where the loop stands still for 200 ms, and ten times as long as an idle process."""
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen([sys.executable, "-c", IDLE], text=True, **pipes) as idle:  # type: ignore[call-overload]
+        assert idle.stdout.readline() == "ready\n"
+        gc.collect()
+        gc.freeze()  # what the test runner keeps is not what is measured
+        busy = Ticker()
+        busy.tick()
+        try:
+            yield
+            busy.stopped = True
+            busy.tick()
+        finally:
+            gc.unfreeze()
+            said, _ = idle.communicate("")
+    allowed = max(FLOOR, 10 * float(said))
+    told = f"the loop stood still for {busy.longest:.3f} s, an idle process for {float(said):.3f} s"
+    assert busy.longest < allowed, told
