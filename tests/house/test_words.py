@@ -110,7 +110,7 @@ AS_THEY_WERE = ("docs/decisions/", "CHANGELOG.md", "tests/")
 # Where such words are still met; the list only gets shorter.
 STILL = (
     *("src/noetl/adapters/", "src/noetl/worker/", "src/noetl/server/", "src/noetl/control/loops"),
-    *("src/noetl/ports/desk", "src/noetl/ports/link", "src/noetl/assembly", "src/noetl/work_plane"),
+    *("src/noetl/ports/desk", "src/noetl/ports/link", "src/noetl/node/"),
     "ARCHITECTURE.md",
 )
 

@@ -18,7 +18,7 @@ from noetl.messages.outcome import Outcome, failed
 from noetl.messages.reference import Reference
 from noetl.pipeline.advance import FAILED, advance, failure_of
 from noetl.pipeline.frame import Frame
-from noetl.pipeline.policy import GO_ON, Verdict, judge, template_error
+from noetl.pipeline.policy import GO_ON, PolicyVerdict, judge, template_error
 from noetl.playbook.model import TaskSpec
 from noetl.playbook.plan import LoopPlan, Pipeline, Plan, Scope, TaskPlan
 
@@ -189,7 +189,7 @@ def sleep_out(task: TaskPlan, task_run_id: str, around: Surroundings) -> Generat
 
 def weigh(
     task: TaskPlan, scope: Scope, outcome: dict[str, Any], attempt: int, around: Surroundings
-) -> Generator[Ask, Any, Verdict]:
+) -> Generator[Ask, Any, PolicyVerdict]:
     """Judge the outcome by the task's rules; `outcome` is in scope for nothing else (TPL-2)."""
     scope["outcome"] = outcome
     while True:
@@ -199,7 +199,7 @@ def weigh(
         except NeedsBody as need:
             lost = yield Load(need.reference)
             if lost:
-                verdict = Verdict(do="fail", error=failed("result", lost).error)
+                verdict = PolicyVerdict(do="fail", error=failed("result", lost).error)
                 break
     del scope["outcome"]
     return verdict
@@ -233,7 +233,7 @@ def seen(writes: dict[str, Any], reduced: frozenset[str]) -> dict[str, Any]:
 
 def settled(
     task: TaskPlan,
-    verdict: Verdict,
+    verdict: PolicyVerdict,
     outcome: dict[str, Any],
     given: dict[str, Any] | None,
     task_run_id: str,

@@ -25,7 +25,7 @@ def half() -> float:
     return 0.5
 
 
-class Verdict(msgspec.Struct, kw_only=True):
+class PolicyVerdict(msgspec.Struct, kw_only=True):
     """The directive and all that was evaluated with it, as `task.done` records it (TASK-9)."""
 
     do: Do
@@ -38,10 +38,10 @@ class Verdict(msgspec.Struct, kw_only=True):
     error: dict[str, Any] | None = None
 
 
-GO_ON = Verdict(do="continue")
+GO_ON = PolicyVerdict(do="continue")
 
 
-def judge(task: TaskPlan, scope: Scope, *, attempt: int, chance: Chance = half) -> Verdict:
+def judge(task: TaskPlan, scope: Scope, *, attempt: int, chance: Chance = half) -> PolicyVerdict:
     """Which directive the outcome in `scope` leads to (TASK-2 to TASK-5)."""
     outcome = scope["outcome"]
     try:
@@ -57,7 +57,9 @@ def judge(task: TaskPlan, scope: Scope, *, attempt: int, chance: Chance = half) 
                 then = task.thens[rule]
         return order(task, then, rule, scope, outcome, attempt=attempt, chance=chance)
     except TemplateFailed as fault:
-        return Verdict(do="fail", error=template_error(fault, f"a rule of task '{task.label}'"))
+        return PolicyVerdict(
+            do="fail", error=template_error(fault, f"a rule of task '{task.label}'")
+        )
 
 
 def order(
@@ -69,9 +71,9 @@ def order(
     *,
     attempt: int,
     chance: Chance,
-) -> Verdict:
+) -> PolicyVerdict:
     """The matching rule's order, everything in it evaluated before it takes effect (TASK-5)."""
-    verdict = Verdict(do=then.do, rule=rule)
+    verdict = PolicyVerdict(do=then.do, rule=rule)
     if then.set_iter is not None:
         verdict.set_iter = then.set_iter(scope)
     if then.set_ctx is not None:

@@ -11,7 +11,7 @@ from noetl.worker.outbox import FIRST_PAUSE, LONGEST_PAUSE
 MOST_KNOWN = 20_000
 
 
-class Standing(NamedTuple):
+class OwnerAnswer(NamedTuple):
     """Who decides for an execution; None: nobody at the moment, or nobody answered."""
 
     server: str | None = None
@@ -45,18 +45,18 @@ class Questions:
             pause = min(2 * pause, LONGEST_PAUSE)
             server = None if about is None else (await self.standing(about)).server
 
-    async def standing(self, execution_id: str) -> Standing:
+    async def standing(self, execution_id: str) -> OwnerAnswer:
         """Who decides for an execution now; of a child that has not begun: for its parent."""
         for name in dict.fromkeys((execution_id, execution_id.partition("-")[0])):
             try:
                 reply = await self.link.ask(OwnerWanted(name))
             except ServerAway:
-                return Standing()
+                return OwnerAnswer()
             found = decode(bytes(reply.value)) if reply.error is None else None
             if found and found.get("server"):
                 self.where[execution_id] = found["server"]
-                return Standing(str(found["server"]), bool(found.get("finished")))
-        return Standing()
+                return OwnerAnswer(str(found["server"]), bool(found.get("finished")))
+        return OwnerAnswer()
 
     def server_of(self, execution_id: str) -> str | None:
         """A child belongs to the server of its parent, whose id its own begins with."""

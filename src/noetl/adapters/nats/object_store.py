@@ -24,7 +24,7 @@ LAST = {api.Header.ROLLUP: "sub"}
 T = TypeVar("T")
 
 
-class About(msgspec.Struct):
+class ObjectAbout(msgspec.Struct):
     """What the bucket keeps about an object: the fields that other clients expect."""
 
     name: str
@@ -123,9 +123,9 @@ class NatsObjectStore:
     def _chunks(self, end: str) -> str:
         return f"$O.{self._bucket}.C.{end}"
 
-    async def _about(self, stream: Any, key: str) -> About:
+    async def _about(self, stream: Any, key: str) -> ObjectAbout:
         found = await self._message(stream, subject=self._meta(key))
-        about = msgspec.json.decode(found.data, type=About)
+        about = msgspec.json.decode(found.data, type=ObjectAbout)
         if about.deleted:
             raise stream_errors.ObjectNotFoundError
         return about
@@ -156,7 +156,7 @@ class NatsObjectStore:
             await stream.publish(self._chunks(nuid), piece)
             count += 1
         digest = f"SHA-256={base64.urlsafe_b64encode(bytes.fromhex(checksum)).decode()}"
-        about = About(key, self._bucket, nuid, body.size, count, digest)
+        about = ObjectAbout(key, self._bucket, nuid, body.size, count, digest)
         await stream.publish(self._meta(key), msgspec.json.encode(about), headers=LAST)
 
     async def _make_bucket(self, stream: Any) -> None:

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from noetl.cli.graph.drawing import Box, Mark, Row
+from noetl.cli.graph.drawing import Box, CardRow, Mark
 from noetl.cli.graph.measure import measure, shorten
 
 TITLE, TEXT, SMALL = 14.0, 12.0, 11.0
@@ -20,7 +20,7 @@ class Card(msgspec.Struct, frozen=True):
     title: str
     ends: tuple[str, ...]
     marks: tuple[Mark, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[CardRow, ...]
     more: str
     width: float
     height: float
@@ -34,7 +34,7 @@ def card_of(box: Box) -> Card:
     ends = tuple(word for word, there in (("entry", box.entry), ("final", box.final)) if there)
     marks = tuple(Mark(mark.sort, shorten(mark.text, MOST_COLUMNS)) for mark in box.marks)
     rows = tuple(
-        Row(shorten(row.label, 28), shorten(row.kind, 20), shorten(row.note, 24), row.depth)
+        CardRow(shorten(row.label, 28), shorten(row.kind, 20), shorten(row.note, 24), row.depth)
         for row in box.rows
     )
     more = f"… {box.hidden} more" if box.hidden else ""
@@ -68,7 +68,7 @@ def mark_width(mark: Mark) -> float:
     return pill_width(mark.sort) + 8 + measure(mark.text, TEXT)
 
 
-def row_width(row: Row) -> float:
+def row_width(row: CardRow) -> float:
     note = measure(row.note, SMALL) + 10 if row.note else 0.0
     return (
         14.0 * row.depth

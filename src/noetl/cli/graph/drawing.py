@@ -22,7 +22,7 @@ class Mark(msgspec.Struct, frozen=True):
     text: str
 
 
-class Row(msgspec.Struct, frozen=True):
+class CardRow(msgspec.Struct, frozen=True):
     """One task inside a box. `depth` is 1 inside an `iterator` task, and so on."""
 
     label: str
@@ -37,7 +37,7 @@ class Box(msgspec.Struct, frozen=True):
     name: str
     desc: str
     marks: tuple[Mark, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[CardRow, ...]
     hidden: int = 0
     entry: bool = False
     final: bool = False
@@ -132,8 +132,8 @@ def loop_text(loop: Loop) -> str:
     return f"{how}, {loop.iterator} in {what}"
 
 
-def rows_of(task: Task, depth: int = 0) -> list[Row]:
-    rows = [Row(task.label, task.kind, note_of(task), depth)]
+def rows_of(task: Task, depth: int = 0) -> list[CardRow]:
+    rows = [CardRow(task.label, task.kind, note_of(task), depth)]
     if task.inner:
         rows += [row for inner in task.inner.tasks for row in rows_of(inner, depth + 1)]
     return rows

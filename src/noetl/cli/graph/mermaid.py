@@ -2,7 +2,7 @@
 
 import re
 
-from noetl.cli.graph.drawing import Box, Drawing, Edge, Mark, Row
+from noetl.cli.graph.drawing import Box, CardRow, Drawing, Edge, Mark
 from noetl.cli.graph.measure import shorten
 
 # Everything that Mermaid, its Markdown or its HTML could read as syntax becomes an entity code.
@@ -62,7 +62,7 @@ def content(box: Box) -> list[str]:
     return lines
 
 
-def row_text(row: Row) -> str:
+def row_text(row: CardRow) -> str:
     note = f" · {row.note}" if row.note else ""
     return "→ " * row.depth + escape(shorten(f"{row.label}: {row.kind}{note}", LONGEST))
 

@@ -5,7 +5,7 @@ from string import Template
 
 from noetl.cli.graph import card as sizes
 from noetl.cli.graph.card import Card, pill_width
-from noetl.cli.graph.drawing import Box, Drawing, Mark, Row
+from noetl.cli.graph.drawing import Box, CardRow, Drawing, Mark
 from noetl.cli.graph.layout import (
     LABEL_LINE,
     EdgePath,
@@ -157,7 +157,7 @@ def mark_line(mark: Mark, y: float) -> list[str]:
     ]
 
 
-def row_line(row: Row, inside: Card, y: float) -> list[str]:
+def row_line(row: CardRow, inside: Card, y: float) -> list[str]:
     x = sizes.PAD + 14 * row.depth
     right = inside.width - inside.pile - sizes.PAD
     parts = [

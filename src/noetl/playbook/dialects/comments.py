@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from noetl.playbook.dialects.draft import Draft
 from noetl.playbook.dialects.rewrite import Rewriting
-from noetl.playbook.dialects.tree import Mapping, Node, Scalar, Slot, node_of, slots_below
+from noetl.playbook.dialects.tree import Mapping, Node, Scalar, TreeSlot, node_of, slots_below
 
 _WORD = "comment"
 
@@ -18,7 +18,7 @@ _WORD = "comment"
 def remember(draft: Draft, root: Mapping) -> None:
     """Take down every comment and its line."""
     for number, (line, text) in enumerate(_comments(root)):
-        draft.left[_WORD, number] = Slot(node_of(text), line=line)
+        draft.left[_WORD, number] = TreeSlot(node_of(text), line=line)
 
 
 def _comments(root: Node, line: int = 0) -> Iterator[tuple[int, str]]:
@@ -53,7 +53,7 @@ def restore(draft: Draft, root: Mapping) -> None:
     _take_away(root, missing)
 
 
-def _attach(root: Mapping, comment: Slot) -> None:
+def _attach(root: Mapping, comment: TreeSlot) -> None:
     """Above what has the same line in the source or comes next, and never in another step."""
     text = comment.text or ""
     places = [slot for slot in slots_below(root) if slot.line]

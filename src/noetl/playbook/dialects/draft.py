@@ -13,7 +13,7 @@ from noetl.playbook.dialects.tree import (
     Node,
     Scalar,
     Sequence,
-    Slot,
+    TreeSlot,
     slots_below,
 )
 from noetl.playbook.finding import Finding
@@ -31,7 +31,7 @@ class PendingChange(NamedTuple):
     path: str
     old: str
     new: str
-    slot: Slot
+    slot: TreeSlot
     """Where it stands now."""
 
 
@@ -44,7 +44,7 @@ class Draft:
         self.findings: list[Finding] = []
         self.row: Rewriting | None = None
         self._facts: dict[str, Any] = {}
-        self.left: dict[tuple[str, int], Slot] = {}
+        self.left: dict[tuple[str, int], TreeSlot] = {}
         """What a row leaves for later ones: by a word of its own and the identity of a block."""
         self.dialects = dialects_of(document.root)
         """Those of the source, whatever rows have changed since."""
@@ -72,14 +72,16 @@ class Draft:
 
     # ── telling ──
 
-    def tell(self, was: Slot, old: str, new: str, *, now: Slot | None = None) -> None:
+    def tell(self, was: TreeSlot, old: str, new: str, *, now: TreeSlot | None = None) -> None:
         """A change of the present row: `old` stood at `was`, `new` stands at `now`."""
         assert self.row is not None
         self.notes.append(
             PendingChange(self.row.code, self.row.message, was.line, was.path, old, new, now or was)
         )
 
-    def refuse(self, at: Slot, message: str, hint: str, *, code: str = "no-counterpart") -> None:
+    def refuse(
+        self, at: TreeSlot, message: str, hint: str, *, code: str = "no-counterpart"
+    ) -> None:
         """What cannot be translated, or (by its code) only with a warning."""
         finding = Finding(code, CODES[code].severity, at.line, 1, at.path, message, hint)
         if finding not in self.findings:
@@ -127,7 +129,7 @@ _BLOCKS: dict[Block, Callable[[Draft], Iterator[Mapping]]] = {
 }
 
 
-def tasks_of(step: Mapping) -> Iterator[Slot]:
+def tasks_of(step: Mapping) -> Iterator[TreeSlot]:
     """The label slots of a pipeline, those nested in `iterator` tasks after their own."""
     tool = step.sequence("tool")
     for entry in tool.mappings() if tool is not None else ():
@@ -164,14 +166,14 @@ def below_path(node: Mapping, *keys: str) -> Mapping | None:
     return found
 
 
-def templates_below(node: Node) -> Iterator[Slot]:
+def templates_below(node: Node) -> Iterator[TreeSlot]:
     """The slots below a node that hold a template."""
     for slot in slots_below(node):
         if isinstance(slot.node, Scalar) and slot.node.style != "*" and is_template(slot.text):
             yield slot
 
 
-def respell(slot: Slot, change: Callable[[str], str]) -> bool:
+def respell(slot: TreeSlot, change: Callable[[str], str]) -> bool:
     """Change the text of a scalar; its spelling stays where it can. Whether anything changed."""
     node = slot.node
     if not isinstance(node, Scalar) or not isinstance(node.value, str):

@@ -23,7 +23,7 @@ from noetl.playbook.dialects.s2_retry import retry_of_step
 from noetl.playbook.dialects.s2_routes import route_cases, route_next
 from noetl.playbook.dialects.s2_sinks import Sink, sinks_of
 from noetl.playbook.dialects.spelling import spelled
-from noetl.playbook.dialects.tree import Mapping, Sequence, Slot, node_of, plain
+from noetl.playbook.dialects.tree import Mapping, Sequence, TreeSlot, node_of, plain
 
 
 def loop_as_task(draft: Draft, step: Mapping) -> None:
@@ -40,12 +40,12 @@ def loop_as_task(draft: Draft, step: Mapping) -> None:
         return
     iterator = plain_task("iterator", loop)
     iterator.slots += loop.node.slots
-    inner = Slot(tools.node, key="tool", key_text="tool", line=tools.line, path=tools.path)
+    inner = TreeSlot(tools.node, key="tool", key_text="tool", line=tools.line, path=tools.path)
     tools.node.indent = None
     iterator.slots.append(inner)
     label = f"each_{loop.node.text('iterator') or 'element'}"
-    named = Slot(iterator, key=label, key_text=spelled(label), line=loop.line, path=loop.path)
-    tools.node = node_of([Slot(node_of({label: named}, loop.line), line=loop.line)], loop.line)
+    named = TreeSlot(iterator, key=label, key_text=spelled(label), line=loop.line, path=loop.path)
+    tools.node = node_of([TreeSlot(node_of({label: named}, loop.line), line=loop.line)], loop.line)
     step.pop("loop")
     tools.before = [*loop.before, *(line for line in tools.before if line)]
     draft.left["listed", id(iterator)] = loop
@@ -58,7 +58,7 @@ def _needs_results(draft: Draft, step: Mapping) -> bool:
     return sets or "vars" in step or ("result", id(step)) in draft.left
 
 
-def _sets_at_the_end(slot: Slot) -> bool:
+def _sets_at_the_end(slot: TreeSlot) -> bool:
     """Whether an entry of a case writes when the step ends, not when one call has succeeded."""
     then = slot.node.mapping("then") if isinstance(slot.node, Mapping) else None
     if then is None or not ("set" in then or "vars" in then) or not isinstance(slot.node, Mapping):
@@ -69,12 +69,12 @@ def _sets_at_the_end(slot: Slot) -> bool:
     return not entry.in_call or entry.at("error") != FALSE
 
 
-def _work_on(draft: Draft, step: Mapping, like: Slot) -> Work:
+def _work_on(draft: Draft, step: Mapping, like: TreeSlot) -> Work:
     """The tasks of a step; a step that only routes gets one where its cases need it."""
     outer = main_task(step)
     if outer is None:
         outer = plain_task("noop", like)
-        add_task(step, step.text("step") or "run", outer, Slot(like.node, line=like.line))
+        add_task(step, step.text("step") or "run", outer, TreeSlot(like.node, line=like.line))
     wrapped = ("listed", id(outer)) in draft.left
     holder = outer if wrapped else step
     task = tool_task(holder) or outer
@@ -128,12 +128,12 @@ def _router_sight(work: Work, entry: CaseEntry, entries: list[CaseEntry], sight:
     return sight
 
 
-def _keep_status(work: Work, entries: list[CaseEntry], sights: list[Sight], like: Slot) -> None:
+def _keep_status(work: Work, entries: list[CaseEntry], sights: list[Sight], like: TreeSlot) -> None:
     asking = [one for one, sight in zip(entries, sights, strict=True) if sight.status_code]
     if asking:
         after_success = any(one.at("ok") != FALSE for one in asking)
         keep_status(
-            work, Slot(like.node, line=like.line, path=like.path), after_success=after_success
+            work, TreeSlot(like.node, line=like.line, path=like.path), after_success=after_success
         )
 
 
@@ -178,7 +178,7 @@ def _lent_sink(draft: Draft, holder: Mapping) -> Sink | None:
             args = task.slot("args")
             if args is not None:
                 call.put("args", deepcopy(args.node))
-            return Sink(Slot(call, line=slot.line, path=slot.path), call, "true")
+            return Sink(TreeSlot(call, line=slot.line, path=slot.path), call, "true")
     return None
 
 
@@ -205,7 +205,7 @@ def sinks_of_workbook(draft: Draft, root: Mapping) -> None:
         made = tasks.put(name, found[0].task, at=tasks.slots.index(slot) + 1)
         made.line, made.path = sink.line, sink.path
         made.before = [line for line in sink.before if line]
-        draft.left["sink of", id(slot.node)] = Slot(node_of(name), line=sink.line)
+        draft.left["sink of", id(slot.node)] = TreeSlot(node_of(name), line=sink.line)
         draft.tell(sink, "sink of the workbook's task", f"workbook.tasks.{name}", now=made)
 
 

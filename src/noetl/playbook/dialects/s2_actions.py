@@ -34,7 +34,7 @@ from noetl.playbook.dialects.s2_pipeline import (
 from noetl.playbook.dialects.s2_retry import retry_rule
 from noetl.playbook.dialects.s2_sinks import IS_OK, Sink, save, sinks_of
 from noetl.playbook.dialects.s2_state import keep_all, plain_name
-from noetl.playbook.dialects.tree import Mapping, Sequence, Slot, node_of, plain
+from noetl.playbook.dialects.tree import Mapping, Sequence, TreeSlot, node_of, plain
 
 STATUS_CODE = "{{ outcome.http.status | default(none) }}"
 Acts = list[tuple[CaseEntry, str]]
@@ -68,7 +68,7 @@ class Pipe:
         self.holder = holder
         self.pending: list[Mapping] = []
 
-    def add(self, label: str, task: Mapping, like: Slot) -> None:
+    def add(self, label: str, task: Mapping, like: TreeSlot) -> None:
         self.land(label)
         add_task(self.holder, label, task, like)
 
@@ -108,7 +108,7 @@ class Pipe:
         """A task that lets a sink run only when its condition holds."""
         if sink.when == TRUE:
             return ""
-        like = Slot(sink.slot.node, line=sink.slot.line, path=sink.slot.path)
+        like = TreeSlot(sink.slot.node, line=sink.slot.line, path=sink.slot.path)
         label = free_label(self.holder, "check")
         gate = plain_task("noop", like)
         rules = rules_in(gate, like)
@@ -122,14 +122,14 @@ class Pipe:
         assert tools is not None
         gate = next(entry.slots[0].node for entry in tools.mappings() if label in entry)
         assert isinstance(gate, Mapping)
-        last = rules_in(gate, Slot(gate)).mappings()[-1].mapping("else")
+        last = rules_in(gate, TreeSlot(gate)).mappings()[-1].mapping("else")
         assert last is not None
         then = last.mapping("then")
         assert then is not None
         return then
 
 
-def _directive(entry: Slot) -> Mapping:
+def _directive(entry: TreeSlot) -> Mapping:
     """The directive of a sink after which its result is kept."""
     assert isinstance(entry.node, Mapping)
     task = entry.node.slots[0].node
@@ -234,7 +234,7 @@ def _dispatch(work: Work, acts: Acts, keys: tuple[str, ...], pipe: Pipe) -> None
     outer = keys == ("set",)
     pipe = Pipe(work.step) if outer else pipe
     like = acts[0][0].slot
-    bare = Slot(like.node, line=like.line, path=like.path)
+    bare = TreeSlot(like.node, line=like.line, path=like.path)
     choose, sight = plain_task("noop", bare), work.sight(outer=outer)
     rules = Sequence(line=like.line)
     pipe.add(free_label(pipe.holder, "choose"), choose, bare)
@@ -274,11 +274,11 @@ def _set_into(work: Work, then: Mapping, entry: CaseEntry, sight: Sight) -> None
         name = plain_name(work.draft, slot)
         if name is not None:
             translate(work.draft, slot, sight)
-            write(then, "set_ctx", name, slot.node, Slot(slot.node, line=slot.line))
+            write(then, "set_ctx", name, slot.node, TreeSlot(slot.node, line=slot.line))
     work.draft.tell(written, "case: set", "set_ctx", now=then.slot("set_ctx"))
 
 
-def set_slots(draft: Draft, written: Slot) -> list[Slot]:
+def set_slots(draft: Draft, written: TreeSlot) -> list[TreeSlot]:
     """The writes of a `set`; `set: { vars: { … } }` and `set: { ctx: { … } }` mean the same."""
     if not isinstance(written.node, Mapping):
         draft.refuse(written, "'set' of a case is no mapping", "write set: { name: … }")
@@ -308,7 +308,7 @@ def _fail_with(
     work: Work, task: Mapping, acts: Acts, keys: tuple[str, ...], pipe: Pipe, *, keep_error: bool
 ) -> None:
     draft, sight = work.draft, Sight("rule", work.kind)
-    made: list[Slot] = []
+    made: list[TreeSlot] = []
     for entry, expression in acts:
         then = then_node(entry.slot, do="fail")
         if "set" in keys:
@@ -326,8 +326,10 @@ def _fail_with(
     draft.left["case rules", id(task)] = made[0]
 
 
-def _lead_to_sink(work: Work, then: Mapping, sink: Slot, pipe: Pipe, *, keep_error: bool) -> None:
-    like = Slot(sink.node, line=sink.line, path=sink.path)
+def _lead_to_sink(
+    work: Work, then: Mapping, sink: TreeSlot, pipe: Pipe, *, keep_error: bool
+) -> None:
+    like = TreeSlot(sink.node, line=sink.line, path=sink.path)
     sinks = sinks_of(work.draft, sink, Sight("failed", work.kind))
     if not sinks:
         return
@@ -357,7 +359,7 @@ def _lead_to_sink(work: Work, then: Mapping, sink: Slot, pipe: Pipe, *, keep_err
     work.draft.tell(sink, "case: sink", "a storage task after a failure")
 
 
-def last_runs_count(task: Mapping, like: Slot) -> Sequence:
+def last_runs_count(task: Mapping, like: TreeSlot) -> Sequence:
     """Retries that end in time for the rules below them to see the last failure."""
     rules = rules_in(task, like)
     for rule in rules.mappings():
@@ -380,7 +382,7 @@ def plain_step(step: Mapping) -> str:
     return "".join(sign if sign.isalnum() else "_" for sign in step.text("step") or "step")
 
 
-def keep_status(work: Work, like: Slot, *, after_success: bool) -> None:
+def keep_status(work: Work, like: TreeSlot, *, after_success: bool) -> None:
     """Write the status of an http answer to `ctx`, where a router finds it after a failure."""
     key = f"{plain_step(work.step)}_status_code"
     rules = last_runs_count(work.task, like)

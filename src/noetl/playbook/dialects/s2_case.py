@@ -17,7 +17,7 @@ from noetl.playbook.dialects.s2_guards import (
     guard_of,
     settled,
 )
-from noetl.playbook.dialects.tree import Mapping, Scalar, Sequence, Slot, node_of, plain
+from noetl.playbook.dialects.tree import Mapping, Scalar, Sequence, TreeSlot, node_of, plain
 
 OTHERWISE = "event.name == 'step.exit'"
 """`else` of a case: a way on after a success, as `next` is (NEXT-3)."""
@@ -31,10 +31,10 @@ _IN_CALLS = ("call.done", "call.error")
 class CaseEntry:
     """One entry of a `case`: its guard, and what it asks for."""
 
-    slot: Slot
+    slot: TreeSlot
     expression: str
-    targets: list[Slot] = field(default_factory=list)
-    actions: dict[str, Slot] = field(default_factory=dict)
+    targets: list[TreeSlot] = field(default_factory=list)
+    actions: dict[str, TreeSlot] = field(default_factory=dict)
 
     def at(self, end: End) -> str:
         """What is left of the guard at one end of the step."""
@@ -61,7 +61,7 @@ class CaseEntry:
             for path in paths_read(guard_of(self.expression))
         )
 
-    def taken(self, action: str) -> Slot | None:
+    def taken(self, action: str) -> TreeSlot | None:
         """A copy of what it asks for: both ends of a step may need it, each in its own words."""
         return deepcopy(self.actions.get(action))
 
@@ -71,7 +71,7 @@ class CaseEntry:
         return not self.targets and not self.in_call
 
 
-def entries_of(draft: Draft, case: Slot) -> list[CaseEntry] | None:
+def entries_of(draft: Draft, case: TreeSlot) -> list[CaseEntry] | None:
     """The entries of a `case`; None where one of them cannot be read."""
     if not isinstance(case.node, Sequence):
         draft.refuse(case, "'case' is no list", 'write case: [ { when: "{{ … }}", then: { … } } ]')
@@ -80,7 +80,7 @@ def entries_of(draft: Draft, case: Slot) -> list[CaseEntry] | None:
     return None if None in found else [entry for entry in found if entry is not None]
 
 
-def _entry(draft: Draft, slot: Slot) -> CaseEntry | None:
+def _entry(draft: Draft, slot: TreeSlot) -> CaseEntry | None:
     node = slot.node if isinstance(slot.node, Mapping) else Mapping()
     guard, then = node.slot("when"), node.slot("then")
     otherwise = node.slot("else")
@@ -112,7 +112,7 @@ def _entry(draft: Draft, slot: Slot) -> CaseEntry | None:
     return entry
 
 
-def _knows_events(draft: Draft, slot: Slot, expression: str) -> bool:
+def _knows_events(draft: Draft, slot: TreeSlot, expression: str) -> bool:
     """Every event that the guard waits for ends a step."""
     for one in comparisons_in(expression):
         for name in one.names:
@@ -144,7 +144,7 @@ def _knows_actions(draft: Draft, then: Mapping) -> bool:
     return not unknown
 
 
-def targets_of(draft: Draft, slot: Slot) -> list[Slot] | None:
+def targets_of(draft: Draft, slot: TreeSlot) -> list[TreeSlot] | None:
     """The arcs of `next`: a name, a mapping, or a list of them. None where one is refused."""
     node = slot.node
     if isinstance(node, Mapping) and isinstance(node.node("arcs"), Sequence):
@@ -154,13 +154,13 @@ def targets_of(draft: Draft, slot: Slot) -> list[Slot] | None:
     return None if None in found else [one for one in found if one is not None]
 
 
-def _target(draft: Draft, slot: Slot) -> Slot | None:
+def _target(draft: Draft, slot: TreeSlot) -> TreeSlot | None:
     node = slot.node
     if isinstance(node, Scalar) and isinstance(node.value, str):
-        name = Slot(node, key="step", line=slot.line, path=slot.path, beside=slot.beside)
+        name = TreeSlot(node, key="step", line=slot.line, path=slot.path, beside=slot.beside)
         node = node_of({"step": name}, slot.line)
         before = slot.before if slot.key is None else []
-        return Slot(node, line=slot.line, path=slot.path, before=before)
+        return TreeSlot(node, line=slot.line, path=slot.path, before=before)
     wrong = _conditional(node) if isinstance(node, Mapping) else None
     if wrong is not None:
         draft.refuse(wrong, *CONDITIONAL)
@@ -169,7 +169,7 @@ def _target(draft: Draft, slot: Slot) -> Slot | None:
         draft.refuse(slot, "an entry of 'next' names no step", "write next: [ { step: … } ]")
         return None
     node.flow = node.flow and len(node.slots) == 1
-    return Slot(node, line=slot.line, path=slot.path, before=slot.before, beside=slot.beside)
+    return TreeSlot(node, line=slot.line, path=slot.path, before=slot.before, beside=slot.beside)
 
 
 # S2 §9.2: rejected there, and rejected here.
@@ -179,7 +179,7 @@ CONDITIONAL = (
 )
 
 
-def _conditional(node: Mapping) -> Slot | None:
+def _conditional(node: Mapping) -> TreeSlot | None:
     return next((slot for key in ("then", "else", "when") if (slot := node.slot(key))), None)
 
 

@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple
 
 from noetl.playbook.dialects.draft import Draft, respell, shown, templates_below
 from noetl.playbook.dialects.names import Respelling, paths_read, respelled, revalued
-from noetl.playbook.dialects.tree import Node, Slot
+from noetl.playbook.dialects.tree import Node, TreeSlot
 
 Place = Literal["rule", "after", "failed", "router"]
 """A rule of the task; a task after it; a task after its failure; the router of its step."""
@@ -154,15 +154,15 @@ class Sight(NamedTuple):
         return None
 
 
-def translate(draft: Draft, node: Node | Slot, sight: Sight) -> None:
+def translate(draft: Draft, node: Node | TreeSlot, sight: Sight) -> None:
     """Respell the templates of a slot, or below a node, and tell it."""
-    for slot in [node] if isinstance(node, Slot) else []:
+    for slot in [node] if isinstance(node, TreeSlot) else []:
         _translate_one(draft, slot, sight)
-    for slot in templates_below(node.node if isinstance(node, Slot) else node):
+    for slot in templates_below(node.node if isinstance(node, TreeSlot) else node):
         _translate_one(draft, slot, sight)
 
 
-def _translate_one(draft: Draft, slot: Slot, sight: Sight) -> None:
+def _translate_one(draft: Draft, slot: TreeSlot, sight: Sight) -> None:
     text = slot.text
     if text is None:
         return

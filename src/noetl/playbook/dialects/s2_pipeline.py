@@ -11,7 +11,7 @@ from noetl.playbook.dialects.tree import (
     Node,
     Scalar,
     Sequence,
-    Slot,
+    TreeSlot,
     node_of,
     plain,
 )
@@ -23,7 +23,7 @@ def tools_of(step: Mapping) -> Sequence | None:
     return step.sequence("tool")
 
 
-def main_slot(holder: Mapping) -> Slot | None:
+def main_slot(holder: Mapping) -> TreeSlot | None:
     """The label slot of the last task; the one task of a step in the case dialect."""
     tools = tools_of(holder)
     entries = tools.mappings() if tools is not None else []
@@ -63,7 +63,9 @@ def free_label(holder: Mapping, wish: str) -> str:
     return label
 
 
-def add_task(holder: Mapping, label: str, task: Node, like: Slot, *, first: bool = False) -> Slot:
+def add_task(
+    holder: Mapping, label: str, task: Node, like: TreeSlot, *, first: bool = False
+) -> TreeSlot:
     """A task at the end of the pipeline, or at its beginning."""
     tools = tools_of(holder)
     if tools is None:
@@ -71,8 +73,8 @@ def add_task(holder: Mapping, label: str, task: Node, like: Slot, *, first: bool
         at = min(holder.place("next"), holder.place("case"), len(holder.slots))
         holder.put("tool", tools, at=at).line = like.line
     tools.flow = False
-    named = Slot(task, key=label, key_text=spelled(label), line=like.line, path=like.path)
-    entry = Slot(Mapping([named], line=like.line), line=like.line, path=like.path)
+    named = TreeSlot(task, key=label, key_text=spelled(label), line=like.line, path=like.path)
+    entry = TreeSlot(Mapping([named], line=like.line), line=like.line, path=like.path)
     entry.before = [line for line in like.before if line]
     tools.slots.insert(0 if first else len(tools.slots), entry)
     return entry
@@ -90,15 +92,15 @@ def _single(text: str) -> str:
     return "'" + flat.replace("'", "''") + "'"
 
 
-def guard_slot(expression: str, like: Slot) -> Slot:
+def guard_slot(expression: str, like: TreeSlot) -> TreeSlot:
     """`when`, with an expression."""
     node: Node = quoted(guard_of(expression), like.line)
     if expression in (TRUE, FALSE):
         node = Scalar(expression == TRUE, [expression], "", "", like.line)
-    return Slot(node, key="when", key_text="when", line=like.line, path=like.path)
+    return TreeSlot(node, key="when", key_text="when", line=like.line, path=like.path)
 
 
-def rule_slot(guard: str | None, then: Mapping, like: Slot) -> Slot:
+def rule_slot(guard: str | None, then: Mapping, like: TreeSlot) -> TreeSlot:
     """`{ when, then }`, or `{ else: { then } }` without a guard."""
     compact(then)
     if guard is None:
@@ -112,10 +114,10 @@ def rule_slot(guard: str | None, then: Mapping, like: Slot) -> Slot:
         made.put("then", then)
     for slot in made.slots:
         slot.line, slot.path = like.line, like.path
-    return Slot(made, line=like.line, path=like.path)
+    return TreeSlot(made, line=like.line, path=like.path)
 
 
-def then_node(like: Slot, **keys: Any) -> Mapping:
+def then_node(like: TreeSlot, **keys: Any) -> Mapping:
     """A directive; empty writes are left out."""
     kept = {key: value for key, value in keys.items() if value not in (None, {})}
     node = node_of(kept, like.line)
@@ -123,7 +125,7 @@ def then_node(like: Slot, **keys: Any) -> Mapping:
     return node
 
 
-def rules_in(task: Mapping, like: Slot) -> Sequence:
+def rules_in(task: Mapping, like: TreeSlot) -> Sequence:
     """The rules of a task, made where there are none."""
     policy = task.within("spec", like=like).within("policy", like=like)
     rules = policy.sequence("rules")
@@ -134,7 +136,7 @@ def rules_in(task: Mapping, like: Slot) -> Sequence:
     return rules
 
 
-def fail_on_error(rules: Sequence, like: Slot) -> None:
+def fail_on_error(rules: Sequence, like: TreeSlot) -> None:
     """Where a policy matches nothing it goes on (TASK-2); the dialect failed on an error."""
     if not any(_is_failing(slot) for slot in rules.slots):
         last = bool(rules.slots) and "else" in (rules.mappings()[-1])
@@ -142,18 +144,18 @@ def fail_on_error(rules: Sequence, like: Slot) -> None:
         rules.slots.insert(len(rules.slots) - last, rule)
 
 
-def only_fails(slot: Slot) -> bool:
+def only_fails(slot: TreeSlot) -> bool:
     """Whether it is the rule that fails on any error, and does nothing else."""
     then = slot.node.mapping("then") if isinstance(slot.node, Mapping) else None
     return _is_failing(slot) and then is not None and plain(then) == {"do": "fail"}
 
 
-def _is_failing(slot: Slot) -> bool:
+def _is_failing(slot: TreeSlot) -> bool:
     node = slot.node
     return isinstance(node, Mapping) and node.text("when") == guard_of(IS_ERROR)
 
 
-def on_success(task: Mapping, like: Slot, *, fails: bool = True) -> Mapping:
+def on_success(task: Mapping, like: TreeSlot, *, fails: bool = True) -> Mapping:
     """The directive of the last rule, `else`, which every other success comes to."""
     rules = rules_in(task, like)
     if fails:
@@ -167,7 +169,7 @@ def on_success(task: Mapping, like: Slot, *, fails: bool = True) -> Mapping:
     return found.within("then", like=like)
 
 
-def write(then: Mapping, key: str, name: str, value: Node, like: Slot) -> Slot:
+def write(then: Mapping, key: str, name: str, value: Node, like: TreeSlot) -> TreeSlot:
     """One write below `set_ctx` or `set_iter` of a directive."""
     then.flow = False
     target = then.within(key, like=like)
@@ -176,13 +178,13 @@ def write(then: Mapping, key: str, name: str, value: Node, like: Slot) -> Slot:
     return slot
 
 
-def plain_task(kind: str, like: Slot) -> Mapping:
+def plain_task(kind: str, like: TreeSlot) -> Mapping:
     node = node_of({"kind": kind}, like.line)
     assert isinstance(node, Mapping)
     return node
 
 
-def is_empty(slot: Slot) -> bool:
+def is_empty(slot: TreeSlot) -> bool:
     """`{}`, `[]`, or nothing."""
     return plain(slot.node) in ({}, [], None)
 

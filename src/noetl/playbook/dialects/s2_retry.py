@@ -22,7 +22,7 @@ from noetl.playbook.dialects.s2_pipeline import (
     rules_in,
     then_node,
 )
-from noetl.playbook.dialects.tree import Mapping, Scalar, Slot, plain
+from noetl.playbook.dialects.tree import Mapping, Scalar, TreeSlot, plain
 
 MOST_ATTEMPTS = 3
 """What a retry without `max_attempts` comes to; the dialect names no number."""
@@ -68,11 +68,11 @@ def retry_of_step(draft: Draft, step: Mapping) -> None:
     draft.tell(slot, "retry", "spec.policy.rules: do: retry", now=rule)
 
 
-def retry_rule(draft: Draft, slot: Slot, sight: Sight, condition: str) -> Slot | None:
+def retry_rule(draft: Draft, slot: TreeSlot, sight: Sight, condition: str) -> TreeSlot | None:
     """The rule of a `retry` block; `condition` is that of the case around it."""
     node = slot.node
     if isinstance(node, Scalar) and isinstance(node.value, int) and node.value is not True:
-        node = Mapping([Slot(node, key="max_attempts", line=slot.line)], line=slot.line)
+        node = Mapping([TreeSlot(node, key="max_attempts", line=slot.line)], line=slot.line)
     if not isinstance(node, Mapping):
         draft.refuse(slot, "'retry' is no mapping", "write retry: { max_attempts: 3 }")
         return None
@@ -95,7 +95,7 @@ def retry_rule(draft: Draft, slot: Slot, sight: Sight, condition: str) -> Slot |
     return rule_slot(guard, then, slot)
 
 
-def _attempts(draft: Draft, node: Mapping, slot: Slot) -> int | None:
+def _attempts(draft: Draft, node: Mapping, slot: TreeSlot) -> int | None:
     given = node.slot("max_attempts")
     value = MOST_ATTEMPTS if given is None else plain(given.node)
     if isinstance(value, str) and value.strip().isdigit():
@@ -157,7 +157,7 @@ def errors_only(expression: str) -> bool:
     )
 
 
-def _delays(node: Mapping, slot: Slot) -> dict[str, Any]:
+def _delays(node: Mapping, slot: TreeSlot) -> dict[str, Any]:
     """`initial_delay · backoff_multiplier^(n-1)`; doubling has a word of its own."""
     first, growth = node.slot("initial_delay"), node.slot("backoff_multiplier")
     more = {key: node.node(key) for key in ("max_delay", "jitter") if key in node}

@@ -15,7 +15,7 @@ from noetl.playbook.dialects.s2_guards import (
 )
 from noetl.playbook.dialects.s2_names import Sight, translate, unseen
 from noetl.playbook.dialects.s2_pipeline import guard_slot, kind_of, main_task
-from noetl.playbook.dialects.tree import Mapping, Sequence, Slot, flowing
+from noetl.playbook.dialects.tree import Mapping, Sequence, TreeSlot, flowing
 
 NOT_FAILED = "event.name != 'step.failed'"
 
@@ -28,7 +28,7 @@ class Routes:
         self.sight = sight
         self.success = success
         """The event in which the step ends when all went well."""
-        self.arcs: list[Slot] = []
+        self.arcs: list[TreeSlot] = []
         self.inclusive = False
         self.earlier: list[tuple[CaseEntry, Sight]] = []
 
@@ -69,7 +69,7 @@ class Routes:
         return expression_of(sight.spelled(guard_of(expression))) or expression
 
     def _put(
-        self, target: Slot, guard: str, bare: bool, entry: CaseEntry, sight: Sight, number: int
+        self, target: TreeSlot, guard: str, bare: bool, entry: CaseEntry, sight: Sight, number: int
     ) -> None:
         arc = target.node
         assert isinstance(arc, Mapping)
@@ -90,7 +90,7 @@ class Routes:
         inner = node.slots[0].before if isinstance(node, Mapping) and node.slots else []
         return [line for line in (*entry.slot.before, *inner) if line]
 
-    def fall_back(self, targets: list[Slot]) -> None:
+    def fall_back(self, targets: list[TreeSlot]) -> None:
         """`next` beside a `case`: where no entry has matched after a success (NEXT-3)."""
         guards = [
             self._not(one, sight, ["ok"])
@@ -108,7 +108,7 @@ class Routes:
                 arc.flow = False
             self.arcs.append(target)
 
-    def router(self, like: Slot) -> Mapping:
+    def router(self, like: TreeSlot) -> Mapping:
         router = Mapping(line=like.line)
         if self.inclusive:
             router.put("spec", flowing({"mode": "inclusive"}, like.line)).line = like.line
@@ -130,7 +130,9 @@ def route_cases(
         routes.add(entry, sight)
     routes.fall_back(fallback)
     if routes.arcs:
-        slot = after or Slot(case.node, key="next", key_text="next", line=case.line, path=case.path)
+        slot = after or TreeSlot(
+            case.node, key="next", key_text="next", line=case.line, path=case.path
+        )
         slot.node = routes.router(slot)
         if after is None:
             step.slots.insert(step.place("case"), slot)
@@ -170,7 +172,7 @@ def route_next(draft: Draft, step: Mapping) -> None:
     draft.tell(after, "next: [ … ]", how)
 
 
-def _has_conditions(after: Slot) -> bool:
+def _has_conditions(after: TreeSlot) -> bool:
     """`then` and `else` are no keys of an arc in any dialect."""
     node = after.node
     return isinstance(node, Sequence) and any(

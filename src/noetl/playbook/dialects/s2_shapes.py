@@ -5,7 +5,7 @@ import re
 from noetl.playbook.dialects.draft import Draft, respell, shown, templates_below
 from noetl.playbook.dialects.names import Respelling, respelled
 from noetl.playbook.dialects.s2_pipeline import is_empty
-from noetl.playbook.dialects.tree import Mapping, Sequence, Slot
+from noetl.playbook.dialects.tree import Mapping, Sequence, TreeSlot
 
 _UNFIT = re.compile(r"[^\w./-]+")
 # Inputs that the dialect writes out though they are empty.
@@ -46,7 +46,7 @@ def tasks_of_workbook(draft: Draft, root: Mapping) -> None:
         root.pop("workbook")
 
 
-def _take_entry(draft: Draft, entry: Slot, tasks: Mapping) -> None:
+def _take_entry(draft: Draft, entry: TreeSlot, tasks: Mapping) -> None:
     node = entry.node
     name = node.slot("name") if isinstance(node, Mapping) else None
     if not isinstance(node, Mapping) or name is None or not name.text:
@@ -111,7 +111,7 @@ def empty_inputs(draft: Draft, task: Mapping) -> None:
             draft.tell(slot, f"{key}: {{}}", "")
 
 
-def _leave_comments(task: Mapping, gone: Slot) -> None:
+def _leave_comments(task: Mapping, gone: TreeSlot) -> None:
     """Comments above what is gone go to what follows."""
     follows = next((slot for slot in task.slots if slot.line > gone.line), None)
     kept = [line for line in gone.before if line]

@@ -15,7 +15,7 @@ from noetl.playbook.dialects.s2_pipeline import (
     rules_in,
     then_node,
 )
-from noetl.playbook.dialects.tree import Mapping, Node, Scalar, Sequence, Slot, node_of, plain
+from noetl.playbook.dialects.tree import Mapping, Node, Scalar, Sequence, TreeSlot, node_of, plain
 
 IS_OK = "outcome.status == 'ok'"
 KEEP_RESULT = "{{ _prev }}"
@@ -41,20 +41,20 @@ _WITH_ARGS = frozenset({"python", "workbook", "playbook", "script"})
 class Sink(NamedTuple):
     """A sink, read and translated."""
 
-    slot: Slot
+    slot: TreeSlot
     task: Mapping
     when: str
     """The expression that it waits for."""
 
 
-def sinks_of(draft: Draft, slot: Slot, sight: Sight) -> list[Sink]:
+def sinks_of(draft: Draft, slot: TreeSlot, sight: Sight) -> list[Sink]:
     """The sinks of a block: one mapping, or a list of them."""
     node = slot.node
     entries = node.slots if isinstance(node, Sequence) else [slot]
     return [sink for entry in entries if (sink := _sink_of(draft, entry, sight)) is not None]
 
 
-def _sink_of(draft: Draft, slot: Slot, sight: Sight) -> Sink | None:
+def _sink_of(draft: Draft, slot: TreeSlot, sight: Sight) -> Sink | None:
     node = slot.node
     tool = node.slot("tool") if isinstance(node, Mapping) else None
     if not isinstance(node, Mapping) or tool is None:
@@ -96,7 +96,7 @@ def _condition(draft: Draft, node: Mapping, sight: Sight) -> str | None:
     return expression_of(sight.spelled(guard_of(expression)))
 
 
-def _fill(draft: Draft, slot: Slot, node: Mapping, task: Mapping, sight: Sight) -> bool:
+def _fill(draft: Draft, slot: TreeSlot, node: Mapping, task: Mapping, sight: Sight) -> bool:
     """Bring `table` and `args` into the inputs of the kind."""
     kind = task.text("kind") or ""
     table, args = node.slot("table"), node.slot("args")
@@ -125,7 +125,7 @@ def _fill(draft: Draft, slot: Slot, node: Mapping, task: Mapping, sight: Sight) 
     return _is_enough(draft, slot, task, kind)
 
 
-def _is_enough(draft: Draft, slot: Slot, task: Mapping, kind: str) -> bool:
+def _is_enough(draft: Draft, slot: TreeSlot, task: Mapping, kind: str) -> bool:
     if kind in _MARKS and not any(key in task for key in _STATEMENTS):
         draft.refuse(slot, "a sink on a database has no table", "write table: … and args: { … }")
         return False
@@ -133,7 +133,7 @@ def _is_enough(draft: Draft, slot: Slot, task: Mapping, kind: str) -> bool:
 
 
 def _insert(
-    draft: Draft, task: Mapping, kind: str, table: Slot, args: Slot | None, sight: Sight
+    draft: Draft, task: Mapping, kind: str, table: TreeSlot, args: TreeSlot | None, sight: Sight
 ) -> bool:
     """`table` and `args` → INSERT with bind parameters."""
     name = table.text or ""
@@ -160,13 +160,13 @@ def _insert(
     task.put("command", _block(statement), like=_bare(table))
     params: Node = args.node
     if not by_name:
-        params = Sequence([Slot(one.node, line=one.line) for one in args.node.slots])
+        params = Sequence([TreeSlot(one.node, line=one.line) for one in args.node.slots])
     task.put("params", params, like=args)
     return True
 
 
 def _insert_rows(
-    draft: Draft, task: Mapping, kind: str, table: Slot, args: Slot | None, sight: Sight
+    draft: Draft, task: Mapping, kind: str, table: TreeSlot, args: TreeSlot | None, sight: Sight
 ) -> bool:
     """Rows whose columns only the run knows: by name, as the table has them."""
     value = sight.result
@@ -208,12 +208,12 @@ def _block(lines: tuple[str, ...]) -> Scalar:
     return Scalar(text, ["|", *(f"  {one}" for one in lines)], "|")
 
 
-def _bare(slot: Slot) -> Slot:
+def _bare(slot: TreeSlot) -> TreeSlot:
     """Line and path of a slot, without its comments."""
-    return Slot(slot.node, line=slot.line, path=slot.path)
+    return TreeSlot(slot.node, line=slot.line, path=slot.path)
 
 
-def save(holder: Mapping, sink: Sink, *, failing: bool = False) -> Slot:
+def save(holder: Mapping, sink: Sink, *, failing: bool = False) -> TreeSlot:
     """Put a sink into the pipeline; the result of the step stays that of its main task."""
     like = sink.slot
     bare = _bare(like)

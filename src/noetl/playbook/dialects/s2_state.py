@@ -20,7 +20,7 @@ from noetl.playbook.dialects.s2_pipeline import (
     tool_task,
     write,
 )
-from noetl.playbook.dialects.tree import Mapping, Node, Sequence, Slot, node_of, slots_below
+from noetl.playbook.dialects.tree import Mapping, Node, Sequence, TreeSlot, node_of, slots_below
 
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _WITH_ARGS = frozenset({"python", "workbook", "playbook", "script"})
@@ -36,7 +36,7 @@ def written_vars(draft: Draft) -> set[str]:
     return {slot.key or "" for step in draft.steps() for slot in _var_slots(step)}
 
 
-def _var_slots(step: Mapping) -> Iterator[Slot]:
+def _var_slots(step: Mapping) -> Iterator[TreeSlot]:
     given = step.mapping("vars")
     yield from given.slots if given is not None else ()
     cases = step.sequence("case")
@@ -80,7 +80,7 @@ def vars_of_step(draft: Draft, step: Mapping) -> None:
     draft.tell(given, "vars", "spec.policy.rules: set_ctx", now=then.slot("set_ctx"))
 
 
-def keep_all(draft: Draft, step: Mapping, slots: list[Slot], like: Slot) -> Mapping:
+def keep_all(draft: Draft, step: Mapping, slots: list[TreeSlot], like: TreeSlot) -> Mapping:
     """Write values to `ctx` whenever the step's main task has succeeded."""
     then, sight = keeping(draft, step, like)
     for slot in slots:
@@ -92,7 +92,7 @@ def keep_all(draft: Draft, step: Mapping, slots: list[Slot], like: Slot) -> Mapp
     return then
 
 
-def plain_name(draft: Draft, slot: Slot) -> str | None:
+def plain_name(draft: Draft, slot: TreeSlot) -> str | None:
     """The key of a write; `vars.x` and `ctx.x` mean x (SCOPE-5)."""
     name = (slot.key or "").removeprefix("vars.").removeprefix("ctx.")
     if _NAME.fullmatch(name):
@@ -101,11 +101,11 @@ def plain_name(draft: Draft, slot: Slot) -> str | None:
     return None
 
 
-def keeping(draft: Draft, step: Mapping, like: Slot) -> tuple[Mapping, Sight]:
+def keeping(draft: Draft, step: Mapping, like: TreeSlot) -> tuple[Mapping, Sight]:
     """The directive that writes after a success, and what its templates see."""
     task = main_task(step)
     kind = kind_of(draft, tool_task(step))
-    bare = Slot(like.node, line=like.line, path=like.path)
+    bare = TreeSlot(like.node, line=like.line, path=like.path)
     kept = draft.left.get(("keep", id(task)))
     if task is not None and kept is not None:
         return on_success(task, bare, fails=False), Sight("after", kind)
@@ -232,10 +232,10 @@ def _is_http(draft: Draft, step: Mapping) -> bool:
 
 
 def _note_read(
-    draft: Draft, step: Mapping, home: str, path: tuple[str | int, ...], slot: Slot
+    draft: Draft, step: Mapping, home: str, path: tuple[str | int, ...], slot: TreeSlot
 ) -> None:
     """Leave word that a step's result is read, and whether as a whole http answer."""
-    draft.left.setdefault(("result", id(step)), Slot(node_of(home), line=slot.line))
+    draft.left.setdefault(("result", id(step)), TreeSlot(node_of(home), line=slot.line))
     if len(path) > 1 and path[1] in _ANSWER and _is_http(draft, step):
         draft.left["answer", id(step)] = slot
 
@@ -246,7 +246,7 @@ def keep_result(draft: Draft, step: Mapping) -> None:
     name = step.slot("step")
     if left is None or name is None or not ({"tool", "vars", "case"} & set(step.keys())):
         return
-    like = Slot(name.node, line=name.line, path=name.path)
+    like = TreeSlot(name.node, line=name.line, path=name.path)
     then, sight = keeping(draft, step, like)
     if ("answer", id(step)) in draft.left:
         sight = sight._replace(kind="")
@@ -288,7 +288,7 @@ def args_of_step(draft: Draft, step: Mapping) -> None:
     draft.tell(given, "args of the step", "args of the task")
 
 
-def _pass_args(task: Mapping, given: Slot, target: Mapping) -> None:
+def _pass_args(task: Mapping, given: TreeSlot, target: Mapping) -> None:
     assert isinstance(given.node, Mapping)
     held = task.slot("args")
     if held is not None and not target.slots:
@@ -315,10 +315,10 @@ def _argument(path: tuple[str | int, ...], names: set[str]) -> str | None:
     return str(name) if name in names else None
 
 
-def _bind_args(draft: Draft, step: Mapping, given: Slot, read: dict[str, str]) -> None:
+def _bind_args(draft: Draft, step: Mapping, given: TreeSlot, read: dict[str, str]) -> None:
     """A first task that writes them where the others find them."""
     assert isinstance(given.node, Mapping)
-    bare = Slot(given.node, line=given.line, path=given.path)
+    bare = TreeSlot(given.node, line=given.line, path=given.path)
     task = plain_task("noop", bare)
     then = then_node(bare)
     own = re.sub(r"\W", "_", step.text("step") or "step")
@@ -342,6 +342,6 @@ def _bind_args(draft: Draft, step: Mapping, given: Slot, read: dict[str, str]) -
         name = slot.key or ""
         if name in read:
             scope, _, home = homes[name].partition(".")
-            write(then, f"set_{scope}", home, slot.node, Slot(slot.node, line=slot.line))
+            write(then, f"set_{scope}", home, slot.node, TreeSlot(slot.node, line=slot.line))
     rules_in(task, bare).slots.append(rule_slot(None, then, bare))
     add_task(step, "bind", task, bare, first=True)

@@ -22,7 +22,7 @@ from noetl.playbook.dialects.shapes import (
     settle_then,
     shape_rule,
 )
-from noetl.playbook.dialects.tree import Mapping, Scalar, Sequence, Slot, flowing, node_of
+from noetl.playbook.dialects.tree import Mapping, Scalar, Sequence, TreeSlot, flowing, node_of
 
 _FAIL_ON_ERROR = "{{ outcome.status == 'error' }}"
 
@@ -51,11 +51,11 @@ def guard_of_step(draft: Draft, step: Mapping) -> None:
     text = guard.text
     if text is not None and not is_template(text) and check_guard(f"{{{{ {text} }}}}") is None:
         guard.say(f"{{{{ {text} }}}}")
-    rule = Slot(guard.node, key="when", line=guard.line, path=guard.path, beside=guard.beside)
+    rule = TreeSlot(guard.node, key="when", line=guard.line, path=guard.path, beside=guard.beside)
     allowed = node_of({"when": rule, "then": flowing({"allow": True})}, guard.line)
     denied = node_of({"else": {"then": flowing({"allow": False})}}, guard.line)
     admit = spec.within("policy", like=guard).within("admit", like=guard)
-    admit.put("rules", [Slot(allowed, before=comments, line=guard.line), denied])
+    admit.put("rules", [TreeSlot(allowed, before=comments, line=guard.line), denied])
     draft.tell(guard, "when", "spec.policy.admit.rules", now=rule)
 
 
@@ -203,7 +203,7 @@ def pipe_of_step(draft: Draft, step: Mapping) -> None:
             draft.tell(slot, "tool: { pipe }", "tool", now=tool)
 
 
-def _pipe_within(step: Mapping) -> Slot | None:
+def _pipe_within(step: Mapping) -> TreeSlot | None:
     tool = step.mapping("tool")
     return tool.slot("pipe") if tool is not None and len(tool.slots) == 1 else None
 

@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple
 
 from noetl.playbook.dialects.draft import arcs_of, rules_of, tasks_of, templates_below, then_of
 from noetl.playbook.dialects.names import paths_read
-from noetl.playbook.dialects.tree import Mapping, Node, Slot
+from noetl.playbook.dialects.tree import Mapping, Node, TreeSlot
 
 Scope = Literal["iter", "ctx"]
 
@@ -72,12 +72,12 @@ def thens_of(step: Mapping) -> list[Mapping]:
     return [then for rule in rules if (then := then_of(rule)) is not None]
 
 
-def _keys(then: Mapping, key: str) -> list[Slot]:
+def _keys(then: Mapping, key: str) -> list[TreeSlot]:
     written = then.mapping(key)
     return written.slots if written is not None else []
 
 
-def keys_read(slot: Slot) -> set[str]:
+def keys_read(slot: TreeSlot) -> set[str]:
     return {str(path[1]) for path in paths_read(slot.text) if path[0] == "vars" and len(path) > 1}
 
 

@@ -12,7 +12,7 @@ from noetl.playbook.dialects.draft import Draft, arcs_of, respell, shown, templa
 from noetl.playbook.dialects.names import Respelling, paths_read, respelled
 from noetl.playbook.dialects.rewrite import Rewriting
 from noetl.playbook.dialects.s4_homes import StepVars, keys_read, thens_of
-from noetl.playbook.dialects.tree import Mapping, Slot
+from noetl.playbook.dialects.tree import Mapping, TreeSlot
 
 # Other words for reducers that shared writes are met with.
 _REDUCERS: dict[str, str] = {
@@ -92,7 +92,7 @@ def _share_writes(draft: Draft, known: StepVars, then: Mapping) -> None:
     draft.tell(shared, "set_shared", "set_ctx", now=_lend_place(then, "set_ctx", shared, at))
 
 
-def _lend_place(then: Mapping, key: str, former: Slot, at: int) -> Slot | None:
+def _lend_place(then: Mapping, key: str, former: TreeSlot, at: int) -> TreeSlot | None:
     """The new slot stands where the former stood, with its comments."""
     slot = then.slot(key)
     if slot is None:
@@ -111,7 +111,7 @@ def _lend_place(then: Mapping, key: str, former: Slot, at: int) -> Slot | None:
     return slot
 
 
-def _share(draft: Draft, known: StepVars, then: Mapping, slot: Slot, flow: bool) -> None:
+def _share(draft: Draft, known: StepVars, then: Mapping, slot: TreeSlot, flow: bool) -> None:
     reducer, value = _reduction(slot)
     key = known.home(slot.key or "").key
     loop = known.step.mapping("loop")
@@ -151,7 +151,7 @@ def _share(draft: Draft, known: StepVars, then: Mapping, slot: Slot, flow: bool)
         )
 
 
-def _reduction(slot: Slot) -> tuple[str | None, Any]:
+def _reduction(slot: TreeSlot) -> tuple[str | None, Any]:
     """The reducer and the value of a shared write; a plain value replaces: `last`."""
     node = slot.node
     if not isinstance(node, Mapping):
@@ -187,7 +187,7 @@ def _target(then: Mapping, key: str, flow: bool) -> Mapping:
     return target
 
 
-def _move(draft: Draft, known: StepVars, then: Mapping, slot: Slot, flow: bool) -> None:
+def _move(draft: Draft, known: StepVars, then: Mapping, slot: TreeSlot, flow: bool) -> None:
     key = slot.key or ""
     if known.mode == "parallel" and key in known.after and key not in known.shared:
         draft.refuse(
@@ -204,7 +204,7 @@ def _move(draft: Draft, known: StepVars, then: Mapping, slot: Slot, flow: bool) 
     target.put(home.key, slot.node, like=slot)
 
 
-def _move_reads(draft: Draft, known: StepVars, slot: Slot) -> None:
+def _move_reads(draft: Draft, known: StepVars, slot: TreeSlot) -> None:
     """`vars.x` in a template."""
     if any(path == ("vars",) for path in paths_read(slot.text)):
         draft.refuse(

@@ -5,7 +5,7 @@ from typing import Literal
 
 from noetl.expression.syntax import check_guard, is_template
 from noetl.playbook.dialects.draft import Draft, arcs_of, shown
-from noetl.playbook.dialects.tree import Mapping, Scalar, Sequence, Slot, node_of
+from noetl.playbook.dialects.tree import Mapping, Scalar, Sequence, TreeSlot, node_of
 from noetl.playbook.dialects.tree_writing import flow_text
 
 _KNOBS = ("do", "attempts", "backoff", "delay", "max_delay", "jitter", "to")
@@ -62,7 +62,7 @@ def _gather(draft: Draft, source: Mapping, target: Mapping) -> None:
     target.flow = False
     if then is None:
         made = Mapping(loose, line=loose[0].line)
-        slot = Slot(made, key="then", key_text="then", line=loose[0].line, path=loose[0].path)
+        slot = TreeSlot(made, key="then", key_text="then", line=loose[0].line, path=loose[0].path)
         target.slots.insert(at, slot)
     else:
         then.slots += [slot for slot in loose if slot.key is not None and slot.key not in then]
@@ -133,16 +133,16 @@ def list_mode(draft: Draft, step: Mapping) -> Literal["exclusive", "inclusive", 
     return "open" if "eval" in all_over else "inclusive"
 
 
-def next_as_router(slot: Slot) -> Mapping | None:
+def next_as_router(slot: TreeSlot) -> Mapping | None:
     """`next` as a name or a list → `{ arcs: [ … ] }`; None where it is a router already."""
     node = slot.node
     if isinstance(node, Scalar) and isinstance(node.value, str):
-        node = Sequence([Slot(node, line=slot.line, path=slot.path)], line=slot.line)
+        node = Sequence([TreeSlot(node, line=slot.line, path=slot.path)], line=slot.line)
     if not isinstance(node, Sequence):
         return None
     for entry in node.slots:
         if isinstance(entry.node, Scalar) and isinstance(entry.node.value, str):
-            name = Slot(entry.node, line=entry.line, path=entry.path)
+            name = TreeSlot(entry.node, line=entry.line, path=entry.path)
             entry.node = node_of({"step": name}, entry.line)
             node.flow = False
     router = Mapping(line=slot.line)

@@ -28,7 +28,7 @@ class Scalar:
 class Mapping:
     """Slots with keys, in order."""
 
-    slots: list["Slot"] = field(default_factory=list)
+    slots: list["TreeSlot"] = field(default_factory=list)
     flow: bool = False
     indent: int = 2
     """Columns from the slot that holds it to its own."""
@@ -40,7 +40,7 @@ class Mapping:
     """The spelling of a flow collection in the source, good as long as `fresh` holds."""
     fresh: str = ""
 
-    def slot(self, key: str) -> "Slot | None":
+    def slot(self, key: str) -> "TreeSlot | None":
         return next((slot for slot in self.slots if slot.key == key), None)
 
     def node(self, key: str) -> "Node | None":
@@ -70,7 +70,7 @@ class Mapping:
         """The number of a key's slot; the end where there is none."""
         return next((n for n, slot in enumerate(self.slots) if slot.key == key), len(self.slots))
 
-    def pop(self, key: str) -> "Slot | None":
+    def pop(self, key: str) -> "TreeSlot | None":
         """Take a slot out, with its comments."""
         slot = self.slot(key)
         if slot is not None:
@@ -82,21 +82,23 @@ class Mapping:
         if slot is not None:
             slot.key, slot.key_text = new, spelled(new)
 
-    def put(self, key: str, value: Any, *, like: "Slot | None" = None, at: int = -1) -> "Slot":
+    def put(
+        self, key: str, value: Any, *, like: "TreeSlot | None" = None, at: int = -1
+    ) -> "TreeSlot":
         """Set a key. `like` lends line, path and comments; `at` is where a new slot goes."""
         node = node_of(value, like.line if like else self.line)
         slot = self.slot(key)
         if slot is not None:
             slot.node = node
             return slot
-        slot = Slot(node, key=key, key_text=spelled(key), line=self.line)
+        slot = TreeSlot(node, key=key, key_text=spelled(key), line=self.line)
         if like is not None:
             slot.line, slot.path = like.line, like.path
             slot.before, slot.beside, slot.gap = like.before, like.beside, like.gap
         self.slots.insert(len(self.slots) if at < 0 else at, slot)
         return slot
 
-    def within(self, key: str, *, like: "Slot | None" = None, at: int = -1) -> "Mapping":
+    def within(self, key: str, *, like: "TreeSlot | None" = None, at: int = -1) -> "Mapping":
         """The mapping at `key`, made where there is none."""
         found = self.mapping(key)
         if found is None:
@@ -113,7 +115,7 @@ class Mapping:
 class Sequence:
     """Slots without keys, in order."""
 
-    slots: list["Slot"] = field(default_factory=list)
+    slots: list["TreeSlot"] = field(default_factory=list)
     flow: bool = False
     indent: int | None = None
     """None: as the other lists of the document."""
@@ -123,8 +125,8 @@ class Sequence:
     raw: list[str] = field(default_factory=list)
     fresh: str = ""
 
-    def append(self, value: Any, *, line: int = 0) -> "Slot":
-        slot = Slot(node_of(value, line or self.line), line=line or self.line)
+    def append(self, value: Any, *, line: int = 0) -> "TreeSlot":
+        slot = TreeSlot(node_of(value, line or self.line), line=line or self.line)
         self.slots.append(slot)
         return slot
 
@@ -137,7 +139,7 @@ Collection = Mapping | Sequence
 
 
 @dataclass(eq=False, slots=True)
-class Slot:
+class TreeSlot:
     """One value in its place: its key, and the comments that belong to it."""
 
     node: Node
@@ -156,7 +158,7 @@ class Slot:
         node = self.node
         return node.value if isinstance(node, Scalar) and isinstance(node.value, str) else None
 
-    def inherit(self, *gone: "Slot") -> None:
+    def inherit(self, *gone: "TreeSlot") -> None:
         """Take over the comments of slots that are no more, and of what they held."""
         for slot in gone:
             comments = [*slot.before, slot.beside.strip()]
@@ -206,13 +208,14 @@ def node_of(value: Any, line: int = 0) -> Node:
     if isinstance(value, dict):
         made = Mapping(line=line)
         for key, one in value.items():
-            slot = one if isinstance(one, Slot) else Slot(node_of(one, line), line=line)
+            slot = one if isinstance(one, TreeSlot) else TreeSlot(node_of(one, line), line=line)
             slot.key, slot.key_text = key, spelled(key)
             made.slots.append(slot)
         return made
     if isinstance(value, list):
         slots = [
-            one if isinstance(one, Slot) else Slot(node_of(one, line), line=line) for one in value
+            one if isinstance(one, TreeSlot) else TreeSlot(node_of(one, line), line=line)
+            for one in value
         ]
         return Sequence(slots, line=line)
     return Scalar(value, spelled(value).split("\n"), line=line)
@@ -235,7 +238,7 @@ def plain(node: Node) -> Any:
     return node.value
 
 
-def slots_below(node: Node) -> Iterator[Slot]:
+def slots_below(node: Node) -> Iterator[TreeSlot]:
     """Every slot at any depth, in the order of the text."""
     waiting = [] if isinstance(node, Scalar) else [iter(node.slots)]
     while waiting:

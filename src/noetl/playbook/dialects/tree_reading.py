@@ -16,7 +16,7 @@ from noetl.playbook.dialects.tree import (
     Node,
     Scalar,
     Sequence,
-    Slot,
+    TreeSlot,
     plain,
 )
 from noetl.playbook.dialects.tree_writing import flow_text
@@ -42,7 +42,7 @@ class _Reading:
         self.events = iter(yaml.parse(self.text, Loader=yaml.CSafeLoader))
         self.at = 0
         self.event: Any = None
-        self.owner: Slot | None = None
+        self.owner: TreeSlot | None = None
         self.anchors: dict[str, Node] = {}
         self.indents: Counter[int] = Counter()
         self.pending: list[tuple[int, str]] = []
@@ -53,7 +53,7 @@ class _Reading:
         self.step()
         self.step()
         head = self.head()
-        root = self.node(Slot(Scalar(None, [""])), 0, "")
+        root = self.node(TreeSlot(Scalar(None, [""])), 0, "")
         rest = self.text[self.at :]
         self.between(rest if rest.endswith("\n") or not rest else rest + "\n")
         above = self.take(-1)
@@ -132,7 +132,7 @@ class _Reading:
 
     # ── nodes ──
 
-    def node(self, slot: Slot, column: int, path: str) -> Node:
+    def node(self, slot: TreeSlot, column: int, path: str) -> Node:
         """The node of the present event; steps beyond its last one."""
         event = self.event
         if isinstance(event, yaml.MappingStartEvent):
@@ -191,7 +191,7 @@ class _Reading:
         if event.anchor:
             self.anchors[event.anchor] = node
 
-    def begin(self, made: Collection, slot: Slot, column: int) -> int:
+    def begin(self, made: Collection, slot: TreeSlot, column: int) -> int:
         """Open a collection; the column of its slots."""
         event = self.event
         self.advance()
@@ -216,7 +216,7 @@ class _Reading:
             self.indents[made.indent] += 1
         return inner
 
-    def finish(self, made: Collection, start: int, slot: Slot, column: int) -> None:
+    def finish(self, made: Collection, start: int, slot: TreeSlot, column: int) -> None:
         """Close a collection at its end event."""
         if made.flow:
             self.advance()
@@ -231,17 +231,17 @@ class _Reading:
             self.closed.append((column + (made.indent or 0), made))
         self.step()
 
-    def mapping(self, slot: Slot, column: int, path: str) -> Mapping:
+    def mapping(self, slot: TreeSlot, column: int, path: str) -> Mapping:
         made = Mapping()
         start = self.event.start_mark.index
         inner = self.begin(made, slot, column)
         start += len(made.prefix)
         while not isinstance(self.event, yaml.MappingEndEvent):
             self.advance()
-            entry = Slot(Scalar(None, [""]), line=self.event.start_mark.line + 1)
+            entry = TreeSlot(Scalar(None, [""]), line=self.event.start_mark.line + 1)
             if not made.flow:
                 entry.before = self.take(inner)
-            key = self.node(Slot(Scalar(None, [""])), inner, "")
+            key = self.node(TreeSlot(Scalar(None, [""])), inner, "")
             assert isinstance(key, Scalar)
             entry.key, entry.key_text = str(key.value), key.prefix + "\n".join(key.lines)
             entry.path = below(path, entry.key)
@@ -253,7 +253,7 @@ class _Reading:
         self.finish(made, start, slot, column)
         return made
 
-    def sequence(self, slot: Slot, column: int, path: str) -> Sequence:
+    def sequence(self, slot: TreeSlot, column: int, path: str) -> Sequence:
         made = Sequence()
         start = self.event.start_mark.index
         inner = self.begin(made, slot, column)
@@ -261,7 +261,7 @@ class _Reading:
         while not isinstance(self.event, yaml.SequenceEndEvent):
             self.advance()
             number = len(made.slots)
-            entry = Slot(Scalar(None, [""]), line=self.event.start_mark.line + 1)
+            entry = TreeSlot(Scalar(None, [""]), line=self.event.start_mark.line + 1)
             entry.path = f"{path}[{number}]"
             if not made.flow:
                 entry.before = self.take(inner)

@@ -3,7 +3,15 @@
 from typing import NamedTuple
 
 from noetl.playbook.dialects.spelling import spelled
-from noetl.playbook.dialects.tree import Collection, Document, Manners, Mapping, Node, Scalar, Slot
+from noetl.playbook.dialects.tree import (
+    Collection,
+    Document,
+    Manners,
+    Mapping,
+    Node,
+    Scalar,
+    TreeSlot,
+)
 
 WIDEST_FLOW = 88
 _FLOW_SIGNS = frozenset(",[]{}")
@@ -25,7 +33,7 @@ def write_tree(document: Document) -> Written:
         writing.line(line, 1)
     root = document.root
     if isinstance(root, Scalar) or root.flow:
-        writing.value("", Slot(root, gap="", line=1), 0)
+        writing.value("", TreeSlot(root, gap="", line=1), 0)
         if not isinstance(root, Scalar):
             writing.comments(root.tail, 0, 1)
     else:
@@ -68,7 +76,7 @@ class _Writing:
                 self.element(start, slot, column)
         self.comments(node.tail, column, 0)
 
-    def element(self, start: str, slot: Slot, column: int) -> None:
+    def element(self, start: str, slot: TreeSlot, column: int) -> None:
         """One element of a list; a collection inside begins on the line of its dash."""
         node = opened(slot.node)
         if node is None or node.prefix or slot.beside:
@@ -80,7 +88,7 @@ class _Writing:
             self.places[id(slot)] = len(self.lines) + 1
         self.block(node, column + indent, f"{start}-{' ' * (indent - 1)}")
 
-    def value(self, start: str, slot: Slot, column: int) -> None:
+    def value(self, start: str, slot: TreeSlot, column: int) -> None:
         """What stands after a key or a dash."""
         node = slot.node
         inside = opened(node)
@@ -102,7 +110,7 @@ class _Writing:
             origin = node.line + number if node.line else 0
             self.line(shown + (slot.beside if last else ""), origin)
 
-    def indent_of(self, node: Collection, slot: Slot) -> int:
+    def indent_of(self, node: Collection, slot: TreeSlot) -> int:
         """A list may stand below its key without indent, a mapping may not."""
         if isinstance(node, Mapping):
             return max(2, node.indent)

@@ -11,7 +11,7 @@ from noetl.playbook.dialects.draft import (
     templates_below,
 )
 from noetl.playbook.dialects.names import Respelling, respelled
-from noetl.playbook.dialects.tree import Mapping, Node, Scalar, Slot
+from noetl.playbook.dialects.tree import Mapping, Node, Scalar, TreeSlot
 from noetl.playbook.dialects.upstream_tasks import TAKES_ARGS, WORDS
 
 
@@ -35,7 +35,7 @@ def input_of_step(draft: Draft, step: Mapping) -> None:
         args = task.within("args", like=slot)
         for one in given.slots:
             if one.key is not None and one.key not in args:
-                again = Slot(one.node, line=one.line, path=one.path)
+                again = TreeSlot(one.node, line=one.line, path=one.path)
                 made = args.put(one.key, one.node, like=one if number == 0 else again)
                 made.key_text = one.key_text
     for task in tasks:
@@ -44,7 +44,7 @@ def input_of_step(draft: Draft, step: Mapping) -> None:
     draft.tell(slot, "input of the step", new, now=_now(takers, slot))
 
 
-def _now(takers: list[Mapping], slot: Slot) -> Slot:
+def _now(takers: list[Mapping], slot: TreeSlot) -> TreeSlot:
     return (takers[0].slot("args") if takers else None) or slot
 
 
@@ -131,7 +131,7 @@ def lent_tasks(draft: Draft, root: Mapping) -> None:
             _bind(draft, task, name, label, always=all(name in keys for keys in given))
 
 
-def _bind(draft: Draft, task: Mapping, name: str, label: Slot, *, always: bool) -> None:
+def _bind(draft: Draft, task: Mapping, name: str, label: TreeSlot, *, always: bool) -> None:
     args = task.within("args", at=1)
     own = args.slot(name)
     former = _expression(own.node) if own is not None else None

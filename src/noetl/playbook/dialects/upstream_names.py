@@ -15,7 +15,7 @@ from noetl.playbook.dialects.draft import (
     shown,
 )
 from noetl.playbook.dialects.names import Respelling, respelled, revalued
-from noetl.playbook.dialects.tree import Mapping, Scalar, Slot
+from noetl.playbook.dialects.tree import Mapping, Scalar, TreeSlot
 from noetl.playbook.dialects.upstream_args import shaped
 from noetl.playbook.dialects.upstream_python import args_of, at_line, change_code, code_of
 from noetl.playbook.dialects.upstream_results import (
@@ -49,8 +49,8 @@ class Results:
             for step in draft.steps()
             if own_tasks(step) and step.text("step") not in _RESERVED
         }
-        self.kept_steps: dict[str, Slot] = {}
-        self.kept_tasks: dict[int, tuple[Slot, Slot]] = {}
+        self.kept_steps: dict[str, TreeSlot] = {}
+        self.kept_tasks: dict[int, tuple[TreeSlot, TreeSlot]] = {}
 
     def source_of_step(self, step: Mapping) -> Source:
         last = own_tasks(step)[-1].node
@@ -93,7 +93,7 @@ class Results:
         single = len(tasks) == 1 and name in self.steps
         return None if single else (source, f"iter.{name}")
 
-    def keep(self, root: str, name: str, spot: TemplatePlace, at: Slot) -> None:
+    def keep(self, root: str, name: str, spot: TemplatePlace, at: TreeSlot) -> None:
         """Remember that a result is read after its task or step is done."""
         if root.startswith("ctx."):
             self.kept_steps.setdefault(name, at)
@@ -101,7 +101,9 @@ class Results:
             slot = next(one for one in spot.pipeline if one.key == name)
             self.kept_tasks.setdefault(id(slot), (slot, at))
 
-    def _below(self, source: Source, path: Path, slot: Slot, spot: TemplatePlace) -> PathReading:
+    def _below(
+        self, source: Source, path: Path, slot: TreeSlot, spot: TemplatePlace
+    ) -> PathReading:
         """How a path is read; what code gets as a whole depends on the code."""
         found = code_of(spot.task) if spot.task is not None and len(path) == 1 else None
         is_arg = found is not None and slot in args_of(spot.task or Mapping()).slots
@@ -128,7 +130,7 @@ class Results:
             0, reason=f"a step's result is that of its last task, which '{label}' is not"
         )
 
-    def respell(self, slot: Slot, spot: TemplatePlace) -> None:
+    def respell(self, slot: TreeSlot, spot: TemplatePlace) -> None:
         """The names of results in one template."""
         refused: list[str] = []
 
@@ -158,7 +160,7 @@ class Results:
             self.draft.refuse(slot, reason, "write what is meant with the names of the new result")
 
 
-def _reads_former(slot: Slot, spot: TemplatePlace) -> bool:
+def _reads_former(slot: TreeSlot, spot: TemplatePlace) -> bool:
     """Whether code reads an argument by keys that only former results had."""
     found = code_of(spot.task) if spot.task is not None else None
     if found is None or slot not in args_of(spot.task or Mapping()).slots:
@@ -251,7 +253,7 @@ def result_names(draft: Draft, _: Mapping) -> None:
         _keep_step(draft, name, results.steps[name], at)
 
 
-def _keep_step(draft: Draft, name: str, step: Mapping, at: Slot) -> None:
+def _keep_step(draft: Draft, name: str, step: Mapping, at: TreeSlot) -> None:
     slot = step.slot("step") or at
     write = Write("ctx", name, _value("{{ outcome.result }}", slot))
     write_at_end(own_tasks(step), [write])
@@ -262,5 +264,5 @@ def _keep_step(draft: Draft, name: str, step: Mapping, at: Slot) -> None:
     draft.tell(slot, f"the result of step '{name}'", f"ctx.{name}", now=write.slot)
 
 
-def _value(text: str, like: Slot) -> Slot:
-    return Slot(Scalar(text, [f'"{text}"'], '"', "", like.line), line=like.line, path=like.path)
+def _value(text: str, like: TreeSlot) -> TreeSlot:
+    return TreeSlot(Scalar(text, [f'"{text}"'], '"', "", like.line), line=like.line, path=like.path)

@@ -5,7 +5,7 @@ from typing import Final
 
 from noetl.expression.syntax import is_template
 from noetl.playbook.dialects.draft import Draft, shown
-from noetl.playbook.dialects.tree import Mapping, Scalar, Slot
+from noetl.playbook.dialects.tree import Mapping, Scalar, TreeSlot
 from noetl.playbook.dialects.upstream_code import (
     PythonCode,
     read_code,
@@ -19,7 +19,7 @@ ALL_INPUTS: Final = "input_data"
 EVERYTHING: Final = "context"
 
 
-def code_of(task: Mapping) -> tuple[Slot, PythonCode] | None:
+def code_of(task: Mapping) -> tuple[TreeSlot, PythonCode] | None:
     """The code of a python task, if it is text that parses."""
     slot = task.slot("code") if task.text("kind") == "python" else None
     text = slot.text if slot is not None else None
@@ -27,7 +27,7 @@ def code_of(task: Mapping) -> tuple[Slot, PythonCode] | None:
     return None if slot is None or code is None else (slot, code)
 
 
-def change_code(draft: Draft, slot: Slot, new: str, old_word: str, new_word: str) -> None:
+def change_code(draft: Draft, slot: TreeSlot, new: str, old_word: str, new_word: str) -> None:
     """New code: in its block if it has one, else in the style that it had or a block of its own."""
     assert isinstance(slot.node, Scalar)
     if slot.node.style == "|" or "\n" not in new:
@@ -37,10 +37,10 @@ def change_code(draft: Draft, slot: Slot, new: str, old_word: str, new_word: str
     draft.tell(slot, old_word, new_word)
 
 
-def at_line(slot: Slot, line: int) -> Slot:
+def at_line(slot: TreeSlot, line: int) -> TreeSlot:
     """The place of a line of the code in the document, where the spelling shows it."""
     shown_lines = isinstance(slot.node, Scalar) and slot.node.style == "|"
-    return Slot(slot.node, line=slot.line + line if shown_lines else slot.line, path=slot.path)
+    return TreeSlot(slot.node, line=slot.line + line if shown_lines else slot.line, path=slot.path)
 
 
 # ── libs ──
@@ -66,7 +66,7 @@ def imports_of_libs(draft: Draft, task: Mapping) -> None:
     change_code(draft, code_slot, "\n".join(lines) + "\n" + code.text, "libs: { … }", lines[0])
 
 
-def _import_line(slot: Slot) -> str | None:
+def _import_line(slot: TreeSlot) -> str | None:
     name, node = slot.key or "", slot.node
     if isinstance(node, Mapping):
         module, word = node.text("from"), node.text("import") or node.text("name")
@@ -109,7 +109,7 @@ def all_inputs(draft: Draft, task: Mapping) -> None:
     _nest_args(draft, task, slot, code)
 
 
-def _nest_args(draft: Draft, task: Mapping, slot: Slot, code: PythonCode) -> None:
+def _nest_args(draft: Draft, task: Mapping, slot: TreeSlot, code: PythonCode) -> None:
     """Where the code uses the mapping itself, it gets one; names read beside it stay."""
     args, at = task.slot("args"), task.place("code")
     if args is not None and not isinstance(args.node, Mapping):
@@ -195,7 +195,7 @@ def _literal(default: ast.expr | None) -> str | None:
     return None
 
 
-def _refuse_whole(draft: Draft, slot: Slot, line: int) -> None:
+def _refuse_whole(draft: Draft, slot: TreeSlot, line: int) -> None:
     draft.refuse(
         at_line(slot, line),
         "the code uses `context`, all names of the execution at once, which it does not get",
@@ -203,7 +203,7 @@ def _refuse_whole(draft: Draft, slot: Slot, line: int) -> None:
     )
 
 
-def _refuse_template(draft: Draft, slot: Slot, name: str) -> None:
+def _refuse_template(draft: Draft, slot: TreeSlot, name: str) -> None:
     draft.refuse(
         slot,
         f"the code uses `{name}` and is a template, so what it reads is not known before it runs",

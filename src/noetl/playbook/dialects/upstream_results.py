@@ -9,7 +9,7 @@ import re
 from typing import Final, NamedTuple
 
 from noetl.playbook.dialects.draft import Draft, below_path
-from noetl.playbook.dialects.tree import Mapping, Slot
+from noetl.playbook.dialects.tree import Mapping, TreeSlot
 from noetl.playbook.dialects.upstream_code import keys_of_result, read_code
 
 Path = tuple[str | int, ...]
@@ -33,7 +33,7 @@ class Source(NamedTuple):
     task: Mapping
     listed: bool = False
     """Whether it is the result of a loop: one value for each iteration."""
-    child: Slot | None = None
+    child: TreeSlot | None = None
     """`return_step` of a playbook that is called."""
 
 

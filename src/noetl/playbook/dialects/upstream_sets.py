@@ -12,7 +12,7 @@ from typing import Final, Literal, NamedTuple
 from noetl.playbook.dialects.draft import Draft, arcs_of, rules_of, then_of
 from noetl.playbook.dialects.names import paths_read
 from noetl.playbook.dialects.shapes import covers_errors, shape_rule
-from noetl.playbook.dialects.tree import Mapping, Node, Scalar, Sequence, Slot, flowing
+from noetl.playbook.dialects.tree import Mapping, Node, Scalar, Sequence, TreeSlot, flowing
 from noetl.playbook.dialects.upstream_shapes import add_step, fresh_step, speaks_case
 
 Scope = Literal["ctx", "iter", "args"]
@@ -37,16 +37,18 @@ class Write(NamedTuple):
 
     scope: Scope
     key: str
-    slot: Slot
+    slot: TreeSlot
 
 
 # ── reading `set` ──
 
 
-def writes_of(draft: Draft, holder: Mapping, otherwise: Scope) -> tuple[list[Write], Slot | None]:
+def writes_of(
+    draft: Draft, holder: Mapping, otherwise: Scope
+) -> tuple[list[Write], TreeSlot | None]:
     """The writes of a block, taken out of it, and the slot of the first word."""
     found: list[Write] = []
-    first: Slot | None = None
+    first: TreeSlot | None = None
     for word, scope in _WORDS:
         slot = holder.slot(word)
         if slot is None:
@@ -61,7 +63,7 @@ def writes_of(draft: Draft, holder: Mapping, otherwise: Scope) -> tuple[list[Wri
     return found, first
 
 
-def _writes_below(draft: Draft, slot: Slot, scope: Scope) -> list[Write]:
+def _writes_below(draft: Draft, slot: TreeSlot, scope: Scope) -> list[Write]:
     key = slot.key or ""
     if key in _SCOPES and isinstance(slot.node, Mapping):
         inside = slot.node.slots
@@ -81,7 +83,7 @@ def _writes_below(draft: Draft, slot: Slot, scope: Scope) -> list[Write]:
 # ── writing in rules ──
 
 
-def write_in(then: Mapping, write: Write, *, copied: bool = False) -> Slot:
+def write_in(then: Mapping, write: Write, *, copied: bool = False) -> TreeSlot:
     """One write of a directive; what is there already stays."""
     key = f"set_{write.scope}"
     then.flow = False
@@ -91,7 +93,7 @@ def write_in(then: Mapping, write: Write, *, copied: bool = False) -> Slot:
         return found
     like = write.slot
     node: Node = deepcopy(like.node) if copied else like.node
-    again = Slot(node, line=like.line, path=like.path)
+    again = TreeSlot(node, line=like.line, path=like.path)
     made = target.put(write.key, node, like=again if copied else like)
     made.gap = " "
     made.key_text = like.key_text if like.key == write.key else made.key_text
@@ -133,7 +135,7 @@ def write_on_success(task: Mapping, writes: list[Write], *, last: bool, goes_on:
             write_in(then, one, copied=not fresh)
 
 
-def _append_rule(rules: Sequence, guard: str | None, do: str, like: Slot) -> Mapping:
+def _append_rule(rules: Sequence, guard: str | None, do: str, like: TreeSlot) -> Mapping:
     then = Mapping(line=like.line)
     then.put("do", do)
     if guard is None:
@@ -245,14 +247,14 @@ def set_of_step(draft: Draft, step: Mapping) -> None:
         _tell(draft, writes, "set of the step")
 
 
-def own_tasks(step: Mapping) -> list[Slot]:
+def own_tasks(step: Mapping) -> list[TreeSlot]:
     """The label slots of a step's own pipeline."""
     tool = step.sequence("tool")
     slots = [entry.slots[0] for entry in (tool.mappings() if tool else []) if entry.slots]
     return [slot for slot in slots if isinstance(slot.node, Mapping)]
 
 
-def write_at_end(tasks: list[Slot], writes: list[Write]) -> None:
+def write_at_end(tasks: list[TreeSlot], writes: list[Write]) -> None:
     """Writes of a whole pipeline: at its last task, and where it ends before."""
     for number, slot in enumerate(tasks, 1):
         task, last = slot.node, number == len(tasks)
@@ -263,11 +265,11 @@ def write_at_end(tasks: list[Slot], writes: list[Write]) -> None:
             write_on_success(task, writes if last else again, last=last, goes_on=False)
 
 
-def _again(slot: Slot) -> Slot:
-    return Slot(deepcopy(slot.node), line=slot.line, path=slot.path)
+def _again(slot: TreeSlot) -> TreeSlot:
+    return TreeSlot(deepcopy(slot.node), line=slot.line, path=slot.path)
 
 
-def _lend_comments(first: Slot, writes: list[Write]) -> None:
+def _lend_comments(first: TreeSlot, writes: list[Write]) -> None:
     """What stood above the block stands above its first write."""
     writes[0].slot.before = [*filter(None, first.before), *writes[0].slot.before]
     first.before = []

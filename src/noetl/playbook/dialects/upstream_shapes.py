@@ -4,7 +4,15 @@ from noetl.kinds.table import KINDS
 from noetl.playbook.dialects.draft import Draft, shown, templates_below
 from noetl.playbook.dialects.names import paths_read
 from noetl.playbook.dialects.spelling import spelled
-from noetl.playbook.dialects.tree import Mapping, Node, Scalar, Sequence, Slot, flowing, slots_below
+from noetl.playbook.dialects.tree import (
+    Mapping,
+    Node,
+    Scalar,
+    Sequence,
+    TreeSlot,
+    flowing,
+    slots_below,
+)
 
 # Marks of the case dialect, whose own table reads names of results, `set` and workbook lists.
 _CASE_KEYS = frozenset({"case", "sink", "retry_when", "stop_when", "max_attempts"})
@@ -75,7 +83,7 @@ def _leaf_is_error(draft: Draft, executor: Mapping) -> None:
         leave_out(executor, "spec")
 
 
-def leave_out(holder: Mapping, key: str) -> Slot | None:
+def leave_out(holder: Mapping, key: str) -> TreeSlot | None:
     """Take a slot out; the comments above it stay where they are."""
     at = holder.place(key)
     gone = holder.pop(key)
@@ -127,9 +135,11 @@ def _label_tasks(draft: Draft, holder: Mapping, label: str) -> None:
     if isinstance(slot.node, Mapping) and _is_task(slot.node):
         task = slot.node
         named = None if _takes_name(task) else task.pop("name")
-        key = Slot(task, named.text if named and named.text else label, line=slot.line)
+        key = TreeSlot(task, named.text if named and named.text else label, line=slot.line)
         key.key_text, key.path = key.key or "", slot.path
-        slot.node = Sequence([Slot(Mapping([key], line=slot.line), line=slot.line)], line=slot.line)
+        slot.node = Sequence(
+            [TreeSlot(Mapping([key], line=slot.line), line=slot.line)], line=slot.line
+        )
         draft.tell(slot, "tool: { … }", f"tool: [ {key.key}: {{ … }} ]", now=key)
     if isinstance(slot.node, Sequence):
         for number, entry in enumerate(slot.node.slots, 1):
@@ -150,7 +160,7 @@ def _takes_name(task: Mapping) -> bool:
     return kind is not None and "name" in kind.inputs.__struct_fields__ and "task" not in task
 
 
-def _label_entry(draft: Draft, entry: Slot, fallback: str) -> None:
+def _label_entry(draft: Draft, entry: TreeSlot, fallback: str) -> None:
     """`- name: x, kind: …` → `- x: { kind: … }`."""
     task = entry.node
     if not isinstance(task, Mapping) or not _is_task(task):
@@ -161,7 +171,7 @@ def _label_entry(draft: Draft, entry: Slot, fallback: str) -> None:
     if word is not None and not (word == "name" and _takes_name(task)):
         task.pop(word)
     label = named.text if named is not None and named.text else fallback
-    key = Slot(task, label, label, first.before, line=entry.line, path=entry.path)
+    key = TreeSlot(task, label, label, first.before, line=entry.line, path=entry.path)
     if named is not None and named not in task.slots and not task.flow:
         key.beside, named.beside = named.beside, ""
     first.before = []
@@ -175,9 +185,9 @@ def empty_step(draft: Draft, step: Mapping) -> None:
     name = step.slot("step")
     if name is None or any(key in step for key in _WORK_KEYS):
         return
-    task = Slot(flowing({"kind": "noop"}, name.line), name.text or "task", line=name.line)
+    task = TreeSlot(flowing({"kind": "noop"}, name.line), name.text or "task", line=name.line)
     task.key_text = spelled(task.key)
-    made = step.put("tool", [Slot(Mapping([task], line=name.line), line=name.line)])
+    made = step.put("tool", [TreeSlot(Mapping([task], line=name.line), line=name.line)])
     made.line, made.path = name.line, name.path
     draft.tell(name, "a step without tool or next", "tool: [ { kind: noop } ]", now=made)
 
@@ -202,7 +212,7 @@ def workbook_tasks(draft: Draft, root: Mapping) -> None:
         draft.tell(slot, "workbook: [ … ]", "workbook: { tasks: { … } }")
 
 
-def _place_task(draft: Draft, tasks: Mapping, entry: Slot) -> None:
+def _place_task(draft: Draft, tasks: Mapping, entry: TreeSlot) -> None:
     task = entry.node
     word = _name_word(task)
     if not isinstance(task, Mapping) or not word or task.text(word) in (None, *tasks.keys()):
@@ -217,7 +227,7 @@ def _place_task(draft: Draft, tasks: Mapping, entry: Slot) -> None:
     task.indent = 2
     above = [*entry.before, *first.before]
     first.before = []
-    key = Slot(_unpacked(draft, task), label, label, above, line=entry.line, path=entry.path)
+    key = TreeSlot(_unpacked(draft, task), label, label, above, line=entry.line, path=entry.path)
     tasks.slots.append(key)
 
 
@@ -278,7 +288,7 @@ def no_match(draft: Draft, step: Mapping) -> None:
         leave_out(router, "spec")
 
 
-def _add_failing_arc(draft: Draft, step: Mapping, router: Mapping, slot: Slot) -> None:
+def _add_failing_arc(draft: Draft, step: Mapping, router: Mapping, slot: TreeSlot) -> None:
     name = fresh_step(draft, f"{step.text('step')}_no_match")
     arcs = router.sequence("arcs")
     if arcs is None:
@@ -297,7 +307,7 @@ def fresh_step(draft: Draft, name: str) -> str:
     return name
 
 
-def add_step(draft: Draft, after: Mapping, step: dict[str, object], like: Slot) -> Slot:
+def add_step(draft: Draft, after: Mapping, step: dict[str, object], like: TreeSlot) -> TreeSlot:
     """A new step below another one."""
     workflow = draft.root.sequence("workflow")
     assert workflow is not None
@@ -312,7 +322,7 @@ def add_step(draft: Draft, after: Mapping, step: dict[str, object], like: Slot) 
     return made
 
 
-def _opens_with_blank(slot: Slot) -> bool:
+def _opens_with_blank(slot: TreeSlot) -> bool:
     node = slot.node
     before = slot.before or (node.slots[0].before if isinstance(node, Mapping) else [])
     return before[:1] == [""]

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
 from noetl.playbook.dialects.draft import Draft, rules_of, templates_below, then_of
-from noetl.playbook.dialects.tree import Mapping, Slot, slots_below
+from noetl.playbook.dialects.tree import Mapping, TreeSlot, slots_below
 from noetl.playbook.dialects.upstream_sets import own_tasks
 
 Place = Literal["input", "rule", "router"]
@@ -16,9 +16,9 @@ class TemplatePlace(NamedTuple):
     step: Mapping | None
     task: Mapping | None
     place: Place
-    before: tuple[Slot, ...] = ()
+    before: tuple[TreeSlot, ...] = ()
     """The tasks above it in the pipeline."""
-    pipeline: tuple[Slot, ...] = ()
+    pipeline: tuple[TreeSlot, ...] = ()
     """All tasks of that pipeline; for the rest of a step, those of the step."""
 
 
@@ -49,7 +49,7 @@ class Known:
         return {loop.text("iterator") or "", *carried} - {""}
 
 
-def spots(draft: Draft) -> Iterator[tuple[Slot, TemplatePlace]]:
+def spots(draft: Draft) -> Iterator[tuple[TreeSlot, TemplatePlace]]:
     """Every template of the workflow and the workbook, with where it stands."""
     seen: set[int] = set()
     for step in draft.steps():
@@ -70,7 +70,9 @@ def spots(draft: Draft) -> Iterator[tuple[Slot, TemplatePlace]]:
                 yield slot, TemplatePlace(None, task, place)
 
 
-def _in_pipeline(step: Mapping, tasks: tuple[Slot, ...]) -> Iterator[tuple[Slot, TemplatePlace]]:
+def _in_pipeline(
+    step: Mapping, tasks: tuple[TreeSlot, ...]
+) -> Iterator[tuple[TreeSlot, TemplatePlace]]:
     """The templates of tasks, those of nested pipelines with their own tasks around them."""
     for number, label in enumerate(tasks):
         task = label.node
@@ -84,7 +86,7 @@ def _in_pipeline(step: Mapping, tasks: tuple[Slot, ...]) -> Iterator[tuple[Slot,
         yield from nested
 
 
-def _of_task(task: Mapping) -> Iterator[tuple[Slot, Place]]:
+def _of_task(task: Mapping) -> Iterator[tuple[TreeSlot, Place]]:
     ruled = {id(slot) for rule in rules_of(task) for slot in templates_below(rule)}
     for slot in templates_below(task):
         yield slot, "rule" if id(slot) in ruled else "input"

@@ -13,7 +13,7 @@ from noetl.playbook.dialects.tree import (
     Node,
     Scalar,
     Sequence,
-    Slot,
+    TreeSlot,
     flowing,
     node_of,
     plain,
@@ -122,7 +122,7 @@ def _sends_form(task: Mapping) -> bool:
     return any(_FORM in text for text in types)
 
 
-def _join_args(draft: Draft, task: Mapping, slot: Slot) -> None:
+def _join_args(draft: Draft, task: Mapping, slot: TreeSlot) -> None:
     """Two words for the same: the later one's keys are added."""
     args = task.mapping("args")
     if args is None or not isinstance(slot.node, Mapping):

@@ -6,7 +6,7 @@ from typing import Final
 from noetl.messages.outcome import ERROR_KINDS
 from noetl.playbook.dialects.draft import Draft, arcs_of, respell, shown, templates_below
 from noetl.playbook.dialects.names import Respelling, paths_read, respelled, revalued
-from noetl.playbook.dialects.tree import Mapping, Slot
+from noetl.playbook.dialects.tree import Mapping, TreeSlot
 from noetl.playbook.dialects.upstream_results import Path
 from noetl.playbook.dialects.upstream_shapes import speaks_case
 from noetl.playbook.dialects.upstream_spots import Known, iterators_below, spots
@@ -44,7 +44,7 @@ def plain_names(draft: Draft, root: Mapping) -> None:
             draft.tell(slot, shown(old), shown(slot.text))
 
 
-def _refuse_names(draft: Draft, slot: Slot) -> None:
+def _refuse_names(draft: Draft, slot: TreeSlot) -> None:
     text = slot.text or ""
     if any(path[0] == "keychain" for path in paths_read(text)):
         draft.refuse(

@@ -3,7 +3,7 @@
 import pytest
 
 from noetl.cli.graph.card import NARROWEST, PAD, PILE, Card, card_of
-from noetl.cli.graph.drawing import Box, Mark, Row
+from noetl.cli.graph.drawing import Box, CardRow, Mark
 from noetl.cli.graph.svg import DAY, NIGHT, style
 
 
@@ -16,8 +16,8 @@ def test_a_small_box_has_the_least_width() -> None:
 
 
 def test_every_line_adds_its_height() -> None:
-    one, two = (card(rows=(Row("a", "http"),) * count) for count in (1, 2))
-    three = card(rows=(Row("a", "http"),) * 2, hidden=3)
+    one, two = (card(rows=(CardRow("a", "http"),) * count) for count in (1, 2))
+    three = card(rows=(CardRow("a", "http"),) * 2, hidden=3)
     assert two.height - one.height == three.height - two.height == 18.0
     assert three.more == "… 3 more"
 
@@ -34,9 +34,9 @@ def test_a_pile_takes_room_on_both_sides() -> None:
     [
         {"name": "a_name_of_some_length_here"},
         {"marks": (Mark("admit", "allow if ctx.something_long > 3"),)},
-        {"rows": (Row("a_long_label_for_a_task", "postgres"),)},
-        {"rows": (Row("label", "http", "retry 5, jump label"),), "name": "x"},
-        {"rows": (Row("each_of_them", "postgres", depth=3),)},
+        {"rows": (CardRow("a_long_label_for_a_task", "postgres"),)},
+        {"rows": (CardRow("label", "http", "retry 5, jump label"),), "name": "x"},
+        {"rows": (CardRow("each_of_them", "postgres", depth=3),)},
     ],
 )
 def test_the_widest_line_decides(wider: dict[str, object]) -> None:
@@ -44,7 +44,7 @@ def test_the_widest_line_decides(wider: dict[str, object]) -> None:
 
 
 def test_what_is_too_long_is_cut() -> None:
-    long = card("n" * 900, marks=(Mark("join", "m" * 900),), rows=(Row("l" * 900, "k" * 900),))
+    long = card("n" * 900, marks=(Mark("join", "m" * 900),), rows=(CardRow("l" * 900, "k" * 900),))
     assert long.width < 900
     assert all(text.endswith("…") for text in (long.title, long.marks[0].text, long.rows[0].label))
 

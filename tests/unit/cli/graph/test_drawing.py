@@ -15,7 +15,7 @@ from tests.unit.cli.graph.nets import (
     task,
 )
 
-from noetl.cli.graph.drawing import Box, Edge, Mark, Row, bare, draw, failing
+from noetl.cli.graph.drawing import Box, CardRow, Edge, Mark, bare, draw, failing
 from noetl.playbook.model import Guard, Inner, Step, Task
 
 
@@ -29,7 +29,7 @@ def test_a_step_is_a_box_with_its_tasks() -> None:
         name="start",
         desc="why",
         marks=(),
-        rows=(Row("hello", "http"), Row("bye", "noop")),
+        rows=(CardRow("hello", "http"), CardRow("bye", "noop")),
         entry=True,
     )
 

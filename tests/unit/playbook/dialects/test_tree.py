@@ -3,7 +3,7 @@
 import pytest
 from tests.house.tree import ROOT
 
-from noetl.playbook.dialects.tree import Document, Mapping, Sequence, Slot, node_of, plain
+from noetl.playbook.dialects.tree import Document, Mapping, Sequence, TreeSlot, node_of, plain
 from noetl.playbook.dialects.tree_reading import read_tree
 from noetl.playbook.dialects.tree_writing import write_tree
 from noetl.playbook.yaml_text import read_yaml
@@ -132,7 +132,7 @@ def test_a_value_is_written_in_the_style_that_it_had(
 
 
 def test_nodes_are_made_from_plain_values() -> None:
-    made = node_of({"a": [1, {"b": None}], "c": Slot(node_of("x"))}, 7)
+    made = node_of({"a": [1, {"b": None}], "c": TreeSlot(node_of("x"))}, 7)
     assert isinstance(made, Mapping)
     assert plain(made) == {"a": [1, {"b": None}], "c": "x"}
     listed = made.node("a")
