@@ -5,7 +5,7 @@ RUN := $(BIN)/python -m
 PARALLEL ?= -n 4
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check lint types floors words tools unit bench bench-distributed chaos fuzz docs format lock clean
+.PHONY: help setup run test check lint types floors words tools unit bench bench-distributed chaos faults fuzz docs format lock clean
 
 help: ## show what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -53,6 +53,9 @@ bench-distributed: setup ## servers and workers on PostgreSQL and NATS beside th
 
 chaos: setup ## two servers and four workers, 2,000 executions, one process killed every second
 	NOETL_CHAOS=2000 .venv/bin/python -m pytest -s tests/system/test_fleet_deaths.py
+
+faults: setup tools ## every fault test at the default lease times and at its full size
+	NOETL_FAULTS=full $(RUN) pytest -s tests/faults tests/system/test_fleet_faults.py
 
 fuzz: setup ## chance against the parser and the templates
 	$(RUN) fuzz --runs 5000 --seed 1

@@ -5,6 +5,9 @@ from typing import Self
 
 import msgspec
 
+BLOCKS = 7
+"""Many single measurements are told apart by their times: the spread is that of so many blocks."""
+
 
 class Figure(msgspec.Struct, frozen=True):
     """The fields are the columns of the table and of `bench/latest.jsonl`."""
@@ -18,6 +21,8 @@ class Figure(msgspec.Struct, frozen=True):
     unit: str
     repeats: int
     spread: float
+    at_most: bool = True
+    """Whether less is better."""
 
     @classmethod
     def of(
@@ -42,12 +47,21 @@ class Figure(msgspec.Struct, frozen=True):
             unit=unit,
             repeats=min(len(ours), len(reference)),
             spread=max(spread(ours), spread(reference)),
+            at_most=at_most,
         )
 
 
 def spread(measured: list[float]) -> float:
-    """The interquartile range relative to the median; 0 for a single measurement."""
+    """
+    The interquartile range relative to the median; 0 for a single measurement.
+
+    Of hundreds of single commits it is the range of their blocks: how far one commit lies from
+    another says little about how far their median moves from run to run.
+    """
     if len(measured) < 2:
         return 0.0
+    size = len(measured) // BLOCKS
+    if size > BLOCKS:
+        measured = [median(measured[n * size : (n + 1) * size]) for n in range(BLOCKS)]
     lower, _, upper = quantiles(measured, n=4, method="inclusive")
     return (upper - lower) / median(measured)

@@ -7,6 +7,7 @@ from typing import Any, Final
 from jinja2.sandbox import SandboxedEnvironment
 
 from bench.figure import Figure
+from bench.size import sized
 from noetl.expression.template import compile_guard, compile_rules
 
 GUARD: Final = (
@@ -23,8 +24,8 @@ SCOPE: Final[dict[str, Any]] = {
     "outcome": {"status": "error", "http": {"status": 503}, "error": {"kind": "http"}},
     "_attempt": 1,
 }
-REPEATS: Final = 15
-CALLS: Final = 2_000
+REPEATS: Final = sized(15)
+CALLS: Final = sized(2_000)
 
 
 def figures() -> list[Figure]:

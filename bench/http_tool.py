@@ -15,13 +15,14 @@ import msgspec
 
 from bench.figure import Figure
 from bench.place import Place, call_of
+from bench.size import sized
 from noetl.adapters.files.object_store import FileObjectStore
 from noetl.kinds.http import HttpInputs
 from noetl.ports.result_store import ResultStore
 from noetl.tools.http.tool import HttpTool
 
-REQUESTS, AT_ONCE, REPEATS = 3000, 100, 5
-MEGABYTES = 200
+REQUESTS, AT_ONCE, REPEATS = sized(3000), 100, sized(5)
+MEGABYTES = sized(200)
 ROOM = 80.0
 """How many megabytes a body of MEGABYTES may add to the process."""
 _SMALL = msgspec.json.encode({"data": [{"id": n, "name": f"row {n}"} for n in range(5)]})
@@ -33,7 +34,7 @@ def figures() -> list[Figure]:
         ours, bare = asyncio.run(measure(url))
         grown = measure_memory(url)
     name = f"http tool, {AT_ONCE} GETs at once"
-    body = f"http body of {MEGABYTES} MB to the store, extra RSS"
+    body = "http body of 200 MB to the store, extra RSS"
     return [
         Figure.of(name, ours, bare, target=0.5, unit="1/s", at_most=False),
         Figure.of(body, [grown], [ROOM], target=1.0, unit="MB"),

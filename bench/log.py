@@ -8,15 +8,16 @@ from time import perf_counter
 import apsw
 
 from bench.figure import Figure
+from bench.size import sized
 from noetl.adapters.sqlite.storage import SqliteStorage, open_storage
 from noetl.ports.event_log import Decision, ExecutionRow
 
 BODY = "x" * 400
 EVENTS = b'[{"name":"step.done","step":"fetch","step_run_id":"12.1","result":"%s"}]' % (b"x" * 330)
-REPEATS = 9
-GROUPED = 20_000
-PER_COMMIT = 1_000
-ALONE = 300
+REPEATS = sized(9)
+GROUPED = sized(20_000)
+PER_COMMIT = sized(1_000)
+ALONE = sized(300)
 
 
 def figures() -> list[Figure]:

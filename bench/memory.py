@@ -10,16 +10,25 @@ from tempfile import TemporaryDirectory
 from bench.engine import quiet_collector, run
 from bench.figure import Figure
 from bench.playbooks import loop
-from noetl.assembly import Local
+from bench.size import sized
+from noetl.node.local import LocalNode
 from noetl.settings import Settings
 
 ALLOWED = {1_000: 90.0, 1_000_000: 300.0}
 """Iterations → MB."""
+SMALLER = {1_000: 100, 1_000_000: 20_000}
+"""How many are run where it is only asked whether this runs."""
 
 
 def figures() -> list[Figure]:
     return [
-        Figure.of(f"peak RSS, {count} iterations", [peak(count)], [allowed], 1, "MB")
+        Figure.of(
+            f"peak RSS, {count} iterations",
+            [peak(sized(count, small=SMALLER[count]))],
+            [allowed],
+            1,
+            "MB",
+        )
         for count, allowed in ALLOWED.items()
     ]
 
@@ -37,7 +46,7 @@ def peak(count: int) -> float:
 
 async def looped(count: int) -> None:
     with TemporaryDirectory() as folder, quiet_collector():
-        local = await Local.open(Settings(home=Path(folder)))
+        local = await LocalNode.open(Settings(home=Path(folder)))
         await run(local, loop("parallel"), {"numbers": list(range(count))})
         await local.close()
 

@@ -5,7 +5,7 @@ from typing import Any
 from noetl.adapters.memory.object_store import MemoryObjectStore
 from noetl.messages.reference import Reference
 from noetl.ports.result_store import ResultStore
-from noetl.tools.tool import Call
+from noetl.tools.tool import ToolCall
 
 
 class Place:
@@ -17,7 +17,7 @@ class Place:
         self.results = results or ResultStore(MemoryObjectStore())
         self._credential = credential or {}
 
-    def log(self, call: Call[Any], stream: str, text: str) -> None:
+    def log(self, call: ToolCall[Any], stream: str, text: str) -> None:
         """Nobody reads it here."""
 
     async def unlock(self, name: str) -> dict[str, Any]:
@@ -29,7 +29,7 @@ class Place:
 
     async def child(
         self,
-        call: Call[Any],
+        call: ToolCall[Any],
         *,
         path: str,
         version: str | None,
@@ -39,6 +39,6 @@ class Place:
         raise AssertionError(f"{call.label} asks for {path} {version} {payload} {wait}")
 
 
-def call_of(inputs: Any, **more: Any) -> Call[Any]:
+def call_of(inputs: Any, **more: Any) -> ToolCall[Any]:
     named = {"execution_id": "e", "step": "s", "label": "t", "task_run_id": "r", "scratch": "s"}
-    return Call(inputs=inputs, **{**named, **more})
+    return ToolCall(inputs=inputs, **{**named, **more})

@@ -9,12 +9,13 @@ from tests.support.postgres import Database, running
 
 from bench.figure import Figure
 from bench.log import BODY, PER_COMMIT, Supply
+from bench.size import sized
 from noetl.adapters.postgres.storage import PostgresStorage, open_storage
 from noetl.ports.event_log import Decision
 
-REPEATS = 9
-GROUPED = 20_000
-ALONE = 300
+REPEATS = sized(9)
+GROUPED = sized(20_000)
+ALONE = sized(300)
 RAW_ROWS = "insert into public.raw select * from unnest($1::bigint[], $2::text[])"
 RAW_ROW = "insert into public.raw values ($1, $2)"
 

@@ -10,10 +10,11 @@ from tests.support.postgres import Database, running
 
 from bench.figure import Figure
 from bench.place import Place, call_of
+from bench.size import sized
 from noetl.kinds.sql import PostgresInputs
 from noetl.tools.sql.postgres import PostgresTool
 
-STATEMENTS, AT_ONCE, POOL, REPEATS = 2000, 20, 10, 5
+STATEMENTS, AT_ONCE, POOL, REPEATS = sized(2000), 20, 10, sized(5)
 READ = "select a, b from t where a = %s"
 WRITE = "update t set b = b || '' where a = %s"
 

@@ -14,11 +14,12 @@ import uvloop
 
 from bench.figure import Figure
 from bench.place import Place, call_of
+from bench.size import sized
 from noetl.kinds.code import PythonInputs
 from noetl.tools.python.tool import PythonTool
 
-CALLS = 40
-REPEATS = 15
+CALLS = sized(40)
+REPEATS = sized(15)
 FIBONACCI = """
 def fibonacci(n):
     return n if n < 2 else fibonacci(n - 1) + fibonacci(n - 2)

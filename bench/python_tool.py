@@ -15,12 +15,13 @@ import uvloop
 
 from bench.figure import Figure
 from bench.place import Place, call_of
+from bench.size import sized
 from noetl.kinds.code import PythonInputs
 from noetl.tools.process.ending import end_group
-from noetl.tools.python.start import Started, start
+from noetl.tools.python.start import StartedChild, start
 from noetl.tools.python.tool import PythonTool, request_of
 
-CALLS, AT_ONCE, REPEATS = 4_000, 8, 5
+CALLS, AT_ONCE, REPEATS = sized(4_000), 8, sized(5)
 INPUTS = PythonInputs(code="result = {'id': n, 'words': [str(n)] * 10}", args={"n": 7})
 
 
@@ -72,7 +73,7 @@ class Bare:
     """A warm child with nothing around it: a frame there, a frame back, read as JSON."""
 
     def __init__(self, folder: str) -> None:
-        self._started: Started = start(sys.executable, folder, "off")
+        self._started: StartedChild = start(sys.executable, folder, "off")
         self._socket: socket.socket = self._started.connection
         request = request_of(INPUTS, "", 2**31, 600)
         self._frame = len(request).to_bytes(4, "big") + request

@@ -13,15 +13,16 @@ import psycopg
 from tests.support.postgres import running
 
 from bench.playbooks import FIBONACCI, chain, loop
+from bench.size import sized
 from noetl.adapters.memory.link import DirectLink, Exchange
-from noetl.control_plane import ControlPlane
+from noetl.node.server import ServerNode
+from noetl.node.work_plane import WorkPlane
 from noetl.settings import Settings
 from noetl.tools.table import Toolbox
-from noetl.work_plane import WorkPlane
 
-EXECUTIONS = 1_000
-WAITING = 5_000
-ITERATIONS = 20_000
+EXECUTIONS = sized(1_000)
+WAITING = sized(5_000)
+ITERATIONS = sized(20_000)
 AT_ONCE = 500
 SIZE = "select pg_database_size(current_database())"
 ROW = "{:<58} {:>12}"
@@ -53,7 +54,7 @@ def resident() -> float:
     raise RuntimeError("the kernel tells no VmRSS")
 
 
-async def waiting(plane: ControlPlane) -> None:
+async def waiting(plane: ServerNode) -> None:
     """Executions whose first step no worker has taken yet."""
     await started(plane, chain(1, FIBONACCI), 1)
     before = resident()
@@ -63,7 +64,7 @@ async def waiting(plane: ControlPlane) -> None:
     say("memory of an execution with one part that waits", each, "bytes")
 
 
-async def loop_waiting(plane: ControlPlane) -> None:
+async def loop_waiting(plane: ServerNode) -> None:
     """A loop that no worker has taken yet."""
     text = loop("parallel").replace("{kind: noop}", "{kind: python, code: 'result = 1'}")
     await started(plane, text, 1, [])
@@ -73,7 +74,7 @@ async def loop_waiting(plane: ControlPlane) -> None:
     say("memory of an iteration that waits", each, "bytes")
 
 
-MEMORY: dict[str, Callable[[ControlPlane], Awaitable[None]]] = {
+MEMORY: dict[str, Callable[[ServerNode], Awaitable[None]]] = {
     "waiting": waiting,
     "loop_waiting": loop_waiting,
 }
@@ -81,7 +82,7 @@ MEMORY: dict[str, Callable[[ControlPlane], Awaitable[None]]] = {
 
 async def in_memory(name: str) -> None:
     with TemporaryDirectory() as folder:
-        plane = await ControlPlane.open(Settings(home=Path(folder)))
+        plane = await ServerNode.open(Settings(home=Path(folder)))
         await MEMORY[name](plane)
         await plane.close()
 
@@ -112,7 +113,7 @@ async def on_disk(name: str, settings: Settings, size: Callable[[], Awaitable[fl
     sizes, events = [], []
     numbers = list(range(ITERATIONS))
     for text, count, payload in ((chain(5), 0, []), (chain(5), EXECUTIONS, []), (LOOP, 1, numbers)):
-        plane = await ControlPlane.open(settings)
+        plane = await ServerNode.open(settings)
         async with at_work(plane):
             ids = await started(plane, text, count, payload)
             events.append(sum([await ended(plane, one) for one in ids]))
@@ -128,10 +129,10 @@ LOOP = loop("parallel")
 
 
 @asynccontextmanager
-async def at_work(plane: ControlPlane) -> AsyncIterator[None]:
+async def at_work(plane: ServerNode) -> AsyncIterator[None]:
     """A worker of this process."""
     exchange = Exchange()
-    plane.dispatcher.notifiers.append(exchange.attach(plane.dispatcher))
+    plane.dispatcher.granting.notifiers.append(exchange.attach(plane.dispatcher))
     tools = Toolbox(plane.settings.home)
     worker = WorkPlane(plane.settings, DirectLink(exchange), results=plane.results, tools=tools)
     working = asyncio.create_task(worker.run())
@@ -142,14 +143,14 @@ async def at_work(plane: ControlPlane) -> AsyncIterator[None]:
     await worker.keychain.close()
 
 
-async def ended(plane: ControlPlane, execution_id: str) -> int:
+async def ended(plane: ServerNode, execution_id: str) -> int:
     """How many events it took."""
     assert await plane.ended(execution_id, 600.0), f"{execution_id} does not end"
     return (await plane.row(execution_id)).seq
 
 
 async def started(
-    plane: ControlPlane, text: str, count: int, numbers: list[int] | None = None
+    plane: ServerNode, text: str, count: int, numbers: list[int] | None = None
 ) -> list[str]:
     entry, _ = await plane.register(text)
     payload: dict[str, Any] = {"numbers": numbers or []}

@@ -9,8 +9,9 @@ from tempfile import TemporaryDirectory
 from time import perf_counter
 
 from bench.figure import Figure
+from bench.size import sized
 
-REPEATS = 25
+REPEATS = sized(25)
 ROOT = Path(__file__).parent.parent
 NOETL = str(Path(sys.executable).with_name("noetl"))
 HELLO = str(ROOT / "examples" / "01-hello" / "playbook.yaml")

@@ -9,10 +9,11 @@ import yaml
 
 from bench.figure import Figure
 from bench.generate import generate
+from bench.size import sized
 from noetl.playbook.load import load
 
-REPEATS = 9
-LINES = 5_000
+REPEATS = sized(9)
+LINES = sized(5_000)
 
 
 def figures() -> list[Figure]:
@@ -27,7 +28,7 @@ def figures() -> list[Figure]:
         text = generate(LINES, salt=number + 1)
         ours.append(milliseconds(partial(load, text.encode())))
         reference.append(milliseconds(partial(yaml.compose, text, yaml.CSafeLoader)))
-    return [Figure.of(f"validate {LINES} lines / yaml C compose", ours, reference, 6.0, "ms")]
+    return [Figure.of("validate 5000 lines / yaml C compose", ours, reference, 6.0, "ms")]
 
 
 def milliseconds(work: Callable[[], object]) -> float:

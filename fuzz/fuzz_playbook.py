@@ -10,7 +10,7 @@ from noetl.cli.findings import render
 from noetl.cli.graph.drawing import draw
 from noetl.cli.graph.mermaid import mermaid
 from noetl.cli.graph.svg import svg
-from noetl.cli.source import Source
+from noetl.cli.source import PlaybookSource
 from noetl.cli.terminal import Paint
 from noetl.errors import TemplateError
 from noetl.expression.syntax import is_template
@@ -35,7 +35,7 @@ def check_playbook(content: bytes) -> None:
     for finding in loaded.findings:
         if finding.line < 1 or finding.column < 1 or not finding.message:
             raise AssertionError(f"a finding without a place: {finding}")
-    for text in render(Source("fuzz", content), loaded.findings, Paint(False), 80):
+    for text in render(PlaybookSource("fuzz", content), loaded.findings, Paint(False), 80):
         if any(ord(char) < 32 and char != "\n" for char in text):
             raise AssertionError("a control character reaches the terminal")
     if loaded.playbook:

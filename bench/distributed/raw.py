@@ -5,7 +5,9 @@ import statistics
 import time
 from collections.abc import Awaitable, Callable
 
-ROUNDS = 400
+from bench.size import sized
+
+ROUNDS = sized(400)
 
 
 async def floors(database: str, queue: str) -> tuple[list[float], list[float]]:

@@ -2,9 +2,11 @@
 
 from tests.support.steps import arc, call, loop, noop, playbook, step, task
 
-CHAIN = 100
+from bench.size import sized
+
+CHAIN = sized(100)
 """Steps of the chain."""
-ITERATIONS = 10_000
+ITERATIONS = sized(10_000)
 
 
 def _head(name: str) -> dict[str, str]:

@@ -18,6 +18,7 @@ NoetlError
 ├── VersionConflict       nobody's: another writer was first; load again and decide again
 ├── LogUnavailable        the world's: the log cannot be written (disk full, read-only home)
 │   └── ResultsUnavailable  the result store is away, or refuses (disk full, no bucket)
+├── OutcomeUnknown        the world's: it may or may not have been recorded; ask with the key
 ├── ReceiverUnavailable   the world's: who should take an export is away, or refuses it
 ├── ServerAway            the world's: no server answered; the question may be asked again
 ├── PlaybookNotFound      the caller's: no such playbook, or version of it, in the catalog
@@ -121,6 +122,10 @@ class ResultsUnavailable(LogUnavailable):
     def __init__(self, message: str, *, refused: bool = False) -> None:
         super().__init__(message)
         self.refused = refused
+
+
+class OutcomeUnknown(NoetlError):
+    """The log went away before it answered: asking again with the same key settles it."""
 
 
 class ReceiverUnavailable(NoetlError):

@@ -7,7 +7,7 @@ import pytest
 from tests.support.scenario import Ran, name_of, ok, scenario
 from tests.support.steps import Tree, arc, call, loop, nested, noop, otherwise, refuse, sets, step
 
-from noetl.control.decide import decide
+from noetl.control.decide import decide as decide_at
 from noetl.control.evolve import evolve
 from noetl.control.execution import Execution
 from noetl.messages import events as e
@@ -15,6 +15,7 @@ from noetl.messages import requests as r
 from noetl.messages.codec import decode_events, encode_events
 from noetl.messages.envelope import envelope
 from noetl.messages.names import ALIASES, NAMES, canonical
+from noetl.playbook.plan import Plan
 from noetl.server.replay import frozen, thawed
 
 TWO_STEPS = [
@@ -172,6 +173,12 @@ def test_seq_has_no_gaps_and_each_decision_is_one_row() -> None:
     ]
 
 
+def decide(plan: Plan, execution: Execution, given: r.Input) -> list[e.Event]:
+    events = decide_at(plan, execution, given, at=1)
+    assert isinstance(events, list)
+    return events
+
+
 def begun(*steps: Tree) -> tuple[Any, Execution, r.Report]:
     """A plan, an execution whose first part waits, and a report that would start it."""
     plan = scenario(*steps).plan
@@ -250,12 +257,14 @@ def test_replay_comes_to_the_live_state_at_every_event() -> None:
     ran = made.run()
     state = Execution(execution_id="x1")
     tail = Execution(execution_id="x1")
-    for event in ran.events:
-        evolve(state, event, made.plan)
-        evolve(tail, event, made.plan)
-        tail = thawed(frozen(tail))
-        state.bodies.clear()
-        assert tail == state
+    for row in ran.rows:
+        state.now = tail.now = row.at
+        for event in decode_events(row.events):
+            evolve(state, event, made.plan)
+            evolve(tail, event, made.plan)
+            tail = thawed(frozen(tail))
+            state.bodies.clear()
+            assert tail == state
     assert state == msgspec.structs.replace(ran.execution, bodies={})
 
 

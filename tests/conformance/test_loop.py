@@ -10,12 +10,12 @@ from tests.support.canned import Silence
 from tests.support.scenario import Gate, Scenario, error, name_of, ok, scenario
 from tests.support.steps import Tree, arc, call, loop, noop, otherwise, sets, step, when
 
-from noetl.assembly import Local
 from noetl.messages import events as e
 from noetl.messages import requests as r
 from noetl.messages.outcome import Outcome
+from noetl.node.local import LocalNode
 from noetl.server.active import ActiveExecution
-from noetl.tools.tool import Call
+from noetl.tools.tool import ToolCall
 
 WAYS = list(product(["sequential", "parallel"], ["local", "distributed"]))
 each_way = pytest.mark.parametrize(("mode", "where"), WAYS)
@@ -34,7 +34,7 @@ def looped(elements: Any, *tasks: Tree, arcs: list[Tree] | None = None, **spec: 
 SEES = "{{ [iter.n, iter.index] }}"
 
 
-def echo(call_: Call[Any]) -> Outcome:
+def echo(call_: ToolCall[Any]) -> Outcome:
     """Answers with what it was given."""
     return ok(call_.inputs.body)
 
@@ -94,7 +94,7 @@ def test_sequential_iterations_run_one_after_the_other() -> None:
 def test_no_more_than_max_in_flight_run_at_once(where: str, flight: int, most: int) -> None:
     running, seen = 0, []
 
-    async def count(call_: Call[Any]) -> Outcome:
+    async def count(call_: ToolCall[Any]) -> Outcome:
         nonlocal running
         running += 1
         seen.append(running)
@@ -199,7 +199,7 @@ def test_a_failed_iteration_stops_the_loop(mode: str, where: str) -> None:
 def test_those_in_flight_run_to_their_end_and_the_lowest_index_is_named(where: str) -> None:
     gate = Gate(error("http", "late"), ok("fine"), error("http", "early"))
 
-    async def backwards(local: Local, active: ActiveExecution) -> None:
+    async def backwards(local: LocalNode, active: ActiveExecution) -> None:
         del local, active
         held = await gate.held(3)
         for task_run_id in reversed(held):
@@ -345,7 +345,7 @@ def turned_round(count: int) -> Any:
     """Answers that are given in the reverse order of the calls, once `count` have come."""
     waiting: list[asyncio.Future[None]] = []
 
-    async def answer(call_: Call[Any]) -> Outcome:
+    async def answer(call_: ToolCall[Any]) -> Outcome:
         future = asyncio.get_running_loop().create_future()
         waiting.append(future)
         if len(waiting) == count:
@@ -397,14 +397,14 @@ def test_no_iteration_runs_further_ahead_than_the_window(where: str) -> None:
     held = asyncio.Event()
     furthest = 0
 
-    async def first_waits(call_: Call[Any]) -> Outcome:
+    async def first_waits(call_: ToolCall[Any]) -> Outcome:
         nonlocal furthest
         furthest = max(furthest, call_.inputs.body)
         if call_.inputs.body == 0:
             await held.wait()
         return ok()
 
-    async def watch(local: Local, active: ActiveExecution) -> None:
+    async def watch(local: LocalNode, active: ActiveExecution) -> None:
         del local
         before = -1
         while before != active.execution.seq or furthest < 900:
@@ -468,7 +468,7 @@ def test_who_ends_a_loop(mode: str, where: str) -> None:
 def test_a_cancelled_loop_ends_in_one_failure(mode: str, where: str) -> None:
     silence = Silence()
 
-    async def cancel(local: Local, active: ActiveExecution) -> None:
+    async def cancel(local: LocalNode, active: ActiveExecution) -> None:
         for _ in range(5):
             await asyncio.sleep(0)
         local.server.receive(active, r.CancelExecution())

@@ -10,13 +10,13 @@ from tests.support.steps import Tree, call, loop, nested, noop, otherwise, step,
 
 from noetl.messages import events as e
 from noetl.messages.outcome import Outcome
-from noetl.tools.tool import Call
+from noetl.tools.tool import ToolCall
 
 WAYS = list(product(["sequential", "parallel"], ["local", "distributed"]))
 each_way = pytest.mark.parametrize(("mode", "where"), WAYS)
 
 
-def echo(call_: Call[Any]) -> Outcome:
+def echo(call_: ToolCall[Any]) -> Outcome:
     """Answers with what it was given."""
     return ok(call_.inputs.body)
 

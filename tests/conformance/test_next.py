@@ -7,9 +7,9 @@ from tests.support.canned import Silence
 from tests.support.scenario import Gate, Ran, error, ok, scenario
 from tests.support.steps import Tree, arc, call, loop, noop, otherwise, step
 
-from noetl.assembly import Local
 from noetl.messages import events as e
 from noetl.messages import requests as r
+from noetl.node.local import LocalNode
 from noetl.server.active import ActiveExecution
 
 ENDS = [step("left", noop("l")), step("right", noop("r"))]
@@ -189,7 +189,7 @@ def test_fail_fast_starts_nothing_new_and_cancels_what_runs() -> None:
     silence = Silence()
     gate = Gate(error("http"))
 
-    async def fail(local: Local, active: ActiveExecution) -> None:
+    async def fail(local: LocalNode, active: ActiveExecution) -> None:
         del local, active
         (held,) = await gate.held(1)
         await gate.let_go(held)
@@ -298,7 +298,7 @@ def test_a_failure_of_the_final_step_fails_the_execution() -> None:
 def test_the_final_step_runs_after_a_timeout(mode: str) -> None:
     silence = Silence()
 
-    async def time_passes(local: Local, active: ActiveExecution) -> None:
+    async def time_passes(local: LocalNode, active: ActiveExecution) -> None:
         await asyncio.sleep(0)
         local.server.receive(active, r.TimeIsUp(seconds=30))
 
@@ -323,7 +323,7 @@ def test_the_final_step_runs_after_a_timeout(mode: str) -> None:
 def test_cancel() -> None:
     silence = Silence()
 
-    async def cancel(local: Local, active: ActiveExecution) -> None:
+    async def cancel(local: LocalNode, active: ActiveExecution) -> None:
         await asyncio.sleep(0)
         local.server.receive(active, r.CancelExecution(reason="enough"))
 
@@ -360,7 +360,7 @@ def test_cancel() -> None:
 
 @pytest.mark.rule("NEXT-8")
 def test_what_was_offered_and_not_begun_is_never_begun() -> None:
-    async def cancel(local: Local, active: ActiveExecution) -> None:
+    async def cancel(local: LocalNode, active: ActiveExecution) -> None:
         local.server.receive(active, r.CancelExecution())
 
     ran = scenario(step("start", call("fetch"))).act(cancel)
@@ -371,9 +371,9 @@ def test_what_was_offered_and_not_begun_is_never_begun() -> None:
 
 @pytest.mark.rule("NEXT-8")
 def test_after_the_end_every_report_is_refused() -> None:
-    ended: list[list[e.Event]] = []
+    ended: list[list[e.Event] | None] = []
 
-    async def report_late(local: Local, active: ActiveExecution) -> None:
+    async def report_late(local: LocalNode, active: ActiveExecution) -> None:
         await active.finished
         late = r.Report(step_run_id="4.0", part=0, epoch=9, worker="w", events=[])
         for given in (late, r.CancelExecution(), r.PauseExecution(), r.TimeIsUp(seconds=1)):
@@ -388,7 +388,7 @@ def test_after_the_end_every_report_is_refused() -> None:
 def test_pause_holds_tokens_and_resume_lets_them_go() -> None:
     gate = Gate()
 
-    async def pause(local: Local, active: ActiveExecution) -> None:
+    async def pause(local: LocalNode, active: ActiveExecution) -> None:
         (held,) = await gate.held(1)
         local.server.receive(active, r.PauseExecution())
         assert active.execution.status == "paused"

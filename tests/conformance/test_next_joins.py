@@ -6,9 +6,9 @@ import pytest
 from tests.support.scenario import Gate, Scenario, error, scenario
 from tests.support.steps import Tree, arc, call, loop, noop, otherwise, sets, step
 
-from noetl.assembly import Local
 from noetl.messages import events as e
 from noetl.messages import requests as r
+from noetl.node.local import LocalNode
 from noetl.server.active import ActiveExecution
 
 
@@ -35,7 +35,7 @@ ONLY_A = {"x": "a", "a": 1, "from": {"a": {"x": "a", "a": 1}}}
 def test_a_join_fires_once(mode: Any, args: Tree, absorbed: int) -> None:
     gate = Gate()
 
-    async def a_first(local: Local, active: ActiveExecution) -> None:
+    async def a_first(local: LocalNode, active: ActiveExecution) -> None:
         del local, active
         first, second = await gate.held(2)
         await gate.let_go(first)
@@ -125,7 +125,7 @@ def test_a_cycle_passes_a_join_again(mode: str) -> None:
 def test_resume_finds_tokens_of_a_join_once() -> None:
     gate = Gate()
 
-    async def pause(local: Local, active: ActiveExecution) -> None:
+    async def pause(local: LocalNode, active: ActiveExecution) -> None:
         first, second = await gate.held(2)
         local.server.receive(active, r.PauseExecution())
         await gate.let_go(first)

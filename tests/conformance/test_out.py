@@ -9,7 +9,7 @@ from tests.support.steps import Tree, call, noop, otherwise, step, task, when
 
 from noetl.messages import events as e
 from noetl.messages.outcome import ERROR_KINDS, Outcome, failed
-from noetl.tools.tool import Call
+from noetl.tools.tool import ToolCall
 
 
 @pytest.mark.rule("OUT-1", "OUT-2")
@@ -61,15 +61,15 @@ def test_an_error_has_kind_message_and_retryable() -> None:
     assert outcome["http"]["status"] == 503
 
 
-def raises(_: Call[Any]) -> Outcome:
+def raises(_: ToolCall[Any]) -> Outcome:
     raise RuntimeError("a plugin's own fault")
 
 
-def times_out(_: Call[Any]) -> Outcome:
+def times_out(_: ToolCall[Any]) -> Outcome:
     raise TimeoutError("inside the tool")
 
 
-def odd(_: Call[Any]) -> Outcome:
+def odd(_: ToolCall[Any]) -> Outcome:
     return ok(object())
 
 

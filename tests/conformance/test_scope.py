@@ -6,9 +6,9 @@ import pytest
 from tests.support.scenario import Gate, error, ok, scenario
 from tests.support.steps import Tree, arc, call, loop, noop, otherwise, sets, step, when
 
-from noetl.assembly import Local
 from noetl.errors import PlaybookRejected
 from noetl.messages import events as e
+from noetl.node.local import LocalNode
 from noetl.server.active import ActiveExecution
 
 
@@ -129,7 +129,7 @@ def test_a_result_is_prev_at_the_end(tasks: list[Tree], prev: Any) -> None:
 def test_a_run_sees_ctx_as_of_its_schedule_and_its_own_writes() -> None:
     gate = Gate()
 
-    async def other_first(local: Local, active: ActiveExecution) -> None:
+    async def other_first(local: LocalNode, active: ActiveExecution) -> None:
         del local
         slow, quick = await gate.held(2)
         await gate.let_go(quick)
@@ -161,7 +161,7 @@ def test_a_run_sees_ctx_as_of_its_schedule_and_its_own_writes() -> None:
 def test_the_last_writer_in_log_order_wins() -> None:
     gate = Gate()
 
-    async def b_then_a(local: Local, active: ActiveExecution) -> None:
+    async def b_then_a(local: LocalNode, active: ActiveExecution) -> None:
         del local, active
         a, b = await gate.held(2)
         await gate.let_go(b)

@@ -292,7 +292,8 @@ def test_credentials_go_in_and_never_out(tmp_path: Path) -> None:
         listed = await api.pages("/api/credentials", "credentials", limit=1)
         assert [one["name"] for one in listed] == ["team/db"]
         assert secret not in str(told) + str(listed)
-        (sealed,) = [row for row in cluster.root.credentials.all() if row.kind == "basic"]
+        rows = await cluster.root.credentials.all()
+        (sealed,) = [row for row in rows if row.kind == "basic"]
         assert secret.encode() not in sealed.sealed
         # A value that came in through another door is masked on its way out, too.
         await register(api, at("demo/leak", step("start", sets("keep", said=secret))))

@@ -11,8 +11,8 @@ from tests.support.cluster import Cluster, clustered
 from tests.support.steps import noop, playbook, step
 
 from noetl.api.executions import ExecutionsRoutes
-from noetl.api.surround import Surround
-from noetl.api.types import Batch, BatchRequest, KeyedRequest
+from noetl.api.surround import ApiContext
+from noetl.api.types import BatchRequest, ExecutionBatch, KeyedRequest
 
 
 @pytest.mark.rule("SRV-1")
@@ -21,12 +21,12 @@ def test_one_request_starts_many_and_a_refused_one_stops_none(tmp_path: Path) ->
         server = await cluster.server()
         cluster.worker(CannedTools())
         entry, _ = await server.register(playbook(step("one", noop("t"))))
-        desk = ExecutionsRoutes(Surround(server))
+        desk = ExecutionsRoutes(ApiContext(server))
         wanted = [KeyedRequest(path=entry.path, key=f"k{n % 20}") for n in range(40)]
         wanted.insert(7, KeyedRequest(path="no/such"))
         wanted.insert(9, KeyedRequest(path=entry.path, playbook_id=entry.playbook_id))
         answer = await desk.start_many(data=BatchRequest(executions=wanted))
-        begun = msgspec.json.decode(cast(bytes, answer.content), type=Batch).executions
+        begun = msgspec.json.decode(cast(bytes, answer.content), type=ExecutionBatch).executions
         assert [n for n, one in enumerate(begun) if one.execution is None] == [7, 9]
         assert begun[7].error is not None
         assert begun[7].error.code == "playbook_not_found"

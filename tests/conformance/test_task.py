@@ -9,9 +9,9 @@ from tests.support.crash import crash_everywhere, outcomes_in
 from tests.support.scenario import Scenario, error, name_of, ok, scenario
 from tests.support.steps import Tree, arc, call, loop, noop, otherwise, step, task, when
 
-from noetl.assembly import Local
 from noetl.messages import events as e
 from noetl.messages.outcome import Outcome
+from noetl.node.local import LocalNode
 from noetl.pipeline.backoff import pause
 from noetl.playbook.model import Backoff
 from noetl.server.active import ActiveExecution
@@ -362,7 +362,7 @@ def test_a_pause_holds_no_slot() -> None:
         del seconds
         await held.wait()
 
-    async def go(local: Local, active: ActiveExecution) -> None:
+    async def go(local: LocalNode, active: ActiveExecution) -> None:
         del active
         local.worker.sleep = sleep
         while "quick1" not in order:

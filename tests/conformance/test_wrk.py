@@ -18,8 +18,8 @@ from noetl.errors import ServerRefused
 from noetl.messages import events as e
 from noetl.messages.codec import encode_events
 from noetl.messages.outcome import failed
+from noetl.node.work_plane import WorkPlane
 from noetl.ports.link import Answer, Call, Hold, Question, Reply, Sent
-from noetl.work_plane import WorkPlane
 
 CHAIN = playbook(
     step("first", call("fetch"), call("store"), arcs=[arc("second")]),
@@ -53,7 +53,7 @@ def test_parts_are_claimed_by_a_worker_and_recorded_with_its_epoch(tmp_path: Pat
             ("first", worker.name),
             ("second", worker.name),
         ]
-        await until(lambda: not worker.desk.holds)
+        await until(lambda: not worker.session.holds)
 
     clustered(test, tmp_path)
 
@@ -125,7 +125,7 @@ def test_what_a_worker_reports_after_its_lease_is_refused(tmp_path: Path) -> Non
         before = await cluster.events(execution_id)
         await gate.let_go(key)
         tunnel.open.set()
-        await until(lambda: not zombie.desk.holds)
+        await until(lambda: not zombie.session.holds)
         assert await cluster.events(execution_id) == before
         assert execution.status == "completed"
         assert labels(slow) == {"fetch": 1}, "it goes no further than it had come"
@@ -210,7 +210,7 @@ def test_a_worker_that_stops_lets_its_parts_end_and_takes_no_more(tmp_path: Path
         )
         (key,) = await gate.held(1)
         draining = asyncio.ensure_future(worker.drain(PATIENCE))
-        await until(lambda: worker.desk.draining)
+        await until(lambda: worker.session.draining)
         await gate.let_go(key)
         await draining
         assert labels(tools) == {"fetch": 1}
@@ -259,7 +259,7 @@ def test_a_long_pause_is_given_back_and_taken_up_by_any_worker(tmp_path: Path) -
         text = playbook(step("first", call("fetch", when("outcome.status == 'ok'"), retried)))
         execution_id = await cluster.start(text)
         await until(lambda: labels(tools)["fetch"] == 1)
-        await until(lambda: not worker.desk.holds)
+        await until(lambda: not worker.session.holds)
         await cluster.kill_worker(worker)
         other = CannedTools()
         other.answers["fetch"] = [ok("there")]
@@ -351,7 +351,7 @@ def test_lost_wake_ups_cost_a_poll_and_no_more(tmp_path: Path) -> None:
     async def test(cluster: Cluster) -> None:
         tools = CannedTools()
         server = await cluster.server()
-        server.dispatcher.notifiers.clear()
+        server.dispatcher.granting.notifiers.clear()
         cluster.worker(tools)
         assert (await cluster.run(CHAIN)).status == "completed"
 
@@ -366,7 +366,7 @@ def test_a_worker_of_another_version_is_refused_with_the_reason(tmp_path: Path) 
         worker = WorkPlane(
             cluster.settings, wire, results=cluster.results, tools=CannedTools(), name="old"
         )
-        worker.desk.me = msgspec.structs.replace(worker.desk.me, version="0.0.1")
+        worker.session.me = msgspec.structs.replace(worker.session.me, version="0.0.1")
         with pytest.raises(ServerRefused, match=rf"0\.0\.1.*{__version__}.*same version"):
             await worker.run()
         await worker.close()
@@ -387,9 +387,7 @@ STRANGE = {
 
 @pytest.mark.rule("WRK-1", "EVT-4")
 @pytest.mark.parametrize("name", [*STRANGE, "unreadable", "empty", "too large"])
-def test_a_report_that_no_worker_would_send_is_refused_and_the_run_goes_on(
-    tmp_path: Path, name: str
-) -> None:
+def test_a_report_that_no_worker_would_send_is_refused(tmp_path: Path, name: str) -> None:
     async def test(cluster: Cluster) -> None:
         server = await cluster.server()
         execution_id = await cluster.start(CHAIN)
@@ -404,7 +402,14 @@ def test_a_report_that_no_worker_would_send_is_refused_and_the_run_goes_on(
         assert verdict.reason
         tools = CannedTools()
         cluster.worker(tools)
-        assert (await cluster.end_of(execution_id)).status == "completed"
+        ended = await cluster.end_of(execution_id)
+        if name != "too large":
+            assert ended.status == "completed"
+            return
+        # The next worker's report would be no smaller: it fails once, with the true reason.
+        assert ended.error is not None
+        assert (ended.status, ended.error["kind"], tools.calls) == ("failed", "result", [])
+        assert "above the limit" in ended.error["message"]
 
     clustered(test, tmp_path)
 

@@ -14,7 +14,7 @@ from noetl.adapters.memory.storage import MemoryStorage
 from noetl.adapters.postgres.storage import PostgresStorage
 from noetl.adapters.postgres.storage import open_storage as open_postgres
 from noetl.adapters.sqlite.storage import SqliteStorage, open_storage
-from noetl.ports.event_log import Decision, ExecutionRow
+from noetl.ports.event_log import Decision, ExecutionRow, Note
 from noetl.ports.storage import Storage
 
 
@@ -130,7 +130,14 @@ def decision(execution_id: str, expected: int, last: int | None = None, **fields
     return Decision(execution_id=execution_id, expected=expected, last=last, **(usual | fields))
 
 
-async def answer_of(awaitable: Awaitable[None]) -> str:
+async def taken(home: Storage) -> list[Note]:
+    """The notes for the process of this home, out of its inbox."""
+    notes = list(await home.inbox.waiting())
+    await home.inbox.discard([note.note_id for note in notes])
+    return notes
+
+
+async def answer_of(awaitable: Awaitable[Any]) -> str:
     """`ok`, or the name of what was raised."""
     try:
         await awaitable

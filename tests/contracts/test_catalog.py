@@ -7,13 +7,15 @@ import pytest
 from tests.contracts.homes import Homes
 
 from noetl.playbook.plan import digest_of
-from noetl.ports.catalog import CatalogEntry, id_of, parts_of
+from noetl.ports.catalog import CatalogEntry, Registration, id_of, parts_of
 from noetl.ports.storage import Storage
 
 
 async def register(home: Storage, path: str, text: str, **fields: Any) -> tuple[CatalogEntry, bool]:
-    usual = {"digest": digest_of(text), "name": "hello"}
-    return await home.catalog.register(path, text, **(usual | fields))
+    usual: dict[str, Any] = {"digest": digest_of(text), "name": "hello"}
+    if "original" in fields:
+        usual["original_digest"] = digest_of(fields["original"])
+    return await home.catalog.register(Registration(path=path, text=text, **(usual | fields)))
 
 
 async def ids(home: Storage, **asked: Any) -> list[str]:

@@ -187,7 +187,7 @@ async def test_a_ring_wakes_who_is_hungry(lines: Lines) -> None:
     full = asyncio.ensure_future(other.wake("full", "default", hungry=False))
     elsewhere = asyncio.ensure_future(other.wake("elsewhere", "another", hungry=False))
     hungry = asyncio.ensure_future(link.wake("w", "default", hungry=True))
-    notifier.ring("default", 3)
+    notifier.wake_pool("default", 3)
     assert await asyncio.wait_for(hungry, SOON) == "s1"
     assert not full.done()
     assert not elsewhere.done()
@@ -198,7 +198,7 @@ async def test_a_ring_wakes_who_is_hungry(lines: Lines) -> None:
 async def test_a_ring_before_the_worker_sleeps_is_heard(lines: Lines) -> None:
     notifier = await lines.serve(Desk())
     link = await lines.link(poll=2.0)
-    notifier.ring("default", 1)
+    notifier.wake_pool("default", 1)
     assert await asyncio.wait_for(link.wake("w", "default", hungry=True), SOON) == "s1"
 
 
@@ -211,7 +211,7 @@ async def test_rings_wake_one_worker_after_the_other(lines: Lines) -> None:
         for number, link in enumerate(links)
     }
     while sleeping:
-        notifier.ring("default", 1)
+        notifier.wake_pool("default", 1)
         done, _ = await asyncio.wait(sleeping, timeout=SOON, return_when=asyncio.FIRST_COMPLETED)
         assert {task.result() for task in done} == {"s1"}
         for task in done:
@@ -226,7 +226,7 @@ async def test_a_nudge_wakes_the_worker_that_it_is_for(lines: Lines, hungry: boo
     not_meant = asyncio.ensure_future(other.wake("w.2", "default", hungry=hungry))
     while not meant.done():
         # Repeated, because the worker may not listen yet: a lost one is no loss (T4).
-        notifier.nudge("w.1")
+        notifier.wake_worker("w.1")
         await asyncio.wait([meant], timeout=0.05)
     assert meant.result() == "s1"
     assert not not_meant.done()
@@ -263,7 +263,7 @@ async def test_a_wake_can_be_given_up(lines: Lines) -> None:
         sleeping.cancel()
         await asyncio.gather(sleeping, return_exceptions=True)
     last = asyncio.ensure_future(link.wake("w", "default", hungry=True))
-    notifier.ring("default", 1)
+    notifier.wake_pool("default", 1)
     assert await asyncio.wait_for(last, SOON) == "s1"
 
 

@@ -1,11 +1,14 @@
 """What processes that share a home promise each other."""
 
 import asyncio
+import math
+from typing import Any
 
 import pytest
-from tests.contracts.homes import Homes, answer_of, decision, row
+from tests.contracts.homes import Homes, answer_of, decision, row, taken
 
 from noetl.errors import ExecutionNotFound, HomeInUse
+from noetl.ports.event_log import clock
 
 
 async def owner_of(home: object, execution_id: str) -> str | None:
@@ -17,8 +20,8 @@ async def test_a_free_execution_is_claimed_and_released(homes: Homes) -> None:
     mine, other = await homes.open(), await homes.open()
     assert mine.owners.me != other.owners.me
     await mine.log.append(decision("a", 0, 1))
-    await mine.owners.claim("a")
-    await mine.owners.claim("a")
+    assert not await mine.owners.claim("a"), "nobody owned it"
+    assert not await mine.owners.claim("a"), "it was ours"
     assert await owner_of(other, "a") == mine.owners.me
     await other.owners.release("a")
     assert await owner_of(other, "a") == mine.owners.me, "only the owner can give it up"
@@ -40,8 +43,8 @@ async def test_a_dead_owner_is_followed(homes: Homes) -> None:
     dead, mine, other = [await homes.open() for _ in range(3)]
     await dead.log.append(decision("a", 0, 1, row=row("a", owner=dead.owners.me)))
     await homes.kill(dead)
-    answers = [await answer_of(mine.owners.claim("a")), await answer_of(other.owners.claim("a"))]
-    assert answers == ["ok", "HomeInUse"]
+    assert await mine.owners.claim("a"), "it was taken over"
+    assert await answer_of(other.owners.claim("a")) == "HomeInUse"
     assert await owner_of(other, "a") == mine.owners.me
 
 
@@ -58,6 +61,27 @@ async def test_the_holder_is_a_live_process(homes: Homes) -> None:
     assert held["a"].isdecimal()
 
 
+async def test_what_a_process_owns_and_for_how_long(homes: Homes) -> None:
+    mine, other = await homes.open(), await homes.open()
+    assert mine.owners.sure_until == math.inf, "it owns nothing"
+    assert await mine.owners.owned() == []
+    for name, owner, ended in (
+        ("b", mine, None),
+        ("a", mine, None),
+        ("c", mine, 5),
+        ("d", other, None),
+    ):
+        begun = row(name, owner=owner.owners.me, finished_at=ended)
+        await owner.log.append(decision(name, 0, 1, row=begun))
+    assert await mine.owners.owned() == ["b", "a"]
+    assert mine.owners.sure_until > clock()
+    assert mine.owners.lapses == 0
+    await homes.kill(other)
+    await mine.owners.claim("d")
+    await mine.owners.release("b")
+    assert await mine.owners.owned() == ["a", "d"]
+
+
 async def test_what_does_not_exist_cannot_be_claimed(homes: Homes) -> None:
     home = await homes.open()
     with pytest.raises(ExecutionNotFound, match=r"no execution nothing in .*`noetl list`"):
@@ -65,32 +89,114 @@ async def test_what_does_not_exist_cannot_be_claimed(homes: Homes) -> None:
     await home.owners.release("nothing")
 
 
-async def test_a_note_reaches_the_owner_once(homes: Homes) -> None:
+async def test_a_note_reaches_the_owner(homes: Homes) -> None:
     mine, other = await homes.open(), await homes.open()
     for name, owner in (("a", mine), ("b", other)):
         await mine.log.append(decision(name, 0, 1, row=row(name, owner=owner.owners.me)))
-    assert list(await mine.inbox.collect()) == []
+    assert list(await taken(mine)) == []
     await other.inbox.leave("a", "pause", {"reason": "lunch", "n": [1, {"x": None}]})
     await other.inbox.leave("b", "cancel", {})
     await other.inbox.leave("a", "resume", {})
-    notes = await mine.inbox.collect()
+    notes = await taken(mine)
     assert [(note.execution_id, note.kind, note.fields) for note in notes] == [
         ("a", "pause", {"reason": "lunch", "n": [1, {"x": None}]}),
         ("a", "resume", {}),
     ]
     assert notes[0].note_id < notes[1].note_id
-    assert list(await mine.inbox.collect()) == []
-    assert [note.kind for note in await other.inbox.collect()] == ["cancel"]
-    assert list(await other.inbox.collect()) == []
+    assert list(await taken(mine)) == []
+    assert [note.kind for note in await taken(other)] == ["cancel"]
+    assert list(await taken(other)) == []
+
+
+async def test_a_note_stays_until_it_is_discarded(homes: Homes) -> None:
+    mine, other = await homes.open(), await homes.open()
+    await mine.log.append(decision("a", 0, 1, row=row("a", owner=mine.owners.me)))
+    for kind in ("pause", "resume", "cancel"):
+        await other.inbox.leave("a", kind, {})
+    first = list(await mine.inbox.waiting())
+    assert list(await mine.inbox.waiting()) == first, "shown is not taken"
+    await mine.inbox.discard([first[1].note_id])
+    assert list(await mine.inbox.waiting()) == [first[0], first[2]]
+    await mine.inbox.discard([first[1].note_id, first[2].note_id])
+    await mine.inbox.discard([])
+    assert list(await mine.inbox.waiting()) == [first[0]]
+    await homes.kill(mine)
+    assert await other.owners.claim("a")
+    assert list(await other.inbox.waiting()) == [first[0]], "whoever takes over finds it"
+
+
+@pytest.mark.parametrize("alone", [True, False])
+@pytest.mark.parametrize(
+    "more",
+    [{}, {"snapshot": b"s"}, {"row": row("a", status="cancelled", owner=None, finished_at=9)}],
+    ids=["lone", "snapshot", "row"],
+)
+async def test_a_note_goes_with_the_decision_that_obeys_it(
+    homes: Homes, alone: bool, more: dict[str, Any]
+) -> None:
+    mine, other = await homes.open(), await homes.open()
+    for name in ("a", "b"):
+        await mine.log.append(decision(name, 0, 1, row=row(name, owner=mine.owners.me)))
+    for name in ("a", "a", "b"):
+        await other.inbox.leave(name, "pause", {})
+    notes = await mine.inbox.waiting()
+    obeyed = tuple(note.note_id for note in notes[:2])
+    await mine.log.append(decision("a", 1, 2, notes=obeyed, **more), alone=alone)
+    assert list(await mine.inbox.waiting()) == [notes[2]]
+
+
+async def test_a_refused_decision_leaves_the_note(homes: Homes) -> None:
+    mine, other = await homes.open(), await homes.open()
+    for name in ("a", "b"):
+        await mine.log.append(decision(name, 0, 1, row=row(name, owner=mine.owners.me)))
+        await other.inbox.leave(name, "cancel", {})
+    first, second = await mine.inbox.waiting()
+    await other.log.append(decision("a", 1, 2))
+    waiting = [
+        mine.log.append(decision("a", 1, 2, notes=(first.note_id,))),
+        mine.log.append(decision("b", 1, 2, notes=(second.note_id,))),
+        mine.log.append(decision("a", 2, 3, notes=(first.note_id,))),
+    ]
+    answers = [await answer_of(each) for each in waiting]
+    assert answers == ["VersionConflict", "ok", "VersionConflict"]
+    assert list(await mine.inbox.waiting()) == [first]
+    mine.log.forget("a")
+    await mine.log.append(decision("a", 2, 3, notes=(first.note_id,)), alone=True)
+    assert list(await mine.inbox.waiting()) == []
+
+
+async def test_many_decisions_obey_at_once(homes: Homes) -> None:
+    mine, other = await homes.open(), await homes.open()
+    names = [f"e{n}" for n in range(70)]
+    for name in names:
+        await mine.log.append(decision(name, 0, 1, row=row(name, owner=mine.owners.me)))
+        await other.inbox.leave(name, "cancel", {})
+    waiting = {note.execution_id: note.note_id for note in await mine.inbox.waiting()}
+    assert list(waiting) == names
+    commits = [mine.log.append(decision(name, 1, 2, notes=(waiting[name],))) for name in names[:-1]]
+    await asyncio.gather(*commits)
+    assert [note.execution_id for note in await mine.inbox.waiting()] == names[-1:]
+
+
+async def test_what_was_shown_wakes_nobody(homes: Homes) -> None:
+    mine, other = await homes.open(), await homes.open()
+    await mine.log.append(decision("a", 0, 1, row=row("a", owner=mine.owners.me)))
+    await other.inbox.leave("a", "pause", {})
+    assert await mine.inbox.waits(600)
+    assert len(await mine.inbox.waiting()) == 1
+    assert not await mine.inbox.waits(0)
+    await other.inbox.leave("a", "resume", {})
+    assert await mine.inbox.waits(600)
+    assert [note.kind for note in await mine.inbox.waiting()] == ["pause", "resume"]
 
 
 async def test_a_note_waits_for_an_owner(homes: Homes) -> None:
     mine, other = await homes.open(), await homes.open()
     await mine.log.append(decision("a", 0, 1))
     await other.inbox.leave("a", "cancel", {})
-    assert list(await mine.inbox.collect()) == []
+    assert list(await taken(mine)) == []
     await mine.owners.claim("a")
-    assert [note.kind for note in await mine.inbox.collect()] == ["cancel"]
+    assert [note.kind for note in await taken(mine)] == ["cancel"]
 
 
 async def test_no_note_to_what_does_not_exist(homes: Homes) -> None:
@@ -109,7 +215,7 @@ async def test_a_note_wakes_who_waits_for_it(homes: Homes) -> None:
     assert not waiting.done(), "that note was for another"
     await other.inbox.leave("a", "pause", {})
     assert await waiting
-    assert [note.kind for note in await mine.inbox.collect()] == ["pause"]
+    assert [note.kind for note in await taken(mine)] == ["pause"]
 
 
 async def test_a_note_left_before_is_not_waited_for(homes: Homes) -> None:
@@ -117,7 +223,7 @@ async def test_a_note_left_before_is_not_waited_for(homes: Homes) -> None:
     await mine.log.append(decision("a", 0, 1, row=row("a", owner=mine.owners.me)))
     await other.inbox.leave("a", "pause", {})
     assert await mine.inbox.waits(600)
-    assert len(await mine.inbox.collect()) == 1
+    assert len(await taken(mine)) == 1
     await mine.inbox.leave("a", "resume", {})  # from the same process
     assert await mine.inbox.waits(600)
 
@@ -138,7 +244,7 @@ async def test_many_notes_while_somebody_waits(homes: Homes) -> None:
         heard: list[int] = []
         while len(heard) < 40:
             await mine.inbox.waits(600)
-            heard += [note.fields["n"] for note in await mine.inbox.collect()]
+            heard += [note.fields["n"] for note in await taken(mine)]
         return heard
 
     hearing = asyncio.ensure_future(hear())

@@ -17,7 +17,7 @@ from tests.house.typewords import input_rows, words_for
 
 from noetl.cli.findings import render, summary
 from noetl.cli.main import program
-from noetl.cli.source import Source
+from noetl.cli.source import PlaybookSource
 from noetl.cli.terminal import Paint
 from noetl.kinds.kind import Kind
 from noetl.kinds.table import KINDS
@@ -179,7 +179,7 @@ PAGES: Mapping[str, Callable[[], str]] = {
 
 def verdict(name: str, text: str) -> str:
     """What `noetl validate` prints about a text, as it looks where there are no colours."""
-    source = Source(name, text.encode())
+    source = PlaybookSource(name, text.encode())
     findings = load(source.content).findings
     lines = [*render(source, findings, Paint(False), SAMPLE_WIDTH)]
     return "\n".join([*lines, summary(name, findings, Paint(False))])

@@ -15,8 +15,8 @@ from tests.house.tree import ROOT
 from noetl import __version__
 from noetl.api.routes import all_routes
 from noetl.api.serve import GRACE as REQUESTS_END
+from noetl.node.work_plane import DRAIN
 from noetl.settings import SETTINGS, read_settings
-from noetl.work_plane import DRAIN
 from noetl.worker.work_loop import LAST_WORDS
 
 FOLDER = ROOT / "deploy"

@@ -12,7 +12,7 @@ from tests.house.tree import ROOT
 
 from noetl.api.serve import GRACE as REQUESTS_END
 from noetl.cli.background.crew import GRACE as CREW_ENDS
-from noetl.work_plane import DRAIN
+from noetl.node.work_plane import DRAIN
 from noetl.worker.work_loop import LAST_WORDS
 
 UNITS = sorted((ROOT / "deploy" / "systemd").iterdir())

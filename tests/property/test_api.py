@@ -25,7 +25,7 @@ from noetl.api.description import openapi, template_of
 from noetl.api.routes import Route, all_routes
 from noetl.api.tokens import new_token
 from noetl.api.types import Role
-from noetl.control_plane import ControlPlane
+from noetl.node.server import ServerNode
 from noetl.settings import Settings
 
 CHECKS: list[Any] = [
@@ -74,7 +74,7 @@ def opened_at(where: Settings) -> Iterator[Place]:
 
     @asynccontextmanager
     async def opened() -> AsyncIterator[Any]:
-        plane = await ControlPlane.open(where, says=lambda _: None)
+        plane = await ServerNode.open(where, says=lambda _: None)
         for role in USED:
             tokens[role], row = new_token(role, role, now_ms=1)
             await plane.storage.tokens.add(row)

@@ -12,7 +12,7 @@ import msgspec
 
 from noetl.adapters.memory.object_store import MemoryObjectStore
 from noetl.adapters.memory.storage import MemoryStorage
-from noetl.api.plane import Plane
+from noetl.api.plane import ServerProcess
 from noetl.api.serve import serve
 from noetl.errors import ExecutionNotFound
 from noetl.keychain.door import KeychainDoor
@@ -87,7 +87,7 @@ class Served:
         self.stop = stop
 
 
-async def begin(plane: Plane, *, auth: bool = False, port: int = 0) -> Served:
+async def begin(plane: ServerProcess, *, auth: bool = False, port: int = 0) -> Served:
     """Serve until `stop` is set, or the task is cancelled: then without waiting for anybody."""
     stop = asyncio.Event()
     url: asyncio.Future[str] = asyncio.get_running_loop().create_future()
@@ -98,7 +98,7 @@ async def begin(plane: Plane, *, auth: bool = False, port: int = 0) -> Served:
 
 
 @asynccontextmanager
-async def served(plane: Plane, *, auth: bool = False) -> AsyncIterator[Served]:
+async def served(plane: ServerProcess, *, auth: bool = False) -> AsyncIterator[Served]:
     found = await begin(plane, auth=auth)
     try:
         yield found
@@ -109,7 +109,7 @@ async def served(plane: Plane, *, auth: bool = False) -> AsyncIterator[Served]:
 
 @contextmanager
 def served_beside(
-    opening: AbstractAsyncContextManager[Plane], *, auth: bool = False
+    opening: AbstractAsyncContextManager[ServerProcess], *, auth: bool = False
 ) -> Iterator[str]:
     """The URL of a server in a thread of its own, for tests that block."""
     loop, ready = asyncio.new_event_loop(), threading.Event()
@@ -183,7 +183,9 @@ class Api:
 
 
 @asynccontextmanager
-async def api_of(plane: Plane, *, auth: bool = False, token: str = "") -> AsyncIterator[Api]:
+async def api_of(
+    plane: ServerProcess, *, auth: bool = False, token: str = ""
+) -> AsyncIterator[Api]:
     """A served plane and a client of it."""
     headers = {"Authorization": f"Bearer {token}"} if token else {}
     async with served(plane, auth=auth) as found, aiohttp.ClientSession(headers=headers) as session:

@@ -8,9 +8,11 @@ from typing import Any
 
 from noetl.messages.outcome import Outcome, ok
 from noetl.tools.table import Toolbox
-from noetl.tools.tool import Call, Tool, Workplace
+from noetl.tools.tool import Tool, ToolCall, Workplace
 
-Answer = Outcome | Callable[[Call[Any]], Outcome] | Callable[[Call[Any]], Awaitable[Outcome]]
+Answer = (
+    Outcome | Callable[[ToolCall[Any]], Outcome] | Callable[[ToolCall[Any]], Awaitable[Outcome]]
+)
 
 
 class Silence:
@@ -19,7 +21,7 @@ class Silence:
     def __init__(self) -> None:
         self.cancelled = 0
 
-    async def __call__(self, call: Call[Any]) -> Outcome:
+    async def __call__(self, call: ToolCall[Any]) -> Outcome:
         try:
             await asyncio.get_running_loop().create_future()
         except asyncio.CancelledError:
@@ -34,7 +36,7 @@ class CannedTools(Toolbox):
     def __init__(self) -> None:
         super().__init__(Path("/nowhere"), {})
         self.answers: dict[str, list[Answer]] = {}
-        self.calls: list[Call[Any]] = []
+        self.calls: list[ToolCall[Any]] = []
         self.pauses: list[float] = []
 
     async def sleep(self, seconds: float) -> None:
@@ -42,7 +44,7 @@ class CannedTools(Toolbox):
         self.pauses.append(seconds)
         await asyncio.sleep(0)
 
-    async def call(self, call: Call[Any], workplace: Workplace) -> Outcome:
+    async def call(self, call: ToolCall[Any], workplace: Workplace) -> Outcome:
         """See `Tool.call`."""
         del workplace
         self.calls.append(call)

@@ -10,16 +10,16 @@ from noetl.adapters.memory.link import DirectLink, Exchange
 from noetl.adapters.memory.object_store import MemoryObjectStore
 from noetl.adapters.memory.storage import MemoryStorage
 from noetl.control.execution import Execution
-from noetl.control_plane import ControlPlane
 from noetl.messages.codec import decode_events
 from noetl.messages.events import Event
+from noetl.node.server import ServerNode
+from noetl.node.work_plane import WorkPlane
 from noetl.ports.link import Link
 from noetl.ports.result_store import ResultStore
 from noetl.server.replay import rows_of
 from noetl.server.verify import verify_all
 from noetl.settings import Settings
 from noetl.tools.table import Toolbox
-from noetl.work_plane import WorkPlane
 
 PATIENCE = 60.0
 """Seconds before a test that hangs fails; never a time that is expected to pass."""
@@ -33,19 +33,19 @@ class Cluster:
         self.exchange = Exchange()
         self.root = MemoryStorage()
         self.results = ResultStore(MemoryObjectStore())
-        self.servers: list[ControlPlane] = []
+        self.servers: list[ServerNode] = []
         self.workers: list[WorkPlane] = []
         self.said: list[str] = []
         self._poll = poll
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._count = 0
 
-    async def server(self) -> ControlPlane:
+    async def server(self) -> ServerNode:
         self._count += 1
         home = self.root.beside(f"server-{self._count}")
-        plane = ControlPlane(self.settings, home, results=self.results, says=self.said.append)
-        await plane.begin()
-        plane.dispatcher.notifiers.append(self.exchange.attach(plane.dispatcher))
+        plane = ServerNode(self.settings, home, results=self.results, says=self.said.append)
+        await plane.serve()
+        plane.dispatcher.granting.notifiers.append(self.exchange.attach(plane.dispatcher))
         self.servers.append(plane)
         return plane
 
@@ -69,8 +69,8 @@ class Cluster:
     async def kill_worker(self, plane: WorkPlane) -> None:
         """As a machine that loses its power: nothing is said, nothing given back."""
         self.workers.remove(plane)
-        plane.desk.link = Cut()
-        plane.desk.questions._link = plane.desk.link
+        plane.session.link = Cut()
+        plane.session.questions.link = plane.session.link
         self._tasks.pop(plane.name).cancel()
         for work in plane.worker._work.values():
             work.stopped = work.lost = True
@@ -78,7 +78,7 @@ class Cluster:
         for task in list(plane.worker._work):
             task.cancel()
 
-    async def kill_server(self, plane: ControlPlane) -> None:
+    async def kill_server(self, plane: ServerNode) -> None:
         self.servers.remove(plane)
         self.exchange.detach(plane.name)
         for task in plane._tasks:

@@ -18,9 +18,9 @@ from noetl.control.evolve import evolve
 from noetl.control.execution import Execution
 from noetl.messages import events as e
 from noetl.messages.codec import decode_events, encode_events
+from noetl.messages.names import REPORTED
 from noetl.ports.event_log import ExecutionRow, LogRow
-from noetl.server.verify import REPORTED
-from noetl.tools.tool import Call
+from noetl.tools.tool import ToolCall
 
 
 class Cut(msgspec.Struct, kw_only=True):
@@ -33,7 +33,7 @@ class Cut(msgspec.Struct, kw_only=True):
     events: list[e.Event]
     outcomes: list[tuple[str, int]]
     """Task run and attempt of every recorded outcome, in order."""
-    calls: list[Call[Any]]
+    calls: list[ToolCall[Any]]
     """Of both processes."""
     twice: int
     """Calls that the second process made though the first had made them."""
@@ -71,7 +71,7 @@ def still_open(made: Scenario, events: list[e.Event]) -> bool:
     return not state.finished and any(run.parts for run in state.runs.values())
 
 
-def go_on(made: Scenario, events: list[e.Event], before: list[Call[Any]]) -> Cut:
+def go_on(made: Scenario, events: list[e.Event], before: list[ToolCall[Any]]) -> Cut:
     """A process that died after these events, and the next one."""
     lay_down(made, events)
     done = Counter(outcomes_in(events))

@@ -19,21 +19,21 @@ from tests.support.canned import CannedTools
 
 from noetl.adapters.memory.object_store import MemoryObjectStore
 from noetl.adapters.memory.storage import MemoryStorage
-from noetl.assembly import Local
 from noetl.control.ending import result_of
 from noetl.errors import ExecutionNotFound
 from noetl.messages import events as e
 from noetl.messages.codec import decode_events, encode
 from noetl.messages.outcome import Outcome, failed, ok
 from noetl.messages.requests import Input, Report
+from noetl.node.local import LocalNode
 from noetl.ports.commit import Commit
-from noetl.ports.desk import Taken
 from noetl.ports.event_log import Decision
 from noetl.ports.result_store import ResultStore
+from noetl.ports.session import Taken
 from noetl.server.verify import verify_all
 from noetl.settings import Settings
 from noetl.tools.playbook import PlaybookTool
-from noetl.tools.tool import Call, Tool, Workplace
+from noetl.tools.tool import Tool, ToolCall, Workplace
 
 NAME = "x1"
 LIVES = 12
@@ -116,7 +116,7 @@ class World:
             elif isinstance(event, e.TokenEnqueued):
                 self.ordered.add(f"{decision.execution_id}/{event.step_run_id}")
 
-    def act(self, call: Call[Any]) -> None:
+    def act(self, call: ToolCall[Any]) -> None:
         """An effect happens. What must be durable before it is asked for here (promise 8)."""
         done = (call.execution_id, call.task_run_id, call.attempt)
         if done in self.recorded:
@@ -196,7 +196,7 @@ class EffectTools(CannedTools):
     def __getitem__(self, kind: str) -> Tool:
         return PlaybookTool() if kind == "playbook" else self
 
-    async def call(self, call: Call[Any], workplace: Workplace) -> Outcome:
+    async def call(self, call: ToolCall[Any], workplace: Workplace) -> Outcome:
         del workplace
         life, chance = self._life, self._life.world.chance
         if life.passes():
@@ -209,7 +209,7 @@ class EffectTools(CannedTools):
         return answer_of(call)
 
 
-def answer_of(call: Call[Any]) -> Outcome:
+def answer_of(call: ToolCall[Any]) -> Outcome:
     """What the server of effects answers."""
     body = call.inputs.body
     if call.attempt <= body["fail"]:
@@ -218,24 +218,22 @@ def answer_of(call: Call[Any]) -> Outcome:
     return ok({"status": 200, "headers": {}, "data": body["value"]})
 
 
-class EchoingDesk:
-    """A desk to which every report comes several times, late ones among them (T10)."""
+class EchoingSession:
+    """A session to which every report comes several times, late ones among them (T10)."""
 
-    def __init__(self, local: Local, world: World) -> None:
+    def __init__(self, local: LocalNode, world: World) -> None:
         self._local = local
         self._world = world
         self._seen: list[tuple[str, Report]] = []
-        self.child = local.child
-        self.hand_back = local.hand_back
+        self.child = local.session.child
+        self.hand_back = local.session.hand_back
 
-    immediate = True
-
-    def take(self, execution_id: str, report: Report) -> Taken:
-        taken = self._local.take(execution_id, report)
+    def report(self, execution_id: str, report: Report) -> Taken:
+        taken = self._local.session.report(execution_id, report)
         self._seen.append((execution_id, report))
         late = self._world.chance.sample(self._seen, min(2, len(self._seen)))
         for name, again in [self._seen[-1], *late]:
-            if self._local.take(name, again).events:
+            if self._local.session.report(name, again).events:
                 self._world.wrong.append(f"taken twice: {again}")
         self._world.echoes += 3
         return taken
@@ -266,14 +264,14 @@ class Simulation:
         self.snapshots = self.world.chance.choice([2, 10, 1000])
         """Decisions between two snapshots."""
 
-    def run(self, *, everything: int = LIVES, orders: Sequence[Input] = ()) -> list[Came]:
+    def run(self, *, lives: int = LIVES, orders: Sequence[Input] = ()) -> list[Came]:
         """
         Die up to `lives` times, then live to the end; the answer is what all came to.
 
         `orders` are given to every life, some time apart.
         """
-        for number in range(everything + 1):
-            last = self.world.chance.randint(1, 60) if number < everything else None
+        for number in range(lives + 1):
+            last = self.world.chance.randint(1, 60) if number < lives else None
             if self._live(f"p{number}", last, orders):
                 break
             self.deaths += 1
@@ -285,7 +283,9 @@ class Simulation:
             mock.patch("time.time", self.world.now),
             mock.patch("time.monotonic", return_value=0.0),
             mock.patch("noetl.server.active.SNAPSHOT_AFTER", self.snapshots),
-            mock.patch("noetl.assembly.WATCH", 60.0),
+            # However often it dies: no death here is a task's own doing (T11).
+            mock.patch("noetl.control.decide.LEASES", 10**6),
+            mock.patch("noetl.server.ownership.WATCH", 60.0),
             mock.patch("noetl.worker.worker.NEWS", 5.0),
         ):
             return runner.run(self._process(me, last, orders))
@@ -297,9 +297,9 @@ class Simulation:
         setattr(home, "log", SlowLog(life, home))  # noqa: B010
         settings = Settings(home=self.folder, run_ahead=self.world.chance.random() < 0.7)
         tools = EffectTools(life)
-        local = Local(settings, home, results=self.world.results, tools=tools)
+        local = LocalNode(settings, home, results=self.world.results, tools=tools)
         if self.echoes:
-            local.worker.desk = EchoingDesk(local, self.world)
+            local.worker.session = EchoingSession(local, self.world)
         ending = asyncio.ensure_future(self._begun(local, orders))
         await asyncio.wait([ending, life.dead], return_when=asyncio.FIRST_COMPLETED)
         home.die()
@@ -310,11 +310,11 @@ class Simulation:
         await local.close()
         return True
 
-    async def _begun(self, local: Local, orders: Sequence[Input]) -> None:
+    async def _begun(self, local: LocalNode, orders: Sequence[Input]) -> None:
         try:
             active = await local.resume(NAME)
         except ExecutionNotFound:
-            active = await local.start(
+            active = await local.run_text(
                 self.text, folder=str(self.folder), payload={"url": "x"}, execution_id=NAME
             )
         for order in orders:
@@ -327,7 +327,7 @@ class Simulation:
 
     async def _look(self) -> list[Came]:
         home = MemoryStorage(self.world.shelves, "reader")
-        local = Local(
+        local = LocalNode(
             Settings(home=self.folder), home, results=self.world.results, tools=CannedTools()
         )
         found = await verify_all(home.log, home.playbooks, self.world.results, home.executions)
@@ -335,7 +335,7 @@ class Simulation:
         came = [await self._came(local, name) for name in self.world.shelves.rows]
         return sorted(came, key=encode)
 
-    async def _came(self, local: Local, name: str) -> Came:
+    async def _came(self, local: LocalNode, name: str) -> Came:
         execution, plan, _ = await local.load(name)
         self._check_log(name)
         return Came(

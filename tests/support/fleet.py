@@ -1,6 +1,7 @@
 """Servers and workers as real processes on PostgreSQL and NATS, any of which may be killed."""
 
 import random
+import signal
 import socket
 import time
 from collections.abc import Callable, Iterator
@@ -38,6 +39,11 @@ class Member:
         self.running.kill()
         self.running.process.join(PATIENCE)
 
+    def stop(self) -> int:
+        """Told to end well; its exit code."""
+        self.running.tell(signal.SIGTERM)
+        return self.running.ended(PATIENCE)
+
     def again(self) -> None:
         self.kill()
         self.running = self._begin()
@@ -58,10 +64,11 @@ class Fleet:
         self.servers: list[Member] = []
         self.workers: list[Member] = []
 
-    def server(self) -> Member:
+    def server(self, **more: str) -> Member:
+        """`more` stands in its environment."""
         port = free_port()
         words = ("server", "start", "--foreground", "--port", str(port))
-        member = Member(self._beginner(words), f"http://127.0.0.1:{port}")
+        member = Member(self._beginner(words, more), f"http://127.0.0.1:{port}")
         self.servers.append(member)
         return member
 

@@ -11,10 +11,10 @@ import msgspec
 from requests.utils import requote_uri
 from tests.system.program import Answer, noetl
 
-from noetl.assembly import Local
 from noetl.messages import events as e
 from noetl.messages.codec import decode_events
 from noetl.messages.reference import Reference
+from noetl.node.local import LocalNode
 from noetl.settings import Settings
 
 SECRET = 'pl4nted/s3cr3t+"ü" with blanks'
@@ -38,9 +38,9 @@ class Ran(msgspec.Struct, frozen=True):
 
 def run(text: str, home: Path) -> Ran:
     async def whole() -> Ran:
-        local = await Local.open(Settings(home=home))
+        local = await LocalNode.open(Settings(home=home))
         try:
-            active = await local.start(HEAD + text, folder=str(home), payload={})
+            active = await local.run_text(HEAD + text, folder=str(home), payload={})
             await active.finished
             execution = active.execution
             rows = await local.storage.log.read(execution.execution_id)

@@ -15,10 +15,18 @@ class Ledger(ThreadingHTTPServer):
     """Answers each effect with its value, after as many failures as it asks for."""
 
     daemon_threads = True
+    request_queue_size = 1024
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Effect)
         self.effects: list[Effect] = []
+        """In the order in which they began: the length of it is the time of the ledger."""
+        self.values: list[Any] = []
+        """What each was given, in the same order."""
+        self.ended: list[Effect] = []
+        """Those that were answered."""
+        self.open = threading.Event()
+        """Whether effects that take `seconds` are answered at once."""
         self.came: Callable[[int], None] = _nothing
         """Called with the number of the effect, before it is answered."""
         self.went: Callable[[int], None] = _nothing
@@ -42,8 +50,10 @@ class _Effect(BaseHTTPRequestHandler):
         key, ledger = self.headers["Idempotency-Key"], self.server
         with ledger.lock:
             ledger.effects.append((key, body["attempt"]))
+            ledger.values.append(body["value"])
             number = len(ledger.effects)
         ledger.came(number)
+        ledger.open.wait(body.get("seconds", 0))
         busy = body["attempt"] <= body["fail"]
         answer = json.dumps(None if busy else body["value"]).encode()
         self.send_response_only(503 if busy else 200)
@@ -52,6 +62,8 @@ class _Effect(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(answer)
         self.wfile.flush()
+        with ledger.lock:
+            ledger.ended.append((key, body["attempt"]))
         ledger.went(number)
 
     def log_message(self, format: str, *words: Any) -> None:

@@ -7,9 +7,9 @@ from typing import Any
 
 import msgspec
 
-from noetl.assembly import Local
 from noetl.control.ending import result_of
 from noetl.messages.codec import decode_events
+from noetl.node.local import LocalNode
 from noetl.server.replay import rows_of
 from noetl.settings import Settings
 from noetl.tools.table import Toolbox
@@ -33,9 +33,9 @@ class OneRun(msgspec.Struct, frozen=True, kw_only=True):
 
 async def run_file(file: Path, home: Path) -> tuple[OneRun, list[OneRun]]:
     """The execution of a playbook, and its children, those that nobody waited for included."""
-    local = Local.in_memory(Settings(home=home), Toolbox(home))
+    local = LocalNode.in_memory(Settings(home=home), Toolbox(home))
     try:
-        active = await local.start(file.read_text(), folder=str(file.parent), payload={})
+        active = await local.run_text(file.read_text(), folder=str(file.parent), payload={})
         own = active.execution.execution_id
         await asyncio.wait_for(active.finished, PATIENCE)
         rows = await local.storage.executions.page()
@@ -45,7 +45,7 @@ async def run_file(file: Path, home: Path) -> tuple[OneRun, list[OneRun]]:
         await local.close()
 
 
-async def _told(local: Local, execution_id: str) -> OneRun:
+async def _told(local: LocalNode, execution_id: str) -> OneRun:
     active = local.server.find(execution_id)
     if active is not None:
         await asyncio.wait_for(active.finished, PATIENCE)

@@ -41,6 +41,10 @@ class Database(msgspec.Struct, frozen=True):
     def url(self) -> str:
         return f"postgresql://{self.user}:{self.password}@{self.host}:{self.port}/{self.database}"
 
+    def at(self, port: int) -> "Database":
+        """The same through a line of another port."""
+        return msgspec.structs.replace(self, port=port)
+
 
 class PostgresServer:
     """One cluster; gives out databases that nobody else uses."""

@@ -71,9 +71,9 @@ class Running:
         self.process.join(seconds)
         return self.process.is_alive()
 
-    def ended(self) -> int:
+    def ended(self, patience: float = PATIENCE) -> int:
         """Its exit code; below 0 for a signal."""
-        assert not self.waits(PATIENCE), f"{self.pid} does not end: {self.err}"
+        assert not self.waits(patience), f"{self.pid} does not end: {self.err}"
         assert self.process.exitcode is not None, "the process has ended"
         assert "Traceback" not in self.out + self.err, self.out + self.err
         assert "internal error" not in self.err, self.err

@@ -17,7 +17,6 @@ from tests.support.steps import Tree, playbook
 
 from noetl.adapters.memory.object_store import MemoryObjectStore
 from noetl.adapters.memory.storage import MemoryStorage
-from noetl.assembly import Local
 from noetl.control.ending import result_of
 from noetl.control.execution import Execution
 from noetl.messages import events as e
@@ -25,13 +24,14 @@ from noetl.messages import requests as r
 from noetl.messages.codec import decode_events
 from noetl.messages.outcome import Outcome, failed
 from noetl.messages.outcome import ok as ok_outcome
+from noetl.node.local import LocalNode
 from noetl.playbook.load import load_valid
 from noetl.playbook.plan import make_plan
 from noetl.ports.result_store import ResultStore
 from noetl.server.active import ActiveExecution
 from noetl.server.verify import verify
 from noetl.settings import Settings
-from noetl.tools.tool import Call
+from noetl.tools.tool import ToolCall
 
 HOME = Path("/nowhere")
 """No scenario writes to a disk."""
@@ -148,11 +148,11 @@ class Scenario:
         self.run_ahead = False
         return self
 
-    def local(self, me: str = "1") -> Local:
+    def local(self, me: str = "1") -> LocalNode:
         """A process on this scenario's home."""
         settings = Settings(home=HOME, run_ahead=self.run_ahead)
         home = self.home if me == "1" else self.home.beside(me)
-        local = Local(settings, home, results=self.results, tools=self.tools)
+        local = LocalNode(settings, home, results=self.results, tools=self.tools)
         local.worker.sleep = self.tools.sleep
         return local
 
@@ -166,7 +166,9 @@ class Scenario:
 
         return asyncio.run(whole())
 
-    def act(self, story: Callable[[Local, ActiveExecution], Awaitable[None]], **start: Any) -> Ran:
+    def act(
+        self, story: Callable[[LocalNode, ActiveExecution], Awaitable[None]], **start: Any
+    ) -> Ran:
         """Start, let `story` interfere, and run to the end."""
 
         async def whole() -> Ran:
@@ -180,10 +182,10 @@ class Scenario:
     @asynccontextmanager
     async def running(
         self, payload: Mapping[str, Any] | None = None, ctx: Any = None
-    ) -> AsyncIterator[tuple[Local, ActiveExecution]]:
+    ) -> AsyncIterator[tuple[LocalNode, ActiveExecution]]:
         local = self.local()
         try:
-            await local.plan_of(self.text, None)
+            await local.library.plan_of(self.text, None)
             yield local, local.server.start(self.request(payload, ctx), self.plan, None)
         finally:
             await local.close()
@@ -220,7 +222,7 @@ class Gate:
         self._waiting: dict[str, asyncio.Future[None]] = {}
         self._arrived: asyncio.Event | None = None
 
-    async def __call__(self, call: Call[Any]) -> Outcome:
+    async def __call__(self, call: ToolCall[Any]) -> Outcome:
         future = asyncio.get_running_loop().create_future()
         self._waiting[call.idempotency_key] = future
         if self._arrived is not None:

@@ -14,6 +14,7 @@ from typing import Any
 from tests.support.petri import audit_joins
 
 from noetl.control.decide import decide
+from noetl.control.deciding import Needs
 from noetl.control.dispatch import Command, command, open_parts
 from noetl.control.evolve import evolve
 from noetl.control.execution import Execution, Part, Run
@@ -47,24 +48,32 @@ class World:
         self.zombies: list[Hand] = []
         self.sent: list[r.Report] = []
         self.term = 1
+        self.now = 1_700_000_000_000
         self.stops = True
         """Whether it may be cancelled, or run out of time."""
 
     # ── deciding, with every invariant that can be seen at once ──────────────────────────────
 
     def decide(self, given: r.Input) -> list[e.Event]:
-        events = decide(self.plan, self.state, given)
+        self.now += self.random.randrange(1000)
+        events = self.decided(given)
         if not events:
             return []
         self.log += events
         written = decode_events(encode_events(events))
         assert written == events, "an event is what it was after it was written"
+        self.shadow.now = self.now
         for event in written:
             evolve(self.shadow, event, self.plan)
         if self.random.random() < 0.2:
             self.shadow = thawed(frozen(self.shadow))
         self.check()
         self.hand_out()
+        return events
+
+    def decided(self, given: r.Input) -> list[e.Event]:
+        events = decide(self.plan, self.state, given, at=self.now)
+        assert not isinstance(events, Needs), "nothing here is large"
         return events
 
     def check(self) -> None:
@@ -92,7 +101,8 @@ class World:
 
     def hand(self, run: Run, part: Part) -> "Hand":
         epoch = max(self.term, part.epoch + 1)
-        return Hand(self, command(self.state, run, part, epoch))
+        at = self.now
+        return Hand(self, command(self.plan, self.state, run, part, epoch, at=at))
 
     # ── time passes ──────────────────────────────────────────────────────────────────────────
 
@@ -149,7 +159,7 @@ class World:
         if self.sent:
             before = self.state.seq
             again = self.pick(self.sent)
-            assert decide(self.plan, self.state, again) == [], "a report is taken once"
+            assert self.decided(again) == [], "a report is taken once"
             assert self.state.seq == before
 
     def wake(self) -> None:
@@ -173,9 +183,9 @@ class World:
     def end(self) -> None:
         last = self.state.seq
         for report in self.sent:
-            assert decide(self.plan, self.state, report) == []
+            assert self.decided(report) == []
         for order in (r.CancelExecution(), r.PauseExecution(), r.TimeIsUp(seconds=1)):
-            assert decide(self.plan, self.state, order) == []
+            assert self.decided(order) == []
         assert self.state.seq == last, "a terminal state never changes"
         audit(self.log)
         audit_joins(self.log, self.plan)
@@ -266,7 +276,11 @@ class Hand:
                     )
                 )
             frame = begun.frame
-            scope["iter"] = {loop.iterator: share.items[index], "index": index, **frame.iter}
+            scope["iter"] = {
+                loop.iterator: share.items[index - share.offset],
+                "index": index,
+                **frame.iter,
+            }
             scope["ctx"] = {**self.ctx, **begun.ctx}
             settles, reduced = loop.mode == "parallel", frozenset(loop.reduce)
         else:

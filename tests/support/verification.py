@@ -53,12 +53,12 @@ class Verification:
     def watch_memory(self) -> None:
         """Let homes in memory be verified when their process closes them."""
         from noetl.adapters.memory.storage import MemoryStorage
-        from noetl.assembly import Local
+        from noetl.node.local import LocalNode
         from noetl.server.verify import verify_all
 
-        close = Local.close
+        close = LocalNode.close
 
-        async def close_and_verify(local: Local) -> None:
+        async def close_and_verify(local: LocalNode) -> None:
             await close(local)
             home = local.storage
             if isinstance(home, MemoryStorage):
@@ -67,7 +67,7 @@ class Verification:
                 with ThreadPoolExecutor(1) as thread:
                     self.take(thread.submit(asyncio.run, proving).result())
 
-        setattr(Local, "close", close_and_verify)  # noqa: B010
+        setattr(LocalNode, "close", close_and_verify)  # noqa: B010
 
 
 KEPT = pytest.StashKey[Verification]()

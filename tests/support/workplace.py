@@ -7,7 +7,7 @@ from noetl.adapters.memory.object_store import MemoryObjectStore
 from noetl.errors import CredentialMissing, ResultsUnavailable
 from noetl.messages.reference import Reference, secret
 from noetl.ports.result_store import BodyWriter, ResultStore
-from noetl.tools.tool import Call
+from noetl.tools.tool import ToolCall
 
 
 class KeptBodies(ResultStore):
@@ -65,7 +65,7 @@ class BenchPlace:
         self.lines: list[tuple[str, str]] = []
         self._credentials = credentials
 
-    def log(self, call: Call[Any], stream: str, text: str) -> None:  # noqa: ARG002
+    def log(self, call: ToolCall[Any], stream: str, text: str) -> None:  # noqa: ARG002
         self.lines.append((stream, text))
 
     async def unlock(self, name: str) -> dict[str, Any]:
@@ -81,7 +81,7 @@ class BenchPlace:
 
     async def child(
         self,
-        call: Call[Any],
+        call: ToolCall[Any],
         *,
         path: str,
         version: str | None,
@@ -91,7 +91,7 @@ class BenchPlace:
         raise AssertionError(f"{call.label} asks for {path} {version} {payload} {wait}")
 
 
-def call_of(inputs: Any, **more: Any) -> Call[Any]:
+def call_of(inputs: Any, **more: Any) -> ToolCall[Any]:
     """A call with made-up ids; `more` are further fields of Call."""
     named = {"execution_id": "e1", "step": "s", "label": "t", "task_run_id": "r1", "scratch": "s1"}
-    return Call(inputs=inputs, **{**named, **more})
+    return ToolCall(inputs=inputs, **{**named, **more})

@@ -28,8 +28,8 @@ from noetl.adapters.postgres.storage import open_storage
 from noetl.messages.codec import decode_events
 from noetl.server.replay import rows_of
 
-EXECUTIONS = int(os.environ.get("NOETL_FAULTS", "14"))
-"""For each fault; `NOETL_FAULTS=400` takes minutes."""
+EXECUTIONS = 400 if os.environ.get("NOETL_FAULTS") == "full" else 14
+"""For each fault; the full size takes minutes."""
 
 
 class Load:

@@ -12,13 +12,13 @@ from tests.support.watched_disk import Seen, watched_disk
 
 from noetl.adapters.files.object_store import FileObjectStore
 from noetl.adapters.sqlite.storage import open_storage
-from noetl.assembly import Local
 from noetl.messages.outcome import Outcome
+from noetl.node.local import LocalNode
 from noetl.ports.commit import Commit
 from noetl.ports.event_log import Decision
 from noetl.ports.result_store import ResultStore
 from noetl.settings import Settings
-from noetl.tools.tool import Call, Workplace
+from noetl.tools.tool import ToolCall, Workplace
 
 
 class WatchingTools(CannedTools):
@@ -29,13 +29,13 @@ class WatchingTools(CannedTools):
         self._seen = seen
         self.safe: list[bool] = []
 
-    async def call(self, call: Call[Any], workplace: Workplace) -> Outcome:
+    async def call(self, call: ToolCall[Any], workplace: Workplace) -> Outcome:
         del workplace
         self.safe.append(self._seen.safe)
         return answer_of(call)
 
 
-def watch_answers(local: Local, seen: Seen) -> list[bool]:
+def watch_answers(local: LocalNode, seen: Seen) -> list[bool]:
     """Whether the disk had it, for each answer of the log."""
     safe: list[bool] = []
     append = local.storage.log.append
@@ -57,11 +57,11 @@ def test_a_sync_comes_before_every_answer_and_every_effect(name: str, tmp_path: 
         settings = Settings(home=tmp_path, run_ahead=False)
         tools = WatchingTools(seen)
         home = await open_storage(tmp_path)
-        local = Local(
+        local = LocalNode(
             settings, home, results=ResultStore(FileObjectStore(tmp_path / "results")), tools=tools
         )
         answers = watch_answers(local, seen)
-        active = await local.start(PLAYBOOKS[name](), folder=None, payload={"url": "x"})
+        active = await local.run_text(PLAYBOOKS[name](), folder=None, payload={"url": "x"})
         await active.finished
         await local.close()
         return answers, tools.safe

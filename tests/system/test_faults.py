@@ -36,7 +36,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def undisturbed(name: str, folder: Path) -> list[Came]:
     """What a playbook comes to if nothing happens to it."""
     simulation = Simulation(PLAYBOOKS[name](), folder, 0)
-    came = simulation.run(everything=0)
+    came = simulation.run(lives=0)
     simulation.check()
     (parent,) = [one for one in came if one.path == f"tests/{name}"]
     assert (parent.status, parent.result["data"]) == ENDS[name]
@@ -63,7 +63,7 @@ def test_reports_that_come_again_or_late_change_nothing(name: str, folder: Path)
     for seed in seeds()[:10]:
         with told(seed):
             simulation = Simulation(text, folder, seed, echoes=True)
-            assert simulation.run(everything=seed % 3) == expected
+            assert simulation.run(lives=seed % 3) == expected
             simulation.check()
             assert simulation.world.echoes > 0
 
@@ -105,7 +105,7 @@ def test_orders_at_any_moment_lead_to_one_end(
     for seed in seeds()[:8]:
         with told(seed):
             simulation = Simulation(text, folder, seed)
-            came = simulation.run(everything=seed % 4, orders=orders)
+            came = simulation.run(lives=seed % 4, orders=orders)
             simulation.check(stopped=True)
             assert {one.status for one in came} <= STOPPED
             if orders == ORDERS["pause"]:

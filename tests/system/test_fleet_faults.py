@@ -2,7 +2,7 @@
 Workers that freeze or are cut off, a NATS that forgets, a PostgreSQL that crashes (T2, T5 to T7).
 
 Real processes on real stores of their own. Every execution ends once, and right; its log proves
-itself. `NOETL_FAULTS=400` runs as many executions for each fault; without it a dozen.
+itself. `NOETL_FAULTS=full` runs 400 executions for each fault; without it a dozen.
 """
 
 import shutil

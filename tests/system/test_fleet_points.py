@@ -22,9 +22,9 @@ from tests.system.test_fleet_deaths import ended, look_at, registered
 
 from noetl.adapters.memory.link import DirectLink
 from noetl.client.client import Client
-from noetl.control_plane import ControlPlane
 from noetl.errors import ServerAway
 from noetl.messages import events as e
+from noetl.node.server import ServerNode
 
 CHAIN = playbook(
     step("first", call("fetch"), call("store"), arcs=[arc("second")]),
@@ -39,7 +39,7 @@ DAY = 86_400.0
 class Fuse:
     """Kills a server when it comes to a point for the n-th time."""
 
-    def __init__(self, cluster: Cluster, plane: ControlPlane, at: int) -> None:
+    def __init__(self, cluster: Cluster, plane: ServerNode, at: int) -> None:
         self._cluster = cluster
         self._plane = plane
         self._left = at
@@ -54,7 +54,7 @@ class Fuse:
         return self._left <= 0
 
 
-def before_commit(plane: ControlPlane, fuse: Fuse) -> None:
+def before_commit(plane: ServerNode, fuse: Fuse) -> None:
     """A report has come, and is not in the log."""
     answer = plane.dispatcher.answer
 
@@ -66,14 +66,14 @@ def before_commit(plane: ControlPlane, fuse: Fuse) -> None:
     vars(plane.dispatcher)["answer"] = dying
 
 
-def before_dispatch(plane: ControlPlane, fuse: Fuse) -> None:
+def before_dispatch(plane: ServerNode, fuse: Fuse) -> None:
     """What was decided is in the log, and its part was never offered."""
-    pump = plane.server.pump
+    pump = plane.server.handout.pump
     answer = plane.dispatcher.answer
 
     async def dying(asked: Any) -> Any:
         reports = bool(asked.reports)
-        vars(plane.server)["pump"] = (lambda: None) if reports else pump
+        vars(plane.server.handout)["pump"] = (lambda: None) if reports else pump
         told = await answer(asked)
         if reports and await fuse.burn():
             raise ServerAway("it died")
@@ -82,7 +82,7 @@ def before_dispatch(plane: ControlPlane, fuse: Fuse) -> None:
     vars(plane.dispatcher)["answer"] = dying
 
 
-def before_acknowledgement(plane: ControlPlane, fuse: Fuse) -> None:
+def before_acknowledgement(plane: ServerNode, fuse: Fuse) -> None:
     """Everything is done, parts are granted, and the worker does not hear of it."""
     answer = plane.dispatcher.answer
 
@@ -99,7 +99,7 @@ def before_acknowledgement(plane: ControlPlane, fuse: Fuse) -> None:
 @pytest.mark.parametrize("at", [1, 2, 3])
 @pytest.mark.parametrize("point", [before_commit, before_dispatch, before_acknowledgement])
 def test_a_server_that_dies_at_a_named_point_loses_and_doubles_nothing(
-    tmp_path: Path, point: Callable[[ControlPlane, Fuse], None], at: int
+    tmp_path: Path, point: Callable[[ServerNode, Fuse], None], at: int
 ) -> None:
     async def test(cluster: Cluster) -> None:
         tools = CannedTools()
@@ -112,7 +112,7 @@ def test_a_server_that_dies_at_a_named_point_loses_and_doubles_nothing(
         await cluster.server()
         execution = await cluster.end_of(execution_id)
         assert execution.status == "completed", execution.error
-        await asyncio.wait_for(until(lambda: worker.desk.waiting == 0), PATIENCE)
+        await asyncio.wait_for(until(lambda: worker.session.waiting == 0), PATIENCE)
         events = await cluster.events(execution_id)
         done = [event.task for event in events if isinstance(event, e.TaskDone)]
         assert done == ["fetch", "store", "tell"]
@@ -153,12 +153,12 @@ def test_a_clock_that_jumps_moves_no_lease_and_no_order(
     clustered(test, tmp_path)
 
 
-async def renewed(server: ControlPlane, worker: str) -> None:
+async def renewed(server: ServerNode, worker: str) -> None:
     """The worker calls again, and is known all the while."""
     (lease,) = server.dispatcher.leases.of_worker(worker)
     before = lease.until
     while lease.until == before:
-        assert worker in server.dispatcher.seen
+        assert worker in server.dispatcher.granting.seen
         await asyncio.sleep(0)
 
 

@@ -25,6 +25,8 @@ NAMES = [name for name in PLAYBOOKS if name != "patient"]
 KILLS = 18
 """Per playbook; twelve playbooks."""
 KILLS_PER_RUN = 4
+MOST_IDLE = 2
+"""Deaths without a recorded outcome: the third would be taken for the task's own doing (T11)."""
 COMPARED = ("status", "ctx", "result", "steps")
 
 
@@ -43,8 +45,13 @@ class Story:
         self.wrong: list[str] = []
 
     def run(self, kills: int) -> dict[str, Any]:
+        idle = 0
         for _ in range(kills):
+            before = self.recorded
             if self._die():
+                break
+            idle = 0 if self.recorded != before else idle + 1
+            if idle == MOST_IDLE:
                 break
         answer = self._start().answer()
         return {key: sorted_steps(answer[key]) for key in COMPARED}

@@ -1,13 +1,12 @@
 """What the catalogs and registers of all adapters have in common."""
 
 import time
-from collections.abc import Mapping
+from abc import ABC, abstractmethod
 from typing import Any
 
 import msgspec
 
-from noetl.playbook.plan import digest_of
-from noetl.ports.catalog import CatalogEntry, id_of
+from noetl.ports.catalog import CatalogEntry, Registration, id_of, parts_of
 from noetl.ports.tokens import TokenRow
 
 
@@ -16,64 +15,39 @@ def now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-class Registration(msgspec.Struct, frozen=True, kw_only=True):
-    """A playbook on its way into the catalog."""
+class CatalogReads(ABC):
+    """What every catalog answers from its entries and texts."""
 
-    path: str
-    text: str
-    digest: str
-    name: str
-    description: str | None
-    labels: dict[str, Any]
-    original: str | None
-    registered_at: int
+    @abstractmethod
+    async def find(self, path: str, version: int | None = None) -> CatalogEntry | None:
+        """The newest version, or the one asked for."""
 
-    @property
-    def original_digest(self) -> str | None:
-        return None if self.original is None else digest_of(self.original)
+    @abstractmethod
+    async def _text(self, digest: str) -> str | None:
+        """What is kept under a digest."""
 
-    @property
-    def texts(self) -> list[tuple[str, str]]:
-        """All that must be kept, by digest."""
-        original = self.original
-        before = [] if original is None else [(digest_of(original), original)]
-        return [(self.digest, self.text), *before]
+    async def by_id(self, playbook_id: str) -> CatalogEntry | None:
+        parts = parts_of(playbook_id)
+        return None if parts is None else await self.find(*parts)
 
-    def columns(self, version: int) -> tuple[Any, ...]:
-        """The entry as a row."""
-        return (
-            self.path,
-            version,
-            self.digest,
-            self.registered_at,
-            self.name,
-            self.description,
-            msgspec.json.encode(self.labels).decode(),
-            self.original_digest,
-        )
+    async def original(self, playbook_id: str) -> str | None:
+        entry = await self.by_id(playbook_id)
+        if entry is None or entry.original_digest is None:
+            return None
+        return await self._text(entry.original_digest)
 
 
-def registration(
-    path: str,
-    text: str,
-    *,
-    digest: str,
-    name: str,
-    description: str | None,
-    labels: Mapping[str, Any] | None,
-    original: str | None,
-) -> Registration:
-    """What was asked for, as of now."""
-    return Registration(
-        path=path,
-        text=text,
-        digest=digest,
-        name=name,
-        description=description,
-        labels=dict(labels or {}),
-        original=original,
-        registered_at=now_ms(),
-    )
+def columns_of(asked: Registration, version: int) -> tuple[Any, ...]:
+    """What is registered now, as a row."""
+    labels = msgspec.json.encode(asked.labels).decode()
+    about = (now_ms(), asked.name, asked.description, labels, asked.original_digest)
+    return (asked.path, version, asked.digest, *about)
+
+
+def texts_of(asked: Registration) -> list[tuple[str, str]]:
+    """All that must be kept, by digest."""
+    kept = [(asked.digest, asked.text), (asked.original_digest, asked.original)]
+    return [(digest, text) for digest, text in kept if digest is not None and text is not None]
 
 
 def entry_of(columns: tuple[Any, ...]) -> CatalogEntry:

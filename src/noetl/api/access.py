@@ -10,7 +10,7 @@ from noetl.api.answers import answered
 from noetl.api.entries import token_fields
 from noetl.api.gate import Gate
 from noetl.api.paging import USUAL, Cursor, Limit, page_of, place_in
-from noetl.api.surround import Surround
+from noetl.api.surround import ApiContext
 from noetl.api.tokens import new_token
 from noetl.errors import ServerRefused
 
@@ -18,7 +18,7 @@ from noetl.errors import ServerRefused
 class AccessRoutes:
     """Answers for tokens."""
 
-    def __init__(self, surround: Surround, gate: Gate) -> None:
+    def __init__(self, surround: ApiContext, gate: Gate) -> None:
         self._tokens = surround.plane.storage.tokens
         self._gate = gate
 
@@ -38,7 +38,7 @@ class AccessRoutes:
         first = ids.index(after) + 1 if after in ids else 0
         found, next = page_of(rows[first:], limit, lambda row: row.token_id)
         return answered(
-            t.TokenPage(tokens=[t.Token(**token_fields(row)) for row in found], next=next)
+            t.TokenPage(tokens=[t.TokenView(**token_fields(row)) for row in found], next=next)
         )
 
     async def revoke(self, token_id: FromPath[str]) -> None:

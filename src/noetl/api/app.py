@@ -9,14 +9,14 @@ from noetl.api.access import AccessRoutes
 from noetl.api.document import DocumentRoutes
 from noetl.api.faults import refusal_to
 from noetl.api.gate import Gate
-from noetl.api.plane import Plane
+from noetl.api.plane import ServerProcess
 from noetl.api.routes import ROUTES, bound
-from noetl.api.surround import Surround
+from noetl.api.surround import ApiContext
 
 
-def create_app(plane: Plane, *, auth: bool) -> Litestar:
+def create_app(plane: ServerProcess, *, auth: bool) -> Litestar:
     """The app. Whoever serves it calls `surround_of(app).close()` when it is to stop."""
-    surround = Surround(plane)
+    surround = ApiContext(plane)
     gate = Gate(plane.storage.tokens if auth else None)
     return Litestar(
         [
@@ -35,12 +35,12 @@ def create_app(plane: Plane, *, auth: bool) -> Litestar:
     )
 
 
-def surround_of(app: Litestar) -> Surround:
-    surround: Surround = app.state.surround
+def surround_of(app: Litestar) -> ApiContext:
+    surround: ApiContext = app.state.surround
     return surround
 
 
-def desk_of(kind: type[Any], surround: Surround, gate: Gate) -> object:
+def desk_of(kind: type[Any], surround: ApiContext, gate: Gate) -> object:
     if kind is AccessRoutes:
         return AccessRoutes(surround, gate)
     if kind is DocumentRoutes:

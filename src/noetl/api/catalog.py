@@ -11,7 +11,7 @@ from noetl.api import types as t
 from noetl.api.answers import answered
 from noetl.api.entries import entry_fields, entry_of
 from noetl.api.paging import USUAL, Cursor, Limit, page_of, place_in
-from noetl.api.surround import Asking, Surround
+from noetl.api.surround import ApiContext, Asking
 from noetl.api.texts import decoded, is_yaml, loaded, refuse_large, yaml_in
 from noetl.errors import PlaybookNotFound, PlaybookRejected
 from noetl.playbook.dialects.migrate import Migrated, migrate
@@ -28,11 +28,11 @@ Version = Annotated[int | None, QueryParameter(ge=1, le=999_999_999)]
 class CatalogRoutes:
     """Answers for the catalog."""
 
-    def __init__(self, surround: Surround) -> None:
+    def __init__(self, surround: ApiContext) -> None:
         self._plane = surround.plane
         self._schema: dict[str, Any] | None = None
 
-    async def register(self, request: Asking, older: Migrate = False) -> Response[t.Registered]:
+    async def register(self, request: Asking, older: Migrate = False) -> Response[t.RegisterAnswer]:
         """Register a playbook: the next version of its path, unless its text is the newest."""
         if is_yaml(request):
             asked = t.RegisterRequest(text=await yaml_in(request), migrate=older)
@@ -40,7 +40,7 @@ class CatalogRoutes:
             asked = await decoded(request, t.RegisterRequest)
         text, original, findings = await ready(refuse_large(asked.text), migrate=asked.migrate)
         entry, fresh = await self._plane.register(text, original=original)
-        told = t.Registered(entry=entry_of(entry), fresh=fresh, findings=findings)
+        told = t.RegisterAnswer(entry=entry_of(entry), fresh=fresh, findings=findings)
         return answered(told, status=201 if fresh else 200)
 
     async def page(self, cursor: Cursor = None, limit: Limit = USUAL) -> Response[t.EntryPage]:

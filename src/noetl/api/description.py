@@ -21,7 +21,7 @@ SCHEMAS = "#/components/schemas/{name}"
 SCHEME = "token"
 PARAMETER = re.compile(r"\{(\w+):\w+\}")
 WHAT = (
-    "What a NoETL server answers. Refusals are `Refusal`, whatever the reason. Lists take `limit` "
+    "What a NoETL server answers. Every refusal is an `ErrorBody`. Lists take `limit` "
     "and `cursor`, which is `next` of the page before."
 )
 
@@ -82,7 +82,7 @@ def template_of(route: Route) -> str:
 
 def schemas() -> Part:
     """Of types that no signature names, and of requests: msgspec says which keys are unknown."""
-    named = [t.Refusal, *REQUESTS, *(kind for kind in BODIES.values() if kind is not Any)]
+    named = [t.ErrorBody, *REQUESTS, *(kind for kind in BODIES.values() if kind is not Any)]
     _, components = msgspec.json.schema_components(named, ref_template=SCHEMAS)
     return components
 
@@ -132,5 +132,5 @@ def body_of(route: Route, kind: Any) -> Part:
 
 
 def refusal(description: str) -> Part:
-    schema = {"$ref": SCHEMAS.format(name="Refusal")}
+    schema = {"$ref": SCHEMAS.format(name="ErrorBody")}
     return {"description": description, "content": {"application/json": {"schema": schema}}}

@@ -22,8 +22,8 @@ def entry_fields(entry: CatalogEntry) -> dict[str, Any]:
     }
 
 
-def entry_of(entry: CatalogEntry) -> t.Entry:
-    return t.Entry(**entry_fields(entry))
+def entry_of(entry: CatalogEntry) -> t.CatalogVersion:
+    return t.CatalogVersion(**entry_fields(entry))
 
 
 def token_fields(row: TokenRow) -> dict[str, Any]:

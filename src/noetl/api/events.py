@@ -15,7 +15,7 @@ from noetl.api import types as t
 from noetl.api.answers import answered, shown
 from noetl.api.executions import known
 from noetl.api.paging import USUAL, Limit
-from noetl.api.surround import Surround
+from noetl.api.surround import ApiContext
 from noetl.errors import NoetlError
 from noetl.messages.envelope import envelope
 from noetl.messages.names import canonical
@@ -42,7 +42,7 @@ HEADERS = {"cache-control": "no-store", "x-accel-buffering": "no"}
 class EventsRoutes:
     """Answers for the log."""
 
-    def __init__(self, surround: Surround, *, beat: float = BEAT) -> None:
+    def __init__(self, surround: ApiContext, *, beat: float = BEAT) -> None:
         self._surround = surround
         self._plane = surround.plane
         self._beat = beat
@@ -136,7 +136,7 @@ def enveloped(
 
 
 def page_of(found: list[dict[str, Any]], after: int, *, more: bool) -> t.EventPage:
-    return t.EventPage(events=[t.Event(**event) for event in found], after=after, more=more)
+    return t.EventPage(events=[t.EventView(**event) for event in found], after=after, more=more)
 
 
 def frame(event: dict[str, Any]) -> bytes:

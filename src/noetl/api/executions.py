@@ -15,7 +15,7 @@ from noetl.api.answers import answered
 from noetl.api.paging import USUAL, Cursor, Limit, cursor_of, page_of, place_in
 from noetl.api.plane import OrderKind
 from noetl.api.refusals import refusal_of
-from noetl.api.surround import Asking, Surround
+from noetl.api.surround import ApiContext, Asking
 from noetl.errors import ExecutionNotFound, NoetlError, ServerAway, ServerRefused
 from noetl.ports.event_log import ExecutionRow
 from noetl.server.verify import Verified, verify
@@ -43,7 +43,7 @@ FARTHEST = 1_000_000
 class ExecutionsRoutes:
     """Answers for executions."""
 
-    def __init__(self, surround: Surround) -> None:
+    def __init__(self, surround: ApiContext) -> None:
         self._surround = surround
         self._plane = surround.plane
 
@@ -60,10 +60,10 @@ class ExecutionsRoutes:
         where = {"location": f"/api/executions/{row.execution_id}"}
         return answered(listed_of(row, interrupted=False), status=201, headers=where)
 
-    async def start_many(self, data: JSONBody[t.BatchRequest]) -> Response[t.Batch]:
+    async def start_many(self, data: JSONBody[t.BatchRequest]) -> Response[t.ExecutionBatch]:
         """Start many at once; one that is refused does not stop the others."""
         begun = await asyncio.gather(*(self._begun(asked) for asked in data.executions))
-        return answered(t.Batch(executions=list(begun)), status=201)
+        return answered(t.ExecutionBatch(executions=list(begun)), status=201)
 
     async def _begun(self, asked: t.KeyedRequest) -> t.Begun:
         try:
@@ -134,11 +134,11 @@ class ExecutionsRoutes:
             raise ServerAway("the server stops; ask again")
         return answered(proof)
 
-    async def state(self, execution_id: FromPath[str]) -> Response[t.State]:
+    async def state(self, execution_id: FromPath[str]) -> Response[t.ExecutionState]:
         """The state that the log comes to (EVT-5)."""
         await self._plane.row(known(execution_id))
         execution, _ = await self._plane.state(execution_id)
-        return answered(t.State(**state_of(execution)))
+        return answered(t.ExecutionState(**state_of(execution)))
 
     async def result(
         self, request: Asking, execution_id: FromPath[str], wait: Wait = 0

@@ -11,7 +11,7 @@ from noetl.api.answers import answered
 from noetl.api.refusals import refusal_of
 from noetl.api.routes import methods_at
 from noetl.api.surround import Asking
-from noetl.api.types import Fault, Refusal
+from noetl.api.types import ApiError, ErrorBody
 from noetl.errors import NoetlError
 
 LOG = logging.getLogger("noetl.api")
@@ -29,12 +29,12 @@ FRAMEWORK: dict[int, tuple[str, str]] = {
 """Status of the framework's refusals → code, what to do."""
 
 
-def refusal_to(request: Asking, wrong: Exception) -> Response[Refusal]:
+def refusal_to(request: Asking, wrong: Exception) -> Response[ErrorBody]:
     """The answer to whatever was raised; never a traceback."""
     status, fault = fault_of(wrong)
     if status >= 500:
         fault = told(request, wrong, status, fault)
-    return answered(Refusal(error=fault), status=status, headers=headers_with(request, status))
+    return answered(ErrorBody(error=fault), status=status, headers=headers_with(request, status))
 
 
 def headers_with(request: Asking, status: int) -> dict[str, str] | None:
@@ -46,22 +46,22 @@ def headers_with(request: Asking, status: int) -> dict[str, str] | None:
     return None
 
 
-def fault_of(wrong: Exception) -> tuple[int, Fault]:
+def fault_of(wrong: Exception) -> tuple[int, ApiError]:
     if isinstance(wrong, NoetlError):
         return refusal_of(wrong)
     if isinstance(wrong, HTTPException):
         return framework_fault(wrong)
     if isinstance(wrong, RecursionError):
-        return 400, Fault(code="malformed", message="the body is nested too deeply")
-    return 500, Fault(code="internal", message="the server met an error of its own")
+        return 400, ApiError(code="malformed", message="the body is nested too deeply")
+    return 500, ApiError(code="internal", message="the server met an error of its own")
 
 
-def framework_fault(wrong: HTTPException) -> tuple[int, Fault]:
+def framework_fault(wrong: HTTPException) -> tuple[int, ApiError]:
     status = 422 if isinstance(wrong, ValidationException) else wrong.status_code
     if status >= 500:
-        return 500, Fault(code="internal", message="the server met an error of its own")
+        return 500, ApiError(code="internal", message="the server met an error of its own")
     code, hint = FRAMEWORK.get(status, ("refused", ""))
-    return status, Fault(code=code, message=words_of(wrong), hint=hint)
+    return status, ApiError(code=code, message=words_of(wrong), hint=hint)
 
 
 def words_of(wrong: HTTPException) -> str:
@@ -81,7 +81,7 @@ def source_of(detail: dict[str, Any]) -> str:
     return str(getattr(source, "value", source))
 
 
-def told(request: Asking, wrong: Exception, status: int, fault: Fault) -> Fault:
+def told(request: Asking, wrong: Exception, status: int, fault: ApiError) -> ApiError:
     """The log gets all of it, the client a number to find it by."""
     number = secrets.token_hex(4)
     where = f"{request.method} {request.url.path}"
@@ -90,4 +90,4 @@ def told(request: Asking, wrong: Exception, status: int, fault: Fault) -> Fault:
     else:
         LOG.warning("unavailable error=%s at=%s why=%s", number, where, wrong)
     hint = f"{fault.hint}; the server's log has it as {number}".removeprefix("; ")
-    return Fault(code=fault.code, message=fault.message, hint=hint)
+    return ApiError(code=fault.code, message=fault.message, hint=hint)

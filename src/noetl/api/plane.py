@@ -1,4 +1,4 @@
-"""What the API needs of the control plane; `noetl.control_plane.ControlPlane` has it."""
+"""What the API needs of the control plane; `noetl.node.server.ServerNode` has it."""
 
 from collections.abc import AsyncIterator
 from typing import Any, Literal, Protocol
@@ -15,7 +15,7 @@ from noetl.ports.storage import Storage
 OrderKind = Literal["cancel", "pause", "resume"]
 
 
-class Desk(Protocol):
+class WorkerCalls(Protocol):
     """Where workers' calls are answered (`ports.link.Listener`), and who rings for them."""
 
     @property
@@ -26,7 +26,7 @@ class Desk(Protocol):
     async def reply(self, question: Question) -> Reply: ...
 
 
-class Plane(Protocol):
+class ServerProcess(Protocol):
     """A server process without its doors."""
 
     @property
@@ -42,7 +42,7 @@ class Plane(Protocol):
     @property
     def keychain(self) -> KeychainDoor: ...
     @property
-    def dispatcher(self) -> Desk: ...
+    def dispatcher(self) -> WorkerCalls: ...
 
     async def register(
         self, text: str, *, original: str | None = None

@@ -1,7 +1,7 @@
 """What the API says of our own exceptions: a status, a code, and what to do."""
 
 from noetl import errors
-from noetl.api.types import Fault
+from noetl.api.types import ApiError
 from noetl.errors import NoetlError, PlaybookRejected, ServerRefused
 
 OURS: dict[type[NoetlError], tuple[int, str, str]] = {
@@ -21,13 +21,13 @@ OURS: dict[type[NoetlError], tuple[int, str, str]] = {
 """Our exceptions → status, code, what to do. Their text is a sentence for a person."""
 
 
-def refusal_of(wrong: NoetlError) -> tuple[int, Fault]:
+def refusal_of(wrong: NoetlError) -> tuple[int, ApiError]:
     if isinstance(wrong, PlaybookRejected):
         status, code, hint = OURS[PlaybookRejected]
         findings = list(wrong.findings)
-        return status, Fault(code=code, message=str(wrong), hint=hint, findings=findings)
+        return status, ApiError(code=code, message=str(wrong), hint=hint, findings=findings)
     if isinstance(wrong, ServerRefused):
-        return wrong.status or 409, Fault(code=wrong.code, message=str(wrong))
+        return wrong.status or 409, ApiError(code=wrong.code, message=str(wrong))
     known = (OURS[kind] for kind in type(wrong).__mro__ if kind in OURS)
     status, code, hint = next(known, (400, "refused", ""))
-    return status, Fault(code=code, message=str(wrong), hint=hint)
+    return status, ApiError(code=code, message=str(wrong), hint=hint)

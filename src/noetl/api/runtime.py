@@ -9,7 +9,7 @@ from noetl import __version__
 from noetl.api import types as t
 from noetl.api.answers import answered
 from noetl.api.metrics import TYPE
-from noetl.api.surround import Surround
+from noetl.api.surround import ApiContext
 from noetl.messages.envelope import timestamp
 from noetl.ports.roster import ServerRow, WorkerRow
 
@@ -20,7 +20,7 @@ RECENT = 60_000
 class RuntimeRoutes:
     """Answers about servers and workers."""
 
-    def __init__(self, surround: Surround) -> None:
+    def __init__(self, surround: ApiContext) -> None:
         self._plane = surround.plane
         self._metrics = surround.metrics
         self._closing = surround.closing
@@ -73,8 +73,8 @@ def pools_of(workers: Sequence[WorkerRow]) -> list[t.Pool]:
     ]
 
 
-def server_of(row: ServerRow) -> t.Server:
-    return t.Server(
+def server_of(row: ServerRow) -> t.ServerView:
+    return t.ServerView(
         name=row.name,
         address=row.address,
         version=row.version,
@@ -83,8 +83,8 @@ def server_of(row: ServerRow) -> t.Server:
     )
 
 
-def worker_of(row: WorkerRow) -> t.Worker:
-    return t.Worker(
+def worker_of(row: WorkerRow) -> t.WorkerView:
+    return t.WorkerView(
         name=row.name,
         pool=row.pool,
         slots=row.slots,

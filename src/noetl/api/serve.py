@@ -9,7 +9,7 @@ import uvicorn
 
 from noetl.api.app import create_app, surround_of
 from noetl.api.gate import is_loopback
-from noetl.api.plane import Plane
+from noetl.api.plane import ServerProcess
 from noetl.errors import SettingRefused
 
 GRACE = 10
@@ -55,7 +55,7 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 async def serve(
-    plane: Plane,
+    plane: ServerProcess,
     host: str,
     port: int,
     *,

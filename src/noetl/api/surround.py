@@ -9,19 +9,19 @@ from litestar import Request
 from litestar.datastructures import State
 
 from noetl.api.metrics import Metrics
-from noetl.api.plane import Plane
-from noetl.api.wakes import Wakes
+from noetl.api.plane import ServerProcess
+from noetl.api.wakes import HttpWakes
 
 T = TypeVar("T")
 Asking = Request[object, object, State]
 
 
-class Surround:
+class ApiContext:
     """One for each app; `closing` ends whatever waits, so that a stop takes no minute."""
 
-    def __init__(self, plane: Plane) -> None:
+    def __init__(self, plane: ServerProcess) -> None:
         self.plane = plane
-        self.wakes = Wakes()
+        self.wakes = HttpWakes()
         self.metrics = Metrics()
         self.closing = asyncio.Event()
         plane.dispatcher.notifiers.append(self.wakes)

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from noetl.playbook.finding import Finding
-from noetl.server.views.standing import Line, Listed
+from noetl.server.views.standing import Listed, TaskLine
 
 Role = Literal["viewer", "operator", "author", "admin", "worker"]
 Name = Annotated[str, msgspec.Meta(min_length=1, max_length=200, pattern=r"^[^\x00]*$")]
@@ -18,7 +18,7 @@ Name = Annotated[str, msgspec.Meta(min_length=1, max_length=200, pattern=r"^[^\x
 # ── refusals ─────────────────────────────────────────────────────────────────────────────────
 
 
-class Fault(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class ApiError(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Why a request was refused."""
 
     code: str
@@ -31,10 +31,10 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """With a refused playbook: all that is wrong with it."""
 
 
-class Refusal(msgspec.Struct, frozen=True, kw_only=True):
+class ErrorBody(msgspec.Struct, frozen=True, kw_only=True):
     """The body of every answer that is no success."""
 
-    error: Fault
+    error: ApiError
 
 
 # ── catalog ──────────────────────────────────────────────────────────────────────────────────
@@ -48,7 +48,7 @@ class RegisterRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     """Whether a text of an older dialect is turned into this one first."""
 
 
-class Entry(msgspec.Struct, frozen=True, kw_only=True):
+class CatalogVersion(msgspec.Struct, frozen=True, kw_only=True):
     """One version of a registered playbook."""
 
     playbook_id: str
@@ -63,10 +63,10 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     """Whether it came in an older dialect; the entry's page has that text too."""
 
 
-class Registered(msgspec.Struct, frozen=True, kw_only=True):
+class RegisterAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """What a registration came to."""
 
-    entry: Entry
+    entry: CatalogVersion
     fresh: bool
     """False: the newest version had this text already, and is what came back."""
     findings: list[Finding]
@@ -76,11 +76,11 @@ class Registered(msgspec.Struct, frozen=True, kw_only=True):
 class EntryPage(msgspec.Struct, frozen=True, kw_only=True):
     """Entries: of the whole catalog the newest by path, of one path the newest first."""
 
-    entries: list[Entry]
+    entries: list[CatalogVersion]
     next: str | None
 
 
-class EntryText(Entry, frozen=True, kw_only=True):
+class EntryText(CatalogVersion, frozen=True, kw_only=True):
     """An entry with its text."""
 
     text: str
@@ -133,10 +133,10 @@ class Begun(msgspec.Struct, frozen=True, kw_only=True):
     """What one of them came to: it began, or was refused."""
 
     execution: Listed | None = None
-    error: Fault | None = None
+    error: ApiError | None = None
 
 
-class Batch(msgspec.Struct, frozen=True, kw_only=True):
+class ExecutionBatch(msgspec.Struct, frozen=True, kw_only=True):
     """As many as were asked for, in the same order."""
 
     executions: list[Begun]
@@ -149,7 +149,7 @@ class ExecutionPage(msgspec.Struct, frozen=True, kw_only=True):
     next: str | None
 
 
-class State(msgspec.Struct, frozen=True, kw_only=True):
+class ExecutionState(msgspec.Struct, frozen=True, kw_only=True):
     """The state that the log comes to, as `noetl replay --json` shows it."""
 
     execution_id: str
@@ -179,7 +179,7 @@ class OrderRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     reason: Annotated[str, msgspec.Meta(max_length=1000)] = ""
 
 
-class Event(msgspec.Struct, frozen=True, kw_only=True):
+class EventView(msgspec.Struct, frozen=True, kw_only=True):
     """An event in its envelope (EVT-1), as `noetl events --json` shows it."""
 
     event_id: str
@@ -202,7 +202,7 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
 class EventPage(msgspec.Struct, frozen=True, kw_only=True):
     """Events in their order."""
 
-    events: list[Event]
+    events: list[EventView]
     after: int
     """The log was read up to here: the `after` of the next page, or of a stream."""
     more: bool
@@ -212,7 +212,7 @@ class EventPage(msgspec.Struct, frozen=True, kw_only=True):
 class LinePage(msgspec.Struct, frozen=True, kw_only=True):
     """What the tasks of an execution printed, in order."""
 
-    lines: list[Line]
+    lines: list[TaskLine]
     next: str | None
 
 
@@ -251,7 +251,7 @@ class TokenRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     """Seconds; without it the token is good until it is revoked."""
 
 
-class Token(msgspec.Struct, frozen=True, kw_only=True):
+class TokenView(msgspec.Struct, frozen=True, kw_only=True):
     """What may be shown of a token."""
 
     token_id: str
@@ -262,7 +262,7 @@ class Token(msgspec.Struct, frozen=True, kw_only=True):
     revoked_at: str | None
 
 
-class TokenMade(Token, frozen=True, kw_only=True):
+class TokenMade(TokenView, frozen=True, kw_only=True):
     """A new token; its text is shown this once."""
 
     token: str
@@ -271,14 +271,14 @@ class TokenMade(Token, frozen=True, kw_only=True):
 class TokenPage(msgspec.Struct, frozen=True, kw_only=True):
     """The tokens, the oldest first."""
 
-    tokens: list[Token]
+    tokens: list[TokenView]
     next: str | None
 
 
 # ── runtime ──────────────────────────────────────────────────────────────────────────────────
 
 
-class Server(msgspec.Struct, frozen=True, kw_only=True):
+class ServerView(msgspec.Struct, frozen=True, kw_only=True):
     """A server as it was last seen."""
 
     name: str
@@ -288,7 +288,7 @@ class Server(msgspec.Struct, frozen=True, kw_only=True):
     seen_at: str
 
 
-class Worker(msgspec.Struct, frozen=True, kw_only=True):
+class WorkerView(msgspec.Struct, frozen=True, kw_only=True):
     """A worker as it was last seen."""
 
     name: str
@@ -318,8 +318,8 @@ class Runtime(msgspec.Struct, frozen=True, kw_only=True):
     server: str
     """The one that answers."""
     version: str
-    servers: list[Server]
-    workers: list[Worker]
+    servers: list[ServerView]
+    workers: list[WorkerView]
     pools: list[Pool]
     waits_for: list[str]
     """What the answering server lacks, if it is not ready."""
@@ -336,7 +336,7 @@ class Health(msgspec.Struct, frozen=True, kw_only=True):
 # ── workers ──────────────────────────────────────────────────────────────────────────────────
 
 
-class Hello(msgspec.Struct, frozen=True, kw_only=True):
+class ServerIdentity(msgspec.Struct, frozen=True, kw_only=True):
     """Whom a worker has reached."""
 
     server: str

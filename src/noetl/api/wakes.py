@@ -7,7 +7,7 @@ MOST = 10_000
 """Names that are remembered; a wake-up that is lost costs a poll, no more."""
 
 
-class Waiting:
+class WaitingWorker:
     """One worker that waits to be woken."""
 
     def __init__(self, worker: str, pool: str, *, hungry: bool) -> None:
@@ -21,7 +21,7 @@ class Waiting:
             self.woken.set_result(rung)
 
 
-class Wakes:
+class HttpWakes:
     """
     Who waits, and what was rung when nobody did.
 
@@ -30,12 +30,12 @@ class Wakes:
     """
 
     def __init__(self) -> None:
-        self._waiting: dict[Waiting, None] = {}
+        self._waiting: dict[WaitingWorker, None] = {}
         self._rung: OrderedDict[str, int] = OrderedDict()
         self._nudged: OrderedDict[str, int] = OrderedDict()
         self._closed = False
 
-    def ring(self, pool: str, parts: int) -> None:
+    def wake_pool(self, pool: str, parts: int) -> None:
         """Wake as many as there are parts, in the order in which they came."""
         hungry = [one for one in self._waiting if one.hungry and one.pool == pool]
         if not hungry:
@@ -43,7 +43,7 @@ class Wakes:
         for one in hungry[:parts]:
             self._drop(one)
 
-    def nudge(self, worker: str) -> None:
+    def wake_worker(self, worker: str) -> None:
         waiting = [one for one in self._waiting if one.worker == worker]
         if not waiting:
             remember(self._nudged, worker)
@@ -63,7 +63,7 @@ class Wakes:
             return True
         if self._closed or seconds <= 0:
             return False
-        one = Waiting(worker, pool, hungry=hungry)
+        one = WaitingWorker(worker, pool, hungry=hungry)
         self._waiting[one] = None
         timer = asyncio.get_running_loop().call_later(seconds, lambda: one.wake(rung=False))
         try:
@@ -81,7 +81,7 @@ class Wakes:
         rung = hungry and self._rung.pop(pool, None) is not None
         return nudged or rung
 
-    def _drop(self, one: Waiting) -> None:
+    def _drop(self, one: WaitingWorker) -> None:
         self._waiting.pop(one, None)
         one.wake()
 

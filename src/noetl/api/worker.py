@@ -13,7 +13,7 @@ from noetl import __version__
 from noetl.api import types as t
 from noetl.api.answers import NEVER_KEPT, answered
 from noetl.api.executions import known
-from noetl.api.surround import Asking, Surround
+from noetl.api.surround import ApiContext, Asking
 from noetl.api.texts import decoded
 from noetl.errors import BodyLost, ServerRefused
 from noetl.masking import KNOWN
@@ -32,14 +32,16 @@ JSON = "application/json"
 class WorkerRoutes:
     """Answers for workers; the dispatcher behind it is the one that NATS leads to."""
 
-    def __init__(self, surround: Surround) -> None:
+    def __init__(self, surround: ApiContext) -> None:
         self._surround = surround
         self._plane = surround.plane
         self._under_way: set[asyncio.Task[bytes]] = set()
 
-    async def hello(self) -> Response[t.Hello]:
+    async def hello(self) -> Response[t.ServerIdentity]:
         """Whom the worker has reached, and where its results go."""
-        told = t.Hello(server=self._plane.name, version=__version__, store=self._plane.results.name)
+        told = t.ServerIdentity(
+            server=self._plane.name, version=__version__, store=self._plane.results.name
+        )
         return answered(told)
 
     async def call(self, request: Asking, server: Whom = None) -> Stream:

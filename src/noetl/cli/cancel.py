@@ -4,7 +4,6 @@ import asyncio
 
 import click
 
-from noetl.assembly import Local
 from noetl.cli import exits
 from noetl.cli.contexts import Target
 from noetl.cli.home import ID, JSON, print_json
@@ -12,6 +11,7 @@ from noetl.cli.target import aimed, near_or_far
 from noetl.client.asks import Order
 from noetl.client.client import Client
 from noetl.errors import HomeInUse, ServerRefused
+from noetl.node.local import LocalNode
 
 EPILOG = """\b
 Examples:
@@ -50,7 +50,7 @@ def cancel(execution_id: str, reason: str, as_json: bool, target: Target) -> int
     return exits.OK if status == "cancelled" else exits.FAILED
 
 
-async def ended(local: Local, execution_id: str, reason: str) -> str:
+async def ended(local: LocalNode, execution_id: str, reason: str) -> str:
     """The status of the execution once it has come to its end."""
     row = await local.row(execution_id)
     told = False

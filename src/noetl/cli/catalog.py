@@ -6,8 +6,7 @@ import click
 
 from noetl.adapters.sqlite.database import FILE as DATABASE
 from noetl.api.entries import entry_fields, entry_of
-from noetl.api.types import Entry, EntryText
-from noetl.assembly import Local
+from noetl.api.types import CatalogVersion, EntryText
 from noetl.cli import exits
 from noetl.cli.contexts import Target
 from noetl.cli.home import JSON, print_json
@@ -15,6 +14,7 @@ from noetl.cli.running.words import short
 from noetl.cli.target import aimed, near_or_far
 from noetl.client.client import Client
 from noetl.errors import PlaybookNotFound
+from noetl.node.local import LocalNode
 from noetl.settings import read_settings
 
 EPILOG = """\b
@@ -47,7 +47,7 @@ def catalog(
     if path is None and (versions or version is not None):
         raise click.UsageError("--versions and --version need a PATH")
     if path is None and target.local and not (read_settings().home / DATABASE).exists():
-        entries: list[Entry] = []
+        entries: list[CatalogVersion] = []
     elif path is not None and not versions:
         return show_text(path, version, as_json, target)
     else:
@@ -62,7 +62,7 @@ def catalog(
     return exits.OK
 
 
-def show(entries: Iterable[Entry], as_json: bool) -> None:
+def show(entries: Iterable[CatalogVersion], as_json: bool) -> None:
     for entry in entries:
         if as_json:
             print_json(entry)
@@ -85,9 +85,9 @@ def show_text(path: str, version: int | None, as_json: bool, target: Target) -> 
     return exits.OK
 
 
-async def entries_in(local: Local, path: str | None) -> list[Entry]:
+async def entries_in(local: LocalNode, path: str | None) -> list[CatalogVersion]:
     """All entries of the home's catalog, or all versions of one path."""
-    found: list[Entry] = []
+    found: list[CatalogVersion] = []
     after, before = None, None
     while True:
         if path is None:
@@ -103,13 +103,13 @@ async def entries_in(local: Local, path: str | None) -> list[Entry]:
     return found
 
 
-def entries_at(client: Client, path: str | None) -> Iterator[Entry]:
+def entries_at(client: Client, path: str | None) -> Iterator[CatalogVersion]:
     pages = client.pages(client.catalog) if path is None else client.pages(client.versions, path)
     for page in pages:
         yield from page.entries
 
 
-async def text_in(local: Local, path: str, version: int | None) -> EntryText:
+async def text_in(local: LocalNode, path: str, version: int | None) -> EntryText:
     storage = local.storage
     entry = await storage.catalog.find(path, version)
     kept = None if entry is None else await storage.playbooks.text(entry.digest)

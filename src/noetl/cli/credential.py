@@ -1,15 +1,20 @@
 """`noetl credential`: what is registered in the home's keychain. Values go in and never out."""
 
 import sys
+from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import TypeVar
 
 import click
 
-from noetl.adapters.sqlite.credentials import SqliteCredentials
+from noetl.adapters.memory.credentials import MemoryCredentials
+from noetl.adapters.sqlite.database import FILE
+from noetl.adapters.sqlite.storage import open_storage
 from noetl.api.types import Credential
 from noetl.cli import exits
 from noetl.cli.contexts import Target
 from noetl.cli.home import JSON, print_json
+from noetl.cli.running.attend import runner
 from noetl.cli.source import reason_of
 from noetl.cli.target import aimed, at_server
 from noetl.client.client import Client
@@ -41,6 +46,7 @@ ADDED = (
     "add pg_main --kind postgres --field host=db --field user=app --file pg.json",
     "add billing --kind oauth2 --file billing.json",
 )
+T = TypeVar("T")
 NAME = click.argument("name", metavar="NAME")
 KINDS = ", ".join(REQUIRED)
 ON_THE_LINE = (
@@ -102,7 +108,7 @@ def add(
     if not fields:
         raise click.UsageError("nothing to register: give --stdin, --file or --field")
     if target.local:
-        store().add(name, kind, fields)
+        in_store(lambda store: store.add(name, kind, fields), make=True)
     else:
         at_server(target, lambda client: client.put_credential(name, kind, fields))
     if as_json:
@@ -133,7 +139,7 @@ def rows_here() -> list[Credential]:
         Credential(
             name=row.name, kind=row.kind, updated_at=timestamp(row.updated_at), key_id=row.key_id
         )
-        for row in store().all()
+        for row in in_store(lambda store: store.all())
     ]
 
 
@@ -148,7 +154,7 @@ def rows_at(client: Client) -> list[Credential]:
 def show(name: str, as_json: bool, target: Target) -> int:
     """Show a credential: its kind and the names of its fields, never a value."""
     refuse_far(target, "shows no fields; `noetl credential list` has names and kinds")
-    found = store().fields(name)
+    found = in_store(lambda store: store.fields(name))
     if found is None:
         raise unknown(name)
     kind, fields = found
@@ -169,7 +175,7 @@ def rm(name: str, as_json: bool, target: Target) -> int:
     """Remove a credential."""
     if not target.local:
         at_server(target, lambda client: client.remove_credential(name))
-    elif not store().remove(name):
+    elif not in_store(lambda store: store.remove(name)):
         raise unknown(name)
     if as_json:
         print_json({"name": name, "removed": True})
@@ -189,7 +195,7 @@ def rotate(as_json: bool, target: Target) -> int:
     NOETL_KEY, set that to the new key, a comma and the old one first.
     """
     refuse_far(target, "keeps its key to itself: rotate it where the server runs")
-    rotated = store().rotate()
+    rotated = in_store(lambda store: store.rotate(), make=True)
     if as_json:
         print_json({"key_id": rotated.key_id, "credentials": rotated.credentials})
     else:
@@ -202,9 +208,20 @@ def refuse_far(target: Target, why: str) -> None:
         raise click.UsageError(f"a server {why}")
 
 
-def store() -> Store:
+def in_store(work: Callable[[Store], Awaitable[T]], *, make: bool = False) -> T:
+    """Do something with what is registered in the home; looking makes no home."""
     home = read_settings().home
-    return Store(SqliteCredentials(home), KeySource(home))
+
+    async def opened() -> T:
+        if not make and not (home / FILE).exists():
+            return await work(Store(MemoryCredentials(), KeySource(home)))
+        storage = await open_storage(home)
+        try:
+            return await work(Store(storage.credentials, KeySource(home)))
+        finally:
+            await storage.close()
+
+    return runner()(opened())
 
 
 def unknown(name: str) -> CredentialMissing:

@@ -8,17 +8,18 @@ from typing import Any
 import click
 import msgspec
 
-from noetl.api.types import Event
-from noetl.assembly import Local
+from noetl.api.types import EventView
 from noetl.cli import exits
 from noetl.cli.contexts import Target
 from noetl.cli.home import ID, is_interrupted, print_json
-from noetl.cli.running.words import value_words
+from noetl.cli.running.words import seconds, value_words
 from noetl.cli.target import aimed, near_or_far
 from noetl.cli.terminal import columns
 from noetl.client.client import Client
 from noetl.messages.envelope import envelope
 from noetl.messages.names import canonical
+from noetl.messages.times import Interval, Times
+from noetl.node.local import LocalNode
 from noetl.server.replay import rows_of
 
 EPILOG = """\b
@@ -43,17 +44,18 @@ POLL = 0.25
 def events(execution_id: str, name: str | None, follow: bool, as_json: bool, target: Target) -> int:
     """Print the events of an execution in their order."""
     wanted = None if name is None else canonical(name)
-    room = columns()
+    room, times = columns(), Times()
 
     def show(event: dict[str, Any]) -> None:
+        took = times.take(event)
         if wanted is not None and not fnmatchcase(event["name"], wanted):
             return
         if as_json:
             print_json(event)
         else:
-            click.echo(line_of(event, room))
+            click.echo(line_of(event, room, took))
 
-    async def near(local: Local) -> None:
+    async def near(local: LocalNode) -> None:
         await local.row(execution_id)
         async for event in envelopes(local, execution_id, follow=follow, on_wait=told_once()):
             show(event)
@@ -68,7 +70,7 @@ def events(execution_id: str, name: str | None, follow: bool, as_json: bool, tar
 
 def events_at(
     client: Client, execution_id: str, wanted: str | None, *, follow: bool
-) -> Iterator[Event]:
+) -> Iterator[EventView]:
     """The server's events: page by page those that there are, then the stream."""
     after, more = 0, True
     while more:
@@ -91,7 +93,7 @@ def told_once() -> Callable[[str], None]:
 
 
 async def envelopes(
-    local: Local, execution_id: str, *, follow: bool, on_wait: Callable[[str], None]
+    local: LocalNode, execution_id: str, *, follow: bool, on_wait: Callable[[str], None]
 ) -> AsyncIterator[dict[str, Any]]:
     """Every event so far; with `follow` those that come, too, until the last."""
     after, trace_id = 0, None
@@ -120,11 +122,13 @@ SHOWN = ("task", "attempt", "do", "to", "arcs", "index", "total", "status", "rea
 """Fields of an event that a line shows, in this order."""
 
 
-def line_of(event: dict[str, Any], room: int) -> str:
+def line_of(event: dict[str, Any], room: int, took: Interval | None = None) -> str:
     """Number, time, name, where, and the fields that tell most."""
     where = event["step"] or ""
     fields = event["data"]
     told = [f"{key}={value_words(fields[key], 60)}" for key in SHOWN if key in fields]
+    if took is not None:
+        told.append(f"took={seconds(took[1] - took[0])}")
     outcome = fields.get("outcome")
     if isinstance(outcome, dict):
         told.append(f"outcome={outcome.get('status')}")

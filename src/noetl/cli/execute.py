@@ -5,7 +5,6 @@ from typing import Any
 import click
 
 from noetl.adapters.sqlite.database import FILE as DATABASE
-from noetl.assembly import Local
 from noetl.cli import exits
 from noetl.cli.catalog import missing, text_in
 from noetl.cli.contexts import Target
@@ -14,6 +13,7 @@ from noetl.cli.running.ending import see_through
 from noetl.cli.running.payload import payload_of
 from noetl.cli.source import FILE
 from noetl.cli.target import aimed, at_server
+from noetl.node.local import LocalNode
 from noetl.server.active import ActiveExecution
 from noetl.settings import read_settings
 
@@ -93,7 +93,7 @@ def begin_here(path: str, version: int | None, payload: dict[str, Any], as_json:
         raise missing(path, version)
     found = in_home(lambda local: text_in(local, path, version))
 
-    async def begin(local: Local) -> ActiveExecution:
-        return await local.start(found.text, folder=None, payload=payload)
+    async def begin(local: LocalNode) -> ActiveExecution:
+        return await local.run_text(found.text, folder=None, payload=payload)
 
     return see_through(begin, as_json=as_json)

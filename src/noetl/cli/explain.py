@@ -6,16 +6,15 @@ from typing import Any
 import click
 import msgspec
 
-from noetl.assembly import Local
 from noetl.cli import exits
-from noetl.cli.advice import advice_for
 from noetl.cli.contexts import Target
 from noetl.cli.home import ID, JSON, print_json
 from noetl.cli.running.words import error_words, seconds, value_words
 from noetl.cli.target import aimed, near_or_far
-from noetl.server.causes import Cause, Link
+from noetl.node.local import LocalNode
+from noetl.server.causes import Cause, FailedTask
 from noetl.server.views.explanation import Explanation, explanation_of
-from noetl.server.waiting import Wait
+from noetl.server.waiting import WaitReason
 
 EPILOG = """\b
 Examples:
@@ -33,7 +32,7 @@ class Explained(msgspec.Struct, frozen=True, kw_only=True):
     status: str
     interrupted: bool
     causes: list[Cause]
-    waits: list[Wait]
+    waits: list[WaitReason]
     words: list[str]
 
 
@@ -57,7 +56,7 @@ def explain(execution_id: str, as_json: bool, target: Target) -> int:
     return exits.OK
 
 
-async def explanation_in(local: Local, execution_id: str) -> Explanation:
+async def explanation_in(local: LocalNode, execution_id: str) -> Explanation:
     row = await local.row(execution_id)
     execution, plan, _ = await local.load(execution_id)
     storage = local.storage
@@ -130,11 +129,11 @@ def cause_words(cause: Cause, execution_id: str) -> Iterator[str]:
     yield f"  what to do: {advice_for(innermost, cause.step, execution_id)}"
 
 
-def link_words(link: Link) -> Iterator[str]:
+def link_words(link: FailedTask) -> Iterator[str]:
     inside = f"iteration {link.index}, " if link.index is not None else ""
-    yield f"  {inside}task '{link.task}' ({link.kind}), attempt {link.attempt}: " + error_words(
-        link.error
-    )
+    took = "" if link.duration_ms is None else f", {seconds(link.duration_ms)}"
+    head = f"{inside}task '{link.task}' ({link.kind}), attempt {link.attempt}{took}"
+    yield f"  {head}: {error_words(link.error)}"
     yield f"    {rule_words(link)}"
     for name, value in link.inputs.items():
         yield f"    {name}: {value_words(value, 120)}"
@@ -143,7 +142,7 @@ def link_words(link: Link) -> Iterator[str]:
         yield f"    the template: {value_words(template, 120)}"
 
 
-def rule_words(link: Link) -> str:
+def rule_words(link: FailedTask) -> str:
     """Which rule of the policy decided."""
     place = f" (line {link.line})" if link.line is not None else ""
     if not link.policy:
@@ -161,7 +160,7 @@ def wrapped_words(error: dict[str, Any]) -> Iterator[str]:
         cause = cause.get("cause")
 
 
-def wait_words(wait: Wait, found: Explanation) -> Iterator[str]:
+def wait_words(wait: WaitReason, found: Explanation) -> Iterator[str]:
     yield f"step '{wait.step}': {wait.words}"
     for refused in found.refused:
         if refused.token_id == wait.token_id:
@@ -172,3 +171,36 @@ def dropped_words(found: Explanation) -> list[str]:
     return [
         f"  a token at step '{token.step}' was dropped: {token.reason}" for token in found.dropped
     ]
+
+
+ADVICE: dict[str, str] = {
+    "template": "define the name, or cover it with `| default(...)`",
+    "input": "correct the input; docs/reference/kinds.md lists what each kind takes",
+    "auth": "check the credential that `auth` names in `keychain`",
+    "connection": "check that the other side can be reached, or add a rule with `do: retry`",
+    "timeout": "raise the `timeout` of the spec, or add a rule with `do: retry`",
+    "http": "look at outcome.http.status, and add a rule for it (`do: retry`, `continue`)",
+    "decode": "the body is not what its content type says: check the other side",
+    "postgres": "correct the statement; outcome.pg.code names the SQLSTATE",
+    "duckdb": "correct the statement",
+    "python": "see what it printed: noetl logs {id} --step {step}",
+    "exit": "see what it printed: noetl logs {id} --step {step}",
+    "playbook": "explain the child: its id is in the message",
+    "policy": "the tool succeeded and a rule ordered `fail`: check that rule's `when`",
+    "loop": "check what `loop.in` comes to, and what its iterations do",
+    "limit": "end the cycle, or raise the limit that the message names",
+    "ctx_conflict": "declare a reducer for the key (loop.spec.policy.reduce), or use set_iter",
+    "retry_exhausted": "mend the cause, or allow more `attempts`",
+    "result": "return only what JSON can hold",
+    "not_found": "correct the name",
+    "cancelled": "start it again: noetl run",
+    "worker_lost": "see in the logs of those workers what ended them, then run it again",
+    "internal": "this is a fault of noetl: please report it",
+}
+OTHERWISE = "see every event: noetl events {id}"
+
+
+def advice_for(error: dict[str, Any], step: str, execution_id: str) -> str:
+    """The remedy for the innermost error."""
+    advice = ADVICE.get(str(error.get("kind")), OTHERWISE)
+    return advice.format(id=execution_id, step=step)

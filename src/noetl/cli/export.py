@@ -10,19 +10,19 @@ import click
 import msgspec
 from yarl import URL
 
-from noetl.assembly import Local
 from noetl.cli import exits
 from noetl.cli.home import JSON, in_home, print_json
 from noetl.cli.running.words import count
 from noetl.cli.source import FILE
 from noetl.errors import CredentialMissing, ReceiverUnavailable
 from noetl.exports import clickhouse
-from noetl.exports.export import FORMS, Export, Tally, send_rows, send_spans
+from noetl.exports.export import FORMS, Export, ExportCounts, send_rows, send_spans
 from noetl.exports.files import write_file
 from noetl.exports.otlp import traces_url
 from noetl.exports.parquet import write_parquet
 from noetl.exports.reading import Cut, all_ids
 from noetl.exports.receiver import Receiver, shown_url
+from noetl.node.local import LocalNode
 
 EPILOG = """\b
 Examples:
@@ -163,7 +163,7 @@ def address_of(to: str) -> URL:
     return url
 
 
-async def exported(local: Local, asked: Asked) -> Tally:
+async def exported(local: LocalNode, asked: Asked) -> ExportCounts:
     """Find the executions, then hand them over."""
     cut = Cut(after=asked.after or 0, since=asked.since or 0)
     for execution_id in asked.ids:
@@ -182,10 +182,10 @@ async def exported(local: Local, asked: Asked) -> Tally:
     return job.tally
 
 
-async def send(local: Local, job: Export, asked: Asked, url: URL) -> None:
+async def send(local: LocalNode, job: Export, asked: Asked, url: URL) -> None:
     """To the receiver; if it fails halfway, say how far it came."""
     url = traces_url(url) if asked.form == "otlp" else url
-    url, headers = signed(local, url, asked.auth)
+    url, headers = await signed(local, url, asked.auth)
     content_type = "application/json" if asked.form == "otlp" else "application/x-ndjson"
     try:
         async with Receiver(url, content_type=content_type, headers=headers) as receiver:
@@ -199,7 +199,7 @@ async def send(local: Local, job: Export, asked: Asked, url: URL) -> None:
         raise ReceiverUnavailable(f"{wrong} (taken before that: {taken})") from None
 
 
-def signed(local: Local, url: URL, auth: str | None) -> tuple[URL, dict[str, str]]:
+async def signed(local: LocalNode, url: URL, auth: str | None) -> tuple[URL, dict[str, str]]:
     """KEY-1: what a registered credential adds to a request."""
     if auth is None:
         return url, {}
@@ -209,7 +209,7 @@ def signed(local: Local, url: URL, auth: str | None) -> tuple[URL, dict[str, str
     from noetl.tools.http.credential import sign
     from noetl.tools.refusal import Refusal
 
-    found = local.keychain.opened.store.fields(auth)
+    found = await local.keychain.opened.store.fields(auth)
     if found is None:
         raise CredentialMissing(f"no credential '{auth}'; register it: noetl credential add {auth}")
     kind, fields = found
@@ -222,7 +222,7 @@ def signed(local: Local, url: URL, auth: str | None) -> tuple[URL, dict[str, str
     return url, dict(headers)
 
 
-def report(asked: Asked, tally: Tally, *, as_json: bool) -> None:
+def report(asked: Asked, tally: ExportCounts, *, as_json: bool) -> None:
     """What was exported, on standard error where the export itself is on standard output."""
     printed = asked.to is None and asked.out in (None, "-")
     if as_json and not printed:
@@ -237,7 +237,7 @@ def report(asked: Asked, tally: Tally, *, as_json: bool) -> None:
     click.echo(f"exported {what}", err=True)
 
 
-def as_object(asked: Asked, tally: Tally) -> dict[str, Any]:
+def as_object(asked: Asked, tally: ExportCounts) -> dict[str, Any]:
     return {
         "status": "ok",
         "format": asked.form,

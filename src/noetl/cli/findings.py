@@ -3,14 +3,16 @@
 from collections.abc import Iterable, Sequence
 
 from noetl.cli.excerpt import excerpt
-from noetl.cli.source import Source
+from noetl.cli.source import PlaybookSource
 from noetl.cli.terminal import Paint, plain
 from noetl.playbook.finding import Finding
 
 MOST_SHOWN = 1_000  # nobody reads more, and printing them costs seconds
 
 
-def render(source: Source, findings: Sequence[Finding], paint: Paint, room: int) -> Iterable[str]:
+def render(
+    source: PlaybookSource, findings: Sequence[Finding], paint: Paint, room: int
+) -> Iterable[str]:
     """One block of text per finding."""
     lines = source.lines() if findings else []
     for finding in findings[:MOST_SHOWN]:

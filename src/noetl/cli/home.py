@@ -6,10 +6,10 @@ from typing import TypeVar
 import click
 
 from noetl.adapters.sqlite.database import FILE
-from noetl.assembly import Local
 from noetl.cli.running.attend import runner
 from noetl.errors import ExecutionNotFound
 from noetl.messages.codec import encode_shown
+from noetl.node.local import LocalNode
 from noetl.ports.event_log import ExecutionRow
 from noetl.settings import Settings, read_settings
 
@@ -18,14 +18,14 @@ ID = click.argument("execution_id", metavar="ID")
 JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
 
 
-def in_home(work: Callable[[Local], Awaitable[T]], *, make: bool = False) -> T:
+def in_home(work: Callable[[LocalNode], Awaitable[T]], *, make: bool = False) -> T:
     """Open the home, do the work, and let go of it. One that is not there is made if asked."""
     settings = read_settings()
     if not make:
         refuse_missing(settings)
 
     async def opened() -> T:
-        local = await Local.open(settings)
+        local = await LocalNode.open(settings)
         try:
             return await work(local)
         finally:
@@ -42,7 +42,7 @@ def refuse_missing(settings: Settings) -> None:
         )
 
 
-async def is_interrupted(local: Local, row: ExecutionRow) -> bool:
+async def is_interrupted(local: LocalNode, row: ExecutionRow) -> bool:
     """Whether it has not ended, and nobody is left who decides for it."""
     return row.finished_at is None and await local.storage.owners.holder(row.execution_id) is None
 

@@ -7,7 +7,6 @@ from itertools import islice
 import click
 
 from noetl.adapters.sqlite.database import FILE
-from noetl.assembly import Local
 from noetl.cli import exits
 from noetl.cli.contexts import Target
 from noetl.cli.home import JSON, is_interrupted, print_json
@@ -16,6 +15,7 @@ from noetl.cli.status import TONES, shown_status
 from noetl.cli.target import aimed, near_or_far
 from noetl.cli.terminal import Paint, wants_colour
 from noetl.client.client import Client
+from noetl.node.local import LocalNode
 from noetl.server.views.standing import Listed, listed_of
 from noetl.settings import read_settings
 
@@ -48,7 +48,7 @@ def listing(status: str | None, path: str | None, limit: int, as_json: bool, tar
         click.echo(f"nothing has run in {home.parent} yet", err=True)
         return exits.OK
 
-    async def near(local: Local) -> list[Listed]:
+    async def near(local: LocalNode) -> list[Listed]:
         found = []
         async for row in rows_in(local, status):
             if is_wanted(row, status, path):
@@ -86,7 +86,7 @@ def stands(row: Listed) -> str:
     return shown_status(row.status, interrupted=row.interrupted)
 
 
-async def rows_in(local: Local, status: str | None) -> AsyncIterator[Listed]:
+async def rows_in(local: LocalNode, status: str | None) -> AsyncIterator[Listed]:
     """The home's rows, page by page."""
     before = None
     while True:

@@ -4,14 +4,14 @@ from collections.abc import Iterable
 
 import click
 
-from noetl.assembly import Local
 from noetl.cli import exits
 from noetl.cli.contexts import Target
 from noetl.cli.home import ID, print_json
 from noetl.cli.target import aimed, near_or_far
 from noetl.cli.terminal import plain
 from noetl.client.client import Client
-from noetl.server.views.standing import Line, line_of
+from noetl.node.local import LocalNode
+from noetl.server.views.standing import TaskLine, line_of
 
 EPILOG = """\b
 Examples:
@@ -30,7 +30,7 @@ MOST = 1_000_000
 def logs(execution_id: str, step: str | None, as_json: bool, target: Target) -> int:
     """Print what the tasks of an execution wrote to their standard output and error."""
 
-    def show(lines: Iterable[Line]) -> None:
+    def show(lines: Iterable[TaskLine]) -> None:
         for line in lines:
             if as_json:
                 print_json(line)
@@ -38,7 +38,7 @@ def logs(execution_id: str, step: str | None, as_json: bool, target: Target) -> 
                 at = line.timestamp[11:23]
                 click.echo(f"{at} {line.step} | {plain(line.text, keep=TAB)}")
 
-    async def near(local: Local) -> None:
+    async def near(local: LocalNode) -> None:
         await local.row(execution_id)
         printed = await local.storage.printed.read(execution_id, step=step, limit=MOST)
         show(line_of(line) for line in printed)

@@ -8,7 +8,7 @@ import msgspec
 from noetl.cli import exits
 from noetl.cli.findings import render
 from noetl.cli.output import replace, write
-from noetl.cli.source import FILE, Source, read_source
+from noetl.cli.source import FILE, PlaybookSource, read_source
 from noetl.cli.terminal import Paint, columns, plain, wants_colour
 from noetl.cli.validate import show_json
 from noetl.playbook.dialects.migrate import Migrated, migrate
@@ -30,7 +30,7 @@ broken (then nothing is written), 3 it cannot be read or written.
 """
 
 
-class Report(msgspec.Struct, frozen=True):
+class MigrationReport(msgspec.Struct, frozen=True):
     """What `--json` prints."""
 
     file: str
@@ -62,7 +62,9 @@ def migrate_command(
     source = read_source(file)
     migrated = migrate(source.content, KnownKinds())
     if as_json:
-        show_json(Report(source.name, migrated.changed, migrated.rewrites, migrated.findings))
+        show_json(
+            MigrationReport(source.name, migrated.changed, migrated.rewrites, migrated.findings)
+        )
     else:
         show(source, migrated)
     if not migrated.complete:
@@ -74,7 +76,7 @@ def migrate_command(
 
 
 def deliver(
-    source: Source, migrated: Migrated, out: str | None, *, in_place: bool, as_json: bool
+    source: PlaybookSource, migrated: Migrated, out: str | None, *, in_place: bool, as_json: bool
 ) -> None:
     """The text to where it is wanted; an unchanged one byte for byte."""
     if in_place:
@@ -84,7 +86,7 @@ def deliver(
         write(migrated.text if migrated.changed else source.content, out)
 
 
-def show(source: Source, migrated: Migrated) -> None:
+def show(source: PlaybookSource, migrated: Migrated) -> None:
     """The report for people, on standard error: the product has standard output for itself."""
     paint, room = Paint(wants_colour(err=True)), columns(err=True)
     for line in told(migrated.rewrites, paint) if migrated.complete else ():

@@ -2,13 +2,13 @@
 
 import click
 
-from noetl.cli.source import Source
+from noetl.cli.source import PlaybookSource
 from noetl.errors import PlaybookRejected
 from noetl.playbook.dialects.migrate import Migrated, migrate
 from noetl.tools.plugins import KnownKinds
 
 
-def read_migrated(source: Source) -> Migrated:
+def read_migrated(source: PlaybookSource) -> Migrated:
     """The canonical form of a playbook; raises PlaybookRejected where it has none."""
     migrated = migrate(source.content, KnownKinds())
     if not migrated.complete:
@@ -16,7 +16,7 @@ def read_migrated(source: Source) -> Migrated:
     return migrated
 
 
-def tell_migrated(source: Source, migrated: Migrated) -> None:
+def tell_migrated(source: PlaybookSource, migrated: Migrated) -> None:
     """One line on standard error, so that nobody runs another text unawares."""
     if migrated.changed:
         count = len(migrated.rewrites)

@@ -5,7 +5,6 @@ import time
 
 import click
 
-from noetl.assembly import Local
 from noetl.cli import exits
 from noetl.cli.cancel import ENDED, LOOK, order
 from noetl.cli.contexts import Target
@@ -13,6 +12,7 @@ from noetl.cli.home import ID, JSON, print_json
 from noetl.cli.target import aimed, near_or_far
 from noetl.client.client import Client
 from noetl.errors import NoetlError
+from noetl.node.local import LocalNode
 
 EPILOG = """\b
 Examples:
@@ -49,7 +49,7 @@ def pause(execution_id: str, as_json: bool, target: Target) -> int:
     return exits.OK if status == "paused" else exits.FAILED
 
 
-async def paused(local: Local, execution_id: str) -> str:
+async def paused(local: LocalNode, execution_id: str) -> str:
     """The status once the owner has obeyed."""
     row = await local.row(execution_id)
     told = False

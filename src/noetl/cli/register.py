@@ -3,15 +3,15 @@
 import click
 
 from noetl.api.entries import entry_of
-from noetl.api.types import Entry, Registered
-from noetl.assembly import Local
+from noetl.api.types import CatalogVersion, RegisterAnswer
 from noetl.cli import exits
 from noetl.cli.contexts import Target
 from noetl.cli.home import print_json
 from noetl.cli.run import refuse
-from noetl.cli.source import FILE, Source, read_source
+from noetl.cli.source import FILE, PlaybookSource, read_source
 from noetl.cli.target import aimed, near_or_far
 from noetl.errors import PlaybookRejected, UnreadableFile
+from noetl.node.local import LocalNode
 from noetl.server.registering import registered
 
 EPILOG = """\b
@@ -68,7 +68,7 @@ def register_one(name: str, target: Target, *, migrate: bool, as_json: bool) -> 
     return exits.OK
 
 
-def texts_in(source: Source, *, migrate: bool) -> tuple[str, str | None]:
+def texts_in(source: PlaybookSource, *, migrate: bool) -> tuple[str, str | None]:
     """The canonical text, and the one it was made of where that differs."""
     if not migrate:
         return decoded(source), None
@@ -79,7 +79,7 @@ def texts_in(source: Source, *, migrate: bool) -> tuple[str, str | None]:
     return made.text, decoded(source) if made.changed else None
 
 
-def decoded(source: Source) -> str:
+def decoded(source: PlaybookSource) -> str:
     """Bytes that are no text are for the parser to refuse, with its finding (DOC-7)."""
     try:
         return source.content.decode("utf-8-sig")
@@ -90,10 +90,10 @@ def decoded(source: Source) -> str:
         raise
 
 
-def told(answer: Registered) -> tuple[Entry, bool]:
+def told(answer: RegisterAnswer) -> tuple[CatalogVersion, bool]:
     return answer.entry, answer.fresh
 
 
-async def enter(local: Local, text: str, original: str | None) -> tuple[Entry, bool]:
+async def enter(local: LocalNode, text: str, original: str | None) -> tuple[CatalogVersion, bool]:
     entry, fresh = await registered(local.storage.catalog, text, original=original)
     return entry_of(entry), fresh

@@ -3,7 +3,6 @@
 import click
 import msgspec
 
-from noetl.assembly import Local
 from noetl.cli import exits
 from noetl.cli.contexts import Target
 from noetl.cli.home import ID, JSON, print_json
@@ -11,6 +10,7 @@ from noetl.cli.running.words import count, value_words
 from noetl.cli.target import aimed, near_or_far
 from noetl.client.client import Client
 from noetl.messages.codec import encode
+from noetl.node.local import LocalNode
 from noetl.server.replay import replay as fold
 from noetl.server.verify import Verified, verify
 from noetl.server.views.state import State, state_of
@@ -54,7 +54,7 @@ def replay(execution_id: str, proving: bool, as_json: bool, target: Target) -> i
 
 
 async def rebuilt(
-    local: Local, execution_id: str, *, proving: bool
+    local: LocalNode, execution_id: str, *, proving: bool
 ) -> tuple[State, Verified | None]:
     await local.row(execution_id)
     storage = local.storage

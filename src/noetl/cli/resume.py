@@ -2,13 +2,13 @@
 
 import click
 
-from noetl.assembly import Local
 from noetl.cli import exits
 from noetl.cli.cancel import order
 from noetl.cli.contexts import Target
 from noetl.cli.home import in_home, print_json
 from noetl.cli.running.ending import see_through
 from noetl.cli.target import aimed, at_server
+from noetl.node.local import LocalNode
 from noetl.server.active import ActiveExecution
 
 EPILOG = """\b
@@ -40,7 +40,7 @@ def resume(execution_id: str, wait: bool, as_json: bool, target: Target) -> int:
         told(execution_id, f"process {owner}, which runs {execution_id},", as_json)
         return exits.OK
 
-    async def begin(local: Local) -> ActiveExecution:
+    async def begin(local: LocalNode) -> ActiveExecution:
         return await local.resume(execution_id)
 
     return see_through(begin, as_json=as_json)
@@ -52,7 +52,7 @@ def told(execution_id: str, who: str, as_json: bool) -> None:
     click.echo(f"{who} was told to go on", err=as_json)
 
 
-async def told_owner(local: Local, execution_id: str) -> str | None:
+async def told_owner(local: LocalNode, execution_id: str) -> str | None:
     """Of a paused execution that another process runs: that process, which now knows."""
     row = await local.row(execution_id)
     owner = await local.storage.owners.holder(execution_id)

@@ -4,13 +4,13 @@ from pathlib import Path
 
 import click
 
-from noetl.assembly import Local
 from noetl.cli import exits
 from noetl.cli.running.ending import see_through
 from noetl.cli.running.payload import payload_of
-from noetl.cli.source import FILE, Source, read_source
-from noetl.cli.validate import Verdict, show, show_json
+from noetl.cli.source import FILE, PlaybookSource, read_source
+from noetl.cli.validate import FileVerdict, show, show_json
 from noetl.errors import PlaybookRejected
+from noetl.node.local import LocalNode
 from noetl.playbook.load import load_valid
 from noetl.playbook.plan import make_plan
 from noetl.server.active import ActiveExecution
@@ -65,13 +65,13 @@ def run(file: str, sets: tuple[str, ...], payload: str | None, migrate: bool, as
     plan = make_plan(playbook, text, KnownKinds())
     folder = str(Path.cwd() if file == "-" else Path(file).absolute().parent)
 
-    async def begin(local: Local) -> ActiveExecution:
-        return await local.start(text, folder=folder, payload=given, plan=plan)
+    async def begin(local: LocalNode) -> ActiveExecution:
+        return await local.run_text(text, folder=folder, payload=given, plan=plan)
 
     return see_through(begin, as_json=as_json)
 
 
-def canonical(source: Source) -> bytes:
+def canonical(source: PlaybookSource) -> bytes:
     """The canonical text of a playbook in any dialect; PlaybookRejected where it has none."""
     from noetl.cli.migrating import read_migrated, tell_migrated
 
@@ -80,10 +80,10 @@ def canonical(source: Source) -> bytes:
     return migrated.text.encode()
 
 
-def refuse(source: Source, rejected: PlaybookRejected, as_json: bool) -> int:
+def refuse(source: PlaybookSource, rejected: PlaybookRejected, as_json: bool) -> int:
     """The findings, as `validate` prints them."""
     if as_json:
-        show_json(Verdict(source.name, False, rejected.findings))
+        show_json(FileVerdict(source.name, False, rejected.findings))
     else:
         show(source, rejected.findings, err=True)
     return exits.INVALID

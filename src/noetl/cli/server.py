@@ -7,7 +7,7 @@ import click
 from noetl.cli import exits
 from noetl.cli.background.environment import variables
 from noetl.cli.background.launch import await_ready, follow, launch, stop
-from noetl.cli.background.pid_file import PidFile, Running
+from noetl.cli.background.pid_file import PidFile, RunningProcess
 from noetl.cli.background.voice import untimed
 from noetl.cli.contexts import Target
 from noetl.cli.home import JSON, print_json
@@ -135,7 +135,7 @@ def in_background(settings: Settings, words: list[str], patience: float, as_json
     return exits.OK
 
 
-def ready(file: PidFile) -> Running | None:
+def ready(file: PidFile) -> RunningProcess | None:
     """The server, once it answers that it is ready."""
     running = file.running()
     if running is None or running.url is None:
@@ -154,7 +154,7 @@ def answers(url: str) -> bool:
         return False
 
 
-def standing(running: Running | None, *, is_ready: bool, file: PidFile) -> dict[str, object]:
+def standing(running: RunningProcess | None, *, is_ready: bool, file: PidFile) -> dict[str, object]:
     return {
         "running": running is not None,
         "ready": is_ready,

@@ -28,7 +28,7 @@ FILE = click.Path(allow_dash=True, readable=False)
 LINE_END = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
 
 
-class Source(msgspec.Struct, frozen=True):
+class PlaybookSource(msgspec.Struct, frozen=True):
     """The bytes of one playbook and the name to show for it."""
 
     name: str
@@ -38,7 +38,7 @@ class Source(msgspec.Struct, frozen=True):
         return LINE_END.split(self.content.decode("utf-8-sig", errors="replace"))
 
 
-def read_source(name: str, at_most: int = READ_AT_MOST) -> Source:
+def read_source(name: str, at_most: int = READ_AT_MOST) -> PlaybookSource:
     """
     Read a file, or standard input for `-`; refuse with a sentence what cannot be read.
 
@@ -47,11 +47,11 @@ def read_source(name: str, at_most: int = READ_AT_MOST) -> Source:
     if name == "-":
         if sys.stdin is None:
             raise UnreadableFile("cannot read standard input: it is closed")
-        return Source("<stdin>", sys.stdin.buffer.read(at_most))
+        return PlaybookSource("<stdin>", sys.stdin.buffer.read(at_most))
     shown = os.fsencode(name).decode("utf-8", errors="replace")
     try:
         with Path(name).open("rb") as file:
-            return Source(shown, file.read(at_most))
+            return PlaybookSource(shown, file.read(at_most))
     except (OSError, ValueError) as wrong:
         raise UnreadableFile(f"cannot read '{shown}': {reason_of(wrong)}") from None
 

@@ -2,13 +2,13 @@
 
 import click
 
-from noetl.assembly import Local
 from noetl.cli import exits
 from noetl.cli.contexts import Target
 from noetl.cli.home import ID, JSON, print_json
 from noetl.cli.running.words import count, error_words, seconds, short
 from noetl.cli.target import aimed, near_or_far
 from noetl.cli.terminal import Paint, Tone, wants_colour
+from noetl.node.local import LocalNode
 from noetl.server.views.standing import Standing, standing_of
 
 EPILOG = """\b
@@ -46,7 +46,7 @@ def status(execution_id: str, as_json: bool, target: Target) -> int:
     return exits.OK
 
 
-async def standing_in(local: Local, execution_id: str) -> Standing:
+async def standing_in(local: LocalNode, execution_id: str) -> Standing:
     row = await local.row(execution_id)
     execution, plan, _ = await local.load(execution_id)
     holder = await local.storage.owners.holder(execution_id)

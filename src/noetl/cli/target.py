@@ -10,8 +10,8 @@ from noetl.cli.contexts import Target, target_of
 from noetl.cli.home import in_home
 
 if TYPE_CHECKING:
-    from noetl.assembly import Local
     from noetl.client.client import Client
+    from noetl.node.local import LocalNode
 
 T = TypeVar("T")
 
@@ -31,7 +31,7 @@ def aimed(command: Callable[..., T]) -> Callable[..., T]:
 def near_or_far(
     target: Target,
     *,
-    near: "Callable[[Local], Awaitable[T]]",
+    near: "Callable[[LocalNode], Awaitable[T]]",
     far: "Callable[[Client], T]",
     make: bool = False,
 ) -> T:

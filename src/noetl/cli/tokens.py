@@ -9,7 +9,7 @@ import click
 
 from noetl.api.entries import token_fields
 from noetl.api.tokens import new_token
-from noetl.api.types import Role, Token, TokenMade
+from noetl.api.types import Role, TokenMade, TokenView
 from noetl.cli import exits
 from noetl.cli.contexts import Target
 from noetl.cli.home import JSON, print_json
@@ -37,7 +37,7 @@ def example(line: str) -> str:
     return f"\b\nExamples:\n  noetl server token {line}"
 
 
-class Span(click.ParamType[int]):
+class DurationType(click.ParamType[int]):
     """A time such as 90d, in seconds."""
 
     name = "span"
@@ -67,7 +67,9 @@ def token(ctx: click.Context) -> None:
 @token.command(epilog=example("add ci --role operator --expires 90d"))
 @click.argument("name", metavar="NAME")
 @click.option("--role", type=click.Choice(ROLES), required=True, help="What it may do.")
-@click.option("--expires", type=Span(), metavar="SPAN", help="When it ends: 12h, 90d; else never.")
+@click.option(
+    "--expires", type=DurationType(), metavar="SPAN", help="When it ends: 12h, 90d; else never."
+)
 @JSON
 @aimed
 def add(name: str, role: Role, expires: int | None, as_json: bool, target: Target) -> int:
@@ -110,7 +112,7 @@ def listing(as_json: bool, target: Target) -> int:
     return exits.OK
 
 
-def ends(row: Token) -> str:
+def ends(row: TokenView) -> str:
     if row.revoked_at is not None:
         return f"revoked {row.revoked_at}"
     return "" if row.expires_at is None else f"until {row.expires_at}"
@@ -137,13 +139,13 @@ def revoke(token_id: str, as_json: bool, target: Target) -> int:
 
 def in_store(work: Callable[[Storage], Awaitable[T]]) -> T:
     """In the home, or in the database that is set: where a server would look."""
-    from noetl.homes import open_settings_home
+    from noetl.node.opening import open_settings_storage
 
     def says(sentence: str) -> None:
         click.echo(sentence, err=True)
 
     async def opened() -> T:
-        home = await open_settings_home(read_settings(), says)
+        home = await open_settings_storage(read_settings(), says)
         try:
             return await work(home)
         finally:
@@ -160,6 +162,6 @@ async def make_token(home: Storage, name: str, role: Role, expires: int | None) 
     return TokenMade(token=text, **token_fields(row))
 
 
-async def all_tokens(home: Storage) -> list[Token]:
+async def all_tokens(home: Storage) -> list[TokenView]:
     rows: list[TokenRow] = list(await home.tokens.all())
-    return [Token(**token_fields(row)) for row in rows]
+    return [TokenView(**token_fields(row)) for row in rows]

@@ -7,7 +7,7 @@ import msgspec
 
 from noetl.cli import exits
 from noetl.cli.findings import render, summary
-from noetl.cli.source import FILE, Source, read_source
+from noetl.cli.source import FILE, PlaybookSource, read_source
 from noetl.cli.terminal import Paint, columns, wants_colour
 from noetl.errors import UnreadableFile
 from noetl.playbook.finding import Finding
@@ -26,7 +26,7 @@ Exit codes: 0 all valid (warnings allowed), 2 one is invalid, 3 one cannot be re
 """
 
 
-class Verdict(msgspec.Struct, frozen=True):
+class FileVerdict(msgspec.Struct, frozen=True):
     """What `--json` prints for one file."""
 
     file: str
@@ -34,7 +34,7 @@ class Verdict(msgspec.Struct, frozen=True):
     findings: tuple[Finding, ...]
 
 
-class Refusal(msgspec.Struct, frozen=True):
+class FileRefusal(msgspec.Struct, frozen=True):
     """What `--json` prints for a file that cannot be read."""
 
     status: Literal["error"]
@@ -60,19 +60,19 @@ def validate_one(name: str, as_json: bool, *, migrated: bool = False) -> int:
         source = read_source(name)
     except UnreadableFile as wrong:
         if as_json:
-            show_json(Refusal("error", str(wrong)))
+            show_json(FileRefusal("error", str(wrong)))
         click.echo(f"error: {wrong}", err=True)
         return exits.UNUSABLE
     findings = findings_of(source, migrated=migrated)
     valid = all(finding.severity != "error" for finding in findings)
     if as_json:
-        show_json(Verdict(source.name, valid, findings))
+        show_json(FileVerdict(source.name, valid, findings))
     else:
         show(source, findings)
     return exits.OK if valid else exits.INVALID
 
 
-def findings_of(source: Source, *, migrated: bool) -> tuple[Finding, ...]:
+def findings_of(source: PlaybookSource, *, migrated: bool) -> tuple[Finding, ...]:
     """What is wrong with a playbook, or with what it is translated to."""
     if not migrated:
         return load(source.content, KnownKinds()).findings
@@ -81,7 +81,7 @@ def findings_of(source: Source, *, migrated: bool) -> tuple[Finding, ...]:
     return migrate(source.content, KnownKinds()).findings
 
 
-def show(source: Source, findings: tuple[Finding, ...], *, err: bool = False) -> None:
+def show(source: PlaybookSource, findings: tuple[Finding, ...], *, err: bool = False) -> None:
     """Print all findings and the verdict, for people."""
     paint, room = Paint(wants_colour(err=err)), columns(err=err)
     for text in render(source, findings, paint, room):

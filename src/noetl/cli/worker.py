@@ -6,7 +6,7 @@ import msgspec
 from noetl.cli import exits
 from noetl.cli.background.crew import TIED
 from noetl.cli.background.launch import stop
-from noetl.cli.background.pid_file import FOLDER, PidFile, Running, pid_files
+from noetl.cli.background.pid_file import FOLDER, PidFile, RunningProcess, pid_files
 from noetl.cli.background.workers import started
 from noetl.cli.contexts import Target, target_of
 from noetl.cli.home import JSON, print_json
@@ -131,7 +131,7 @@ def files_of(settings: Settings, pool: str | None) -> list[PidFile]:
     return pid_files(settings.home, kind)
 
 
-def standing(running: Running) -> dict[str, object]:
+def standing(running: RunningProcess) -> dict[str, object]:
     return {
         "pid": running.pid,
         "pool": running.pool,

@@ -88,7 +88,7 @@ def value_in(ask: Ask[T], status: int, body: bytes, url: str) -> T:
 
 def refusal_in(status: int, body: bytes, url: str) -> NoetlError:
     try:
-        fault = msgspec.json.decode(body, type=t.Refusal).error
+        fault = msgspec.json.decode(body, type=t.ErrorBody).error
     except msgspec.DecodeError:
         text = f"{url} answered {status} without a reason; is it a NoETL server?"
         return ServerRefused(text, code="unreadable", status=status)

@@ -1,8 +1,8 @@
 """Every question that a client can put to a server: its route, its body, the type of its answer."""
 
 import secrets
-from collections.abc import Mapping, Sequence
-from typing import Any, Generic, Literal, TypeVar
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Generic, Literal, ParamSpec, Self, TypeVar, overload
 from urllib.parse import quote
 
 import msgspec
@@ -12,6 +12,11 @@ from noetl.server.verify import Verified
 from noetl.server.views.explanation import Explanation
 from noetl.server.views.standing import Listed, Standing
 
+if TYPE_CHECKING:
+    from noetl.client.async_client import AsyncClient
+    from noetl.client.client import Client
+
+P = ParamSpec("P")
 T = TypeVar("T")
 Order = Literal["cancel", "pause", "resume"]
 LONGEST_WAIT = 30.0
@@ -50,10 +55,10 @@ def _below(folder: str, path: str) -> str:
 # ── catalog ──────────────────────────────────────────────────────────────────────────────────
 
 
-def register(text: str, *, migrate: bool = False) -> Ask[t.Registered]:
+def register(text: str, *, migrate: bool = False) -> Ask[t.RegisterAnswer]:
     """The next version of a playbook; the same text again is the same version."""
     body = msgspec.json.encode(t.RegisterRequest(text=text, migrate=migrate))
-    return Ask(method="POST", path="/api/catalog", body=body, answer=t.Registered)
+    return Ask(method="POST", path="/api/catalog", body=body, answer=t.RegisterAnswer)
 
 
 def catalog(*, cursor: str | None = None, limit: int = 100) -> Ask[t.EntryPage]:
@@ -102,14 +107,14 @@ def execute(
     )
 
 
-def start_many(requests: Sequence[t.KeyedRequest]) -> Ask[t.Batch]:
+def start_many(requests: Sequence[t.KeyedRequest]) -> Ask[t.ExecutionBatch]:
     """Begin up to 1,000 executions with one request; those without a key are given one."""
     keyed = [
         one if one.key is not None else msgspec.structs.replace(one, key=secrets.token_hex(16))
         for one in requests
     ]
     body = msgspec.json.encode(t.BatchRequest(executions=keyed))
-    return Ask(method="POST", path="/api/executions/batch", body=body, answer=t.Batch)
+    return Ask(method="POST", path="/api/executions/batch", body=body, answer=t.ExecutionBatch)
 
 
 def executions(
@@ -140,9 +145,9 @@ def standing(execution_id: str) -> Ask[Standing]:
     return _of(execution_id, "", Standing)
 
 
-def state(execution_id: str) -> Ask[t.State]:
+def state(execution_id: str) -> Ask[t.ExecutionState]:
     """The state that its log comes to."""
-    return _of(execution_id, "/state", t.State)
+    return _of(execution_id, "/state", t.ExecutionState)
 
 
 def events(
@@ -237,3 +242,53 @@ def runtime() -> Ask[t.Runtime]:
 def ready() -> Ask[t.Health]:
     """Whether the server takes requests."""
     return Ask(method="GET", path="/readyz", answer=t.Health)
+
+
+# ── the list of both clients ─────────────────────────────────────────────────────────────────
+
+
+class Question(Generic[P, T]):
+    """A question as a method of a client: `client.standing(id)` sends `standing(id)`."""
+
+    def __init__(self, make: Callable[P, Ask[T]]) -> None:
+        self._make = make
+        self.__doc__ = make.__doc__
+
+    @overload
+    def __get__(self, client: None, owner: Any) -> Self: ...
+    @overload
+    def __get__(self, client: "Client", owner: Any) -> Callable[P, T]: ...
+    @overload
+    def __get__(self, client: "AsyncClient", owner: Any) -> Callable[P, Awaitable[T]]: ...
+    def __get__(self, client: Any, owner: Any) -> Any:
+        if client is None:
+            return self
+        return lambda *args, **kwargs: client.send(self._make(*args, **kwargs))
+
+
+class ClientQuestions:
+    """What every client can ask; `Client` answers with the value, `AsyncClient` is awaited."""
+
+    register = Question(register)
+    catalog = Question(catalog)
+    versions = Question(versions)
+    playbook = Question(playbook)
+    execute = Question(execute)
+    start_many = Question(start_many)
+    executions = Question(executions)
+    standing = Question(standing)
+    state = Question(state)
+    events = Question(events)
+    lines = Question(lines)
+    summary = Question(summary)
+    order = Question(order)
+    explanation = Question(explanation)
+    verified = Question(verified)
+    put_credential = Question(put_credential)
+    credentials = Question(credentials)
+    remove_credential = Question(remove_credential)
+    make_token = Question(make_token)
+    tokens = Question(tokens)
+    revoke_token = Question(revoke_token)
+    runtime = Question(runtime)
+    ready = Question(ready)

@@ -1,51 +1,24 @@
 """A client of a server for programs with an event loop; see `Client`, which says the same."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from typing import Any, Generic, ParamSpec, Self, TypeVar, overload
+from collections.abc import AsyncIterator, Sequence
+from typing import Any, Self, TypeVar
 
 import aiohttp
 from yarl import URL
 
-from noetl.api.types import Event
-from noetl.client import asks
+from noetl.api.types import EventView
 from noetl.client.answers import PATIENCE, address_of, away, headers_of, target_of, value_in
-from noetl.client.asks import Ask
+from noetl.client.asks import Ask, ClientQuestions
 from noetl.client.client import PAUSES, QUIET
 from noetl.client.stream import LAST, Messages, stream_ask
 from noetl.errors import ServerAway
 
-P = ParamSpec("P")
 T = TypeVar("T")
 LOST = (aiohttp.ClientError, OSError, TimeoutError)
 
 
-class Sent(Generic[P, T]):
-    """A question as a method: `await client.standing(id)` sends `asks.standing(id)`."""
-
-    def __init__(self, make: Callable[P, Ask[T]]) -> None:
-        self._make = make
-        self.__doc__ = make.__doc__
-
-    @overload
-    def __get__(self, client: None, owner: type["AsyncClient"]) -> Self: ...
-    @overload
-    def __get__(
-        self, client: "AsyncClient", owner: type["AsyncClient"]
-    ) -> Callable[P, Awaitable[T]]: ...
-    def __get__(
-        self, client: "AsyncClient | None", owner: type["AsyncClient"]
-    ) -> Self | Callable[P, Awaitable[T]]:
-        if client is None:
-            return self
-
-        def send(*args: P.args, **kwargs: P.kwargs) -> Awaitable[T]:
-            return client.send(self._make(*args, **kwargs))
-
-        return send
-
-
-class AsyncClient:
+class AsyncClient(ClientQuestions):
     """`async with AsyncClient("http://127.0.0.1:8765", token="…") as client: …`."""
 
     def __init__(
@@ -68,33 +41,7 @@ class AsyncClient:
             await self._session.close()
             self._session = None
 
-    # ── questions ────────────────────────────────────────────────────────────────────────────
-
-    register = Sent(asks.register)
-    catalog = Sent(asks.catalog)
-    versions = Sent(asks.versions)
-    playbook = Sent(asks.playbook)
-    execute = Sent(asks.execute)
-    start_many = Sent(asks.start_many)
-    executions = Sent(asks.executions)
-    standing = Sent(asks.standing)
-    state = Sent(asks.state)
-    events = Sent(asks.events)
-    lines = Sent(asks.lines)
-    summary = Sent(asks.summary)
-    order = Sent(asks.order)
-    explanation = Sent(asks.explanation)
-    verified = Sent(asks.verified)
-    put_credential = Sent(asks.put_credential)
-    credentials = Sent(asks.credentials)
-    remove_credential = Sent(asks.remove_credential)
-    make_token = Sent(asks.make_token)
-    tokens = Sent(asks.tokens)
-    revoke_token = Sent(asks.revoke_token)
-    runtime = Sent(asks.runtime)
-    ready = Sent(asks.ready)
-
-    async def stream(self, execution_id: str, *, after: int = 0) -> AsyncIterator[Event]:
+    async def stream(self, execution_id: str, *, after: int = 0) -> AsyncIterator[EventView]:
         """Every event after a `seq` and those that come, until the last; see `Client.stream`."""
         left = list(self._pauses)
         while True:
@@ -133,7 +80,7 @@ class AsyncClient:
         async with self._request(ask, limit) as answer:
             return value_in(ask, answer.status, await answer.read(), self.url)
 
-    async def _streamed(self, execution_id: str, after: int) -> AsyncIterator[Event]:
+    async def _streamed(self, execution_id: str, after: int) -> AsyncIterator[EventView]:
         ask, messages = stream_ask(execution_id, after), Messages()
         limit = aiohttp.ClientTimeout(total=None, sock_connect=PATIENCE, sock_read=QUIET)
         try:

@@ -5,16 +5,14 @@ import http.client
 import ssl
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Generic, ParamSpec, Self, TypeVar, overload
+from typing import Any, Self, TypeVar
 
-from noetl.api.types import CredentialPage, EntryPage, Event, ExecutionPage, LinePage, TokenPage
-from noetl.client import asks
+from noetl.api.types import CredentialPage, EntryPage, EventView, ExecutionPage, LinePage, TokenPage
 from noetl.client.answers import PATIENCE, address_of, away, headers_of, target_of, value_in
-from noetl.client.asks import Ask
+from noetl.client.asks import Ask, ClientQuestions
 from noetl.client.stream import LAST, Messages, stream_ask
 from noetl.errors import ServerAway
 
-P = ParamSpec("P")
 T = TypeVar("T")
 Page = TypeVar("Page", EntryPage, ExecutionPage, LinePage, CredentialPage, TokenPage)
 PIECE = 65536
@@ -25,34 +23,13 @@ PAUSES = (0.0, 0.2, 0.5, 1.0, 2.0, 4.0, 8.0)
 LOST = (http.client.HTTPException, OSError)
 
 
-class Sent(Generic[P, T]):
-    """A question as a method: `client.standing(id)` sends `asks.standing(id)`."""
-
-    def __init__(self, make: Callable[P, Ask[T]]) -> None:
-        self._make = make
-        self.__doc__ = make.__doc__
-
-    @overload
-    def __get__(self, client: None, owner: type["Client"]) -> Self: ...
-    @overload
-    def __get__(self, client: "Client", owner: type["Client"]) -> Callable[P, T]: ...
-    def __get__(self, client: "Client | None", owner: type["Client"]) -> Self | Callable[P, T]:
-        if client is None:
-            return self
-
-        def send(*args: P.args, **kwargs: P.kwargs) -> T:
-            return client.send(self._make(*args, **kwargs))
-
-        return send
-
-
-class Client:
+class Client(ClientQuestions):
     """
     `with Client("http://127.0.0.1:8765", token="…") as client: client.execute("reports/daily")`.
 
     Raises ServerAway where nobody answers, and what the server says no with: ExecutionNotFound,
     PlaybookNotFound, PlaybookRejected, KeyReused, or ServerRefused with the code of the API.
-    Questions that may be repeated are, once, where the connection broke.
+    ClientQuestions that may be repeated are, once, where the connection broke.
     """
 
     def __init__(
@@ -75,32 +52,6 @@ class Client:
             self._connection.close()
             self._connection = None
 
-    # ── questions ────────────────────────────────────────────────────────────────────────────
-
-    register = Sent(asks.register)
-    catalog = Sent(asks.catalog)
-    versions = Sent(asks.versions)
-    playbook = Sent(asks.playbook)
-    execute = Sent(asks.execute)
-    start_many = Sent(asks.start_many)
-    executions = Sent(asks.executions)
-    standing = Sent(asks.standing)
-    state = Sent(asks.state)
-    events = Sent(asks.events)
-    lines = Sent(asks.lines)
-    summary = Sent(asks.summary)
-    order = Sent(asks.order)
-    explanation = Sent(asks.explanation)
-    verified = Sent(asks.verified)
-    put_credential = Sent(asks.put_credential)
-    credentials = Sent(asks.credentials)
-    remove_credential = Sent(asks.remove_credential)
-    make_token = Sent(asks.make_token)
-    tokens = Sent(asks.tokens)
-    revoke_token = Sent(asks.revoke_token)
-    runtime = Sent(asks.runtime)
-    ready = Sent(asks.ready)
-
     def pages(self, ask: Callable[..., Page], *args: Any, **query: Any) -> Iterator[Page]:
         """Every page of a question with a cursor: `client.pages(client.executions, status=…)`."""
         cursor: str | None = None
@@ -111,7 +62,7 @@ class Client:
             if cursor is None:
                 return
 
-    def stream(self, execution_id: str, *, after: int = 0) -> Iterator[Event]:
+    def stream(self, execution_id: str, *, after: int = 0) -> Iterator[EventView]:
         """
         Every event after a `seq` and those that come, until the last.
 
@@ -161,7 +112,7 @@ class Client:
         answer = connection.getresponse()
         return value_in(ask, answer.status, answer.read(), self.url)
 
-    def _streamed(self, execution_id: str, after: int) -> Iterator[Event]:
+    def _streamed(self, execution_id: str, after: int) -> Iterator[EventView]:
         ask, messages = stream_ask(execution_id, after), Messages()
         with contextlib.closing(self._connected()) as connection:
             connection.timeout = QUIET

@@ -5,7 +5,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from noetl.api.types import Event
+from noetl.api.types import EventView
 from noetl.client.asks import Ask
 from noetl.errors import ServerRefused
 
@@ -22,7 +22,7 @@ class Messages:
         self._name = ""
         self._size = 0
 
-    def take(self, piece: bytes) -> Iterator[Event]:
+    def take(self, piece: bytes) -> Iterator[EventView]:
         *lines, self._rest = (self._rest + piece).split(b"\n")
         for line in lines:
             event = self._line(line.removesuffix(b"\r"))
@@ -31,7 +31,7 @@ class Messages:
         if len(self._rest) + self._size > LONGEST:
             raise ServerRefused("the stream holds a message without an end", code="unreadable")
 
-    def _line(self, line: bytes) -> Event | None:
+    def _line(self, line: bytes) -> EventView | None:
         if not line:
             return self._complete()
         field, _, value = line.partition(b":")
@@ -43,13 +43,13 @@ class Messages:
             self._name = value.decode("utf-8", "replace")
         return None
 
-    def _complete(self) -> Event | None:
+    def _complete(self) -> EventView | None:
         told, self._told, self._size = b"\n".join(self._told), [], 0
         name, self._name = self._name, ""
         if not told or name == "end":
             return None
         try:
-            return msgspec.json.decode(told, type=Event)
+            return msgspec.json.decode(told, type=EventView)
         except msgspec.DecodeError as wrong:
             raise ServerRefused(f"the stream cannot be read: {wrong}", code="unreadable") from None
 

@@ -26,7 +26,7 @@ def admits(deciding: Deciding, token: Token, args: dict[str, object]) -> bool:
         )
     except TemplateFailed as fault:
         error = template_error(fault, f"an admission rule of step '{token.step}'")
-        deciding.emit(
+        deciding.make(
             e.AdmitEvaluated(token_id=token.token_id, step=token.step, allow=False, error=error)
         )
         drop(deciding, token, "template")

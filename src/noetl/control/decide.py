@@ -5,15 +5,16 @@ House rules: no IO, no clock, no chance; the state is read and moved through `De
 the same input on the same state gives the same events, which is what replay compares (EVT-5).
 """
 
-from collections.abc import Callable, MutableMapping
+from collections.abc import Callable, Mapping, MutableMapping
 from typing import Any
 
-from noetl.control.deciding import Deciding
+from noetl.control.deciding import Deciding, Needs
 from noetl.control.ending import settle
-from noetl.control.execution import Execution, is_stopped
+from noetl.control.execution import Execution, Part, is_stopped
 from noetl.control.loops import end, end_early, offer
 from noetl.control.reporting import take_report
-from noetl.errors import TemplateFailed
+from noetl.control.timing import too_long
+from noetl.errors import NeedsBody, TemplateFailed
 from noetl.messages import events as e
 from noetl.messages import requests as r
 from noetl.messages.reference import Reference
@@ -22,7 +23,7 @@ from noetl.playbook.plan import Plan
 from noetl.playbook.workload import materialize
 
 LEASES = 3
-"""T11: the run fails when this many leases on it have run out."""
+"""T11: the run fails when this many workers were lost on it without progress."""
 
 
 def decide(
@@ -30,22 +31,29 @@ def decide(
     execution: Execution,
     given: r.Input,
     *,
+    at: int,
     bodies: MutableMapping[str, Any] | None = None,
+    lost: Mapping[str, str] | None = None,
     load: Callable[[Reference], Any] | None = None,
-) -> list[e.Event]:
+) -> list[e.Event] | Needs:
     """
     The events that follow, in order; none when the input comes too late or twice.
 
-    `execution` is moved along. `bodies` holds values behind references, `load` can get another
-    one at once. Without it NeedsBody means: load that body, and ask again on a state that was
-    read again from the log.
+    `execution` is moved along; `at` is the time (ms) that the row will have. `bodies` holds the
+    values behind references, by key; `lost` says why one cannot be had (RES-4). `likely` tells
+    beforehand which will be asked for. Needs means: the execution is spoiled; load those bodies,
+    and ask again on a state that was read again from the log.
     """
-    deciding = Deciding(plan, execution, {} if bodies is None else bodies, load)
     if execution.finished:  # NEXT-8: from then on every report is refused
-        return deciding.events
-    TAKE[type(given)](deciding, given)
-    if deciding.events:
-        settle(deciding)
+        return []
+    execution.now = at
+    deciding = Deciding(plan, execution, {} if bodies is None else bodies, lost or {}, load)
+    try:
+        TAKE[type(given)](deciding, given)
+        if deciding.events:
+            settle(deciding)
+    except NeedsBody as need:
+        return Needs(tuple(deciding.missing) or (need.reference,))
     return deciding.events
 
 
@@ -54,27 +62,29 @@ def _start(deciding: Deciding, request: r.StartExecution) -> None:
     if deciding.execution.seq:
         return
     plan = deciding.plan
-    deciding.execution.store = request.store  # the request's own large values go there already
-    deciding.emit(
+    # The request's own large values are moved already, to there and by these rules.
+    deciding.execution.store, deciding.execution.rules = request.store, request.rules
+    deciding.make(
         e.ExecutionRequested(
             path=request.path,
             version=request.version,
             digest=request.digest,
             folder=request.folder,
             store=request.store,
-            payload=deciding.fit_all(request.payload),
-            ctx=deciding.fit_all(request.ctx),
+            payload=request.payload,
+            ctx=request.ctx,
             trace_id=request.trace_id,
             parent_execution_id=request.parent_execution_id,
             parent_id=request.parent_id,
+            rules=request.rules,
         )
     )
     try:
         workload = materialize(plan, request.payload)
     except TemplateFailed as fault:
-        deciding.emit(e.RequestEvaluated(error=template_error(fault, "`workload`")))
+        deciding.make(e.RequestEvaluated(error=template_error(fault, "`workload`")))
         return
-    deciding.emit(e.RequestEvaluated(workload=deciding.fit_all(workload)))
+    deciding.make(e.RequestEvaluated(workload=workload))
     deciding.emit(e.WorkflowStarted(step=plan.entry))
     token_id = f"{deciding.execution.seq}.0"
     deciding.emit(e.TokenCreated(token_id=token_id, step=plan.entry))
@@ -100,11 +110,8 @@ def _time_is_up(deciding: Deciding, request: r.TimeIsUp) -> None:
 
 def _step_time_is_up(deciding: Deciding, request: r.StepTimeIsUp) -> None:
     run = deciding.execution.runs.get(request.step_run_id)
-    plan = deciding.plan.steps[run.step].loop if run is not None else None
-    if run is None or plan is None:
-        return
-    message = f"step '{run.step}' took longer than its timeout of {request.seconds:g} s"
-    end_early(deciding, run, plan, {"kind": "timeout", "message": message, "retryable": True})
+    if run is not None:
+        end_early(deciding, run, too_long(run.step, request.seconds))
 
 
 def stop_loops(deciding: Deciding) -> None:
@@ -152,20 +159,39 @@ def _lease_lost(deciding: Deciding, lost: r.LeaseLost) -> None:
         return
     deciding.emit(
         e.LeaseExpired(
-            **ids, epoch=lost.epoch, part=lost.part, worker=part.worker, returned=lost.returned
+            **ids,
+            epoch=lost.epoch,
+            part=lost.part,
+            worker=part.worker,
+            returned=lost.returned,
+            uncounted=not lost.counted,
         )
     )
-    stopped = is_stopped(deciding.execution, deciding.plan, run.step)
-    if stopped or part.lost >= LEASES:
-        end(deciding, run, e.StepFailed(**ids, error=given_up(part.lost, cancelled=stopped)))
+    if is_stopped(deciding.execution, deciding.plan, run.step):
+        end(deciding, run, e.StepFailed(**ids, error=UNCONFIRMED))
+    elif part.lost >= LEASES:
+        end(deciding, run, e.StepFailed(**ids, error=given_up(deciding.execution, part)))
 
 
-def given_up(lost: int, *, cancelled: bool) -> dict[str, Any]:
-    if cancelled:
-        message = "the worker did not confirm the cancellation before its lease ended"
-        return {"kind": "cancelled", "message": message, "retryable": False}
-    message = f"{lost} workers were lost while they ran this step"
-    return {"kind": "worker_lost", "message": message, "retryable": False}
+UNCONFIRMED: dict[str, Any] = {
+    "kind": "cancelled",
+    "message": "the worker did not confirm the cancellation before its lease ended",
+    "retryable": False,
+}
+
+
+def given_up(execution: Execution, part: Part) -> dict[str, Any]:
+    """What is known of a part that workers die of; why they do is not."""
+    error: dict[str, Any] = {
+        "kind": "worker_lost",
+        "message": f"{part.lost} workers were lost while they ran this step",
+        "retryable": False,
+    }
+    if execution.rules >= 2:
+        names = ", ".join(part.workers)
+        error["message"] += f", and none of them recorded anything in between: {names}"
+        error["workers"] = part.workers
+    return error
 
 
 TAKE: dict[type[Any], Callable[[Deciding, Any], None]] = {

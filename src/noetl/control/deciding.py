@@ -1,18 +1,23 @@
 """A decision in the making: the events so far, and the state that they have led to."""
 
 from collections import deque
-from collections.abc import Callable, MutableMapping
-from typing import Any
+from collections.abc import Callable, Mapping, MutableMapping
+from typing import Any, TypeVar
+
+import msgspec
 
 from noetl.control.evolve import EVOLVE
 from noetl.control.execution import Execution, Run, Token
 from noetl.errors import BodyLost, NeedsBody, TemplateFailed
 from noetl.messages import events as e
-from noetl.messages.codec import encode, reference_to
+from noetl.messages.codec import decode_body, encode
+from noetl.messages.fitting import HOLDS, INLINE, Fitting, is_small
 from noetl.messages.names import canonical
 from noetl.messages.reference import Reference
-from noetl.messages.size import surely_fits
+from noetl.messages.references import chunks_of, in_chunks, joined
 from noetl.playbook.plan import Evaluate, Plan, Scope
+
+E = TypeVar("E", bound=e.Event)
 
 OPAQUE = (
     "the value is a secret, which the server cannot read: here it can only be passed on whole "
@@ -35,6 +40,12 @@ class EventName(str):
     __hash__ = str.__hash__
 
 
+class Needs(msgspec.Struct, frozen=True):
+    """A decision cannot be made before these bodies are loaded; its execution is spoiled."""
+
+    references: tuple[Reference, ...]
+
+
 class Deciding:
     """
     Collects the events that follow from one input. `emit` is the only way to add one: it also
@@ -44,13 +55,24 @@ class Deciding:
     same events. If it is left by an exception the execution is to be thrown away and read again.
     """
 
-    __slots__ = ("_bodies", "_load", "boundaries", "events", "execution", "plan", "tokens")
+    __slots__ = (
+        "_bodies",
+        "_load",
+        "_lost",
+        "boundaries",
+        "events",
+        "execution",
+        "missing",
+        "plan",
+        "tokens",
+    )
 
     def __init__(
         self,
         plan: Plan,
         execution: Execution,
         bodies: MutableMapping[str, Any],
+        lost: Mapping[str, str],
         load: Callable[[Reference], Any] | None,
     ) -> None:
         self.plan = plan
@@ -60,7 +82,10 @@ class Deciding:
         """Tokens to be tried, in order."""
         self.boundaries: deque[tuple[Run, e.Boundary, int]] = deque()
         """Ended runs whose routers are to be asked, with the `seq` of their end."""
+        self.missing: list[Reference] = []
+        """Bodies that must be loaded before this can be decided."""
         self._bodies = bodies
+        self._lost = lost
         self._load = load
 
     def emit(self, event: e.Event) -> None:
@@ -78,26 +103,49 @@ class Deciding:
         self.execution.seq += 1
 
     def evaluate(self, template: Evaluate, scope: Scope) -> Any:
-        """
-        The template's value. A body that it touches is loaded through the door where that can be
-        done at once; otherwise NeedsBody leaves the decision.
-        """
+        """The template's value; NeedsBody leaves the decision if a body is not at hand."""
         while True:
             try:
                 return template(scope)
             except NeedsBody as need:
                 if need.reference.sealed is not None:
                     raise TemplateFailed(OPAQUE) from None
-                if self._load is None:
+                why = self._lost.get(need.reference.key)
+                if why is not None:  # RES-4: the template cannot be evaluated, and that is why
+                    raise TemplateFailed(why) from None
+                if not self._is_made(need.reference) and not self._is_loaded(need.reference):
                     raise
-                self._bodies[need.reference.key] = self._loaded(need.reference)
 
-    def _loaded(self, reference: Reference) -> Any:
-        assert self._load is not None, "somebody can load it"
+    def _is_made(self, reference: Reference) -> bool:
+        """Whether this very decision made the body; of a list in chunks some may lie outside."""
+        body = self.execution.bodies.get(reference.key)
+        if body is None:
+            return False
+        value = decode_body(body, reference)
+        if in_chunks(reference):
+            chunks = chunks_of(value)
+            self.missing = [
+                chunk
+                for chunk in chunks
+                if chunk.key not in self._bodies
+                and not self._is_made(chunk)
+                and not self._is_loaded(chunk)
+            ]
+            if self.missing:
+                return False
+            value = joined([self._bodies[chunk.key] for chunk in chunks])
+        self._bodies[reference.key] = value
+        return True
+
+    def _is_loaded(self, reference: Reference) -> bool:
+        """Until the server loads what is needed before it asks: through a door of its own."""
+        if self._load is None:
+            return False
         try:
-            return self._load(reference)
-        except BodyLost as lost:  # RES-4: the template cannot be evaluated, and that is why
+            self._bodies[reference.key] = self._load(reference)
+        except BodyLost as lost:
             raise TemplateFailed(str(lost)) from lost
+        return True
 
     def scope(self, args: dict[str, Any], event: dict[str, Any] | None = None) -> Scope:
         """What a server template sees (ADM-2, NEXT-2)."""
@@ -113,42 +161,45 @@ class Deciding:
             scope["event"] = event
         return scope
 
-    def fit(self, value: Any) -> Any:
-        """The value, or a reference to it if it is too large for the log (EVT-4)."""
-        largest = self.plan.limits.max_payload_bytes
-        if surely_fits(value, largest) or isinstance(value, Reference):
-            return value
-        body = encode(value)
-        if len(body) <= largest:
-            return value
-        return self.outside(body, hint_of(value))
+    def fit(self, event: E) -> E:
+        """The event as the log can take it: what is too large for it lies outside (EVT-4)."""
+        execution, largest = self.execution, self.plan.limits.max_payload_bytes
+        if is_small(event, min(INLINE, largest)):
+            return event
+        moves = Fitting(execution.store, execution.execution_id, largest, execution.bodies)
+        return moves.event(event) if execution.rules >= 2 else fit_by_field(event, largest, moves)
 
-    def fit_all(self, values: dict[str, Any]) -> dict[str, Any]:
-        """The mapping, its largest values moved out until the rest fits (EVT-4)."""
-        largest = self.plan.limits.max_payload_bytes
-        if surely_fits(values, largest):
-            return values
-        bodies = {key: encode(value) for key, value in values.items()}
-        size = sum(map(len, bodies.values()))
-        fitted = dict(values)
-        for key in sorted(bodies, key=lambda key: len(bodies[key]), reverse=True):
+    def make(self, event: e.Event) -> None:
+        """Add an event of the server's own, as the log can take it."""
+        self.emit(self.fit(event))
+
+
+def fit_by_field(event: E, largest: int, moves: Fitting) -> E:
+    """Rules 1: each field was fitted by itself, and errors and the ends of loops were not."""
+    moved: dict[str, Any] = {}
+    for field, how in FITTED_BY_FIELD.get(type(event), {}).items():
+        value = getattr(event, field)
+        values = {"": value} if how == "whole" else dict(value)
+        sizes = {key: len(encode(below)) for key, below in values.items()}
+        size = sum(sizes.values())
+        for key in sorted(sizes, key=lambda key: sizes[key], reverse=True):
             if size <= largest:
                 break
-            if isinstance(values[key], Reference):
-                continue
-            fitted[key] = self.outside(bodies[key], hint_of(values[key]))
-            size -= len(bodies[key])
-        return fitted
-
-    def outside(self, body: bytes, hint: str | None) -> Any:
-        execution = self.execution
-        reference = reference_to(execution.store, execution.execution_id, body, hint)
-        execution.bodies[reference.key] = body
-        return reference
+            if not isinstance(values[key], Reference):
+                values[key] = moves.refer(values[key])
+                size -= sizes[key]
+        moved[field] = values[""] if how == "whole" else values
+    return msgspec.structs.replace(event, **moved) if moved else event
 
 
-def hint_of(value: Any) -> str | None:
-    """RES-1 `schema_hint`: what kind of value lies behind a reference."""
-    if isinstance(value, list):
-        return f"list[{len(value)}]"
-    return "object" if isinstance(value, dict) else None
+FITTED_BY_FIELD: dict[type[e.Event], dict[str, str]] = {
+    kind: {field: how for field, how in HOLDS[kind].items() if how != "error"}
+    for kind in (
+        e.ExecutionRequested,
+        e.RequestEvaluated,
+        e.TokenCreated,
+        e.CtxPatched,
+        e.LoopStarted,
+        e.WorkflowFinished,
+    )
+}

@@ -6,15 +6,19 @@ from typing import Any
 
 import msgspec
 
-from noetl.control.execution import Execution, LoopRun, Part, Run
+from noetl.control.execution import Execution, LoopRun, Part, Run, is_stopped
+from noetl.control.timing import seconds_left
+from noetl.messages.reference import Reference
 from noetl.pipeline.frame import Frame, Iteration
+from noetl.playbook.plan import Plan, StepPlan
 
 
 class Share(msgspec.Struct, frozen=True, kw_only=True):
     """The iterations of one part of a loop: `first` to `last - 1`."""
 
     items: Any
-    """The loop's collection, or the reference to it."""
+    """The elements from `offset` on that this part needs, or the reference to all of them."""
+    offset: int = 0
     total: int
     first: int
     last: int
@@ -47,9 +51,15 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
     """Where the pipeline of a step without a loop stands."""
     iterations: Share | None
     """The part of a loop; None for a step without one."""
+    left: float | None = None
+    """Seconds that the step run may still take, as of when the command was made (TASK-10)."""
+    losses: int = 0
+    """Workers that were lost on this part since its last progress: a suspect runs alone."""
 
 
-def command(execution: Execution, run: Run, part: Part, epoch: int) -> Command:
+def command(
+    plan: Plan, execution: Execution, run: Run, part: Part, epoch: int, *, at: int
+) -> Command:
     """The command for one part. What it holds is the worker's own: the state stays untouched."""
     waits = run.suspended
     return Command(
@@ -67,6 +77,8 @@ def command(execution: Execution, run: Run, part: Part, epoch: int) -> Command:
         resumed=run.started or part.part > 0,
         frame=copy.deepcopy(run.frame) if run.started else Frame(),
         iterations=None if run.loop is None else share(run.loop, part),
+        left=seconds_left(plan, run, at),
+        losses=part.lost,
     )
 
 
@@ -75,8 +87,10 @@ def share(loop: LoopRun, part: Part) -> Share:
     first, last = (part.first, part.last) if loop.exec == "distributed" else (loop.low, loop.total)
     mine = range(first, last)
     over = frozenset(range(first, min(loop.low, last)))
+    whole = isinstance(loop.items, Reference) or (first, last) == (0, loop.total)
     return Share(
-        items=loop.items,
+        items=loop.items if whole else loop.items[first:last],
+        offset=0 if whole else first,
         total=loop.total,
         first=first,
         last=last,
@@ -88,6 +102,22 @@ def share(loop: LoopRun, part: Part) -> Share:
         },
         failed=loop.failed > 0,
     )
+
+
+def may_run_ahead(step: StepPlan) -> bool:
+    """Effect barrier: what touches nothing may start before the commit of its order."""
+    return not step.pipeline.effect
+
+
+def may_run_inline(step: StepPlan) -> bool:
+    """Whether runs of the step may need no worker: they touch nothing and are one pipeline."""
+    return step.loop is None and may_run_ahead(step) and bool(step.pipeline.tasks)
+
+
+def runs_inline(plan: Plan, execution: Execution, run: Run) -> bool:
+    """Whether the server may try to run it by itself now (decision 0040)."""
+    inline = may_run_inline(plan.steps[run.step]) and not run.started
+    return inline and not is_stopped(execution, plan, run.step)
 
 
 def due_of(run: Run, part: Part) -> int | None:

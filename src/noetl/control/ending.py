@@ -47,7 +47,7 @@ def end_quietly(deciding: Deciding) -> None:
         drop(deciding, token, execution.stop or f"nothing can end its wait ({token.waits})")
     if plan.final and not execution.final_done and execution.stop != "cancel":
         token_id = f"{execution.seq}.0"
-        deciding.emit(e.TokenCreated(token_id=token_id, step=plan.final, args=final_args(deciding)))
+        deciding.make(e.TokenCreated(token_id=token_id, step=plan.final, args=final_args(deciding)))
         deciding.tokens.append(execution.tokens[token_id])
         return
     finish(deciding)
@@ -56,18 +56,16 @@ def end_quietly(deciding: Deciding) -> None:
 def final_args(deciding: Deciding) -> dict[str, Any]:
     """NEXT-6: what the final step is told."""
     execution = deciding.execution
-    return deciding.fit_all(
-        {
-            "status": status_of(deciding),
-            "steps": {
-                step: {"runs": tally.runs, "failed": tally.failed, "status": tally.status}
-                for step, tally in execution.tallies.items()
-            },
-            "failures": [
-                {"step": failure.step, "error": failure.error} for failure in execution.failures
-            ],
-        }
-    )
+    return {
+        "status": status_of(deciding),
+        "steps": {
+            step: {"runs": tally.runs, "failed": tally.failed, "status": tally.status}
+            for step, tally in execution.tallies.items()
+        },
+        "failures": [
+            {"step": failure.step, "error": failure.error} for failure in execution.failures
+        ],
+    }
 
 
 def status_of(deciding: Deciding) -> Any:
@@ -81,11 +79,11 @@ def finish(deciding: Deciding) -> None:
     execution = deciding.execution
     status = status_of(deciding)
     first = execution.failures[0] if execution.failures and status == "failed" else None
-    deciding.emit(
+    deciding.make(
         e.WorkflowFinished(
             status=status,
             error={"step": first.step, **first.error} if first else None,
-            result=deciding.fit(result_of(execution.leaves)),
+            result=result_of(execution.leaves),
             failures=execution.failed,
         )
     )

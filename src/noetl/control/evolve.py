@@ -8,7 +8,7 @@ the event, the execution and the plan, so that replay comes to the same state (E
 from collections.abc import Callable
 from typing import Any, cast
 
-from noetl.control.execution import Execution, Failure, Meeting, Run, Suspension, Tally, Token
+from noetl.control.execution import Execution, Failure, Meeting, Part, Run, Suspension, Tally, Token
 from noetl.control.folding import (
     begin_iteration,
     begin_loop,
@@ -36,6 +36,7 @@ def _requested(execution: Execution, event: e.ExecutionRequested, plan: Plan) ->
     execution.version = event.version
     execution.digest = event.digest
     execution.store = event.store
+    execution.rules = event.rules
     execution.largest = plan.limits.max_payload_bytes
     execution.ctx = event.ctx
     execution.trace_id = event.trace_id
@@ -133,8 +134,11 @@ def _token_enqueued(execution: Execution, event: e.TokenEnqueued, _: Plan) -> No
 
 
 def _token_claimed(execution: Execution, event: e.TokenClaimed, _: Plan) -> None:
-    part = execution.runs[event.step_run_id].parts[event.part]
+    run = execution.runs[event.step_run_id]
+    part = run.parts[event.part]
     part.worker, part.epoch, part.taken = event.worker, event.epoch, 0
+    if run.since is None and execution.rules >= 2:
+        run.since = execution.now
 
 
 def _step_started(execution: Execution, event: e.StepStarted, _: Plan) -> None:
@@ -146,7 +150,11 @@ def _step_started(execution: Execution, event: e.StepStarted, _: Plan) -> None:
 def _lease_expired(execution: Execution, event: e.LeaseExpired, _: Plan) -> None:
     part = execution.runs[event.step_run_id].parts[event.part]
     part.worker = None
-    part.lost += not event.returned
+    if event.returned or event.uncounted:
+        return
+    part.lost += 1
+    if execution.rules >= 2 and event.worker is not None:
+        part.workers = [*part.workers, event.worker]
 
 
 def _task_started(execution: Execution, event: e.TaskStarted, _: Plan) -> None:
@@ -156,9 +164,16 @@ def _task_started(execution: Execution, event: e.TaskStarted, _: Plan) -> None:
         run.suspended.pop(event.task_run_id, None)
 
 
+def _progress(execution: Execution, part: Part) -> None:
+    """What was recorded is safe: workers that were lost before it count no more (T11)."""
+    part.taken += 1
+    if part.lost and execution.rules >= 2:
+        part.lost, part.workers = 0, []
+
+
 def _task_done(execution: Execution, event: e.TaskDone, plan: Plan) -> None:
     run = execution.runs[event.step_run_id]
-    run.parts[event.part].taken += 1
+    _progress(execution, run.parts[event.part])
     if run.suspended:
         run.suspended.pop(event.task_run_id, None)
     take_task_done(run, event, plan.steps[run.step])
@@ -204,7 +219,7 @@ def _iteration_ended(
     execution: Execution, event: e.IterationDone | e.IterationFailed, plan: Plan
 ) -> None:
     run = execution.runs[event.step_run_id]
-    run.parts[event.part].taken += 1
+    _progress(execution, run.parts[event.part])
     end_iteration(execution, run, event, plan.steps[run.step])
 
 

@@ -46,7 +46,9 @@ class Part(msgspec.Struct, kw_only=True):
     taken: int = 0
     """Events that were reported on it in this epoch: the number of the next report (EVT-3)."""
     lost: int = 0
-    """How many leases on it ran out (T11: the third fails the run)."""
+    """How many workers were lost on it since its last progress (T11: the third fails the run)."""
+    workers: list[str] = []
+    """Those workers."""
 
 
 class Ended(msgspec.Struct, array_like=True):
@@ -114,6 +116,8 @@ class Run(msgspec.Struct, kw_only=True):
     parts: dict[int, Part] = msgspec.field(default_factory=dict, name="legs")
     next_part: int = msgspec.field(default=0, name="next_leg")
     started: bool = False
+    since: int | None = None
+    """When a worker first had it (ms): its timeout counts from then on (TASK-10)."""
     suspended: dict[str, Suspension] = {}
     """By task run id: a loop may have several."""
 
@@ -157,6 +161,9 @@ class Execution(msgspec.Struct, kw_only=True):
 
     execution_id: str
     seq: int = 0
+    now: int = 0
+    """The time of the row that is being decided or folded (ms), by the server's clock."""
+    rules: int = 1
     status: Status = "running"
     path: str = ""
     version: str | None = None

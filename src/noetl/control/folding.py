@@ -239,7 +239,9 @@ def fold_away(execution: Execution, pile: Pile) -> None:
 def whole(execution: Execution, pile: Pile) -> Any:
     """LOOP-6: all values in index order; by one reference to their chunks when large."""
     if not pile.chunks and (
-        surely_fits(pile.values, execution.largest) or len(encode(pile.values)) <= execution.largest
+        execution.rules >= 2  # its event is fitted as a whole
+        or surely_fits(pile.values, execution.largest)
+        or len(encode(pile.values)) <= execution.largest
     ):
         return pile.values
     if pile.values:

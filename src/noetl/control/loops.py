@@ -27,14 +27,12 @@ def start_loop(deciding: Deciding, run: Run, plan: LoopPlan) -> None:
             total = length_of(deciding.evaluate(lambda scope: body_of(scope, items), scope))
     except TemplateFailed as fault:
         error = template_error(fault, f"`loop.in` of step '{run.step}'")
-        end(deciding, run, e.StepFailed(**ids, error=error))
+        end(deciding, run, deciding.fit(e.StepFailed(**ids, error=error)))
         return
     if total is None:
         end(deciding, run, e.StepFailed(**ids, error=no_list(items)))
         return
-    deciding.emit(
-        e.LoopStarted(**ids, total=total, items=deciding.fit(items), mode=plan.mode, exec=plan.exec)
-    )
+    deciding.make(e.LoopStarted(**ids, total=total, items=items, mode=plan.mode, exec=plan.exec))
     if total and plan.exec == "local":
         deciding.emit(e.TokenEnqueued(**ids, pool=deciding.plan.executor.pool))
     else:
@@ -99,27 +97,30 @@ def end_loop(deciding: Deciding, run: Run, plan: LoopPlan) -> None:
     done = close(deciding, run, loop, plan)
     cut_short = loop.done + loop.failed < loop.total
     if cut_short and is_stopped(deciding.execution, deciding.plan, run.step):
-        end(deciding, run, e.StepFailed(**ids, error=stopped(deciding), loop=summary(done)))
+        failed = e.StepFailed(**ids, error=stopped(deciding), loop=summary(done))
+        end(deciding, run, deciding.fit(failed))
     elif loop.failed and plan.on_failure == "stop":
-        end(deciding, run, e.StepFailed(**ids, error=failure(loop), loop=summary(done)))
+        failed = e.StepFailed(**ids, error=failure(loop), loop=summary(done))
+        end(deciding, run, deciding.fit(failed))
     else:
-        end(deciding, run, done)
+        end(deciding, run, deciding.fit(done))
 
 
-def end_early(deciding: Deciding, run: Run, plan: LoopPlan, error: dict[str, Any]) -> None:
-    """The loop's time is up, or it was cancelled: what it came to so far is kept (LOOP-4)."""
-    loop = run.loop
-    if loop is None:  # it had not begun
+def end_early(deciding: Deciding, run: Run, error: dict[str, Any]) -> None:
+    """A run's time is up, or it was cancelled: what its loop came to so far is kept (LOOP-4)."""
+    loop, plan = run.loop, deciding.plan.steps[run.step].loop
+    if loop is None or plan is None:
         end(deciding, run, e.StepFailed(**run.ids, error=error))
         return
     done = close(deciding, run, loop, plan)
-    end(deciding, run, e.StepFailed(**run.ids, error=error, loop=summary(done)))
+    failed = e.StepFailed(**run.ids, error=error, loop=summary(done))
+    end(deciding, run, deciding.fit(failed))
 
 
 def close(deciding: Deciding, run: Run, loop: LoopRun, plan: LoopPlan) -> e.LoopDone:
     """The reducers' one patch (LOOP-5), and what the loop came to."""
     if loop.reduced and plan.reduce:
-        deciding.emit(e.CtxPatched(**run.ids, patch=deciding.fit_all(loop.reduced)))
+        deciding.make(e.CtxPatched(**run.ids, patch=loop.reduced))
     return e.LoopDone(
         **run.ids,
         total=loop.total,

@@ -90,9 +90,8 @@ def refused(event: e.TaskDone, key: str, index: int, first: int) -> e.TaskDone:
 
 
 def _boundary(deciding: Deciding, run: Run, event: e.StepDone | e.StepFailed) -> None:
-    plan = deciding.plan.steps[run.step].loop
-    if plan is not None and isinstance(event, e.StepFailed):
-        end_early(deciding, run, plan, event.error)
+    if run.loop is not None and isinstance(event, e.StepFailed):
+        end_early(deciding, run, event.error)
     else:
         end(deciding, run, event)
 

@@ -29,7 +29,7 @@ def route(deciding: Deciding, run: Run, boundary: e.Boundary, seq: int) -> None:
         fired = select(deciding, router, scope, failed=isinstance(boundary, e.StepFailed))
         inscribed = [_inscribed(deciding, arc, scope) for arc in fired]
     except ArcFailed as fault:
-        deciding.emit(e.NextEvaluated(step=step, step_run_id=run_id, on=on, error=fault.error))
+        deciding.make(e.NextEvaluated(step=step, step_run_id=run_id, on=on, error=fault.error))
         return
     arcs = [arc.number for arc in fired]
     deciding.emit(e.NextEvaluated(step=step, step_run_id=run_id, on=on, arcs=arcs))
@@ -42,7 +42,7 @@ def route(deciding: Deciding, run: Run, boundary: e.Boundary, seq: int) -> None:
         )
     for ordinal, arc in enumerate(fired):
         token_id = f"{seq}.{ordinal}"
-        deciding.emit(
+        deciding.make(
             e.TokenCreated(
                 token_id=token_id,
                 step=arc.step,
@@ -89,7 +89,8 @@ def _inscribed(deciding: Deciding, arc: ArcPlan, scope: Scope) -> dict[str, Any]
     # Guards know older names of events too (EVT-2); what a token carries is plain text.
     told = {**scope["event"], "name": str(scope["event"]["name"])}
     try:
-        return deciding.fit_all(deciding.evaluate(arc.args, {**scope, "event": told}))
+        args: dict[str, Any] = deciding.evaluate(arc.args, {**scope, "event": told})
+        return args
     except TemplateFailed as fault:
         raise ArcFailed(fault, "args", arc) from fault
 

@@ -55,7 +55,7 @@ def schedule(
         return
     step = plan.steps[cause.step]
     run_id = f"{cause.seq}.0"
-    deciding.emit(
+    deciding.make(
         e.StepScheduled(
             step=cause.step,
             step_run_id=run_id,

@@ -8,7 +8,7 @@ MOST = 5_000
 MOST_BYTES = 1_048_576
 
 
-class Body(msgspec.Struct, frozen=True):
+class ExportBody(msgspec.Struct, frozen=True):
     """What one request carries, or one write."""
 
     content: bytes
@@ -29,7 +29,7 @@ async def bodies(
     *,
     most: int = MOST,
     most_bytes: int = MOST_BYTES,
-) -> AsyncIterator[Body]:
+) -> AsyncIterator[ExportBody]:
     """
     The pieces in their order, joined; a new body begins where one more would be too many.
 
@@ -39,9 +39,9 @@ async def bodies(
     size = 0
     async for piece in pieces:
         if waiting and (len(waiting) >= most or size + len(piece) > most_bytes):
-            yield Body(joined(waiting), len(waiting))
+            yield ExportBody(joined(waiting), len(waiting))
             waiting, size = [], 0
         waiting.append(piece)
         size += len(piece)
     if waiting:
-        yield Body(joined(waiting), len(waiting))
+        yield ExportBody(joined(waiting), len(waiting))

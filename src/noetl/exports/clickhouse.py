@@ -11,6 +11,8 @@ NAME = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)?", re.ASCII)
 MOST_ROWS = 50_000
 MOST_BYTES = 8 * 1_048_576
 """ClickHouse likes few and large inserts."""
+LATER = ("started_at", "duration_ms")
+"""Columns that the first tables did not have."""
 SETTINGS = {"date_time_input_format": "best_effort"}
 """So that it reads RFC 3339."""
 
@@ -37,7 +39,10 @@ def creation(table: str) -> str:
 
 
 async def create(receiver: Receiver, table: str) -> None:
+    """Make the table; one of an earlier release gets the columns that it lacks."""
     await receiver.send(creation(table).encode())
+    added = (f"add column if not exists {name} {COLUMNS[name].clickhouse}" for name in LATER)
+    await receiver.send(f"alter table {checked(table)} {', '.join(added)}".encode())
 
 
 async def insert(receiver: Receiver, table: str, rows: bytes) -> None:

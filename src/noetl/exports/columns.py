@@ -3,6 +3,8 @@
 from typing import Any, NamedTuple
 
 from noetl.messages.codec import encode_shown
+from noetl.messages.envelope import timestamp
+from noetl.messages.times import Interval
 
 
 class Column(NamedTuple):
@@ -32,10 +34,18 @@ COLUMNS: dict[str, Column] = {
     "trace_id": _TEXT,
     "parent_id": _MAYBE,
     "data": Column("VARCHAR", "String"),
+    "started_at": Column("TIMESTAMPTZ", "Nullable(DateTime64(3, 'UTC'))"),
+    "duration_ms": Column("BIGINT", "Nullable(Int64)"),
 }
-"""`data` is JSON text: its fields depend on the name of the event."""
+"""
+`data` is JSON text: its fields depend on the name of the event. `started_at` and `duration_ms`
+are those of the task, iteration or step run that the event ends, by the clock of its worker.
+"""
 
 
-def row_of(event: dict[str, Any]) -> bytes:
+def row_of(event: dict[str, Any], took: Interval | None = None) -> bytes:
     """One row as JSON, with `data` as text, so that no reader rounds a number in it."""
-    return encode_shown({**event, "data": encode_shown(event["data"]).decode()})
+    row = {**event, "data": encode_shown(event["data"]).decode()}
+    if took is not None:
+        row |= {"started_at": timestamp(took[0]), "duration_ms": took[1] - took[0]}
+    return encode_shown(row)

@@ -5,12 +5,13 @@ from collections.abc import AsyncIterator, Sequence
 import msgspec
 
 from noetl.exports import clickhouse
-from noetl.exports.batches import MOST, MOST_BYTES, Body, Joined, bodies, lines
+from noetl.exports.batches import MOST, MOST_BYTES, ExportBody, Joined, bodies, lines
 from noetl.exports.columns import row_of
 from noetl.exports.otlp import MOST_SPANS, check_answer, request_of, spans_of
 from noetl.exports.reading import WHOLE, Cut, Envelope, envelopes
 from noetl.exports.receiver import Receiver
 from noetl.messages.codec import encode_shown
+from noetl.messages.times import Times
 from noetl.ports.event_log import EventLog
 
 
@@ -30,7 +31,7 @@ FORMS: dict[str, Form] = {
 }
 
 
-class Tally(msgspec.Struct):
+class ExportCounts(msgspec.Struct):
     """What an export came to."""
 
     executions: int = 0
@@ -45,13 +46,13 @@ class Export:
     """The events of some executions in one form. Read once, as fast as they are taken."""
 
     def __init__(self, log: EventLog, ids: Sequence[str], form: str, cut: Cut = WHOLE) -> None:
-        self.tally = Tally(last_seq=cut.after)
+        self.tally = ExportCounts(last_seq=cut.after)
         self._log = log
         self._ids = ids
         self._form = form
         self._cut = cut
 
-    async def bodies(self) -> AsyncIterator[Body]:
+    async def bodies(self) -> AsyncIterator[ExportBody]:
         """Everything, joined into bodies; the tally counts those that were taken."""
         form = FORMS[self._form]
         pieces = self._pieces()
@@ -67,9 +68,10 @@ class Export:
                 async for span in spans_of(execution_id, events, self._cut):
                     yield span
                 continue
-            written = encode_shown if self._form == "jsonl" else row_of
+            times = Times()
             async for _, event in self._counted(execution_id, self._cut):
-                yield written(event)
+                as_it_is = self._form == "jsonl"
+                yield encode_shown(event) if as_it_is else row_of(event, times.take(event))
 
     async def _counted(self, execution_id: str, cut: Cut) -> AsyncIterator[tuple[int, Envelope]]:
         async for at, event in envelopes(self._log, execution_id, cut):

@@ -6,10 +6,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from noetl.errors import UnwritableFile
-from noetl.exports.batches import Body
+from noetl.exports.batches import ExportBody
 
 
-async def write_file(path: Path, bodies: AsyncIterator[Body]) -> None:
+async def write_file(path: Path, bodies: AsyncIterator[ExportBody]) -> None:
     """Write bodies one after the other; a pipe or a device takes them as they come."""
     with telling(path):
         special = path.exists() and not path.is_file() and not path.is_dir()
@@ -20,7 +20,7 @@ async def write_file(path: Path, bodies: AsyncIterator[Body]) -> None:
             await pour(part, bodies)
 
 
-async def pour(path: Path, bodies: AsyncIterator[Body]) -> None:
+async def pour(path: Path, bodies: AsyncIterator[ExportBody]) -> None:
     """Fill a file, which is there from the first byte on."""
     with path.open("wb") as file:
         async for body in bodies:

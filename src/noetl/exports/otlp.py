@@ -93,7 +93,7 @@ def traces_url(url: URL) -> URL:
 def check_answer(url: str, answer: bytes) -> None:
     """A receiver may answer 200 and still have refused some spans."""
     try:
-        refused = msgspec.json.decode(answer or b"{}", type=Answer).partial
+        refused = msgspec.json.decode(answer or b"{}", type=ExportAnswer).partial
     except msgspec.MsgspecError:
         return  # Some receivers answer with a word of their own.
     if refused is not None and int(refused.rejected) > 0:
@@ -103,10 +103,10 @@ def check_answer(url: str, answer: bytes) -> None:
         )
 
 
-class Refused(msgspec.Struct):
+class PartialSuccess(msgspec.Struct):
     rejected: int | str = msgspec.field(name="rejectedSpans", default=0)
     message: str = msgspec.field(name="errorMessage", default="")
 
 
-class Answer(msgspec.Struct):
-    partial: Refused | None = msgspec.field(name="partialSuccess", default=None)
+class ExportAnswer(msgspec.Struct):
+    partial: PartialSuccess | None = msgspec.field(name="partialSuccess", default=None)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import duckdb
 
-from noetl.exports.batches import Body
+from noetl.exports.batches import ExportBody
 from noetl.exports.columns import COLUMNS
 from noetl.exports.files import discard, pour, replacing, telling
 
@@ -23,7 +23,7 @@ GLOB = re.compile(r"([*?\[])")
 """What DuckDB would take for a pattern in the name of a file."""
 
 
-async def write_parquet(path: Path, rows: AsyncIterator[Body]) -> None:
+async def write_parquet(path: Path, rows: AsyncIterator[ExportBody]) -> None:
     """
     Write rows (see `row_of`) as Parquet.
 

@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 
 from noetl.exports.reading import Envelope
+from noetl.messages.times import Interval, Times, called
 
 MOST_NOTES = 32
 """Notes (span events) that one span keeps; a lease may expire for ever."""
@@ -80,6 +81,7 @@ class Trace:
         self.execution_id = execution_id
         self._root: Span | None = None
         self._runs: dict[str, StepRun] = {}
+        self._times = Times()
         self._causes: dict[str, str] = {}
         """The step run that made a token which waits."""
 
@@ -176,7 +178,10 @@ class Trace:
         below = list(run.below.values())[::-1]
         for span in below:
             span.attributes["noetl.unfinished"] = True
-        return [_ended(span, at) for span in (*below, run.span)]
+        took = self._times.end(step_run_id)
+        if took is not None and below:
+            took = (took[0], at)
+        return [*(_ended(span, at) for span in below), _ended(run.span, at, took)]
 
     # ── loops ────────────────────────────────────────────────────────────────────────────────
 
@@ -204,7 +209,7 @@ class Trace:
         if event["status"] == "error":
             fail(span, event["data"].get("error"))
         del self._run(at, event).below[event["entity_id"]]
-        return [_ended(span, at)]
+        return [_ended(span, at, self._times.end(event["step_run_id"], event["entity_id"]))]
 
     def _iteration(self, at: int, event: Envelope) -> Span:
         run, name, fields = self._run(at, event), event["entity_id"], event["data"]
@@ -235,17 +240,18 @@ class Trace:
         fields = event["data"]
         do, attempt = fields.get("do", "continue"), fields.get("attempt", 1)
         span = self._task(at, event)
-        called = _attempt(span, at, fields, attempt)
+        self._times.task(event["step_run_id"], event["entity_id"], fields["outcome"])
+        last = _attempt(span, at, fields, attempt)
         if attempt == 1:
-            span.start = called.start
-        ended = [called] if attempt > 1 or do == "retry" else []
+            span.start = last.start
+        ended = [last] if attempt > 1 or do == "retry" else []
         if do != "retry":
             del self._run(at, event).below[event["entity_id"]]
-            span.attributes |= called.attributes
-            span.error = called.error
+            span.attributes |= last.attributes
+            span.error = last.error
             if fields.get("error") is not None:
                 fail(span, fields["error"])
-            ended.append(_ended(span, called.end))
+            ended.append(_ended(span, last.end))
         return ended
 
     def _task(self, at: int, event: Envelope) -> Span:
@@ -271,7 +277,7 @@ def _attempt(task: Span, at: int, fields: dict[str, Any], attempt: int) -> Span:
     """One call of the tool, timed by the worker; its time is not that of the record."""
     outcome = fields["outcome"]
     meta = outcome.get("meta") or {}
-    start = meta.get("started_at", at)
+    start, end = called(outcome) or (at, at)
     span = Span(
         entity=("attempt", f"{task.entity[1]}/{attempt}"),
         parent=task.entity,
@@ -284,10 +290,12 @@ def _attempt(task: Span, at: int, fields: dict[str, Any], attempt: int) -> Span:
         span.attributes["noetl.worker"] = meta["worker"]
     if outcome.get("status") == "error":
         fail(span, outcome.get("error"))
-    return _ended(span, start + meta.get("duration_ms", 0))
+    return _ended(span, end)
 
 
-def _ended(span: Span, at: int) -> Span:
+def _ended(span: Span, at: int, took: Interval | None = None) -> Span:
+    """End a span; `took` are the times of its tasks, which are truer than those of the record."""
+    span.start, at = (span.start, at) if took is None else took
     span.end = max(at, span.start)
     return span
 

@@ -8,7 +8,7 @@ from noetl.errors import TemplateFault
 from noetl.expression import filters, lookup, operators
 from noetl.expression.limits import DEEPEST_TEMPLATE, LONGEST_PATH
 from noetl.expression.paths import path_of
-from noetl.expression.writer import Visitor, Writer
+from noetl.expression.writer import FunctionWriter, Visitor
 
 COMPARED: Final = {
     "eq": "==",
@@ -26,16 +26,16 @@ LONGEST_CHAIN: Final = 20  # subscripts in one line of code; longer paths are wa
 LITERAL: Final = (str, int, bool, type(None))
 
 
-def write_const(writer: Writer, node: nodes.Const) -> str:
+def write_const(writer: FunctionWriter, node: nodes.Const) -> str:
     value = node.value
     return repr(value) if isinstance(value, LITERAL) else writer.bind(value)
 
 
-def write_text(_: Writer, node: nodes.TemplateData) -> str:
+def write_text(_: FunctionWriter, node: nodes.TemplateData) -> str:
     return repr(node.data)
 
 
-def write_path(writer: Writer, node: nodes.Node) -> str:
+def write_path(writer: FunctionWriter, node: nodes.Node) -> str:
     path = path_of(node)
     if path is None:
         return write_member(writer, node)
@@ -60,7 +60,7 @@ def write_path(writer: Writer, node: nodes.Node) -> str:
     return name
 
 
-def write_member(writer: Writer, node: nodes.Node) -> str:
+def write_member(writer: FunctionWriter, node: nodes.Node) -> str:
     assert isinstance(node, nodes.Getattr | nodes.Getitem)
     if isinstance(node, nodes.Getitem) and isinstance(node.arg, nodes.Slice):
         return write_slice(writer, node.node, node.arg)
@@ -70,7 +70,7 @@ def write_member(writer: Writer, node: nodes.Node) -> str:
     return writer.keep(f"member({value}, {key}, s, missing)")
 
 
-def write_slice(writer: Writer, node: nodes.Node, part: nodes.Slice) -> str:
+def write_slice(writer: FunctionWriter, node: nodes.Node, part: nodes.Slice) -> str:
     value = writer.value(node)
     bounds = [
         "None" if bound is None else writer.touched(bound)
@@ -79,29 +79,29 @@ def write_slice(writer: Writer, node: nodes.Node, part: nodes.Slice) -> str:
     return writer.keep(f"cut({writer.evaluation()}, {value}, {', '.join(bounds)})")
 
 
-def write_list(writer: Writer, node: nodes.List) -> str:
+def write_list(writer: FunctionWriter, node: nodes.List) -> str:
     return writer.keep(f"[{', '.join([writer.value(child) for child in node.items])}]")
 
 
-def write_tuple(writer: Writer, node: nodes.Tuple) -> str:
+def write_tuple(writer: FunctionWriter, node: nodes.Tuple) -> str:
     return writer.keep(f"({''.join([f'{writer.value(child)}, ' for child in node.items])})")
 
 
-def write_dict(writer: Writer, node: nodes.Dict) -> str:
+def write_dict(writer: FunctionWriter, node: nodes.Dict) -> str:
     writer.risky = True  # an undefined key
     pairs = [f"{writer.touched(pair.key)}: {writer.value(pair.value)}" for pair in node.items]
     return writer.keep(f"{{{', '.join(pairs)}}}")
 
 
-def write_and(writer: Writer, node: nodes.And) -> str:
+def write_and(writer: FunctionWriter, node: nodes.And) -> str:
     return write_choice(writer, node, "if {}:")
 
 
-def write_or(writer: Writer, node: nodes.Or) -> str:
+def write_or(writer: FunctionWriter, node: nodes.Or) -> str:
     return write_choice(writer, node, "if not {}:")
 
 
-def write_choice(writer: Writer, node: nodes.And | nodes.Or, condition: str) -> str:
+def write_choice(writer: FunctionWriter, node: nodes.And | nodes.Or, condition: str) -> str:
     result = writer.variable()
     writer.write(f"{result} = {writer.touched(node.left)}")
     with writer.under(condition.format(result)):
@@ -109,11 +109,11 @@ def write_choice(writer: Writer, node: nodes.And | nodes.Or, condition: str) -> 
     return result
 
 
-def write_not(writer: Writer, node: nodes.Not) -> str:
+def write_not(writer: FunctionWriter, node: nodes.Not) -> str:
     return writer.keep(f"not {writer.touched(node.node)}")
 
 
-def write_condition(writer: Writer, node: nodes.CondExpr) -> str:
+def write_condition(writer: FunctionWriter, node: nodes.CondExpr) -> str:
     result = writer.variable()
     with writer.under(f"if {writer.touched(node.test)}:"):
         writer.write(f"{result} = {writer.value(node.expr1)}")
@@ -123,7 +123,7 @@ def write_condition(writer: Writer, node: nodes.CondExpr) -> str:
     return result
 
 
-def write_compare(writer: Writer, node: nodes.Compare) -> str:
+def write_compare(writer: FunctionWriter, node: nodes.Compare) -> str:
     if len(node.ops) > DEEPEST_TEMPLATE:
         raise TemplateFault(f"more than {DEEPEST_TEMPLATE} comparisons in one chain")
     left_node: nodes.Node = node.expr
@@ -147,7 +147,7 @@ def write_compare(writer: Writer, node: nodes.Compare) -> str:
 
 
 def comparison(
-    writer: Writer, op: str, left_node: nodes.Node, left: str, right_node: nodes.Node
+    writer: FunctionWriter, op: str, left_node: nodes.Node, left: str, right_node: nodes.Node
 ) -> tuple[str, str]:
     """The code of one comparison and its right side; plain operators where one side is constant."""
     members = constants_of(right_node)
@@ -173,23 +173,23 @@ def constants_of(node: nodes.Node) -> str | None:
     return repr(tuple(values))
 
 
-def write_concat(writer: Writer, node: nodes.Concat) -> str:
+def write_concat(writer: FunctionWriter, node: nodes.Concat) -> str:
     parts = "".join([f"{writer.value(child)}, " for child in node.nodes])
     return writer.keep(f"concatenate({writer.evaluation()}, ({parts}))")
 
 
-def write_binary(writer: Writer, node: nodes.BinExpr) -> str:
+def write_binary(writer: FunctionWriter, node: nodes.BinExpr) -> str:
     left, right = writer.touched(node.left), writer.touched(node.right)
     operation = writer.bind(operators.BINARY[node.operator])
     return writer.keep(f"{operation}({writer.evaluation()}, {left}, {right})")
 
 
-def write_unary(writer: Writer, node: nodes.UnaryExpr) -> str:
+def write_unary(writer: FunctionWriter, node: nodes.UnaryExpr) -> str:
     writer.risky = True
     return writer.keep(f"{node.operator}{writer.touched(node.node)}")
 
 
-def write_filter(writer: Writer, node: nodes.Filter) -> str:
+def write_filter(writer: FunctionWriter, node: nodes.Filter) -> str:
     if node.name not in filters.FILTERS:
         raise TemplateFault(filters.unavailable("filter", node.name))
     assert node.node is not None  # only a `{% filter %}` block has none
@@ -199,7 +199,7 @@ def write_filter(writer: Writer, node: nodes.Filter) -> str:
     return writer.keep(f"{function}({writer.evaluation()}, {value}{arguments})")
 
 
-def write_test(writer: Writer, node: nodes.Test) -> str:
+def write_test(writer: FunctionWriter, node: nodes.Test) -> str:
     if node.name not in filters.TESTS:
         raise TemplateFault(filters.unavailable("test", node.name))
     value = writer.value(node.node)
@@ -213,7 +213,7 @@ def write_test(writer: Writer, node: nodes.Test) -> str:
 PRESENCE: Final = {"defined": "not ", "undefined": ""}
 
 
-def write_call(writer: Writer, node: nodes.Call) -> str:
+def write_call(writer: FunctionWriter, node: nodes.Call) -> str:
     function = writer.touched(node.node)
     arguments = writer.arguments(node)
     return writer.keep(f"call({writer.evaluation()}, {function}{arguments})")

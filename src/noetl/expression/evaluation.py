@@ -25,7 +25,7 @@ CONTAINERS: Final = frozenset({dict, list, tuple})
 DEEPEST_LAZY: Final = 30
 
 
-class Counted:
+class ChargedSequence:
     """A lazy sequence whose turns are charged as they are taken."""
 
     __slots__ = ("depth", "evaluation", "size", "values")
@@ -142,19 +142,19 @@ class Evaluation:
             return type(value)(self.filled(child) for child in value)
         return value
 
-    def counted(self, values: Iterable[Any], below: Any = None) -> "Counted":
+    def counted(self, values: Iterable[Any], below: Any = None) -> "ChargedSequence":
         """
         The values one by one, each a turn, and together no larger than a value may be. They draw on
         `below`, if that is lazy too; a tall pile of lazies is taken down by listing it.
         """
         source = values if below is None else below
-        depth = source.depth + 1 if type(source) is Counted else 0
+        depth = source.depth + 1 if type(source) is ChargedSequence else 0
         if depth > DEEPEST_LAZY:
             values, depth = self.listed(values), 0
-        return Counted(self, values, depth)
+        return ChargedSequence(self, values, depth)
 
     def listed(self, values: Iterable[Any]) -> list[Any]:
-        return list(Counted(self, values, 0))
+        return list(ChargedSequence(self, values, 0))
 
     def call_filter(self, name: str, value: Any, args: Any, kwargs: Any, context: Any) -> Any:
         return self.applied("filter", self.eval_ctx.environment.filters, name)(

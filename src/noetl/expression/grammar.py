@@ -71,12 +71,12 @@ def quick_tree(text: str) -> nodes.Template:
         if text[start + 2 : start + 3] in STEERING:
             raise Unusual
         kinds, values, position = tokens_from(text, start + 2)
-        parts.append(Reader(kinds, values).whole())
+        parts.append(ExpressionReader(kinds, values).whole())
     tree: nodes.Template = node(nodes.Template, body=[node(nodes.Output, nodes=parts)])
     return tree
 
 
-class Reader:
+class ExpressionReader:
     """Reads one expression from its tokens, by recursive descent, in Jinja2's precedence."""
 
     __slots__ = ("at", "kinds", "values")
@@ -333,30 +333,30 @@ def applied(kind: type, value: Any, name: str, arguments: Arguments) -> Any:
     )
 
 
-def read_name(_: Reader, name: str) -> Any:
+def read_name(_: ExpressionReader, name: str) -> Any:
     if name in CONSTANTS:
         return node(nodes.Const, value=CONSTANTS[name])
     return node(nodes.Name, name=name, ctx="load")
 
 
-def read_number(_: Reader, value: float) -> Any:
+def read_number(_: ExpressionReader, value: float) -> Any:
     return node(nodes.Const, value=value)
 
 
-def read_string(reader: Reader, value: str) -> Any:
+def read_string(reader: ExpressionReader, value: str) -> Any:
     while reader.kinds[reader.at] == STRING:  # strings side by side are one
         value += reader.values[reader.at]
         reader.at += 1
     return node(nodes.Const, value=value)
 
 
-def read_brackets(reader: Reader, _: str) -> Any:
+def read_brackets(reader: ExpressionReader, _: str) -> Any:
     inside = reader.tuple_until(")")
     reader.expect(")")
     return node(nodes.Tuple, items=[], ctx="load") if inside is None else inside
 
 
-def read_list(reader: Reader, _: str) -> Any:
+def read_list(reader: ExpressionReader, _: str) -> Any:
     parts: list[Any] = []
     while reader.kinds[reader.at] != "]":
         if parts:
@@ -368,7 +368,7 @@ def read_list(reader: Reader, _: str) -> Any:
     return node(nodes.List, items=parts)
 
 
-def read_dict(reader: Reader, _: str) -> Any:
+def read_dict(reader: ExpressionReader, _: str) -> Any:
     pairs: list[Any] = []
     while reader.kinds[reader.at] != "}":
         if pairs:
@@ -382,7 +382,7 @@ def read_dict(reader: Reader, _: str) -> Any:
     return node(nodes.Dict, items=pairs)
 
 
-PRIMARIES: Final[dict[str, Callable[[Reader, Any], Any]]] = {
+PRIMARIES: Final[dict[str, Callable[[ExpressionReader, Any], Any]]] = {
     NAME: read_name,
     STRING: read_string,
     INTEGER: read_number,

@@ -6,7 +6,7 @@ from typing import Any, Final
 from jinja2.runtime import Undefined
 from markupsafe import Markup
 
-from noetl.expression.evaluation import Counted, Evaluation
+from noetl.expression.evaluation import ChargedSequence, Evaluation
 from noetl.expression.limits import SCALARS, fits
 from noetl.messages.reference import Reference
 
@@ -60,7 +60,7 @@ def plain(evaluation: Evaluation, value: Any, *, tuples: bool = False) -> Any:
 
 
 LAZY: Final[tuple[type, ...]] = (
-    Counted,
+    ChargedSequence,
     type(iter(())),
     type(iter([])),
     type(reversed([])),

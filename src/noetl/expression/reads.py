@@ -8,7 +8,7 @@ from jinja2 import nodes
 from noetl.errors import TemplateFault
 from noetl.expression.lookup import GLOBALS
 from noetl.expression.paths import path_of
-from noetl.expression.syntax import is_template, parse
+from noetl.expression.syntax import is_template, parse, whole_expression
 
 MOST_SEGMENTS = 2
 
@@ -26,6 +26,19 @@ def reads(value: Any) -> frozenset[tuple[str, ...]]:
         except TemplateFault:  # reported where it is checked; it reads nothing
             continue
     return frozenset(found)
+
+
+def touches(value: Any) -> frozenset[tuple[str, ...]]:
+    """Those of `reads` that are looked into: a whole `{{ ctx.rows }}` only passes its value on."""
+    return frozenset(
+        path for text in texts_of(value) for path in reads(text) if not is_passed_on(text)
+    )
+
+
+def is_passed_on(text: str) -> bool:
+    whole = whole_expression(parse(text))
+    path = None if whole is None else path_of(whole)
+    return path is not None and len(path[1]) < MOST_SEGMENTS
 
 
 def texts_of(value: Any) -> Iterator[str]:

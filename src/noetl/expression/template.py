@@ -18,7 +18,7 @@ from noetl.expression.syntax import (
     parse,
     whole_expression,
 )
-from noetl.expression.writer import PATHS, Writer
+from noetl.expression.writer import PATHS, FunctionWriter
 
 Scope = dict[str, Any]
 Evaluate = Callable[[Scope], Any]
@@ -34,7 +34,7 @@ def check_text(text: str) -> TemplateFault | None:
     if len(text) < SURELY_SHALLOW and "{%" not in text:
         return check_template(text)
     try:
-        write_value(Writer(VISITORS, lenient=False), text)
+        write_value(FunctionWriter(VISITORS, lenient=False), text)
     except TemplateFault as fault:
         return fault
     return None
@@ -47,7 +47,7 @@ def compile_value(value: Any) -> Evaluate:
     """Any JSON value with templates inside, as one callable; its containers come fresh."""
     if not holds_template(value):
         return lambda _: value
-    writer = Writer(VISITORS, lenient=False)
+    writer = FunctionWriter(VISITORS, lenient=False)
     with writer.under("try:"):
         writer.write(f"return {write_value(writer, value)}")
     writer.write("except Exception as error: raise failure(error, text_now)")
@@ -59,7 +59,7 @@ def compile_guard(guard: bool | str) -> Callable[[Scope], bool]:
     """A guard: undefined is false, at any depth (TPL-3)."""
     if isinstance(guard, bool):
         return lambda _: guard
-    writer = Writer(VISITORS, lenient=True)
+    writer = FunctionWriter(VISITORS, lenient=True)
     write_guard(writer, guard, "return True", "return False")
     compiled: Callable[[Scope], bool] = writer.function("guard")
     return compiled
@@ -67,7 +67,7 @@ def compile_guard(guard: bool | str) -> Callable[[Scope], bool]:
 
 def compile_rules(guards: Sequence[bool | str | None]) -> Callable[[Scope], int]:
     """The index of the first guard that matches (`None` is `else`), -1 if none: one function."""
-    writer = Writer(VISITORS, lenient=True)
+    writer = FunctionWriter(VISITORS, lenient=True)
     for index, guard in enumerate(guards):
         if guard is None or guard is True:
             writer.write(f"return {index}")
@@ -80,7 +80,7 @@ def compile_rules(guards: Sequence[bool | str | None]) -> Callable[[Scope], int]
     return choose
 
 
-def write_guard(writer: Writer, guard: str, matched: str, unmatched: str) -> None:
+def write_guard(writer: FunctionWriter, guard: str, matched: str, unmatched: str) -> None:
     reason = check_guard(guard)
     expression = whole_expression(parse(guard)) if reason is None else None
     if expression is None:
@@ -123,7 +123,7 @@ def holds_template(value: Any) -> bool:
     return False
 
 
-def write_value(writer: Writer, value: Any) -> str:
+def write_value(writer: FunctionWriter, value: Any) -> str:
     if not holds_template(value):
         return writer.bind(value)
     if isinstance(value, dict):
@@ -136,7 +136,7 @@ def write_value(writer: Writer, value: Any) -> str:
         return write_template(writer, value)
 
 
-def write_template(writer: Writer, text: str) -> str:
+def write_template(writer: FunctionWriter, text: str) -> str:
     tree = parse(text)
     writer.write(f"text_now = {writer.bind(text)}")
     parts = outputs_of(tree)
@@ -149,7 +149,7 @@ def write_template(writer: Writer, text: str) -> str:
     return writer.keep(f"concatenate({writer.evaluation()}, ({''.join(f'{p}, ' for p in pieces)}))")
 
 
-def write_native(writer: Writer, expression: nodes.Node) -> str:
+def write_native(writer: FunctionWriter, expression: nodes.Node) -> str:
     value = writer.value(expression)
     if isinstance(expression, PATHS):
         # A path into the scope: plain already, unless it is undefined or a method.

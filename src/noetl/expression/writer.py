@@ -53,10 +53,10 @@ PER_EVALUATION: Final = (
     "e"  # the variable that holds the Evaluation, made only if something needs it
 )
 
-Visitor = Callable[["Writer", Any], str]
+Visitor = Callable[["FunctionWriter", Any], str]
 
 
-class Writer:
+class FunctionWriter:
     """
     Collects the lines of one function. Every subexpression becomes a variable or a literal, so
     that the code stays flat; what is evaluated only at times stands below an `if`.

@@ -16,7 +16,7 @@ BUSY = frozenset({408, 425, 429, 472, 473, 500, 502, 503, 504})
 """Statuses that may be over soon; 472 and 473 are Vault's standby."""
 
 
-class Answer(msgspec.Struct, frozen=True):
+class ProviderAnswer(msgspec.Struct, frozen=True):
     """What came back: the status, and the JSON object in the body (empty if there is none)."""
 
     status: int
@@ -49,7 +49,7 @@ class Asking:
         *,
         headers: Mapping[str, str] | None = None,
         body: bytes | None = None,
-    ) -> Answer:
+    ) -> ProviderAnswer:
         """One question. CredentialUnavailable if it has no answer, or a busy one."""
         if self._session is None:
             self._session = aiohttp.ClientSession(timeout=PATIENCE, trust_env=True)
@@ -58,7 +58,7 @@ class Asking:
                 method, url, headers=dict(headers or {}), data=body, allow_redirects=False
             ) as response:
                 content = await response.content.read(LONGEST)
-                answer = Answer(response.status, object_in(content))
+                answer = ProviderAnswer(response.status, object_in(content))
         except TimeoutError:
             raise CredentialUnavailable(f"{who} at {url} did not answer in time") from None
         except (aiohttp.ClientError, OSError, ValueError, asyncio.IncompleteReadError) as fault:

@@ -3,19 +3,18 @@
 import hashlib
 import os
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 
 from noetl.errors import CredentialMissing
 from noetl.keychain.asking import Asking
 from noetl.keychain.fields import Fields, kind_of, parsed, placed, register
-from noetl.keychain.oauth2 import Tokens
+from noetl.keychain.oauth2 import AccessTokens
 from noetl.keychain.once import Fetched, Once
 from noetl.keychain.providers.aws import AwsProvider
 from noetl.keychain.providers.gcp import GcpProvider
 from noetl.keychain.providers.nearby import EnvironmentProvider, FileProvider
-from noetl.keychain.providers.provider import Provider
 from noetl.keychain.providers.vault import VaultProvider
 from noetl.keychain.seals import Seals
 from noetl.keychain.store import Store
@@ -38,8 +37,8 @@ class Keychain:
         self.seals = Seals(store)
         self._asking = Asking()
         self._once = Once()
-        self._tokens = Tokens(self._asking, self._once)
-        self._providers: dict[str, Provider] = {
+        self._tokens = AccessTokens(self._asking, self._once)
+        self._providers: dict[str, SecretProvider] = {
             "environment": EnvironmentProvider(environment),
             "file": FileProvider(),
             "vault": VaultProvider(self._asking, self._once, environment),
@@ -49,7 +48,7 @@ class Keychain:
 
     async def unlock(self, plan: Plan, name: str) -> Fields:
         """The fields of the credential `name`, its `kind` among them; all of it is masked."""
-        self.seals.make_ready()
+        await self.seals.make_ready()
         kind, fields = await self._found(plan, name, DEEPEST)
         register(fields)
         if kind == "oauth2":
@@ -58,9 +57,9 @@ class Keychain:
 
     async def secret(self, plan: Plan, provider: str, name: str, auth: str | None) -> Any:
         """KEY-3: the value of a secret, a mapping if it has several fields."""
-        self.seals.make_ready()
+        await self.seals.make_ready()
         if provider == "store":
-            fields = self._registered(name)[1]
+            fields = (await self._registered(name))[1]
         else:
             login = None if auth is None else (await self._found(plan, auth, DEEPEST))[1]
             fields = await self._fetched(provider, name, login)
@@ -76,10 +75,10 @@ class Keychain:
         for entry in plan.keychain:
             if entry.name == name:
                 return kind_of(entry.kind), await self._entry(plan, entry, depth)
-        return self._registered(name)
+        return await self._registered(name)
 
-    def _registered(self, name: str) -> tuple[str, Fields]:
-        found = self.store.fields(name)
+    async def _registered(self, name: str) -> tuple[str, Fields]:
+        found = await self.store.fields(name)
         if found is None:
             raise CredentialMissing(
                 f"no credential '{name}': add it to the playbook's `keychain`, or register it with "
@@ -93,9 +92,9 @@ class Keychain:
         own = {name: value for name, value in entry.fields.items() if name != "auth"}
         try:
             if entry.provider == "store":
-                found = self.store.fields(key)
+                found = await self.store.fields(key)
                 if found is None and (not own or entry.key):
-                    self._registered(key)
+                    await self._registered(key)
                 return {**(found[1] if found else {}), **own}
             login = None
             if "auth" in entry.fields:
@@ -132,3 +131,13 @@ class Keychain:
 def digest(login: Fields | None) -> str:
     """Tells logins apart without keeping them."""
     return hashlib.sha256(msgspec.json.encode(login)).hexdigest()
+
+
+class SecretProvider(Protocol):
+    """
+    - `fetch` returns the text of the secret; JSON where it has several fields;
+    - CredentialMissing: there is none, or it may not be read; CredentialUnavailable: not now;
+    - `login` are the fields of the credential that opens the provider; None: the environment's.
+    """
+
+    async def fetch(self, key: str, login: Fields | None) -> str: ...

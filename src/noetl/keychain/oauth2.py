@@ -16,7 +16,7 @@ ASKED = ("scope", "audience", "resource")
 """Fields of the credential that are sent along."""
 
 
-class Tokens:
+class AccessTokens:
     """Access tokens by client."""
 
     def __init__(self, asking: Asking, once: Once, masking: Masking = KNOWN) -> None:

@@ -24,12 +24,12 @@ class Seals:
         self._masking = masking
         self._sealed: dict[bytes, Reference] = {}
 
-    def make_ready(self) -> None:
+    async def make_ready(self) -> None:
         """Whoever unlocks a secret may have to record it: a key that is wrong shows here."""
-        self._store.log_key()
+        await self._store.log_key()
 
     def seal(self, value: Any) -> Reference:
-        """What stands in the log instead of the value."""
+        """What stands in the log instead of the value. `make_ready` comes first."""
         plain = encode(value)
         if plain not in self._sealed:
             if len(self._sealed) >= ROOM:
@@ -38,22 +38,23 @@ class Seals:
         return self._sealed[plain]
 
     def _new(self, plain: bytes) -> Reference:
-        key = self._store.log_key()
+        key = self._store.known_log_key
         name = key.name_of(plain)
         # Whoever opens it must mask the secrets in it, not only the whole.
         content = msgspec.json.encode([self._masking.all_in(plain), plain.decode()])
         text = base64.b64encode(key.seal(content, ABOUT + name.encode())).decode()
         return secret(name, f"{key.id}:{text}")
 
-    def open(self, reference: Reference) -> Any:
+    async def open(self, reference: Reference) -> Any:
         """The value; raises BodyLost with what must be done."""
         try:
             assert reference.sealed is not None, "only a secret is opened"
             key_id, _, text = reference.sealed.partition(":")
-            key = self._store.log_key_of(key_id)
+            key = await self._store.log_key_of(key_id)
             content = key.open(base64.b64decode(text), ABOUT + reference.key.encode())
         except (NoetlError, ValueError) as wrong:
             raise BodyLost(f"the recorded secret {reference.key} cannot be read: {wrong}") from None
+        await self.make_ready()
         secrets, plain = msgspec.json.decode(content)
         for value in secrets:
             self._masking.add(value)

@@ -17,7 +17,7 @@ RESERVED = "$"
 LOG_KEY = "$key"
 
 
-class Registered(msgspec.Struct, frozen=True, kw_only=True):
+class CredentialSummary(msgspec.Struct, frozen=True, kw_only=True):
     """What may be shown of a credential."""
 
     name: str
@@ -50,7 +50,7 @@ class Store:
 
     # ── credentials ──────────────────────────────────────────────────────────────────────────
 
-    def add(self, name: str, kind: str, fields: Fields) -> None:
+    async def add(self, name: str, kind: str, fields: Fields) -> None:
         """Register a credential, or replace the one of that name."""
         kind = kind_of(kind)
         if NAME.fullmatch(name) is None:
@@ -61,59 +61,67 @@ class Store:
         if KIND.fullmatch(kind) is None:
             raise CredentialMissing(f"{kind!r} is no kind: expected a word such as postgres")
         check(name, kind, fields)
-        self._keep(name, kind, msgspec.json.encode(fields))
+        await self._keep(name, kind, msgspec.json.encode(fields))
 
-    def fields(self, name: str) -> tuple[str, Fields] | None:
+    async def fields(self, name: str) -> tuple[str, Fields] | None:
         """Kind and fields of a registered credential; None without one."""
-        row = None if name.startswith(RESERVED) else self._credentials.find(name)
+        row = None if name.startswith(RESERVED) else await self._credentials.find(name)
         if row is None:
             return None
         fields: Fields = msgspec.json.decode(self._open(row))
         return row.kind, fields
 
-    def all(self) -> list[Registered]:
+    async def all(self) -> list[CredentialSummary]:
         """What is registered, by name."""
         return [
-            Registered(name=row.name, kind=row.kind, key_id=row.key_id, updated_at=row.updated_at)
-            for row in self._credentials.all()
+            CredentialSummary(
+                name=row.name, kind=row.kind, key_id=row.key_id, updated_at=row.updated_at
+            )
+            for row in await self._credentials.all()
             if not row.name.startswith(RESERVED)
         ]
 
-    def remove(self, name: str) -> bool:
-        return not name.startswith(RESERVED) and self._credentials.remove(name)
+    async def remove(self, name: str) -> bool:
+        return not name.startswith(RESERVED) and await self._credentials.remove(name)
 
-    def rotate(self) -> Rotated:
+    async def rotate(self) -> Rotated:
         """
         A new key, and everything encrypted anew in one transaction.
 
         The old key is dropped after that: whatever interrupts this, all can be read.
         """
         ring = self._keys.reread() if self._keys.fixed else self._keys.grow()
-        self._credentials.rewrite(lambda row: self._resealed(row, ring))
-        self._new_log_key()
+        await self._credentials.rewrite(lambda row: self._resealed(row, ring))
+        await self._new_log_key()
         self._keys.shrink()
-        return Rotated(key_id=ring.newest.id, credentials=len(self.all()))
+        return Rotated(key_id=ring.newest.id, credentials=len(await self.all()))
 
     # ── the key of recorded secrets (KEY-3) ──────────────────────────────────────────────────
 
-    def log_key(self) -> Key:
+    async def log_key(self) -> Key:
         """
         The key for values in the log. The log is never written again, so this key is not the
         home's own but kept among the credentials: a rotation encrypts it anew like them.
         """
         if self._newest is None:
-            rows = [row for row in self._credentials.all() if row.kind == LOG_KEY]
+            rows = [row for row in await self._credentials.all() if row.kind == LOG_KEY]
             if rows:
                 newest = max(rows, key=lambda row: (row.updated_at, row.name))
                 self._newest = self._log_key_in(newest)
-        return self._newest or self._new_log_key()
+        return self._newest or await self._new_log_key()
 
-    def log_key_of(self, key_id: str) -> Key:
+    @property
+    def known_log_key(self) -> Key:
+        """The same for whoever cannot wait, after it was asked for once."""
+        assert self._newest is not None, "whoever learns a secret asks for the key before"
+        return self._newest
+
+    async def log_key_of(self, key_id: str) -> Key:
         """The key of a value that is in the log already."""
         name = f"{RESERVED}{key_id}"
         if key_id in self._log_keys:
             return self._log_keys[key_id]
-        row = self._credentials.find(name)
+        row = await self._credentials.find(name)
         if row is None:
             raise CredentialUnreadable(
                 f"a recorded secret needs the key {key_id}, which is not in this home"
@@ -126,19 +134,19 @@ class Store:
             self._log_keys[key_id] = Key(self._open(row))
         return self._log_keys[key_id]
 
-    def _new_log_key(self) -> Key:
+    async def _new_log_key(self) -> Key:
         made = new_key()
         key = self._newest = Key(made)
         self._log_keys[key.id] = key
-        self._keep(f"{RESERVED}{key.id}", LOG_KEY, made)
+        await self._keep(f"{RESERVED}{key.id}", LOG_KEY, made)
         return key
 
     # ── sealing ──────────────────────────────────────────────────────────────────────────────
 
-    def _keep(self, name: str, kind: str, plain: bytes) -> None:
+    async def _keep(self, name: str, kind: str, plain: bytes) -> None:
         while True:
             key = self._keys.reread().newest
-            self._credentials.keep(self._sealed(key, name, kind, plain))
+            await self._credentials.keep(self._sealed(key, name, kind, plain))
             # A rotation in between has put its key first before it read what is kept.
             if self._keys.reread().newest.id == key.id:
                 return

@@ -50,6 +50,8 @@ class ExecutionRequested(Event, frozen=True, kw_only=True, tag="playbook.executi
     trace_id: str | None = None
     parent_execution_id: str | None = None
     parent_id: str | None = None
+    rules: int = 1
+    """By which rules its decisions are made: a log is verified by those it was written by."""
 
 
 class RequestEvaluated(Event, frozen=True, kw_only=True, tag="playbook.request.evaluated"):
@@ -147,6 +149,8 @@ class LeaseExpired(StepEvent, frozen=True, kw_only=True, tag="lease.expired"):
     worker: str | None = None
     returned: bool = False
     """The worker gave it back; it does not count as lost."""
+    uncounted: bool = False
+    """Nobody's loss: the server was away, or the execution changed hands."""
 
 
 # ── task runs ────────────────────────────────────────────────────────────────────────────────

@@ -1,6 +1,8 @@
-"""The names of events: what each one is about, and what the older documents call it (EVT-2)."""
+"""The table of events: what each is about, who may tell it, and its older names (EVT-2)."""
 
-from typing import NamedTuple
+from typing import Literal, NamedTuple, get_args
+
+from noetl.messages.events import AnyEvent, Event, StepEvent
 
 
 class About(NamedTuple):
@@ -13,40 +15,66 @@ class About(NamedTuple):
     """The field that becomes `entity_id`; empty: the execution itself."""
 
 
-NAMES: dict[str, About] = {
-    "playbook.execution.requested": About("server", "playbook", "in_progress", ""),
-    "playbook.request.evaluated": About("server", "playbook", "in_progress", ""),
-    "workflow.started": About("server", "workflow", "in_progress", ""),
-    "token.created": About("server", "step", "in_progress", "token_id"),
-    "token.enqueued": About("server", "step", "in_progress", "step_run_id"),
-    "token.parked": About("server", "step", "paused", "token_id"),
-    "token.dropped": About("server", "step", "skipped", "token_id"),
-    "token.absorbed": About("server", "step", "skipped", "token_id"),
-    "policy.admit.evaluated": About("server", "step", "success", "token_id"),
-    "step.scheduled": About("server", "step", "in_progress", "step_run_id"),
-    "token.claimed": About("server", "step", "in_progress", "step_run_id"),
-    "step.started": About("worker", "step", "in_progress", "step_run_id"),
-    "task.started": About("worker", "task", "in_progress", "task_run_id"),
-    "task.done": About("worker", "task", "success", "task_run_id"),
-    "task.suspended": About("worker", "task", "paused", "task_run_id"),
-    "ctx.patched": About("server", "task", "success", "task_run_id"),
-    "loop.started": About("server", "loop", "in_progress", "step_run_id"),
-    "loop.iteration.started": About("worker", "loop", "in_progress", "iteration_id"),
-    "loop.iteration.done": About("worker", "loop", "success", "iteration_id"),
-    "loop.iteration.failed": About("worker", "loop", "error", "iteration_id"),
-    "loop.done": About("worker", "loop", "success", "step_run_id"),
-    "step.done": About("worker", "step", "success", "step_run_id"),
-    "step.failed": About("worker", "step", "error", "step_run_id"),
-    "next.evaluated": About("server", "next", "success", "step_run_id"),
-    "next.fired": About("server", "next", "success", "token_id"),
-    "lease.expired": About("server", "step", "error", "step_run_id"),
-    "execution.paused": About("server", "workflow", "paused", ""),
-    "execution.resumed": About("server", "workflow", "in_progress", ""),
-    "execution.cancelled": About("server", "workflow", "in_progress", ""),
-    "workflow.finished": About("server", "workflow", "success", ""),
-    "playbook.processed": About("server", "playbook", "success", ""),
+class Row(NamedTuple):
+    """One event of the table."""
+
+    source: str
+    entity: str
+    status: str
+    id_field: str
+    by: Literal["server", "worker", "either"]
+    """Who may tell it: the server decides it, a worker reports it, or either."""
+
+
+EVENTS: dict[str, Row] = {
+    "playbook.execution.requested": Row("server", "playbook", "in_progress", "", "server"),
+    "playbook.request.evaluated": Row("server", "playbook", "in_progress", "", "server"),
+    "workflow.started": Row("server", "workflow", "in_progress", "", "server"),
+    "token.created": Row("server", "step", "in_progress", "token_id", "server"),
+    "token.enqueued": Row("server", "step", "in_progress", "step_run_id", "server"),
+    "token.parked": Row("server", "step", "paused", "token_id", "server"),
+    "token.dropped": Row("server", "step", "skipped", "token_id", "server"),
+    "token.absorbed": Row("server", "step", "skipped", "token_id", "server"),
+    "policy.admit.evaluated": Row("server", "step", "success", "token_id", "server"),
+    "step.scheduled": Row("server", "step", "in_progress", "step_run_id", "server"),
+    "token.claimed": Row("server", "step", "in_progress", "step_run_id", "server"),
+    "step.started": Row("worker", "step", "in_progress", "step_run_id", "worker"),
+    "task.started": Row("worker", "task", "in_progress", "task_run_id", "worker"),
+    "task.done": Row("worker", "task", "success", "task_run_id", "worker"),
+    "task.suspended": Row("worker", "task", "paused", "task_run_id", "worker"),
+    "ctx.patched": Row("server", "task", "success", "task_run_id", "server"),
+    "loop.started": Row("server", "loop", "in_progress", "step_run_id", "either"),
+    "loop.iteration.started": Row("worker", "loop", "in_progress", "iteration_id", "worker"),
+    "loop.iteration.done": Row("worker", "loop", "success", "iteration_id", "worker"),
+    "loop.iteration.failed": Row("worker", "loop", "error", "iteration_id", "worker"),
+    "loop.done": Row("worker", "loop", "success", "step_run_id", "either"),
+    "step.done": Row("worker", "step", "success", "step_run_id", "either"),
+    "step.failed": Row("worker", "step", "error", "step_run_id", "either"),
+    "next.evaluated": Row("server", "next", "success", "step_run_id", "server"),
+    "next.fired": Row("server", "next", "success", "token_id", "server"),
+    "lease.expired": Row("server", "step", "error", "step_run_id", "server"),
+    "execution.paused": Row("server", "workflow", "paused", "", "server"),
+    "execution.resumed": Row("server", "workflow", "in_progress", "", "server"),
+    "execution.cancelled": Row("server", "workflow", "in_progress", "", "server"),
+    "workflow.finished": Row("server", "workflow", "success", "", "server"),
+    "playbook.processed": Row("server", "playbook", "success", "", "server"),
 }
-"""Where an event can end either way (`task.done`) its fields settle `status`."""
+"""One row for each event. Where one can end either way (`task.done`) its fields settle `status`."""
+
+CLASSES: dict[str, type[Event]] = {
+    str(kind.__struct_config__.tag): kind for kind in get_args(AnyEvent)
+}
+if CLASSES.keys() != EVENTS.keys():
+    raise ImportError(f"events without a row, or rows without: {CLASSES.keys() ^ EVENTS.keys()}")
+
+NAMES = {name: About(*row[:4]) for name, row in EVENTS.items()}
+
+REPORTED = tuple(
+    kind
+    for name, kind in CLASSES.items()
+    if EVENTS[name].by != "server" and issubclass(kind, StepEvent)
+)
+"""The events that are a worker's to tell; every other one is the server's own."""
 
 ALIASES: dict[str, str] = {
     # S3 §10.2

@@ -1,4 +1,4 @@
-"""The references that a value holds."""
+"""The references that a value holds, and lists that lie in chunks (LOOP-9)."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -21,3 +21,15 @@ def references_in(value: Any) -> Iterator[Reference]:
     elif isinstance(value, msgspec.Struct):
         for field in value.__struct_fields__:
             yield from references_in(getattr(value, field))
+
+
+def in_chunks(reference: Reference) -> bool:
+    return (reference.schema_hint or "").startswith("chunks[")
+
+
+def chunks_of(manifest: Any) -> list[Reference]:
+    return [Reference(**fields) for fields in manifest["chunks"]]
+
+
+def joined(parts: list[list[Any]]) -> list[Any]:
+    return [value for part in parts for value in part]

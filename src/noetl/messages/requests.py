@@ -6,6 +6,14 @@ import msgspec
 
 from noetl.messages.events import Event
 
+RULES = 2
+"""
+The rules that new executions are decided by. A log names its own (`ExecutionRequested.rules`):
+
+1. Every lease that ran out counts as a lost worker; times are not part of the state.
+2. Progress forgives losses, which are told with the workers' names; runs know since when they run.
+"""
+
 
 class StartExecution(msgspec.Struct, frozen=True, kw_only=True):
     """Run a playbook. The payload reaches `workload` and nothing else (DOC-3)."""
@@ -22,6 +30,7 @@ class StartExecution(msgspec.Struct, frozen=True, kw_only=True):
     parent_execution_id: str | None = None
     parent_id: str | None = None
     """The task run of the parent that asked for it."""
+    rules: int = RULES
 
 
 class CancelExecution(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,7 +52,7 @@ class TimeIsUp(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StepTimeIsUp(msgspec.Struct, frozen=True, kw_only=True):
-    """The `timeout` of a step whose iterations many may run has passed (TASK-10)."""
+    """The `timeout` of a step run has passed, whoever runs it (TASK-10)."""
 
     step_run_id: str
     seconds: float
@@ -66,6 +75,8 @@ class LeaseLost(msgspec.Struct, frozen=True, kw_only=True):
     epoch: int
     returned: bool = False
     """Given back by a worker that stops, or whose task waits long (TASK-8): nothing was lost."""
+    counted: bool = True
+    """Whether the worker died while it ran this work; nobody's loss otherwise (T11, T21)."""
     worker: str | None = None
     """Who had it; a claim that the log has not heard of is recorded with its end (T11)."""
 

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import msgspec
+
 from noetl.messages.reference import Reference
 
 PATIENCE = 5_000
@@ -70,4 +72,10 @@ def surely_fits(value: Any, limit: int) -> bool:
     return True
 
 
-SIZES: dict[type, int] = {float: 26, bool: 6, type(None): 5, Reference: 400}
+SIZES: dict[type, int] = {
+    float: 26,
+    bool: 6,
+    type(None): 5,
+    Reference: 400,
+    msgspec.UnsetType: 0,
+}

@@ -86,8 +86,10 @@ class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
     now: Callable[[], float]
     """Seconds since 1970; the clock comes in through the door."""
     chance: Callable[[], float]
-    fit: Callable[[dict[str, Any]], dict[str, Any]]
-    """The mapping, its largest values moved out of the log until the rest fits (EVT-4)."""
+    fit: Callable[[TaskDone], TaskDone]
+    """The event as it may be recorded: what is too large for the log by reference (EVT-4)."""
+    conceal: Callable[[dict[str, Any]], dict[str, Any]] | None = None
+    """The outcome as rules may see it: secrets are sealed (KEY-3), results outside (RES-1)."""
     part: int = 0
     reduced: frozenset[str] = frozenset()
     """ctx keys that a loop around folds: what is written there is seen when it ends (LOOP-5)."""
@@ -141,12 +143,12 @@ def run_pipeline(
             took, given = 0, None
         else:
             answer = yield from invoke(task, task, scope, frame, task_run_id, attempt, around)
-            outcome = recorded(answer, task, around.fit)
+            outcome = recorded(answer, task, around.conceal)
             given = answer.writes
             took = round((around.now() - began) * 1000)
         outcome["meta"] = meta(attempt, began, took, task_run_id, around)
         verdict = yield from weigh(task, scope, outcome, attempt, around)
-        done = settled(task, verdict, outcome, given, task_run_id, attempt, around)
+        done = around.fit(settled(task, verdict, outcome, given, task_run_id, attempt, around))
         events.append(done)
         if done.set_ctx:
             done = yield from write(done, scope, around, writes)
@@ -255,17 +257,11 @@ def settled(
         do=verdict.do,
         to=verdict.to,
         delay=verdict.delay,
-        set_iter=around.fit(verdict.set_iter) if verdict.set_iter else verdict.set_iter,
-        set_ctx=around.fit(writes) if writes else writes,
-        set_prev=fitted_prev(verdict, around),
+        set_iter=verdict.set_iter,
+        set_ctx=writes,
+        set_prev=verdict.set_prev,
         error=None if verdict.error is outcome["error"] else verdict.error,
     )
-
-
-def fitted_prev(verdict: Verdict, around: Surroundings) -> Any:
-    """What a rule makes of `_prev`, by reference when it is too large for the log."""
-    value = verdict.set_prev
-    return value if value is msgspec.UNSET else around.fit({"_prev": value})["_prev"]
 
 
 def invoke(
@@ -334,12 +330,14 @@ def knobs(caller: TaskSpec, lent: TaskSpec) -> TaskSpec:
 
 
 def recorded(
-    outcome: Outcome, task: TaskPlan, fit: Callable[[dict[str, Any]], dict[str, Any]]
+    outcome: Outcome,
+    task: TaskPlan,
+    conceal: Callable[[dict[str, Any]], dict[str, Any]] | None,
 ) -> dict[str, Any]:
     """The outcome as rules see it and as the log keeps it (OUT-1, OUT-2)."""
-    named: dict[str, Any] = fit(
-        {"status": outcome.status, "result": outcome.result, "error": outcome.error}
-    )
+    named = {"status": outcome.status, "result": outcome.result, "error": outcome.error}
+    if conceal is not None:
+        named = conceal(named)
     if outcome.block is not None:
         named[outcome.block_name or task.block or task.kind] = outcome.block
     return named

@@ -1,9 +1,10 @@
 """From the text of a playbook to its model and everything that is wrong with it (VAL)."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import msgspec
+from yaml.nodes import MappingNode, Node, SequenceNode
 
 from noetl.errors import PlaybookRejected
 from noetl.kinds.kind import Kind
@@ -13,9 +14,8 @@ from noetl.playbook.codes import CODES
 from noetl.playbook.finding import Finding
 from noetl.playbook.model import Playbook
 from noetl.playbook.parse import parse
-from noetl.playbook.reader import Reader
-from noetl.playbook.yaml_checks import Refused
-from noetl.playbook.yaml_paths import paths_of
+from noetl.playbook.reader import Reader, below
+from noetl.playbook.yaml_checks import UnreadableText
 from noetl.playbook.yaml_text import Tree, read_yaml
 
 
@@ -32,7 +32,7 @@ def load(source: str | bytes, kinds: Mapping[str, Kind] = KINDS) -> Loaded:
     """Everything about a text; bad input gives findings, never an exception."""
     try:
         tree = read_yaml(source)
-    except Refused as refused:
+    except UnreadableText as refused:
         finding = Finding(
             refused.code,
             CODES[refused.code].severity,
@@ -72,3 +72,31 @@ def _tell_faults(reader: Reader, tree: Tree) -> None:
 
 def _order(finding: Finding) -> tuple[int, int, str]:
     return finding.line, finding.column, finding.code
+
+
+def paths_of(root: Node, wanted: Iterable[Node]) -> dict[int, str]:
+    """The path of each wanted node by its identity; a key has the path of its value."""
+    missing = {id(node) for node in wanted}
+    found: dict[int, str] = {}
+    for node, path in _walk(root):
+        if id(node) in missing:
+            found.setdefault(id(node), path)
+    return found
+
+
+def _walk(root: Node) -> Iterator[tuple[Node, str]]:
+    """Every node once, keys too, aliases by the first way to them."""
+    seen: set[int] = set()
+    waiting = [(root, "")]
+    while waiting:
+        node, path = waiting.pop()
+        yield node, path
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        if type(node) is SequenceNode:
+            waiting += [(child, f"{path}[{n}]") for n, child in enumerate(node.value)]
+        elif type(node) is MappingNode:
+            for key, child in node.value:
+                here = below(path, key.value) if isinstance(key.value, str) else path
+                waiting += [(child, here), (key, here)]

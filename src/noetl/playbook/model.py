@@ -20,7 +20,7 @@ Guard = bool | str
 """A boolean, or the text of one whole `{{ … }}` expression (VAL-2)."""
 
 
-class Part(msgspec.Struct, frozen=True, kw_only=True):
+class Located(msgspec.Struct, frozen=True, kw_only=True):
     """Anything that stands somewhere in the document."""
 
     place: Place
@@ -47,7 +47,7 @@ class Executor(msgspec.Struct, frozen=True, kw_only=True):
     limits: Limits = Limits()
 
 
-class KeychainEntry(Part, frozen=True, kw_only=True):
+class KeychainEntry(Located, frozen=True, kw_only=True):
     """KEY-1. `fields` is everything but name, kind, provider and key."""
 
     name: str
@@ -57,14 +57,14 @@ class KeychainEntry(Part, frozen=True, kw_only=True):
     fields: dict[str, Any] = {}
 
 
-class AdmitRule(Part, frozen=True, kw_only=True):
+class AdmitRule(Located, frozen=True, kw_only=True):
     """One rule of `admit`; `when` is None for `else`."""
 
     when: Guard | None
     allow: bool
 
 
-class Admission(Part, frozen=True, kw_only=True):
+class Admission(Located, frozen=True, kw_only=True):
     """ADM-1, ADM-3. A refused token parks unless `on_deny` is `drop`."""
 
     rules: tuple[AdmitRule, ...]
@@ -87,7 +87,7 @@ class Then(msgspec.Struct, frozen=True, kw_only=True):
     set_prev: Any = msgspec.UNSET
 
 
-class Rule(Part, frozen=True, kw_only=True):
+class Rule(Located, frozen=True, kw_only=True):
     """One rule of a task's policy; `when` is None for `else`."""
 
     when: Guard | None
@@ -112,7 +112,7 @@ class TaskSpec(msgspec.Struct, frozen=True, kw_only=True):
     resources: dict[str, Any] = {}
 
 
-class Task(Part, frozen=True, kw_only=True):
+class Task(Located, frozen=True, kw_only=True):
     """TASK-1. `inner` is the loop and the pipeline of a task of kind `iterator` (LOOP-7)."""
 
     label: str
@@ -122,7 +122,7 @@ class Task(Part, frozen=True, kw_only=True):
     inner: "Inner | None" = None
 
 
-class Loop(Part, frozen=True, kw_only=True):
+class Loop(Located, frozen=True, kw_only=True):
     """LOOP-1. `items` is the document's `in`: a list or a template."""
 
     items: list[Any] | str
@@ -141,7 +141,7 @@ class Inner(msgspec.Struct, frozen=True, kw_only=True):
     tasks: tuple[Task, ...]
 
 
-class Arc(Part, frozen=True, kw_only=True):
+class Arc(Located, frozen=True, kw_only=True):
     """NEXT-1. Without `when` it is true for a step that succeeded (NEXT-3)."""
 
     step: str
@@ -150,7 +150,7 @@ class Arc(Part, frozen=True, kw_only=True):
     spec: dict[str, Any] = {}
 
 
-class Router(Part, frozen=True, kw_only=True):
+class Router(Located, frozen=True, kw_only=True):
     """NEXT-1, NEXT-3."""
 
     arcs: tuple[Arc, ...] = ()
@@ -158,7 +158,7 @@ class Router(Part, frozen=True, kw_only=True):
     on_failure: Literal["guarded", "all"] = "guarded"
 
 
-class Join(Part, frozen=True, kw_only=True):
+class Join(Located, frozen=True, kw_only=True):
     """NEXT-7: how many tokens of which steps must meet."""
 
     sources: tuple[str, ...]
@@ -172,7 +172,7 @@ class LeaseSpec(msgspec.Struct, frozen=True, kw_only=True):
     heartbeat: float | None = None
 
 
-class Step(Part, frozen=True, kw_only=True):
+class Step(Located, frozen=True, kw_only=True):
     """A Petri-net transition: admission, pipeline, router."""
 
     name: str
@@ -186,7 +186,7 @@ class Step(Part, frozen=True, kw_only=True):
     router: Router | None = None
 
 
-class Playbook(Part, frozen=True, kw_only=True):
+class Playbook(Located, frozen=True, kw_only=True):
     """The whole document."""
 
     name: str

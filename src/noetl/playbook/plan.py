@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from noetl.expression.reads import reads
+from noetl.expression.reads import reads, touches
 from noetl.expression.syntax import is_template
 from noetl.expression.template import compile_guard, compile_rules, compile_value
 from noetl.kinds.kind import Inputs, Kind
@@ -42,6 +42,8 @@ from noetl.playbook.model import (
 Scope = dict[str, Any]
 Evaluate = Callable[[Scope], Any]
 Choose = Callable[[Scope], int]
+Paths = frozenset[tuple[str, ...]]
+"""As `expression.reads` finds them."""
 
 
 class ThenPlan(msgspec.Struct, frozen=True, kw_only=True):
@@ -128,6 +130,8 @@ class ArcPlan(msgspec.Struct, frozen=True, kw_only=True):
     step: str
     guard: Callable[[Scope], bool] | None
     args: Evaluate | None
+    touches: Paths
+    """What its guard and `args` look into."""
 
 
 class RouterPlan(msgspec.Struct, frozen=True, kw_only=True):
@@ -149,6 +153,8 @@ class StepPlan(msgspec.Struct, frozen=True, kw_only=True):
     router: RouterPlan | None = None
     timeout: float | None = None
     lease: LeaseSpec = LeaseSpec()
+    touches: Paths = frozenset()
+    """What its admission and `loop.in` look into when a token arrives."""
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
@@ -225,7 +231,13 @@ def plan_step(step: Step, kinds: Mapping[str, Kind], workbook: Workbook) -> Step
         router=plan_router(step.router) if step.router else None,
         timeout=step.timeout,
         lease=step.lease,
+        touches=touches_of(step),
     )
+
+
+def touches_of(step: Step) -> Paths:
+    guards = [rule.when for rule in step.admission.rules] if step.admission else []
+    return reads(guards) | touches(step.loop.items if step.loop else None)
 
 
 def plan_pipeline(
@@ -345,4 +357,5 @@ def plan_arc(number: int, arc: Arc) -> ArcPlan:
         step=arc.step,
         guard=None if arc.when is None else compile_guard(arc.when),
         args=compile_value(arc.args) if arc.args else None,
+        touches=reads(arc.when) | touches(arc.args),
     )

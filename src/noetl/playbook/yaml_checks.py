@@ -45,7 +45,7 @@ _SAID: dict[str, tuple[str, str]] = {
 }
 
 
-class Refused(NoetlError):
+class UnreadableText(NoetlError):
     """The text cannot be read as one document at all; line and column count from 1."""
 
     def __init__(
@@ -71,19 +71,19 @@ class _Spot:
 def decoded(source: str | bytes) -> str:
     """The text of `source` without a byte order mark, if it may be parsed at all."""
     if len(source) > MAX_BYTES:
-        raise Refused("too-large", None)
+        raise UnreadableText("too-large", None)
     text = _from_utf8(source) if isinstance(source, bytes) else source
     text = text.removeprefix("\ufeff")
     bad = None if _is_plain(text) else _FORBIDDEN.search(text)
     if bad:
-        raise Refused(
+        raise UnreadableText(
             "control-character",
             _Spot(text, bad.start()),
             message=f"the character U+{ord(bad.group()):04X} is not allowed in YAML",
             hint="is this a text file? Remove the character, or write it as an escape in quotes",
         )
     if isinstance(source, str) and len(text.encode()) > MAX_BYTES:
-        raise Refused("too-large", None)
+        raise UnreadableText("too-large", None)
     return text
 
 
@@ -98,7 +98,7 @@ def _from_utf8(source: bytes) -> str:
     except UnicodeDecodeError as error:
         before = source[: error.start]
         spot = _Spot(before.decode(errors="replace"), len(before.decode(errors="replace")))
-        raise Refused(
+        raise UnreadableText(
             "not-utf8",
             spot,
             message=f"the byte 0x{source[error.start]:02x} at offset {error.start} is not UTF-8",
@@ -106,25 +106,25 @@ def _from_utf8(source: bytes) -> str:
         ) from None
 
 
-def refusal_of(error: yaml.YAMLError, text: str) -> Refused:
+def refusal_of(error: yaml.YAMLError, text: str) -> UnreadableText:
     """What the parser's own complaint means for the author."""
     if not isinstance(error, yaml.MarkedYAMLError):
-        return Refused(
+        return UnreadableText(
             "yaml-syntax", None, message=f"the text is not YAML: {error}", hint="check the file"
         )
     problem = error.problem or "unexpected text"
     mark = error.problem_mark or error.context_mark
     if "another document" in problem:
-        return Refused("several-documents", mark)
+        return UnreadableText("several-documents", mark)
     if _at_tab(text, mark):
-        return Refused(
+        return UnreadableText(
             "tab-indent",
             mark,
             message="a tab stands here, where YAML allows only spaces",
             hint="indent with spaces; most editors can convert tabs",
         )
     context = f" {error.context}" if error.context else ""
-    return Refused(
+    return UnreadableText(
         "yaml-syntax",
         mark,
         message=f"the text is not YAML: {problem}{context and ',' + context}",
@@ -170,7 +170,7 @@ def _measure(node: Node, sizes: dict[int, tuple[int, int]]) -> tuple[int, int]:
         return 1, 1
     known = sizes.get(id(node))
     if known is _OPEN:
-        raise Refused("recursive-alias", node.start_mark)
+        raise UnreadableText("recursive-alias", node.start_mark)
     if known is not None:
         return known
     sizes[id(node)] = _OPEN
@@ -185,8 +185,8 @@ def _measure(node: Node, sizes: dict[int, tuple[int, int]]) -> tuple[int, int]:
         size += child_size
         height = max(height, child_height)
     if size >= MAX_NODES:
-        raise Refused("too-many-nodes", node.start_mark)
+        raise UnreadableText("too-many-nodes", node.start_mark)
     if height >= MAX_DEPTH:
-        raise Refused("too-deep", node.start_mark)
+        raise UnreadableText("too-deep", node.start_mark)
     sizes[id(node)] = (size + 1, height + 1)
     return sizes[id(node)]

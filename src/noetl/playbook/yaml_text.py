@@ -15,7 +15,7 @@ from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 from noetl.playbook.yaml_checks import (
     MAX_DEPTH,
     MAX_NODES,
-    Refused,
+    UnreadableText,
     decoded,
     find_excess,
     refusal_of,
@@ -58,9 +58,9 @@ class _Parser(yaml.CSafeLoader):
         self._depth += 1
         self._count += 1
         if self._depth > MAX_DEPTH:
-            raise Refused("too-deep", parent.start_mark if parent else None)
+            raise UnreadableText("too-deep", parent.start_mark if parent else None)
         if self._count > MAX_NODES:
-            raise Refused("too-many-nodes", parent.start_mark if parent else None)
+            raise UnreadableText("too-many-nodes", parent.start_mark if parent else None)
 
     def ascend_resolver(self) -> None:
         self._depth -= 1
@@ -249,7 +249,7 @@ def read_yaml(source: str | bytes) -> Tree:
         if parser is not None:
             parser.dispose()
     if root is None:
-        raise Refused("empty-document", None)
+        raise UnreadableText("empty-document", None)
     if "*" in text:  # without aliases the parser has counted everything already
         find_excess(root)
     return Tree(root, text)

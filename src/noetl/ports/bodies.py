@@ -5,6 +5,7 @@ from collections import OrderedDict
 from typing import Any
 
 from noetl.messages.reference import Reference
+from noetl.messages.references import chunks_of, in_chunks, joined
 from noetl.ports.result_store import ResultStore
 
 ROOM = 64 * 1024 * 1024
@@ -21,6 +22,7 @@ class Bodies:
         self._store = store
         self._room = room
         self._kept: OrderedDict[str, tuple[int, Any]] = OrderedDict()
+        self.at_hand: dict[str, Any] = {}
         self._size = 0
         self._loading: dict[str, asyncio.Task[Any]] = {}
 
@@ -41,20 +43,12 @@ class Bodies:
         """Whoever made a body need not load it again."""
         self._size -= self._kept.pop(reference.key, (0, None))[0]
         self._kept[reference.key] = (reference.size if size is None else size, value)
+        self.at_hand[reference.key] = value
         self._size += self._kept[reference.key][0]
         while self._size > self._room:
-            _, (gone, _) = self._kept.popitem(last=False)
+            key, (gone, _) = self._kept.popitem(last=False)
+            del self.at_hand[key]
             self._size -= gone
-
-    def load_now(self, reference: Reference) -> Any:
-        """Temporary, for the last callers that cannot await (server)."""
-        if reference.key not in self._kept:
-            value = self._store.fetch_now(reference)
-            if in_chunks(reference):
-                value = joined([self._store.fetch_now(chunk) for chunk in chunks_of(value)])
-            self.keep(reference, value)
-            return value
-        return self._kept[reference.key][1]
 
     def _loaded(self, key: str, done: "asyncio.Task[Any]") -> None:
         del self._loading[key]
@@ -70,15 +64,3 @@ class Bodies:
             value = joined([await self._store.fetch(one, patience=patience) for one in chunks])
         self.keep(reference, value, size)
         return value
-
-
-def in_chunks(reference: Reference) -> bool:
-    return (reference.schema_hint or "").startswith("chunks[")
-
-
-def chunks_of(manifest: Any) -> list[Reference]:
-    return [Reference(**fields) for fields in manifest["chunks"]]
-
-
-def joined(parts: list[list[Any]]) -> list[Any]:
-    return [value for part in parts for value in part]

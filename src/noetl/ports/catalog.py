@@ -1,6 +1,6 @@
 """Where registered playbooks are kept, each version for good (SRV-1)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 import msgspec
@@ -24,6 +24,20 @@ class CatalogEntry(msgspec.Struct, frozen=True, kw_only=True):
     """The text before it was migrated, where it was."""
 
 
+class Registration(msgspec.Struct, frozen=True, kw_only=True):
+    """A playbook on its way into the catalog."""
+
+    path: str
+    text: str
+    digest: str
+    name: str
+    description: str | None = None
+    labels: dict[str, Any] = {}
+    original: str | None = None
+    """The text before it was migrated, where it was."""
+    original_digest: str | None = None
+
+
 class Catalog(Protocol):
     """
     Contract, checked for every adapter by tests/contracts/test_catalog.py:
@@ -38,17 +52,7 @@ class Catalog(Protocol):
     - `versions` is newest first; `before` is the version that ended the page before.
     """
 
-    async def register(
-        self,
-        path: str,
-        text: str,
-        *,
-        digest: str,
-        name: str,
-        description: str | None = None,
-        labels: Mapping[str, Any] | None = None,
-        original: str | None = None,
-    ) -> tuple[CatalogEntry, bool]: ...
+    async def register(self, asked: Registration) -> tuple[CatalogEntry, bool]: ...
 
     async def find(self, path: str, version: int | None = None) -> CatalogEntry | None: ...
 

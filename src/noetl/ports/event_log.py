@@ -1,6 +1,7 @@
 """Where decisions are kept: the one truth about every execution (EVT-3)."""
 
-from collections.abc import Sequence
+import time
+from collections.abc import Iterable, Sequence
 from typing import Any, Protocol
 
 import msgspec
@@ -42,6 +43,8 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     """The execution's row where it changes (always with the first decision)."""
     snapshot: bytes | None = None
     """The state after this decision, when the tail has grown long enough."""
+    notes: tuple[int, ...] = ()
+    """The notes of the inbox that it obeys: they go with its commit, and stay if it is refused."""
 
 
 class LogRow(msgspec.Struct, frozen=True):
@@ -69,6 +72,8 @@ class EventLog(Protocol):
       decisions of that execution are refused too, and those of other executions are not touched;
     - it raises LogUnavailable where nothing could be written (disk full, read-only); nothing of
       that decision is visible then, and later ones of the execution are refused;
+    - the notes that a decision obeys leave the inbox in its commit, so that no death in between
+      can lose an order or make it come twice;
     - what is refused stays refused, until `forget` says that the caller has loaded the execution
       again: decisions appended before it were made on something that never happened;
     - with `alone` the caller says that nothing else waits: the adapter may commit inline;
@@ -140,19 +145,29 @@ class Inbox(Protocol):
     """
     Messages between processes that share a home.
 
-    - `leave` is durable before it returns; `collect` hands a note to the caller once, for the
-      executions that this process owns;
-    - `waits` is True as soon as there may be something to collect: a note left by any process for
-      what this one owns wakes it; False when the seconds have passed without one. A note that
-      waited for an owner is collected after a claim or an adoption, not announced, and a caller
-      collects after every wait, for an announcement can be lost.
+    - `leave` is durable before it returns;
+    - `waiting` are the notes for the executions that this process owns, oldest first. They stay,
+      and are in the next answer too, until a decision that obeys them is committed
+      (`Decision.notes`) or `discard` takes away those that need none. Discarding what is gone is
+      nothing;
+    - `waits` is True as soon as there may be a note that `waiting` has not shown yet: one left by
+      any process for what this one owns wakes it; False when the seconds have passed without one.
+      A note that waited for an owner is found after a claim or an adoption, not announced, and a
+      caller looks after every wait, for an announcement can be lost.
     """
 
     async def leave(self, execution_id: str, kind: str, fields: dict[str, Any]) -> None: ...
 
-    async def collect(self) -> Sequence[Note]: ...
+    async def waiting(self) -> Sequence[Note]: ...
+
+    async def discard(self, note_ids: Iterable[int]) -> None: ...
 
     async def waits(self, timeout: float) -> bool: ...
+
+
+def clock() -> float:
+    """Seconds by a clock that nobody sets, and that counts while the machine sleeps, too."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
 class Adoption(msgspec.Struct, frozen=True, kw_only=True):
@@ -168,7 +183,15 @@ class Owners(Protocol):
     Which process decides for which execution.
 
     - `claim` makes this process the owner if nobody is, or if the owner is dead; it raises
-      HomeInUse, naming the live owner, otherwise;
+      HomeInUse, naming the live owner, otherwise. It is True where it took over from a dead one;
+    - `owned` are the executions that have not ended and that this process owns, oldest first, as
+      they are committed;
+    - `sure_until` is a time of `clock`: before it no other process can have taken over what this
+      one owns (inf where others see its death itself, and where it owns nothing yet). Once it has
+      passed, nothing may rest on being the owner;
+    - `lapses` counts how often that time passed before this process was known to be alive again,
+      as it makes itself by its own effort: what it believes to own must then be compared with
+      `owned`;
     - `release` gives up what this process owns;
     - `holder` names the live process that owns an execution; None where nobody does, or the
       owner is dead; `owner_of` is the same with its token, which `me` is to this process;
@@ -183,7 +206,15 @@ class Owners(Protocol):
     @property
     def me(self) -> str: ...
 
-    async def claim(self, execution_id: str) -> None: ...
+    @property
+    def sure_until(self) -> float: ...
+
+    @property
+    def lapses(self) -> int: ...
+
+    async def claim(self, execution_id: str) -> bool: ...
+
+    async def owned(self) -> list[str]: ...
 
     async def release(self, execution_id: str) -> None: ...
 

@@ -50,9 +50,13 @@ class Call(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     pool: str
     version: str
     slots: int = 0
-    """Legs that it runs at once, at the most."""
+    """Parts that it runs at once, at the most."""
     free: int = 0
-    """Legs that it would take with the answer."""
+    """Parts that it would take with the answer."""
+    room: int = 0
+    """Parts that it has room for in all: work is spread by it."""
+    clock: int = 0
+    """Its clock (ms): times in its reports are moved by what it differs from the server's."""
     reports: list[Sent] = []
     holds: list[Hold] | None = None
     """Every lease that it has from this server, renewed by this; None: nothing is said of them."""
@@ -111,7 +115,12 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One for each report, in order."""
     lost: list[Hold] = []
     """Of `holds`: those that are not the worker's any more."""
+    moved: list[Hold] = []
+    """Of `holds`: those of executions that this server does not decide for; ask who does."""
+    clock: int = 0
+    """The server's clock (ms)."""
     stops: list[Stop] = []
+    """Said with every answer until the leases have ended: answers may overtake each other."""
     tidy: list[str] = []
     """Scratch names whose runs are over: tools drop what they kept for them."""
     grants: list[Grant] = []
@@ -162,13 +171,25 @@ class CredentialWanted(msgspec.Struct, frozen=True, tag="credential"):
     name: str
 
 
+class LogKeysWanted(msgspec.Struct, frozen=True, tag="log_keys"):
+    """The keys of recorded secrets (KEY-3), sealed as they lie in the store; one is made first."""
+
+
 class OwnerWanted(msgspec.Struct, frozen=True, tag="owner"):
     """Which server decides for an execution: `{"server": name or null, "finished": bool}`."""
 
     execution_id: str
 
 
-Question = PlaybookWanted | ChildWanted | EndWanted | CancelWanted | CredentialWanted | OwnerWanted
+Question = (
+    PlaybookWanted
+    | ChildWanted
+    | EndWanted
+    | CancelWanted
+    | CredentialWanted
+    | LogKeysWanted
+    | OwnerWanted
+)
 
 
 class Reply(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -212,10 +233,10 @@ class Notifier(Protocol):
     `POLL`. Rings for one pool that come while one is under way may be melted into one.
     """
 
-    def ring(self, pool: str, parts: int) -> None:
+    def wake_pool(self, pool: str, parts: int) -> None:
         """There are parts to run in this pool."""
 
-    def nudge(self, worker: str) -> None:
+    def wake_worker(self, worker: str) -> None:
         """There is news for this worker: let it call."""
 
 

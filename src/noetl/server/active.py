@@ -1,36 +1,49 @@
 """An execution that this process owns: its state, its plan, and who waits for it."""
 
 import asyncio
+from collections import deque
 from collections.abc import Callable
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
+from noetl.control.dispatch import may_run_inline
 from noetl.control.execution import Execution
+from noetl.messages.requests import Input
 from noetl.playbook.plan import Plan
-from noetl.ports.bodies import Bodies
 from noetl.ports.commit import Commit
+from noetl.ports.event_log import Decision
 
 SNAPSHOT_AFTER = 1000
 """Decisions in the tail before a snapshot is worth its place (design: max(1000, 4 x live))."""
 
 
+class Waiting(NamedTuple):
+    """An input that waits until bodies are loaded."""
+
+    given: Input
+    notes: tuple[int, ...]
+    commit: Commit
+
+
+class Held(NamedTuple):
+    """A decision whose bodies are being stored, or that comes after one."""
+
+    decision: Decision
+    bodies: list[bytes]
+    commit: Commit
+
+
 class ActiveExecution:
     """What the server keeps in memory of one execution; the log can always make it again."""
 
-    def __init__(
-        self, execution: Execution, plan: Plan, *, folder: str | None, bodies: Bodies, term: int
-    ) -> None:
+    def __init__(self, execution: Execution, plan: Plan, *, folder: str | None, term: int) -> None:
         self.execution = execution
         self.plan = plan
         self.folder = folder
-        self.bodies = bodies
-        self.loaded: dict[str, Any] = {}
         self.term = term
         """Epochs of this ownership begin here: older workers' reports are refused (EVT-3)."""
         self.touches_world = any(step.pipeline.effect for step in plan.steps.values())
-        self.runs_through = any(
-            step.loop is None and not step.pipeline.effect and step.pipeline.tasks
-            for step in plan.steps.values()
-        )
+        self.runs_through = any(map(may_run_inline, plan.steps.values()))
         """Whether some step may run without a worker."""
         self.tail = 0
         """Decisions since the last snapshot."""
@@ -40,6 +53,12 @@ class ActiveExecution:
         self.version: str | None = None
         self.uncommitted = 0
         self.resumed = False
+        self.careful = False
+        """Whether a process died with it: what is begun is recorded before (T11)."""
+        self.inputs: deque[Waiting] = deque()
+        """Inputs that came while bodies were loaded; until then nothing is decided."""
+        self.held: deque[Held] = deque()
+        """Decisions that wait for their bodies to be stored, in order."""
         self.settle: Callable[[Commit], None] = _nothing
         """Called with the answer to each append."""
         self.finished: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -48,20 +67,37 @@ class ActiveExecution:
         """The answer to the first append of this ownership."""
         self.listeners: list[Callable[[], None]] = []
         """Called after each commit: there is something new to read."""
-        self.timer: asyncio.TimerHandle | None = None
-        self.timed: set[str] = set()
-        """Step runs whose timeout is counted here."""
+        self.timers: dict[str, asyncio.TimerHandle] = {}
+        """Of the execution (under ""), and of step runs."""
+
+    @property
+    def execution_id(self) -> str:
+        return self.execution.execution_id
 
     @property
     def due_for_snapshot(self) -> bool:
         if self.tail < SNAPSHOT_AFTER:
             return False
-        active = sum(len(run.parts) for run in self.execution.runs.values())
-        return self.tail >= 4 * active
+        live = sum(len(run.parts) for run in self.execution.runs.values())
+        return self.tail >= 4 * live
+
+    async def settled(self) -> None:
+        """Returns when nothing waits for the log any more; raises what the log said."""
+        while self.uncommitted and not self.finished.done():
+            news: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+            wake = partial(_wake, news)
+            self.listeners.append(wake)
+            try:
+                await asyncio.wait((news, self.finished), return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                self.listeners.remove(wake)
+        if self.finished.done():
+            self.finished.result()
 
     def end(self, fault: BaseException | None = None) -> None:
-        if self.timer is not None:
-            self.timer.cancel()
+        for timer in self.timers.values():
+            timer.cancel()
+        self.timers.clear()
         if self.finished.done():
             return
         if fault is None:
@@ -69,6 +105,11 @@ class ActiveExecution:
         else:
             self.finished.set_exception(fault)
             self.finished.exception()  # whoever waits gets it; nobody has to
+
+
+def _wake(news: "asyncio.Future[Any]") -> None:
+    if not news.done():
+        news.set_result(None)
 
 
 def _nothing(_: Commit) -> None:

@@ -8,6 +8,8 @@ import msgspec
 from noetl.control.execution import Execution
 from noetl.messages import events as e
 from noetl.messages.codec import decode_events
+from noetl.messages.envelope import timestamp
+from noetl.messages.times import called
 from noetl.playbook.model import Guard, Playbook, Task
 from noetl.ports.event_log import EventLog
 from noetl.server.replay import rows_of
@@ -16,7 +18,7 @@ MOST = 100
 """Failures of one run that are remembered; the first one decides."""
 
 
-class Link(msgspec.Struct, frozen=True, kw_only=True):
+class FailedTask(msgspec.Struct, frozen=True, kw_only=True):
     """A task that failed, and the rule that let its pipeline fail."""
 
     task: str
@@ -24,6 +26,9 @@ class Link(msgspec.Struct, frozen=True, kw_only=True):
     task_run_id: str
     attempt: int
     error: dict[str, Any]
+    started_at: str | None = None
+    """When the tool was called, by the clock of its worker (RFC 3339)."""
+    duration_ms: int | None = None
     index: int | None = None
     """The iteration it stands in, counted from 0."""
     rule: int | None = None
@@ -44,7 +49,7 @@ class Cause(msgspec.Struct, frozen=True, kw_only=True):
     step_run_id: str | None = None
     index: int | None = None
     line: int | None = None
-    chain: list[Link] = []
+    chain: list[FailedTask] = []
     """Outermost first: the task, then the task of its nested loop that failed."""
 
 
@@ -111,7 +116,7 @@ def cause_of(step: str, error: dict[str, Any], trail: Trail, playbook: Playbook)
 
 def chain_of(
     run: e.StepFailed, index: int | None, trail: Trail, playbook: Playbook
-) -> Iterable[Link]:
+) -> Iterable[FailedTask]:
     """Follow the ids inwards: a nested task run's id begins with that of the task around it."""
     number = run.step_run_id.partition(".")[0]
     prefix = f"{number}." if index is None else f"{number}.{index + 1}."
@@ -134,7 +139,7 @@ def chain_of(
         depth = prefix.count(".")
 
 
-def link_of(done: e.TaskDone, index: int | None, playbook: Playbook) -> Link:
+def link_of(done: e.TaskDone, index: int | None, playbook: Playbook) -> FailedTask:
     error = done.error or done.outcome.get("error") or {}
     steps = {step.name: step.tasks for step in playbook.steps}
     task = find_task(steps.get(done.step, ()), done.task)
@@ -150,7 +155,10 @@ def link_of(done: e.TaskDone, index: int | None, playbook: Playbook) -> Link:
             "when": None if decided is None else decided.when,
             "line": (decided or task).place.line,
         }
-    return Link(
+    took = called(done.outcome)
+    if took is not None:
+        known |= {"started_at": timestamp(took[0]), "duration_ms": took[1] - took[0]}
+    return FailedTask(
         task_run_id=done.task_run_id,
         attempt=done.attempt,
         error=error,

@@ -1,8 +1,8 @@
 """
 Where workers of other processes call: parts are granted here, reports taken, leases kept (WRK-1).
 
-To the server it is the hands that run parts. It decides nothing about steps or tokens: it knows
-who has which part, and hands what it is told to the server in the order in which it came.
+To the server it is the runner of parts. It decides nothing about steps or tokens: it knows who has
+which part, and hands what it is told to the server in the order in which it came.
 """
 
 import asyncio
@@ -16,18 +16,16 @@ import msgspec
 
 from noetl.control.dispatch import Command
 from noetl.control.execution import Execution, Part, Run
-from noetl.errors import LogUnavailable, NoetlError, ServerAway, ServerRefused, VersionConflict
+from noetl.errors import NoetlError, ServerAway, ServerRefused
 from noetl.masking import KNOWN
 from noetl.messages import events as e
 from noetl.messages.codec import encode, encode_events
 from noetl.messages.requests import LeaseLost, PartClaimed, Report
 from noetl.playbook.plan import Plan
-from noetl.ports.desk import Taken
 from noetl.ports.event_log import Printed, PrintedLine
 from noetl.ports.link import (
     Answer,
     Call,
-    Grant,
     Hold,
     Notifier,
     Question,
@@ -37,46 +35,29 @@ from noetl.ports.link import (
     Told,
     Verdict,
 )
+from noetl.ports.session import PartLost, Taken
 from noetl.server.active import ActiveExecution
-from noetl.server.inspection import Unfit, inspected
-from noetl.server.leases import Lease, Leases, PartKey, key_of
-from noetl.server.server import Server
+from noetl.server.granting import Granting
+from noetl.server.inspection import EventTooLarge, Unfit, inspected
+from noetl.server.leases import Leases, PartKey, PartLease, key_of
+from noetl.server.server import Server, refused_writes
 from noetl.server.waiting_parts import Offer, WaitingParts
 
 LEASE = 15.0
 """Seconds that a worker may be silent (TASK-10 overrides it by step)."""
 
-ANSWERED = 700_000
-"""Bytes of grants in one answer, about: what is more comes with the next."""
-
 Through = Callable[[Plan, Execution, Run, str], list[e.Event] | None]
 
 
-class Seen(msgspec.Struct, kw_only=True):
-    """A worker that called, as of its last call."""
-
-    name: str
-    pool: str
-    slots: int
-    version: str
-    host: str
-    pid: int
-    since: float
-    at: float
-    heard: float
-    """By the monotonic clock: a clock that is set makes nobody silent (T9)."""
-    free: int = 0
-
-
-class Waiting(NamedTuple):
+class InCommit(NamedTuple):
     """A report that was taken, until its commit."""
 
+    active: ActiveExecution
     taken: Taken
-    over: bool
 
 
 class Dispatcher:
-    """Listener for workers, hands for the server; see `ports.link` for what is said."""
+    """Listener for workers, runner for the server; see `ports.link` for what is said."""
 
     def __init__(
         self,
@@ -88,14 +69,16 @@ class Dispatcher:
         through: Through,
         bring: Callable[[str], Awaitable[ActiveExecution | str]],
         ask: Callable[[Question], Awaitable[Any]],
+        sure: Callable[[], bool] = lambda: True,
         ttl: float = LEASE,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.name = name
-        self.notifiers: list[Notifier] = []
-        self.seen: dict[str, Seen] = {}
         self.parts = WaitingParts()
         self.leases = Leases(clock)
+        self.granting = Granting(self.parts, self.leases, sure, clock)
+        self.reachable: Callable[[], bool] = lambda: True
+        """Whether workers can reach this server; while they cannot, their silence says nothing."""
         self._server = server
         self._version = version
         self._printed = printed
@@ -106,14 +89,16 @@ class Dispatcher:
         self._clock = clock
         self._spent: dict[PartKey, int] = {}
         """The last epoch of parts whose lease ended before the log heard of it."""
-        self._stops: dict[str, list[Stop]] = {}
         self._tidy: dict[str, list[str]] = {}
         self._visited: dict[str, set[str]] = {}
-        self._ringing: set[str] = set()
         self._places: Counter[str] = Counter()
         """Free places of workers whose calls are being answered: nobody need be woken for those."""
 
-    # ── hands of the server ──────────────────────────────────────────────────────────────────
+    @property
+    def notifiers(self) -> list[Notifier]:
+        return self.granting.notifiers
+
+    # ── runner of the server ─────────────────────────────────────────────────────────────────
 
     def begin(self, command: Command, plan: Plan, folder: str | None) -> None:
         """Offer a part to the workers of its pool."""
@@ -123,9 +108,9 @@ class Dispatcher:
             command = msgspec.structs.replace(command, epoch=spent + 1)
         lease = plan.steps[command.step].lease
         ttl = lease.ttl or self._ttl
-        offer = Offer(command, plan.digest, folder, ttl, lease.heartbeat or 0.0)
+        offer = Offer(command, plan.digest, folder, ttl, lease.heartbeat or 0.0, self._clock())
         self.parts.add(plan.executor.pool, offer)
-        self._ring_soon(plan.executor.pool)
+        self.granting.wake_soon(plan.executor.pool, self._places)
 
     def run_through(self, plan: Plan, execution: Execution, run: Run) -> list[e.Event] | None:
         """What waits for nothing and touches nothing needs no worker of another process."""
@@ -147,19 +132,16 @@ class Dispatcher:
         active = self._server.find(execution_id)
         for command in self.parts.take_out(execution_id, step_run_id):
             if active is not None and command.step_run_id in active.execution.runs:
-                self._server.stop_part(active, command)
+                self._server.stop_part(active, command, command.part, command.epoch)
         for lease in self.leases.of_execution(execution_id, step_run_id):
-            stop = Stop(execution_id, lease.hold.step_run_id)
-            stops = self._stops.setdefault(lease.worker, [])
-            if stop not in stops:
-                stops.append(stop)
-                self._nudge(lease.worker)
+            lease.stopping = True
+            self.granting.wake_worker(lease.worker)
 
     async def forget(self, scratch: str) -> None:
         execution_id, _, run = scratch.partition("/")
         visited = self._visited
         for worker in visited.get(execution_id, ()) if run else visited.pop(execution_id, ()):
-            if worker in self.seen:
+            if worker in self.granting.seen:
                 self._tidy.setdefault(worker, []).append(scratch)
 
     # ── calls of workers ─────────────────────────────────────────────────────────────────────
@@ -168,9 +150,9 @@ class Dispatcher:
         """Everything is decided before the first await: calls take effect in order of arrival."""
         if call.version != self._version:
             return Answer(server=self.name, refusal=self._other_version(call))
-        self._note(call)
-        taken = [self._take(call.worker, sent) for sent in call.reports]
-        lost = [] if call.holds is None else self._renew(call.worker, call.holds)
+        self.granting.note(call)
+        taken = [self._take(call, sent) for sent in call.reports]
+        lost, moved = ([], []) if call.holds is None else self._renew(call.worker, call.holds)
         for hold in call.returns:
             self._give_back(call.worker, hold)
         for line in call.lines:
@@ -178,24 +160,30 @@ class Dispatcher:
         self._places[call.pool] += call.free
         try:
             verdicts = [
-                await self._verdict(call.worker, sent, state)
+                await self._verdict(call, sent, state)
                 for sent, state in zip(call.reports, taken, strict=True)
             ]
         finally:
             self._places[call.pool] -= call.free
-        self._server.pump()  # what these reports led to may go back with the answer
-        grants = self._grant(call)
+        self._server.handout.pump()  # what these reports led to may go back with the answer
+        grants = self.granting.grants(call, self._server.find, self._grant_to)
         waiting = self.parts.count(call.pool) > 0
-        if waiting:  # a ring wakes one worker: the next one, too
-            self._ring_soon(call.pool)
+        if waiting:  # a wake-up reaches one worker: the next one, too
+            self.granting.wake_soon(call.pool, self._places)
         return Answer(
             server=self.name,
             verdicts=verdicts,
             lost=lost,
-            stops=self._stops.pop(call.worker, []),
+            moved=moved,
+            stops=[
+                Stop(lease.hold.execution_id, lease.hold.step_run_id)
+                for lease in self.leases.of_worker(call.worker)
+                if lease.stopping
+            ],
             tidy=self._tidy.pop(call.worker, []),
             grants=grants,
             more=waiting,
+            clock=now_ms(),
         )
 
     async def reply(self, question: Question) -> Reply:
@@ -213,47 +201,31 @@ class Dispatcher:
             f"{self._version}: install the same version on both"
         )
 
-    def _note(self, call: Call) -> None:
-        now = time.time()
-        seen = self.seen.get(call.worker)
-        if seen is None:
-            self.seen[call.worker] = Seen(
-                name=call.worker,
-                pool=call.pool,
-                slots=call.slots,
-                version=call.version,
-                host=call.host,
-                pid=call.pid,
-                since=now,
-                at=now,
-                heard=self._clock(),
-                free=call.free,
-            )
-        else:
-            seen.at, seen.free, seen.slots = now, call.free, call.slots
-            seen.heard = self._clock()
-
     # ── reports ──────────────────────────────────────────────────────────────────────────────
 
-    def _take(self, worker: str, sent: Sent) -> Verdict | Waiting | None:
-        """Whether a report stands; None where the execution is not in memory."""
+    def _take(self, call: Call, sent: Sent) -> Verdict | InCommit | None:
+        """Whether a report stands; None where the state of the execution is not in memory."""
         hold = sent.hold
         active = self._server.find(hold.execution_id)
-        if active is None:
+        if active is None or active.inputs:
             return None
         run = active.execution.runs.get(hold.step_run_id)
         part = run.parts.get(hold.part) if run is not None else None
         if run is None or part is None:
             return Verdict("refused", over=True, reason="the part has ended")
-        if not self._may_report(active, part, worker, hold):
+        if not self._may_report(active, run, part, call.worker, hold):
             return Verdict("refused", reason="another worker has the part, or its lease has ended")
         known = part.taken if hold.epoch == part.epoch else 0
         if sent.after > known:
             return Verdict("gap", taken=known)
         try:
             events = inspected(sent, active.execution, run, part)[known - sent.after :]
-        except Unfit as wrong:
-            self._end_lease(hold)
+        except EventTooLarge as wrong:
+            return self._refuse(active, run, hold, call.worker, wrong)
+        except Unfit as wrong:  # no worker of ours says so: another one runs the part
+            lease = self.leases.find(key_of(hold))
+            if lease is not None:
+                self._expire(lease, counted=True)
             return Verdict("refused", reason=str(wrong))
         if not events:
             return Verdict("known")
@@ -261,105 +233,109 @@ class Dispatcher:
             step_run_id=hold.step_run_id,
             part=hold.part,
             epoch=hold.epoch,
-            worker=worker,
-            events=events,
+            worker=call.worker,
+            events=in_our_time(events, call.clock),
             after=known,
         )
         taken = self._server.receive(active, report)
-        if not taken.events:
+        if taken.events == []:
+            if not self._server.is_active(active):
+                return Verdict("later", reason="the execution is loaded again")
             return Verdict("refused", reason="the server could not take the report")
-        over = not is_open(active, hold)
-        if over:
+        if taken.events is not None and not is_open(active, hold):
             self._forget_part(key_of(hold))
-        return Waiting(taken, over)
+        return InCommit(active, taken)
 
-    def _may_report(self, active: ActiveExecution, part: Part, worker: str, hold: Hold) -> bool:
+    def _refuse(
+        self, active: ActiveExecution, run: Run, hold: Hold, worker: str, wrong: EventTooLarge
+    ) -> Verdict:
+        """
+        The next worker's report would be no smaller: the run fails with the reason, once, instead
+        of running again until its leases are used up.
+        """
+        said = f"the report of worker {worker} cannot be taken: {wrong}"
+        error = {"kind": "result", "message": KNOWN.masked(said), "retryable": False}
+        self._server.fail_part(active, run, hold.part, hold.epoch, error)
+        self._forget_part(key_of(hold))
+        return Verdict("refused", over=True, reason=said)
+
+    def _may_report(
+        self, active: ActiveExecution, run: Run, part: Part, worker: str, hold: Hold
+    ) -> bool:
         """Its lease is the present one; or the owner before granted it, unheard by the log."""
         lease = self.leases.find(key_of(hold))
         if lease is not None:
-            return lease.hold.epoch == hold.epoch and lease.worker == worker
+            mine = lease.hold.epoch == hold.epoch and lease.worker == worker
+            lease.heard = lease.heard or mine
+            return mine
         if part.epoch < hold.epoch < active.term and part.worker is None:
             self.parts.discard(key_of(hold))
-            self._grant_to(worker, hold, active.plan.steps[self._step(active, hold)].lease.ttl)
+            ttl = active.plan.steps[run.step].lease.ttl or self._ttl
+            self._grant_to(worker, hold, ttl).heard = True
             return True
         return False
 
-    def _step(self, active: ActiveExecution, hold: Hold) -> str:
-        return active.execution.runs[hold.step_run_id].step
-
-    async def _verdict(self, worker: str, sent: Sent, state: Verdict | Waiting | None) -> Verdict:
+    async def _verdict(self, call: Call, sent: Sent, state: Verdict | InCommit | None) -> Verdict:
         if state is None:
             found = await self._bring(sent.hold.execution_id)
             if isinstance(found, str):
                 return ABSENT[found]
-            state = self._take(worker, sent)
+            await _readable(found)
+            state = self._take(call, sent)
             if state is None:
                 return ABSENT["later"]
         if isinstance(state, Verdict):
             return state
+        commit = state.taken.committed
         try:
-            await state.taken.committed
-        except (LogUnavailable, VersionConflict):
-            return Verdict("later", reason="the log could not be written")
+            await commit
+        except PartLost as late:
+            return Verdict("refused", reason=str(late))
         except NoetlError as wrong:
-            return Verdict("later", reason=KNOWN.masked(str(wrong)))
-        refused = refused_writes(state.taken.events)
+            return Verdict("later", reason=KNOWN.masked(f"not recorded: {wrong}"))
+        over = not is_open(state.active, sent.hold)
+        if over:
+            self._forget_part(key_of(sent.hold))
+        refused = commit.refused or refused_writes(state.taken.events or [])
         if refused:
-            return Verdict("recorded", over=state.over, refused=msgspec.Raw(encode_events(refused)))
-        return OVER if state.over else RECORDED
+            return Verdict("recorded", over=over, refused=msgspec.Raw(encode_events(refused)))
+        return OVER if over else RECORDED
 
     # ── leases ───────────────────────────────────────────────────────────────────────────────
 
-    def _grant(self, call: Call) -> list[Grant]:
-        grants: list[Grant] = []
-        room = ANSWERED
-        while len(grants) < call.free and room > 0:
-            offer = self.parts.take(call.pool)
-            if offer is None:
-                break
-            command = offer.command
-            if self._server.find(command.execution_id) is None:
-                continue
-            text = encode(command)
-            room -= len(text)
-            hold = Hold(command.execution_id, command.step_run_id, command.part, command.epoch)
-            self._grant_to(call.worker, hold, offer.ttl)
-            grants.append(
-                Grant(
-                    command=msgspec.Raw(text),
-                    digest=offer.digest,
-                    folder=offer.folder,
-                    ttl=offer.ttl,
-                    beat=offer.beat,
-                )
-            )
-        return grants
-
-    def _grant_to(self, worker: str, hold: Hold, ttl: float | None) -> None:
-        self.leases.grant(hold, worker, ttl or self._ttl)
+    def _grant_to(self, worker: str, hold: Hold, ttl: float) -> PartLease:
         self._visited.setdefault(hold.execution_id, set()).add(worker)
+        return self.leases.grant(hold, worker, ttl)
 
-    def _renew(self, worker: str, holds: list[Hold]) -> list[Hold]:
-        """Extend; a lease that the worker does not name is one whose grant it never got."""
-        lost = self.leases.renew(worker, holds)
-        for hold in lost:
-            self._readopt(worker, hold)
-        lost = self.leases.renew(worker, lost)
+    def _renew(self, worker: str, holds: list[Hold]) -> tuple[list[Hold], list[Hold]]:
+        """Extend; what is lost for the worker, and what another server may know of."""
+        moved: list[Hold] = []
+        for hold in self.leases.renew(worker, holds):
+            active = self._server.find(hold.execution_id)
+            if active is None:
+                moved.append(hold)
+            elif not active.inputs:
+                self._readopt(active, worker, hold)
+        known = [hold for hold in holds if hold not in moved]
+        lost = [
+            hold
+            for hold in self.leases.renew(worker, known)
+            if (active := self._server.find(hold.execution_id)) is not None and not active.inputs
+        ]
         named = {key_of(hold) for hold in holds}
         now = self._clock()
         for lease in self.leases.of_worker(worker):
             young = lease.until - now > 0.5 * lease.ttl  # its grant may be on the way still
             if key_of(lease.hold) not in named and not young:
-                self._expire(lease)
-        return lost
+                self._expire(lease, counted=False)  # the grant never arrived: nobody died
+        return lost, moved
 
-    def _readopt(self, worker: str, hold: Hold) -> None:
+    def _readopt(self, active: ActiveExecution, worker: str, hold: Hold) -> None:
         """A worker that works quietly across a take-over keeps what nobody else was given."""
-        active = self._server.find(hold.execution_id)
-        run = active.execution.runs.get(hold.step_run_id) if active is not None else None
+        run = active.execution.runs.get(hold.step_run_id)
         part = run.parts.get(hold.part) if run is not None else None
-        if active is not None and part is not None:
-            self._may_report(active, part, worker, hold)
+        if run is not None and part is not None:
+            self._may_report(active, run, part, worker, hold)
 
     def _give_back(self, worker: str, hold: Hold) -> None:
         lease = self.leases.find(key_of(hold))
@@ -369,9 +345,9 @@ class Dispatcher:
     def expire(self) -> None:
         """End the leases whose time is up; their parts are offered again."""
         for lease in self.leases.expired():
-            self._expire(lease)
+            self._expire(lease, counted=lease.heard)
 
-    def _expire(self, lease: Lease, *, returned: bool = False) -> None:
+    def _expire(self, lease: PartLease, *, returned: bool = False, counted: bool = False) -> None:
         hold = lease.hold
         active = self._server.find(hold.execution_id)
         self.leases.end(key_of(hold))
@@ -383,6 +359,7 @@ class Dispatcher:
             part=hold.part,
             epoch=hold.epoch,
             returned=returned,
+            counted=counted,
             worker=lease.worker,
         )
         self._server.lose(active, lost)
@@ -391,6 +368,7 @@ class Dispatcher:
 
     async def record_claims(self) -> None:
         """Before this server stops: the next one knows then who works on what."""
+        commits = []
         for lease in self.leases.all():
             hold = lease.hold
             active = self._server.find(hold.execution_id)
@@ -401,13 +379,10 @@ class Dispatcher:
                     epoch=hold.epoch,
                     worker=lease.worker,
                 )
-                with suppress(NoetlError):
-                    await self._server.receive(active, claim).committed
-
-    def _end_lease(self, hold: Hold) -> None:
-        lease = self.leases.find(key_of(hold))
-        if lease is not None:
-            self._expire(lease)
+                commits.append(self._server.receive(active, claim).committed)
+        for commit in commits:
+            with suppress(NoetlError, PartLost):
+                await commit
 
     def _forget_part(self, key: PartKey) -> None:
         self.leases.end(key)
@@ -422,38 +397,19 @@ class Dispatcher:
         for key in [key for key in self._spent if key[0] == execution_id]:
             del self._spent[key]
 
-    # ── time and bells ───────────────────────────────────────────────────────────────────────
-
     async def watch(self) -> None:
-        """Leases run out, and bells that nobody heard ring again, until this is cancelled."""
+        """Leases run out, and wake-ups that nobody heard come again, until this is cancelled."""
+        tick = min(1.0, self._ttl / 8)
+        before = self._clock()
         while True:
-            await asyncio.sleep(min(1.0, self._ttl / 8))
+            await asyncio.sleep(tick)
+            now = self._clock()
+            if now - before > tick + self._ttl / 4 or not self.reachable():
+                self.leases.prolong()  # it was this server that could not hear
+            before = now
             self.expire()
-            for pool in self.parts.pools():
-                self._ring(pool)
-            silent = self._clock() - 4 * self._ttl
-            for name in [name for name, seen in self.seen.items() if seen.heard < silent]:
-                del self.seen[name]
-                self._stops.pop(name, None)
-                self._tidy.pop(name, None)
-
-    def _ring_soon(self, pool: str) -> None:
-        """Two turns later: a worker that has just reported takes the part with its answer."""
-        if pool not in self._ringing:
-            self._ringing.add(pool)
-            loop = asyncio.get_running_loop()
-            loop.call_soon(loop.call_soon, self._ring, pool)
-
-    def _ring(self, pool: str) -> None:
-        self._ringing.discard(pool)
-        parts = self.parts.count(pool) - self._places[pool]
-        if parts > 0:
-            for notifier in self.notifiers:
-                notifier.ring(pool, parts)
-
-    def _nudge(self, worker: str) -> None:
-        for notifier in self.notifiers:
-            notifier.nudge(worker)
+            for worker in self.granting.watch(4 * self._ttl):
+                self._tidy.pop(worker, None)
 
 
 def is_open(active: ActiveExecution, hold: Hold) -> bool:
@@ -461,15 +417,28 @@ def is_open(active: ActiveExecution, hold: Hold) -> bool:
     return run is not None and hold.part in run.parts
 
 
-def refused_writes(events: list[e.Event]) -> list[e.Event]:
-    """LOOP-5: outcomes whose write to ctx was turned into a failure."""
+async def _readable(active: ActiveExecution) -> None:
+    """Returns when its state can be looked at: bodies that it waited for are there."""
+    while active.inputs:
+        with suppress(NoetlError, PartLost):
+            await active.inputs[-1].commit
+
+
+def in_our_time(events: list[e.Event], clock: int) -> list[e.Event]:
+    """The end of a pause by the server's clock: the worker's may be an hour ahead (T9)."""
+    if not clock or not any(type(event) is e.TaskSuspended for event in events):
+        return events
+    ahead = clock - now_ms()
     return [
-        event
+        msgspec.structs.replace(event, due=event.due - ahead)
+        if type(event) is e.TaskSuspended and event.due is not None
+        else event
         for event in events
-        if type(event) is e.TaskDone
-        and event.error is not None
-        and event.error.get("kind") == "ctx_conflict"
     ]
+
+
+def now_ms() -> int:
+    return int(time.time() * 1000)
 
 
 def printed_line(told: Told) -> PrintedLine:
@@ -487,6 +456,8 @@ CODES = {
     "PlaybookNotFound": "not_found",
     "UnreadableFile": "not_found",
     "LogUnavailable": "later",
+    "OutcomeUnknown": "later",
+    "VersionConflict": "later",
     ServerAway.__name__: "later",
     "HomeInUse": "moved",
 }

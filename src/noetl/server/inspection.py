@@ -6,29 +6,17 @@ from noetl.control.execution import Execution, Part, Run
 from noetl.errors import NoetlError
 from noetl.messages import events as e
 from noetl.messages.codec import decode_events, encode_events
+from noetl.messages.fitting import ENVELOPE
+from noetl.messages.names import REPORTED
 from noetl.ports.link import Sent
-
-REPORTED: tuple[type[e.Event], ...] = (
-    e.StepStarted,
-    e.StepDone,
-    e.StepFailed,
-    e.TaskStarted,
-    e.TaskDone,
-    e.TaskSuspended,
-    e.LoopStarted,
-    e.IterationStarted,
-    e.IterationDone,
-    e.IterationFailed,
-    e.LoopDone,
-)
-"""The events that are a worker's to tell; every other one is the server's own."""
-
-ENVELOPE = 4096
-"""Bytes that an event may have beside its data."""
 
 
 class Unfit(NoetlError):
     """A report that no worker of ours would have sent; the message says what is wrong with it."""
+
+
+class EventTooLarge(Unfit):
+    """An event above the limit: the next report of it would be no smaller."""
 
 
 def inspected(sent: Sent, execution: Execution, run: Run, part: Part) -> list[e.Event]:
@@ -51,7 +39,7 @@ def refuse_large(events: list[e.Event], largest: int) -> None:
     for event in events:
         size = len(encode_events([event]))
         if size > largest + ENVELOPE:
-            raise Unfit(
+            raise EventTooLarge(
                 f"an event of {size:,} bytes is above the limit of {largest:,} "
                 "(executor.spec.policy.limits.max_payload_bytes)"
             )
@@ -59,7 +47,7 @@ def refuse_large(events: list[e.Event], largest: int) -> None:
 
 def look_at(event: e.Event, run: Run, part: Part) -> None:
     name = event.__struct_config__.tag
-    if not isinstance(event, REPORTED) or not isinstance(event, e.StepEvent):
+    if not isinstance(event, REPORTED):
         raise Unfit(f"'{name}' is not a worker's to report")
     if event.step_run_id != run.step_run_id or event.step != run.step:
         raise Unfit(f"'{name}' is about another run than the report")

@@ -16,7 +16,7 @@ from noetl.server.replay import first_event, replay
 from noetl.tools.plugins import KnownKinds
 
 
-class Shelves(Protocol):
+class LibraryStorage(Protocol):
     """The part of a home that has texts and logs."""
 
     @property
@@ -42,7 +42,7 @@ class Found:
 class Library:
     """Texts, plans, and the states that they lead to."""
 
-    def __init__(self, storage: Shelves) -> None:
+    def __init__(self, storage: LibraryStorage) -> None:
         self._storage = storage
         self._plans: dict[str, Plan] = {}
         self._making: dict[str, asyncio.Future[Plan]] = {}

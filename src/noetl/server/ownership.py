@@ -2,21 +2,25 @@
 Which executions does this server decide for, and how does it come by them? (SRV-3)
 
 An owner is written beside the execution; whoever has died is taken over from, a few at a time, by
-whoever notices. Correctness never rests on this, only on the expected `seq`.
+whoever notices. That two never decide rests on the expected `seq` alone; that a stale owner starts
+nothing rests on `sure`: without a lease of its own that is known to be alive, nothing is granted.
 """
 
 import asyncio
 import time
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import Any, Literal
 
-from noetl.errors import HomeInUse, LogUnavailable, NoetlError
+from noetl.errors import ExecutionNotFound, HomeInUse, LogUnavailable, NoetlError
 from noetl.messages import requests as r
-from noetl.ports.event_log import Note
+from noetl.ports.event_log import Note, clock
+from noetl.ports.session import PartLost
+from noetl.ports.storage import Storage
 from noetl.server.active import ActiveExecution
-from noetl.server.dispatcher import Dispatcher
 from noetl.server.library import Library
 from noetl.server.server import Server
+
+Order = Literal["cancel", "pause", "resume"]
 
 ORDERS: dict[str, type[Any]] = {
     "cancel": r.CancelExecution,
@@ -31,26 +35,41 @@ AT_ONCE = 50
 LOOK = 1.0
 """Seconds between two looks for executions without an owner."""
 
+WATCH = 0.25
+"""Seconds between two looks into the inbox where nobody announces what is left there."""
+
+COMPARE = 5.0
+"""Seconds between two comparisons of what is owned with what is in memory."""
+
+BELOW = "the parent was cancelled"
+
 
 class Ownership:
     """Takes executions over, brings them back after a fault, lets them go when they have ended."""
 
     def __init__(
         self,
-        storage: Any,
+        storage: Storage,
         server: Server,
-        desk: Dispatcher,
         library: Library,
         says: Callable[[str], None],
+        *,
+        adopts: bool = True,
     ) -> None:
         self._storage = storage
         self._server = server
-        self._desk = desk
         self._library = library
         self._says = says
+        self._adopts = adopts
         self._loading: dict[str, asyncio.Task[ActiveExecution | str]] = {}
         self._fallen: set[str] = set()
         """Executions of ours that are not in memory: a fault, or the log was away."""
+        self._obeying: set[int] = set()
+        """Notes whose decisions are on their way into the log."""
+        self._lapses = 0
+        """As of the last comparison: more of them mean that others may have taken over."""
+        self.released: Callable[[str], None] = lambda _: None
+        """Called when an execution is not decided here any more."""
         self.aside: dict[str, str] = {}
         """Executions that cannot be taken up, and why (promise 7)."""
         self.term = 0
@@ -60,7 +79,13 @@ class Ownership:
     async def begin(self) -> None:
         """Draw the term in which executions begin here."""
         self.term = await self._storage.owners.term()
+        self._lapses = self._storage.owners.lapses
         self.looked = time.monotonic()
+
+    def sure(self) -> bool:
+        """Whether nobody else can have taken over what this server believes to own (promise 4)."""
+        owners = self._storage.owners
+        return clock() < owners.sure_until and owners.lapses == self._lapses
 
     def mind(self, active: ActiveExecution) -> ActiveExecution:
         """Let go of it when it has ended; bring it back when it has fallen."""
@@ -68,38 +93,58 @@ class Ownership:
         return active
 
     def _over(self, active: ActiveExecution, ended: "asyncio.Future[None]") -> None:
-        execution_id = active.execution.execution_id
+        execution_id = active.execution_id
         if not ended.cancelled() and ended.exception() is not None:
-            self._desk.release(execution_id)
-            self._fallen.add(execution_id)
-            self._says(f"execution {execution_id} is loaded again: {ended.exception()}")
-            return
-        if self._server.find(execution_id) is active:
-            self._server.release(execution_id)
-        self._server.chore(self._tidied(execution_id))
-
-    async def _tidied(self, execution_id: str) -> None:
-        """After whoever waited for the end has had a turn."""
-        await asyncio.sleep(0)
-        self._desk.release(execution_id)
+            self.released(execution_id)
+            if self._adopts:
+                self._fallen.add(execution_id)
+                self._says(f"execution {execution_id} is loaded again: {ended.exception()}")
+        elif self._adopts:
+            if self._server.find(execution_id) is active:
+                self._server.release(execution_id)
+            # After whoever waited for the end has had a turn.
+            asyncio.get_running_loop().call_soon(self.released, execution_id)
 
     # ── taking over ──────────────────────────────────────────────────────────────────────────
 
     async def watch(self) -> None:
         """Until cancelled: adopt what nobody owns, bring back what fell, obey what is asked."""
-        looked = 0.0
+        looked = compared = 0.0
         while True:
             try:
-                await self._storage.inbox.waits(LOOK)
-                for note in await self._storage.inbox.collect():
-                    await self.obey(note)
-                if time.monotonic() - looked >= LOOK:
-                    looked = time.monotonic()
+                if self._adopts:
+                    await self._storage.inbox.waits(LOOK)
+                else:
+                    await asyncio.sleep(WATCH)
+                await self.obey(await self._storage.inbox.waiting())
+                now = time.monotonic()
+                if self._adopts and (now - compared >= COMPARE or not self.sure()):
+                    compared = now
+                    await self.compare()
+                if self._adopts and now - looked >= LOOK:
+                    looked = now
                     await self.look()
                 self.looked = time.monotonic()
-            except (LogUnavailable, NoetlError) as away:
+            except NoetlError as away:
                 self._says(f"waits for the log: {away}")
                 await asyncio.sleep(LOOK)
+
+    async def compare(self) -> None:
+        """What is owned and what is in memory are the same, whatever happened (promises 1, 6)."""
+        owners = self._storage.owners
+        lapses = owners.lapses
+        before = {one.execution_id for one in self._server.owned if not one.uncommitted}
+        owned = set(await owners.owned())
+        for active in self._server.owned:
+            name = active.execution_id
+            gone = name in before and name not in owned
+            if gone and not active.uncommitted and not active.finished.done():
+                self._server.drop(active, HomeInUse(f"another server owns execution {name} now"))
+        for name in owned:
+            if self._server.find(name) is None and name not in self.aside:
+                await self.bring(name)
+        if clock() < owners.sure_until:
+            self._lapses = lapses
 
     async def look(self) -> None:
         for execution_id in list(self._fallen):
@@ -157,6 +202,7 @@ class Ownership:
             return None
         except Exception as wrong:  # promise 7
             self.aside[execution_id] = str(wrong)
+            self._fallen.discard(execution_id)
             self._says(f"execution {execution_id} is set aside: {wrong}")
             return None
         if (there := self._server.find(execution_id)) is not None:
@@ -166,35 +212,68 @@ class Ownership:
         active.resumed = True
         self._fallen.discard(execution_id)
         self.aside.pop(execution_id, None)
+        if execution.stop == "cancel":  # the owner before may have died before it told them
+            self._server.chore(self.cancel_below(execution_id))
         return active
 
     # ── orders ───────────────────────────────────────────────────────────────────────────────
 
-    async def obey(self, note: Note) -> None:
-        active = await self.bring(note.execution_id)
-        if active == "later":
-            await self._storage.inbox.leave(note.execution_id, note.kind, note.fields)
-            self._fallen.add(note.execution_id)
-        elif isinstance(active, ActiveExecution):
-            await self.order(active, note.kind, str(note.fields.get("reason", "")))
-        elif active == "moved":
-            await self._storage.inbox.leave(note.execution_id, note.kind, note.fields)
+    async def obey(self, notes: Iterable[Note]) -> None:
+        """A note leaves the inbox with the commit that obeys it: no death in between loses it."""
+        for note in notes:
+            if note.note_id in self._obeying:
+                continue
+            order = ORDERS.get(note.kind)
+            active = await self._find(note.execution_id)
+            if order is None or active == "ended":
+                await self._storage.inbox.discard([note.note_id])
+            elif isinstance(active, ActiveExecution):
+                self._obeying.add(note.note_id)
+                given = order(reason=str(note.fields.get("reason", "")))
+                self._server.chore(self._obeyed(active, given, note))
 
-    async def order(self, active: ActiveExecution, kind: str, reason: str) -> None:
+    async def _find(self, execution_id: str) -> ActiveExecution | str:
+        if self._adopts:
+            return await self.bring(execution_id)
+        return self._server.find(execution_id) or "later"
+
+    async def _obeyed(self, active: ActiveExecution, given: r.Input, note: Note) -> None:
+        try:
+            taken = self._server.receive(active, given, notes=(note.note_id,))
+            if taken.events == [] and self._server.is_active(active):
+                await self._storage.inbox.discard([note.note_id])  # there was nothing to do
+            else:
+                await taken.committed
+            if note.kind == "cancel":
+                await self.cancel_below(note.execution_id)
+        except PartLost:
+            await self._storage.inbox.discard([note.note_id])
+        except NoetlError as away:  # it is still in the inbox
+            self._says(f"{note.kind} of {note.execution_id} is obeyed later: {away}")
+        finally:
+            self._obeying.discard(note.note_id)
+
+    async def order(self, active: ActiveExecution, kind: Order, reason: str) -> None:
         """Returns when the order is in the log."""
-        order = ORDERS.get(kind)
-        if order is None:
-            return
-        await self._server.receive(active, order(reason=reason)).committed
+        await self._server.receive(active, ORDERS[kind](reason=reason)).committed
         if kind == "cancel":
-            await self._cancel_below(active.execution.execution_id)
+            await self.cancel_below(active.execution_id)
 
-    async def _cancel_below(self, execution_id: str) -> None:
+    async def cancel_below(self, execution_id: str) -> None:
         """TOOL-1: cancelling the parent cancels its children, those nobody waits for included."""
         for row in await self._storage.executions.children(execution_id):
             if row.finished_at is None:
-                fields = {"reason": "the parent was cancelled"}
-                await self._storage.inbox.leave(row.execution_id, "cancel", fields)
+                await self.cancel_child(row.execution_id)
+
+    async def cancel_child(self, execution_id: str) -> None:
+        active = self._server.find(execution_id)
+        try:
+            if active is not None:
+                await self.order(active, "cancel", BELOW)
+            else:
+                await self._storage.inbox.leave(execution_id, "cancel", {"reason": BELOW})
+        except (ExecutionNotFound, PartLost):
+            return  # it has ended, or never began
 
     async def hand_over(self) -> None:
         """Give up everything, so that others need not wait for this server to be taken for dead."""

@@ -2,7 +2,7 @@
 
 from noetl.playbook.load import load_valid
 from noetl.playbook.plan import digest_of
-from noetl.ports.catalog import Catalog, CatalogEntry
+from noetl.ports.catalog import Catalog, CatalogEntry, Registration
 from noetl.tools.plugins import KnownKinds
 
 
@@ -18,11 +18,14 @@ async def registered(
     about = playbook.metadata
     labels, description = about.get("labels"), about.get("description")
     return await catalog.register(
-        playbook.path,
-        text,
-        digest=digest_of(text),
-        name=playbook.name,
-        description=None if description is None else str(description),
-        labels=labels if isinstance(labels, dict) else None,
-        original=original,
+        Registration(
+            path=playbook.path,
+            text=text,
+            digest=digest_of(text),
+            name=playbook.name,
+            description=None if description is None else str(description),
+            labels=labels if isinstance(labels, dict) else {},
+            original=original,
+            original_digest=None if original is None else digest_of(original),
+        )
     )

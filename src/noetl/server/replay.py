@@ -34,6 +34,7 @@ async def replay(
     execution = Execution(execution_id=execution_id) if kept is None else thawed(kept.body)
     folded = 0
     async for row in rows_of(log, execution_id, execution.seq):
+        execution.now = row.at
         for event in decode_events(row.events):
             evolve(execution, event, plan)
         folded += 1

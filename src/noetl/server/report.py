@@ -10,7 +10,7 @@ from noetl.errors import BodyLost
 from noetl.masking import MASK
 from noetl.messages.codec import REF
 from noetl.messages.reference import Reference
-from noetl.ports.bodies import chunks_of, in_chunks, joined
+from noetl.messages.references import chunks_of, in_chunks, joined
 from noetl.ports.result_store import ResultStore
 
 LARGEST = 1024 * 1024
@@ -19,7 +19,7 @@ IN_ALL = 16 * LARGEST
 """Bytes of stored values that are printed together."""
 
 
-class Report(msgspec.Struct, frozen=True, kw_only=True):
+class ExecutionReport(msgspec.Struct, frozen=True, kw_only=True):
     """The object on standard output."""
 
     execution_id: str
@@ -31,8 +31,10 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     duration_ms: int
 
 
-async def report_of(execution: Execution, results: ResultStore, duration_ms: int) -> Report:
-    return Report(
+async def report_of(
+    execution: Execution, results: ResultStore, duration_ms: int
+) -> ExecutionReport:
+    return ExecutionReport(
         execution_id=execution.execution_id,
         status=execution.status,
         ctx=await with_values(execution.ctx, results),
@@ -52,10 +54,10 @@ def steps_of(execution: Execution) -> list[dict[str, Any]]:
 
 async def with_values(value: Any, results: ResultStore) -> Any:
     """The value with every reference in it replaced: by what it refers to, or by its fields."""
-    return await Shown(results).replaced(value)
+    return await ShownValues(results).replaced(value)
 
 
-class Shown:
+class ShownValues:
     """References on their way to be printed: values while there is room, fields after that."""
 
     def __init__(self, results: ResultStore) -> None:

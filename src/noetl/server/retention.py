@@ -3,8 +3,7 @@
 from collections.abc import Awaitable, Callable
 
 from noetl.messages.codec import decode_events
-from noetl.messages.references import references_in
-from noetl.ports.bodies import chunks_of, in_chunks
+from noetl.messages.references import chunks_of, in_chunks, references_in
 from noetl.ports.event_log import EventLog
 from noetl.ports.result_store import ResultStore
 from noetl.server.replay import rows_of

@@ -1,20 +1,22 @@
 """
-The control plane at work: load, decide, append, hand out. It decides nothing itself.
+The control plane at work: load, decide, append, dispatch. It decides nothing itself.
 
 It is the only writer of the log for the executions it owns. Every `if` about steps, loops or
 tokens belongs into `control`.
 """
 
 import asyncio
-import time
-from collections import deque
+from collections import ChainMap
+from collections.abc import MutableMapping, Sequence
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 from noetl.control.decide import decide
-from noetl.control.dispatch import Command, command, due_of, open_parts
-from noetl.control.execution import Execution, Part, Run, is_stopped
-from noetl.errors import NoetlError
+from noetl.control.deciding import Needs
+from noetl.control.dispatch import Command, due_of, may_run_ahead, open_parts
+from noetl.control.execution import Execution, Run, is_stopped
+from noetl.control.likely import likely
+from noetl.errors import BodyLost, NoetlError
 from noetl.masking import KNOWN
 from noetl.messages import events as e
 from noetl.messages import requests as r
@@ -23,13 +25,14 @@ from noetl.messages.reference import Reference
 from noetl.playbook.plan import Plan
 from noetl.ports.bodies import Bodies
 from noetl.ports.commit import Commit, committed
-from noetl.ports.desk import Taken
-from noetl.ports.event_log import Decision, EventLog, ExecutionRow
+from noetl.ports.event_log import EventLog, ExecutionRow
 from noetl.ports.result_store import ResultStore
-from noetl.server.active import ActiveExecution
-from noetl.server.gist import gist
-from noetl.server.replay import frozen
-from noetl.server.timers import arm_execution, arm_step
+from noetl.ports.session import PartLost, Taken
+from noetl.server.active import ActiveExecution, Waiting
+from noetl.server.appending import Appender
+from noetl.server.handout import Handout, Runner
+from noetl.server.replay import replay
+from noetl.server.timers import arm_execution, arm_step, now
 
 GRANTS = 20
 """Bits of an epoch that count the leases of one owner; its term stands above them."""
@@ -40,31 +43,26 @@ AHEAD = 2000
 RUN_ON = 8
 """Runs that may go into the row that ordered them: rows stay small enough to be paged through."""
 
-TURN = 0.005
-"""Seconds of parts without waiting before the event loop gets a turn."""
-
-
 REFUSED = Taken([], committed())
-
 
 STOPPED: dict[str, Any] = {"kind": "cancelled", "message": "it was stopped", "retryable": False}
 
+SHOWN = {
+    e.ExecutionRequested,
+    e.ExecutionPaused,
+    e.ExecutionResumed,
+    e.ExecutionCancelled,
+    e.WorkflowFinished,
+}
+"""Events after which a list of executions reads differently."""
 
-class Runner(Protocol):
-    """Whoever runs parts: the worker in this process, or the queue to others."""
 
-    name: str
+class Spoiled(Exception):
+    """A decision found that it needs bodies: the state has moved and must be read again."""
 
-    def begin(self, command: Command, plan: Plan, folder: str | None) -> None: ...
-
-    def run_through(self, plan: Plan, execution: Execution, run: Run) -> list[e.Event] | None: ...
-
-    async def cancel(self, execution_id: str, step_run_id: str | None = None) -> None: ...
-
-    async def forget(self, scratch: str) -> None: ...
-
-    def keeps(self, active: ActiveExecution, run: Run, part: Part) -> bool:
-        """Whether the worker that had this part before this process may go on with it."""
+    def __init__(self, references: Sequence[Reference]) -> None:
+        super().__init__()
+        self.references = references
 
 
 class Server:
@@ -73,48 +71,27 @@ class Server:
     runner: Runner
 
     def __init__(
-        self, *, log: EventLog, results: ResultStore, me: str, run_ahead: bool = True
+        self, *, log: EventLog, results: ResultStore, bodies: Bodies, me: str, run_ahead: bool
     ) -> None:
         self._log = log
-        self._results = results
-        self._me = me
+        self._bodies = bodies
         self._run_ahead = run_ahead
-        self._live: dict[str, ActiveExecution] = {}
-        self._ready: deque[tuple[ActiveExecution, str, int]] = deque()
-        self._pumping = False
-        self._uncommitted = 0
+        self._active: dict[str, ActiveExecution] = {}
+        self._lost: dict[str, str] = {}
+        """Bodies that were asked for and cannot be had, and why."""
         self._watchers: list[Any] = []
         self._chores: set[asyncio.Task[Any]] = set()
+        self._appender = Appender(log, results, me, self.chore)
+        self.handout = Handout(self)
 
     # ── executions ───────────────────────────────────────────────────────────────────────────
-
-    def adopt(
-        self, execution: Execution, plan: Plan, folder: str | None, term: int = 0
-    ) -> ActiveExecution:
-        """
-        Own an execution from now on; open parts get a new epoch.
-
-        Where workers may hold leases that no log has heard of yet, `term` is greater than that of
-        every owner before: epochs of two owners are never the same.
-        """
-        epochs = [part.epoch for run in execution.runs.values() for part in run.parts.values()]
-        active = ActiveExecution(
-            execution,
-            plan,
-            folder=folder,
-            bodies=Bodies(self._results),
-            term=max(max(epochs, default=0) + 1, term << GRANTS),
-        )
-        active.settle = partial(self._settle, active)
-        self._live[execution.execution_id] = active
-        return active
 
     def start(
         self, request: r.StartExecution, plan: Plan, folder: str | None, term: int = 0
     ) -> ActiveExecution:
         """SRV-2. The execution exists when the decision is committed."""
-        active = self.adopt(Execution(execution_id=request.execution_id), plan, folder, term)
-        active.started_at = int(time.time() * 1000)
+        active = self._own(Execution(execution_id=request.execution_id), plan, folder, term)
+        active.started_at = now()
         active.version = request.version
         arm_execution(self, active)
         active.begun = self.receive(active, request).committed
@@ -129,19 +106,38 @@ class Server:
         term: int = 0,
     ) -> ActiveExecution:
         """Take up an execution where its log stands."""
-        active = self.adopt(execution, plan, folder, term)
+        active = self._own(execution, plan, folder, term)
         active.started_at, active.version = row.started_at, row.version
         active.ended_at = row.finished_at
         if execution.finished:
             active.end()
             return active
         arm_execution(self, active)
-        for run, part in open_parts(execution):
-            if not self.runner.keeps(active, run, part):
-                self._offer_when_due((active, run.step_run_id, part.part), due_of(run, part))
-        self.end_stopped(active)
-        self._pump_soon()
+        self._offer_open(active)
         return active
+
+    def _own(
+        self, execution: Execution, plan: Plan, folder: str | None, term: int
+    ) -> ActiveExecution:
+        """
+        Open parts get a new epoch. Where workers may hold leases that no log has heard of yet,
+        `term` is greater than that of every owner before: epochs of two owners never meet.
+        """
+        epochs = [part.epoch for run in execution.runs.values() for part in run.parts.values()]
+        first = max(max(epochs, default=0) + 1, term << GRANTS)
+        active = ActiveExecution(execution, plan, folder=folder, term=first)
+        active.settle = partial(self._settle, active)
+        self._active[execution.execution_id] = active
+        return active
+
+    def _offer_open(self, active: ActiveExecution) -> None:
+        """What the log says is open, and what stopped runs have to say (NEXT-8)."""
+        for run, part in list(open_parts(active.execution)):
+            arm_step(self, active, run)
+            if not self.runner.keeps(active, run, part):
+                key = (active, run.step_run_id, part.part)
+                self.handout.offer_when_due(key, due_of(run, part))
+        self.end_stopped(active)
 
     def end_stopped(self, active: ActiveExecution) -> None:
         """NEXT-8: of runs that were told to stop and have no worker any more, say so."""
@@ -150,29 +146,92 @@ class Server:
             if self.runner.keeps(active, run, part):
                 continue
             if is_stopped(execution, active.plan, run.step) and run.step_run_id in execution.runs:
-                self._fail_part(active, run, part.part, max(active.term, part.epoch + 1), STOPPED)
+                self.stop_part(active, run, part.part, max(active.term, part.epoch + 1))
 
     @property
     def owned(self) -> list[ActiveExecution]:
-        return list(self._live.values())
+        return list(self._active.values())
+
+    def find(self, execution_id: str) -> ActiveExecution | None:
+        return self._active.get(execution_id)
+
+    def is_active(self, active: ActiveExecution) -> bool:
+        return self._active.get(active.execution.execution_id) is active
+
+    def release(self, execution_id: str) -> None:
+        self._active.pop(execution_id, None)
+
+    def watch(self, watcher: Any) -> None:
+        """Call `watcher(active, events)` after each decision (live output)."""
+        self._watchers.append(watcher)
+
+    @property
+    def uncommitted(self) -> int:
+        return self._appender.uncommitted
+
+    @property
+    def runs_ahead(self) -> bool:
+        return self._run_ahead and self._appender.uncommitted <= AHEAD
+
+    def row(self, active: ActiveExecution, at: int) -> ExecutionRow:
+        return self._appender.row(active, at)
+
+    # ── inputs ───────────────────────────────────────────────────────────────────────────────
+
+    def receive(
+        self, active: ActiveExecution, given: r.Input, *, notes: tuple[int, ...] = ()
+    ) -> Taken:
+        """Load, decide, append, dispatch. The answer is there at once; the commit follows."""
+        if active.inputs:
+            return self._queue(active, given, notes)
+        execution = active.execution
+        guess = likely(active.plan, execution, given)
+        if guess and (wanted := self._missing(guess)):
+            return self._queue(active, given, notes, wanted)
+        expected, at = execution.seq, now()
+        try:
+            events = self._decided(active, given, at)
+            if events and active.runs_through:
+                self._run_on(active, events, at)
+            text = encode_events(events)
+        except Spoiled as spoiled:
+            return self._queue(active, given, notes, spoiled.references, again=True)
+        except Exception as fault:  # promise 7: whatever it is, the others go on
+            self.drop(active, fault)
+            return REFUSED
+        if not events:
+            return REFUSED
+        parts, shown = outlook(events, execution)
+        commit = self._appender.append(
+            active,
+            expected,
+            at,
+            text,
+            shown=shown or not expected,
+            alone=self._is_alone(active, parts, expected),
+            notes=notes,
+        )
+        self._dispatch(active, events, parts, commit, shown=shown)
+        return Taken(events, commit)
+
+    def take(self, execution_id: str, report: r.Report) -> Taken:
+        """A worker's report."""
+        active = self._active.get(execution_id)
+        if active is None or report.epoch < active.term:  # a worker of an owner before this one
+            return REFUSED
+        return self.receive(active, report)
 
     def lose(self, active: ActiveExecution, lost: r.LeaseLost) -> None:
         """A lease has ended: the part is offered again once the log has it (WRK-1)."""
         taken = self.receive(active, lost)
         key = (active, lost.step_run_id, lost.part)
-        taken.committed.add_done_callback(partial(self._offer, key))
+        taken.committed.add_done_callback(partial(self.handout.offer, key))
 
-    def stop_part(self, active: ActiveExecution, command: Command) -> None:
+    def stop_part(self, active: ActiveExecution, of: Command | Run, part: int, epoch: int) -> None:
         """NEXT-8: a part that nobody runs ends as cancelled."""
-        self._fail_part(active, command, command.part, command.epoch, STOPPED)
+        self.fail_part(active, of, part, epoch, STOPPED)
 
-    def give_up(self, active: ActiveExecution, command: Command, fault: BaseException) -> None:
-        """A part that a fault of ours ended: the log says so, and the run fails."""
-        said = KNOWN.masked(f"{type(fault).__name__}: {fault}")
-        error = {"kind": "internal", "message": said}
-        self._fail_part(active, command, command.part, command.epoch, error)
-
-    def _fail_part(
+    def fail_part(
         self,
         active: ActiveExecution,
         of: Command | Run,
@@ -180,120 +239,130 @@ class Server:
         epoch: int,
         error: dict[str, Any],
     ) -> None:
+        """The server speaks in the place of a worker: the run of this part fails."""
         failed = e.StepFailed(step=of.step, step_run_id=of.step_run_id, error=error)
-        self.receive(
-            active,
-            r.Report(
-                step_run_id=of.step_run_id,
-                part=part,
-                epoch=epoch,
-                worker="server",
-                events=[failed],
-                after=None,
-            ),
+        report = r.Report(
+            step_run_id=of.step_run_id,
+            part=part,
+            epoch=epoch,
+            worker="server",
+            events=[failed],
+            after=None,
         )
+        self.receive(active, report)
 
-    def find(self, execution_id: str) -> ActiveExecution | None:
-        return self._live.get(execution_id)
+    # ── deciding ─────────────────────────────────────────────────────────────────────────────
 
-    def release(self, execution_id: str) -> None:
-        self._live.pop(execution_id, None)
+    def _decided(self, active: ActiveExecution, given: r.Input, at: int) -> list[e.Event]:
+        at_hand = self._bodies.at_hand
+        bodies: MutableMapping[str, Any] = ChainMap({}, at_hand) if at_hand else {}
+        found = decide(active.plan, active.execution, given, at=at, bodies=bodies, lost=self._lost)
+        if isinstance(found, Needs):
+            raise Spoiled(found.references)
+        return found
 
-    def watch(self, watcher: Any) -> None:
-        """Call `watcher(live, events)` after each decision (live output)."""
-        self._watchers.append(watcher)
-
-    @property
-    def uncommitted(self) -> int:
-        return self._uncommitted
-
-    @property
-    def far_ahead(self) -> bool:
-        return self._uncommitted > AHEAD
-
-    # ── inputs ───────────────────────────────────────────────────────────────────────────────
-
-    def take(self, execution_id: str, report: r.Report) -> Taken:
-        """A worker's report (see `worker.desk.Desk`)."""
-        active = self._live.get(execution_id)
-        if active is None or report.epoch < active.term:  # a worker of an owner before this one
-            return REFUSED
-        return self.receive(active, report)
-
-    def receive(self, active: ActiveExecution, given: r.Input) -> Taken:
-        """Decide, append, hand out. The answer is there at once; the commit follows."""
-        execution = active.execution
-        expected = execution.seq
-        try:
-            events = self._decided(active, given)
-            if events and active.runs_through and self._run_ahead:
-                self._run_on(active, events)
-            if execution.bodies:
-                self._store(execution)
-            text = encode_events(events)
-        except Exception as fault:  # promise 7: whatever it is, the others go on
-            self._drop(active, fault)
-            return REFUSED
-        if not events:
-            return REFUSED
-        parts, shown = gist(events, execution)
-        commit = self._append(active, expected, text, parts=parts, shown=shown or not expected)
-        if shown:
-            self._mind_cancel(active, events)
-        if parts:
-            self._follow(active, parts, commit)
-        if active.touches_world:
-            self._tidy(active, events)
-        if self._watchers:
-            self._show(active, events)
-        return Taken(events, commit)
-
-    def _decided(self, active: ActiveExecution, given: r.Input) -> list[e.Event]:
-        load = partial(self._load, active)
-        return decide(active.plan, active.execution, given, bodies=active.loaded, load=load)
-
-    def _run_on(self, active: ActiveExecution, events: list[e.Event]) -> None:
+    def _run_on(self, active: ActiveExecution, events: list[e.Event], at: int) -> None:
         """
         What waits for nothing and touches nothing goes into the row that ordered it: whoever reads
         the log finds what he would have found, and nothing is written or waited for in between.
         """
         execution, steps = active.execution, active.plan.steps
         fresh, left = events, RUN_ON
-        while left > 0 and not self.far_ahead:
-            parts = [
+        while left > 0 and self.runs_ahead:
+            offers = [
                 event
                 for event in fresh
-                if type(event) is e.TokenEnqueued and not steps[event.step].pipeline.effect
+                if type(event) is e.TokenEnqueued and may_run_ahead(steps[event.step])
             ]
-            if not parts:
+            if not offers:
                 return
             fresh = []
-            for offered in parts[:left]:
+            for offered in offers[:left]:
                 run = execution.runs[offered.step_run_id]
-                report = self._report_through(active, run, run.parts[offered.part])
+                report = self.handout.run_through(active, run, run.parts[offered.part])
                 if report is not None:
                     left -= 1
-                    fresh += self._decided(active, report)
+                    fresh += self._decided(active, report, at)
             events += fresh
 
-    def _show(self, active: ActiveExecution, events: list[e.Event]) -> None:
-        """Whoever watches and fails (its pipe is closed) is not shown anything any more."""
-        for watcher in tuple(self._watchers):
-            try:
-                watcher(active, events)
-            except Exception:  # promise 7: a run does not end because its picture cannot be drawn
-                self._watchers.remove(watcher)
+    def _missing(self, references: Sequence[Reference]) -> list[Reference]:
+        at_hand, lost = self._bodies.at_hand, self._lost
+        return [one for one in references if one.key not in at_hand and one.key not in lost]
 
-    def _load(self, active: ActiveExecution, reference: Reference) -> Any:
-        """A body that a template touched; the decision in the making may have made it itself."""
-        self._store(active.execution)
-        return active.bodies.load_now(reference)
+    # ── loading bodies ───────────────────────────────────────────────────────────────────────
 
-    def _store(self, execution: Execution) -> None:
-        """Bodies are durable before the events that refer to them (EVT-4)."""
-        for body in execution.bodies.values():
-            self._results.put_now(execution.execution_id, body)
-        execution.bodies.clear()
+    def _queue(
+        self,
+        active: ActiveExecution,
+        given: r.Input,
+        notes: tuple[int, ...],
+        wanted: Sequence[Reference] = (),
+        *,
+        again: bool = False,
+    ) -> Taken:
+        """The input waits in its place until the bodies are there; nothing else is held up."""
+        waiting = Waiting(given, notes, Commit())
+        active.inputs.append(waiting)
+        if len(active.inputs) == 1:
+            self.chore(self._load(active, wanted, again=again))
+        return Taken(None, waiting.commit)
+
+    async def _load(
+        self, active: ActiveExecution, wanted: Sequence[Reference], *, again: bool
+    ) -> None:
+        try:
+            for reference in wanted:
+                try:
+                    await self._bodies.load(reference)
+                except BodyLost as lost:  # RES-4: the template that touches it says so
+                    self._lost[reference.key] = str(lost)
+            if again:
+                await active.settled()
+                execution_id = active.execution.execution_id
+                active.execution, _ = await replay(self._log, execution_id, active.plan)
+        except Exception as fault:
+            self.drop(active, fault)
+            return
+        waiting = list(active.inputs)
+        active.inputs.clear()
+        for one in waiting:
+            taken = self.receive(active, one.given, notes=one.notes)
+            _follow(one.commit, taken)
+        if again and self.is_active(active):
+            self._offer_open(active)
+
+    # ── appending and dispatching ────────────────────────────────────────────────────────────
+
+    def _is_alone(
+        self, active: ActiveExecution, parts: list[e.TokenEnqueued], expected: int
+    ) -> bool:
+        """Whether nothing may run ahead of this commit: else the disk works beside it."""
+        if self._appender.uncommitted or len(self._active) != 1:
+            return False
+        if active.execution.finished and not expected:
+            return False  # over with its first row: the next of many may begin beside it
+        if not self._run_ahead:
+            return True
+        steps = active.plan.steps
+        return not self.handout and not any(may_run_ahead(steps[part.step]) for part in parts)
+
+    def _dispatch(
+        self,
+        active: ActiveExecution,
+        events: list[e.Event],
+        parts: list[e.TokenEnqueued],
+        commit: Commit,
+        *,
+        shown: bool,
+    ) -> None:
+        if shown and any(type(event) is e.ExecutionCancelled for event in events):
+            self.chore(self.runner.cancel(active.execution.execution_id))
+        if parts:
+            self.handout.follow(active, parts, commit)
+        if active.touches_world:
+            self._tidy(active, events)
+        if self._watchers:
+            self._show(active, events)
 
     def _tidy(self, active: ActiveExecution, events: list[e.Event]) -> None:
         """Tools drop what lived as long as a run, and at the end what lived for the execution."""
@@ -308,190 +377,82 @@ class Server:
         if active.execution.finished:
             self.chore(self.runner.forget(execution_id))
 
-    def _append(
-        self,
-        active: ActiveExecution,
-        expected: int,
-        text: bytes,
-        *,
-        parts: list[e.TokenEnqueued],
-        shown: bool,
-    ) -> Commit:
-        execution = active.execution
-        active.tail += 1
-        snapshot = None
-        if active.due_for_snapshot and not execution.finished:
-            snapshot, active.tail = frozen(execution), 0
-        at = int(time.time() * 1000)
-        active.ended_at = at if execution.finished else None
-        decision = Decision(
-            execution_id=execution.execution_id,
-            expected=expected,
-            last=execution.seq,
-            at=at,
-            events=text,
-            row=self.row(active, at) if shown else None,
-            snapshot=snapshot,
-        )
-        self._uncommitted += 1
-        active.uncommitted += 1
-        alone = self._uncommitted == 1 and len(self._live) == 1 and not self._goes_on(active, parts)
-        commit = self._log.append(decision, alone=alone)
-        commit.add_done_callback(active.settle)
-        return commit
-
-    def _goes_on(self, active: ActiveExecution, parts: list[e.TokenEnqueued]) -> bool:
-        """Whether something may run ahead of this commit: then the disk works beside it."""
-        if not self._run_ahead:
-            return False
-        steps = active.plan.steps
-        return bool(self._ready) or any(not steps[part.step].pipeline.effect for part in parts)
-
-    def _mind_cancel(self, active: ActiveExecution, events: list[e.Event]) -> None:
-        if any(type(event) is e.ExecutionCancelled for event in events):
-            self.chore(self.runner.cancel(active.execution.execution_id))
+    def _show(self, active: ActiveExecution, events: list[e.Event]) -> None:
+        """Whoever watches and fails (its pipe is closed) is not shown anything any more."""
+        for watcher in tuple(self._watchers):
+            try:
+                watcher(active, events)
+            except Exception:  # promise 7: a run does not end because its picture cannot be drawn
+                self._watchers.remove(watcher)
 
     def _settle(self, active: ActiveExecution, commit: Commit) -> None:
-        self._uncommitted -= 1
+        self._appender.uncommitted -= 1
         active.uncommitted -= 1
         fault = commit.exception()
         if fault is not None:
-            self._drop(active, fault)
+            self.drop(active, fault)
         elif active.execution.finished and active.uncommitted == 0:
             active.end()
-        for listener in active.listeners:
+        for listener in tuple(active.listeners):
             listener()
 
-    def _drop(self, active: ActiveExecution, fault: BaseException) -> None:
+    def drop(self, active: ActiveExecution, fault: BaseException) -> None:
         """The state in memory is not what the log says: forget it, and whoever waits is told."""
-        if self._live.pop(active.execution.execution_id, None) is not None:
+        if self.is_active(active):
+            del self._active[active.execution.execution_id]
             self.chore(self.runner.cancel(active.execution.execution_id))
         if not isinstance(fault, NoetlError):
             said = KNOWN.masked(f"a fault of NoETL itself: {type(fault).__name__}: {fault}")
             wrapped = NoetlError(f"{said}; the log is sound, and `noetl resume` goes on from it")
             wrapped.__cause__ = fault
             fault = wrapped
+        self._appender.refuse_held(active, fault)
+        waiting = list(active.inputs)
+        active.inputs.clear()
+        for one in waiting:
+            one.commit.settle(fault)
         active.end(fault)
-
-    def row(self, active: ActiveExecution, at: int) -> ExecutionRow:
-        """What lists show of the execution from now on."""
-        execution = active.execution
-        error = execution.error
-        return ExecutionRow(
-            execution_id=execution.execution_id,
-            path=execution.path,
-            digest=execution.digest,
-            status=execution.status,
-            started_at=active.started_at,
-            updated_at=at,
-            version=active.version,
-            finished_at=at if execution.finished else None,
-            parent_execution_id=execution.parent_execution_id,
-            owner=None if execution.finished else self._me,
-            error=None if error is None else str(error.get("message", "")),
-            seq=execution.seq,
-        )
-
-    # ── handing out ──────────────────────────────────────────────────────────────────────────
-
-    def _follow(
-        self, active: ActiveExecution, parts: list[e.TokenEnqueued], commit: Commit
-    ) -> None:
-        """Effect barrier: a part that may touch the world waits for the commit of its order."""
-        for part in parts:
-            key = (active, part.step_run_id, part.part)
-            pure = not active.plan.steps[part.step].pipeline.effect
-            if commit.done() or (pure and self._run_ahead and not self.far_ahead):
-                self._ready.append(key)
-            else:
-                commit.add_done_callback(partial(self._offer, key))
-        if self._ready:
-            self._pump_soon()
-
-    def _offer(self, key: tuple[ActiveExecution, str, int], commit: Commit) -> None:
-        if commit.exception() is not None:
-            return
-        active, run_id, number = key
-        run = active.execution.runs.get(run_id)
-        part = run.parts.get(number) if run is not None else None
-        self._offer_when_due(
-            key, due_of(run, part) if run is not None and part is not None else None
-        )
-
-    def _offer_when_due(self, key: tuple[ActiveExecution, str, int], due: int | None) -> None:
-        """TASK-8: a part that waits for a time is offered when it has come."""
-        left = 0.0 if due is None else due / 1000 - time.time()
-        if left > 0:
-            asyncio.get_running_loop().call_later(left, self._offer_when_due, key, None)
-            return
-        self._ready.append(key)
-        self._pump_soon()
-
-    def pump(self) -> None:
-        """Begin what is ready now, not in the next turn."""
-        if self._ready:
-            self._pump()
-
-    def _pump_soon(self) -> None:
-        if not self._pumping:
-            self._pumping = True
-            asyncio.get_running_loop().call_soon(self._pump)
-
-    def _pump(self) -> None:
-        """Begin what is ready. What needs no waiting runs here, one part after the other."""
-        until = time.monotonic() + TURN
-        while self._ready:
-            active, run_id, number = self._ready.popleft()
-            run = active.execution.runs.get(run_id)
-            part = run.parts.get(number) if run is not None else None
-            if run is not None and part is not None and self.is_live(active):
-                self._begin(active, run, part)
-            if time.monotonic() > until:
-                break
-        self._pumping = False
-        if self._ready:
-            self._pump_soon()
-
-    def _begin(self, active: ActiveExecution, run: Run, part: Part) -> None:
-        epoch = max(active.term, part.epoch + 1)
-        if is_stopped(active.execution, active.plan, run.step):  # NEXT-8: nothing new starts
-            self._fail_part(active, run, part.part, epoch, STOPPED)
-            return
-        if self._run_through(active, run, part):
-            return
-        arm_step(self, active, run)
-        self.runner.begin(command(active.execution, run, part, epoch), active.plan, active.folder)
-
-    def _run_through(self, active: ActiveExecution, run: Run, part: Part) -> bool:
-        """The fast lane for a run that waits for nothing; False if it must go the ordinary way."""
-        report = self._report_through(active, run, part)
-        if report is None:
-            return False
-        self.receive(active, report)
-        return True
-
-    def _report_through(self, active: ActiveExecution, run: Run, part: Part) -> r.Report | None:
-        step = active.plan.steps[run.step]
-        if step.loop is not None or step.pipeline.effect or run.started:
-            return None
-        if is_stopped(active.execution, active.plan, run.step):
-            return None
-        events = self.runner.run_through(active.plan, active.execution, run)
-        if events is None:
-            return None
-        return r.Report(
-            step_run_id=run.step_run_id,
-            part=part.part,
-            epoch=max(active.term, part.epoch + 1),
-            worker=self.runner.name,
-            events=events,
-        )
-
-    def is_live(self, active: ActiveExecution) -> bool:
-        return self._live.get(active.execution.execution_id) is active
 
     def chore(self, work: Any) -> None:
         """Something to do beside, that nobody waits for."""
         task = asyncio.get_running_loop().create_task(work)
         self._chores.add(task)
         task.add_done_callback(self._chores.discard)
+
+
+def outlook(events: list[e.Event], execution: Execution) -> tuple[list[e.TokenEnqueued], bool]:
+    """The parts that a row leaves to be run, and whether lists show something new after it."""
+    runs = execution.runs
+    parts: list[e.TokenEnqueued] = []
+    shown = False
+    for event in events:
+        if type(event) is e.TokenEnqueued:
+            if event.step_run_id in runs:
+                parts.append(event)
+        elif type(event) in SHOWN:
+            shown = True
+    return parts, shown
+
+
+def _follow(commit: Commit, taken: Taken) -> None:
+    """An input that had to wait gets the answer of the one that was decided in its place."""
+    if taken.events == []:
+        commit.settle(PartLost("it came too late, or twice"))
+        return
+
+    def pass_on(found: Commit) -> None:
+        commit.refused = found.refused or refused_writes(taken.events or [])
+        commit.settle(found.exception())
+
+    taken.committed.add_done_callback(pass_on)
+
+
+def refused_writes(events: list[e.Event]) -> list[e.Event]:
+    """LOOP-5: outcomes whose write to ctx was turned into a failure."""
+    return [
+        event
+        for event in events
+        if type(event) is e.TaskDone
+        and event.error is not None
+        and event.error.get("kind") == "ctx_conflict"
+    ]

@@ -1,13 +1,18 @@
-"""The clocks that only the server can keep: of a whole execution, and of a loop handed out."""
+"""The clocks that the server keeps: of a whole execution, and of each step run (TASK-10)."""
 
 import asyncio
 import time
 from typing import Any, Protocol
 
 from noetl.control.execution import Run
+from noetl.control.timing import seconds_left, step_deadline
 from noetl.messages import requests as r
-from noetl.ports.desk import Taken
 from noetl.server.active import ActiveExecution
+
+
+def now() -> int:
+    """Milliseconds since 1970."""
+    return int(time.time() * 1000)
 
 
 class Timed(Protocol):
@@ -16,9 +21,9 @@ class Timed(Protocol):
     @property
     def runner(self) -> Any: ...
 
-    def is_live(self, active: ActiveExecution) -> bool: ...
+    def is_active(self, active: ActiveExecution) -> bool: ...
 
-    def receive(self, active: ActiveExecution, given: r.Input) -> Taken: ...
+    def receive(self, active: ActiveExecution, given: r.Input) -> Any: ...
 
     def chore(self, work: Any) -> None: ...
 
@@ -28,31 +33,40 @@ def arm_execution(server: Timed, active: ActiveExecution) -> None:
     seconds = active.plan.limits.timeout
     if seconds is not None:
         left = max(0.0, active.started_at / 1000 + seconds - time.time())
-        active.timer = asyncio.get_running_loop().call_later(
-            left,
-            lambda: server.is_live(active) and server.receive(active, r.TimeIsUp(seconds=seconds)),
+        up = r.TimeIsUp(seconds=seconds)
+        active.timers[""] = asyncio.get_running_loop().call_later(
+            left, lambda: server.is_active(active) and server.receive(active, up)
         )
 
 
 def arm_step(server: Timed, active: ActiveExecution, run: Run) -> None:
-    """
-    TASK-10 where no single worker can tell: a loop whose iterations are handed out.
-
-    The clock starts anew when the execution is taken up again after a crash.
-    """
-    step = active.plan.steps[run.step]
-    seconds = step.timeout
-    if seconds is None or step.loop is None or step.loop.exec == "local":
+    """TASK-10: whoever runs it, and whoever owned it before; one timer for each run."""
+    if active.plan.steps[run.step].timeout is None or run.step_run_id in active.timers:
         return
-    if run.step_run_id not in active.timed:
-        active.timed.add(run.step_run_id)
-        asyncio.get_running_loop().call_later(
-            seconds, _end_step, server, active, run.step_run_id, seconds
-        )
+    for ended in active.timers.keys() - active.execution.runs.keys() - {""}:
+        active.timers.pop(ended).cancel()
+    _look_again(server, active, run)
 
 
-def _end_step(server: Timed, active: ActiveExecution, run_id: str, seconds: float) -> None:
-    active.timed.discard(run_id)
-    if server.is_live(active) and run_id in active.execution.runs:
-        server.receive(active, r.StepTimeIsUp(step_run_id=run_id, seconds=seconds))
-        server.chore(server.runner.cancel(active.execution.execution_id, run_id))
+def _look_again(server: Timed, active: ActiveExecution, run: Run) -> None:
+    """While nobody has the run its time has not begun: then it is asked again."""
+    left = seconds_left(active.plan, run, now())
+    assert left is not None, "the step has a timeout"
+    active.timers[run.step_run_id] = asyncio.get_running_loop().call_later(
+        left, _end_step, server, active, run.step_run_id
+    )
+
+
+def _end_step(server: Timed, active: ActiveExecution, run_id: str) -> None:
+    run = active.execution.runs.get(run_id) if server.is_active(active) else None
+    if run is None:
+        return
+    deadline = step_deadline(active.plan, run)
+    waits = deadline is None and active.execution.rules >= 2
+    if waits or (deadline is not None and deadline > now()):
+        _look_again(server, active, run)
+        return
+    active.timers.pop(run_id, None)
+    seconds = active.plan.steps[run.step].timeout or 0.0
+    server.receive(active, r.StepTimeIsUp(step_run_id=run_id, seconds=seconds))
+    server.chore(server.runner.cancel(active.execution.execution_id, run_id))

@@ -12,7 +12,7 @@ from noetl.playbook.plan import Pipeline, Plan
 WaitKind = Literal["task", "worker", "timer", "loop", "refused", "join", "paused"]
 
 
-class Wait(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class WaitReason(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One thing that has not ended: where it stands, and what must happen next."""
 
     step: str
@@ -28,16 +28,16 @@ class Wait(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The sources that a join has not heard from."""
 
 
-def waits_of(execution: Execution, plan: Plan) -> list[Wait]:
+def waits_of(execution: Execution, plan: Plan) -> list[WaitReason]:
     """Every run in flight and every token that led to none, in order of their making."""
     runs = [wait for run in execution.runs.values() for wait in waits_of_run(run, plan)]
     return runs + [wait_of_token(execution, token, plan) for token in execution.tokens.values()]
 
 
-def waits_of_run(run: Run, plan: Plan) -> list[Wait]:
+def waits_of_run(run: Run, plan: Plan) -> list[WaitReason]:
     if run.suspended:
         return [
-            Wait(
+            WaitReason(
                 step=run.step,
                 step_run_id=run.step_run_id,
                 kind="timer",
@@ -53,24 +53,24 @@ def until_words(due: int | None) -> str:
     return "" if due is None else f" until {timestamp(due)}"
 
 
-def wait_of_loop(run: Run) -> Wait:
+def wait_of_loop(run: Run) -> WaitReason:
     loop = run.loop
     assert loop is not None, "the run has a loop"
     failed = f", {loop.failed:,} failed" if loop.failed else ""
     words = f"loop: {loop.done:,} of {loop.total:,} iterations done{failed}"
     if loop.active:
         words = f"{words}, {len(loop.active):,} in flight"
-    return Wait(step=run.step, step_run_id=run.step_run_id, kind="loop", words=words)
+    return WaitReason(step=run.step, step_run_id=run.step_run_id, kind="loop", words=words)
 
 
-def wait_of_pipeline(run: Run, plan: Plan) -> Wait:
+def wait_of_pipeline(run: Run, plan: Plan) -> WaitReason:
     workers = [part.worker for part in run.parts.values() if part.worker is not None]
     if not workers or run.frame is None:
         words = "waits for a worker to claim it"
-        return Wait(step=run.step, step_run_id=run.step_run_id, kind="worker", words=words)
+        return WaitReason(step=run.step, step_run_id=run.step_run_id, kind="worker", words=words)
     label = label_at(plan.steps[run.step].pipeline, run.frame.pc)
     again = f", attempt {run.frame.attempt}" if run.frame.attempt > 1 else ""
-    return Wait(
+    return WaitReason(
         step=run.step,
         step_run_id=run.step_run_id,
         kind="task",
@@ -84,22 +84,24 @@ def label_at(pipeline: Pipeline, pc: int) -> str:
     return pipeline.tasks[min(pc, len(pipeline.tasks) - 1)].label
 
 
-def wait_of_token(execution: Execution, token: Token, plan: Plan) -> Wait:
+def wait_of_token(execution: Execution, token: Token, plan: Plan) -> WaitReason:
     about: dict[str, Any] = {"step": token.step, "token_id": token.token_id}
     if token.waits == "join":
         return wait_at_join(execution, token, plan)
     if token.waits == "paused" or execution.status == "paused":
-        return Wait(kind="paused", words="its token waits: the execution is paused", **about)
+        return WaitReason(kind="paused", words="its token waits: the execution is paused", **about)
     keys = plan.steps[token.step].admission
     read = "" if keys is None or not keys.keys else ", ".join(f"ctx.{k}" for k in sorted(keys.keys))
     words = f"its admission refused the token; it is asked again when {read or 'ctx'} changes"
-    return Wait(kind="refused", words=words, **about)
+    return WaitReason(kind="refused", words=words, **about)
 
 
-def wait_at_join(execution: Execution, token: Token, plan: Plan) -> Wait:
+def wait_at_join(execution: Execution, token: Token, plan: Plan) -> WaitReason:
     join = plan.steps[token.step].join
     assert join is not None, "only a join makes tokens meet"
     here = execution.meetings[token.step].waiting.get(token.round, {})
     missing = tuple(source for source in join.sources if source not in here)
     words = f"join: {len(here)} of {needed(join)} tokens are there, missing: {', '.join(missing)}"
-    return Wait(step=token.step, token_id=token.token_id, kind="join", words=words, missing=missing)
+    return WaitReason(
+        step=token.step, token_id=token.token_id, kind="join", words=words, missing=missing
+    )

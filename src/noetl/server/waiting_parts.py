@@ -6,6 +6,9 @@ from typing import NamedTuple
 from noetl.control.dispatch import Command
 from noetl.server.leases import PartKey
 
+SUSPECT = 2
+"""Workers that died with a part before it is run alone: an ordinary death makes no suspects."""
+
 
 class Offer(NamedTuple):
     """A part that any worker of its pool may take."""
@@ -15,6 +18,16 @@ class Offer(NamedTuple):
     folder: str | None
     ttl: float
     beat: float
+    since: float
+    """By the monotonic clock."""
+
+    @property
+    def key(self) -> PartKey:
+        return (self.command.execution_id, self.command.step_run_id, self.command.part)
+
+    @property
+    def suspect(self) -> bool:
+        return self.command.losses >= SUSPECT
 
 
 class WaitingParts:
@@ -22,38 +35,40 @@ class WaitingParts:
 
     def __init__(self) -> None:
         self._pools: dict[str, OrderedDict[PartKey, Offer]] = {}
-        self._where: dict[PartKey, str] = {}
+        self._suspects: dict[str, OrderedDict[PartKey, Offer]] = {}
+        self._where: dict[PartKey, OrderedDict[PartKey, Offer]] = {}
         self._of: dict[str, set[PartKey]] = {}
         """Execution → its parts here."""
 
     def add(self, pool: str, offer: Offer) -> None:
-        command = offer.command
-        key = (command.execution_id, command.step_run_id, command.part)
+        key = offer.key
         self.discard(key)
-        self._pools.setdefault(pool, OrderedDict())[key] = offer
-        self._where[key] = pool
-        self._of.setdefault(command.execution_id, set()).add(key)
+        queue = (self._suspects if offer.suspect else self._pools).setdefault(pool, OrderedDict())
+        queue[key] = offer
+        self._where[key] = queue
+        self._of.setdefault(key[0], set()).add(key)
 
     def take(self, pool: str) -> Offer | None:
         """The oldest of a pool."""
-        waiting = self._pools.get(pool)
-        if not waiting:
-            return None
-        return self.discard(next(iter(waiting)))
+        oldest = self.oldest(pool)
+        return None if oldest is None else self.discard(oldest.key)
+
+    def oldest(self, pool: str) -> Offer | None:
+        return next(iter(self._pools.get(pool, {}).values()), None)
+
+    def suspect(self, pool: str) -> Offer | None:
+        """The oldest that must run alone."""
+        return next(iter(self._suspects.get(pool, {}).values()), None)
 
     def discard(self, key: PartKey) -> Offer | None:
-        pool = self._where.pop(key, None)
-        if pool is None:
+        queue = self._where.pop(key, None)
+        if queue is None:
             return None
-        waiting = self._pools[pool]
-        offer = waiting.pop(key)
-        if not waiting:
-            del self._pools[pool]
         mine = self._of[key[0]]
         mine.discard(key)
         if not mine:
             del self._of[key[0]]
-        return offer
+        return queue.pop(key)
 
     def take_out(self, execution_id: str, step_run_id: str | None = None) -> list[Command]:
         """Remove the parts of an execution, or of one of its runs."""
@@ -62,7 +77,9 @@ class WaitingParts:
         return [offer.command for offer in found if offer is not None]
 
     def count(self, pool: str) -> int:
-        return len(self._pools.get(pool, ()))
+        return len(self._pools.get(pool, ())) + len(self._suspects.get(pool, ()))
 
     def pools(self) -> dict[str, int]:
-        return {pool: len(waiting) for pool, waiting in self._pools.items()}
+        """Those in which something waits."""
+        names = {*self._pools, *self._suspects}
+        return {pool: count for pool in sorted(names) if (count := self.count(pool))}

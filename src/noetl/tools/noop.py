@@ -3,13 +3,13 @@
 from typing import Any
 
 from noetl.messages.outcome import Outcome, ok
-from noetl.tools.tool import Call, Workplace
+from noetl.tools.tool import ToolCall, Workplace
 
 
 class NoopTool:
     """A pipeline passes `_prev` through a `noop` by itself; this is for direct calls."""
 
-    async def call(self, call: Call[Any], workplace: Workplace) -> Outcome:
+    async def call(self, call: ToolCall[Any], workplace: Workplace) -> Outcome:
         del call, workplace
         return ok()
 

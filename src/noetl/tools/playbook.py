@@ -5,7 +5,7 @@ from typing import Any
 from noetl.errors import NoetlError, PlaybookRejected
 from noetl.kinds.flow import PlaybookInputs
 from noetl.messages.outcome import Outcome, failed, ok
-from noetl.tools.tool import Call, Workplace
+from noetl.tools.tool import ToolCall, Workplace
 
 
 class PlaybookTool:
@@ -14,7 +14,7 @@ class PlaybookTool:
     that is run again after a crash finds the child that it had started.
     """
 
-    async def call(self, call: Call[PlaybookInputs], workplace: Workplace) -> Outcome:
+    async def call(self, call: ToolCall[PlaybookInputs], workplace: Workplace) -> Outcome:
         inputs = call.inputs
         version = None if inputs.version is None else str(inputs.version)
         try:

@@ -29,7 +29,7 @@ class Plugin(msgspec.Struct, frozen=True, kw_only=True):
     tool: "Callable[[], Tool]"
 
 
-class Broken(msgspec.Struct, frozen=True):
+class BrokenPlugin(msgspec.Struct, frozen=True):
     """A plugin that cannot be used; the sentence names its package and what is wrong."""
 
     why: str
@@ -41,13 +41,13 @@ class Plugins:
     def __init__(self, installed: "Callable[[], list[EntryPoint]] | None" = None) -> None:
         self._look = installed or entry_points
         self._points: dict[str, list[EntryPoint]] | None = None
-        self._found: dict[str, Plugin | Broken] = {}
+        self._found: dict[str, Plugin | BrokenPlugin] = {}
 
     def names(self) -> list[str]:
         """The kinds that plugins offer, whether they can be loaded or not."""
         return list(self._installed)
 
-    def find(self, name: str) -> Plugin | Broken | None:
+    def find(self, name: str) -> Plugin | BrokenPlugin | None:
         """The plugin of a kind; None where no package offers it."""
         if name not in self._found:
             points = self._installed.get(name)
@@ -85,7 +85,7 @@ class KnownKinds(Mapping[str, Kind]):
         match self._plugins.find(name):
             case Plugin(kind=kind):
                 return kind
-            case Broken(why=why):
+            case BrokenPlugin(why=why):
                 return Kind(name=name, inputs=Inputs, summary=why, fault=why)
             case _:
                 raise KeyError(name)
@@ -105,18 +105,18 @@ def entry_points() -> "list[EntryPoint]":
     return list(metadata.entry_points(group=GROUP))
 
 
-def load(name: str, points: "list[EntryPoint]") -> Plugin | Broken:
+def load(name: str, points: "list[EntryPoint]") -> Plugin | BrokenPlugin:
     """The plugin behind an entry point. Foreign code may fail in any way: it says how."""
     packages = " and ".join(sorted({package_of(point) for point in points}))
     if len(points) > 1:
-        return Broken(f"{packages} both offer the kind '{name}'; uninstall one of them")
+        return BrokenPlugin(f"{packages} both offer the kind '{name}'; uninstall one of them")
     try:
         given: Any = points[0].load()
         plugin = given() if not isinstance(given, Plugin) and callable(given) else given
     except (Exception, SystemExit) as fault:
-        return Broken(f"{packages} cannot be loaded: {type(fault).__name__}: {fault}")
+        return BrokenPlugin(f"{packages} cannot be loaded: {type(fault).__name__}: {fault}")
     wrong = fault_of(name, plugin)
-    return plugin if wrong is None else Broken(f"{packages} {wrong}")
+    return plugin if wrong is None else BrokenPlugin(f"{packages} {wrong}")
 
 
 def fault_of(name: str, plugin: Any) -> str | None:

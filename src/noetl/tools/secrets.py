@@ -4,13 +4,13 @@ from noetl.errors import CredentialMissing
 from noetl.kinds.secrets import SecretsInputs
 from noetl.messages.outcome import Outcome, failed, ok
 from noetl.tools.refusal import Refusal, unforeseen
-from noetl.tools.tool import Call, Workplace
+from noetl.tools.tool import ToolCall, Workplace
 
 
 class SecretsTool:
     """It asks the worker's keychain; the result is sealed before anybody else sees it."""
 
-    async def call(self, call: Call[SecretsInputs], workplace: Workplace) -> Outcome:
+    async def call(self, call: ToolCall[SecretsInputs], workplace: Workplace) -> Outcome:
         inputs = call.inputs
         block = {"provider": inputs.provider, "name": inputs.name}
         try:

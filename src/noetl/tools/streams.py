@@ -13,8 +13,8 @@ import msgspec
 
 from noetl.errors import BodyLost
 from noetl.messages.reference import Reference
+from noetl.messages.references import chunks_of, in_chunks
 from noetl.messages.size import surely_fits
-from noetl.ports.bodies import chunks_of, in_chunks
 from noetl.ports.large import LARGE
 from noetl.ports.result_store import ResultStore
 from noetl.tools.refusal import Refusal

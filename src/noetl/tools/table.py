@@ -7,8 +7,8 @@ from typing import Any
 
 from noetl.messages.outcome import Outcome, failed
 from noetl.tools.bounds import Bounds
-from noetl.tools.plugins import Broken, Plugin, Plugins, plugins
-from noetl.tools.tool import Call, Tool, Workplace
+from noetl.tools.plugins import BrokenPlugin, Plugin, Plugins, plugins
+from noetl.tools.tool import Tool, ToolCall, Workplace
 
 TOOLS: dict[str, str] = {
     "noop": "noetl.tools.noop:NoopTool",
@@ -41,7 +41,7 @@ class BrokenTool:
     def __init__(self, why: str) -> None:
         self._why = why
 
-    async def call(self, call: Call[Any], workplace: Workplace) -> Outcome:
+    async def call(self, call: ToolCall[Any], workplace: Workplace) -> Outcome:
         del call, workplace
         return failed("not_found", self._why)
 
@@ -87,7 +87,7 @@ class Toolbox(Mapping[str, Tool]):
                     return make()
                 except Exception as fault:
                     why = f"its tool cannot be made: {type(fault).__name__}: {fault}"
-            case Broken(why=why):
+            case BrokenPlugin(why=why):
                 pass
             case _:
                 raise KeyError(kind)

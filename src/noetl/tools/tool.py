@@ -18,7 +18,7 @@ LogLine = Callable[[str, str], None]
 """`(stream, text)`: keeps what a tool printed, beside the log of events."""
 
 
-class Call(msgspec.Struct, Generic[In], frozen=True, kw_only=True):
+class ToolCall(msgspec.Struct, Generic[In], frozen=True, kw_only=True):
     """One invocation: the rendered inputs, the knobs of `task.spec`, and who asks."""
 
     inputs: In
@@ -56,7 +56,7 @@ class Workplace(Protocol):
     @property
     def results(self) -> ResultStore: ...
 
-    def log(self, call: Call[Any], stream: str, text: str) -> None:
+    def log(self, call: ToolCall[Any], stream: str, text: str) -> None:
         """Keep a line that the task printed; `stream` is stdout, stderr or system."""
 
     async def unlock(self, name: str) -> dict[str, Any]:
@@ -67,7 +67,7 @@ class Workplace(Protocol):
 
     async def child(
         self,
-        call: Call[Any],
+        call: ToolCall[Any],
         *,
         path: str,
         version: str | None,
@@ -89,7 +89,7 @@ class Tool(Protocol):
     - `forget` drops what lived for one step run or execution; `close` drops everything.
     """
 
-    async def call(self, call: Call[Any], workplace: Workplace) -> Outcome: ...
+    async def call(self, call: ToolCall[Any], workplace: Workplace) -> Outcome: ...
 
     async def forget(self, scratch: str) -> None: ...
 

@@ -11,7 +11,7 @@ from noetl.messages.outcome import Outcome, failed
 from noetl.messages.reference import Reference
 from noetl.pipeline.drive import CallTool
 from noetl.playbook.model import Timeout
-from noetl.tools.tool import Call
+from noetl.tools.tool import ToolCall
 
 if TYPE_CHECKING:
     from noetl.worker.part import PartWork
@@ -36,7 +36,7 @@ async def call_tool(part: "PartWork", ask: CallTool) -> Outcome:
     spec = ask.task.spec
     command = part.command
     files = part.worker.tools.bounds.files
-    call: Call[Any] = Call(
+    call: ToolCall[Any] = ToolCall(
         inputs=inputs,
         execution_id=command.execution_id,
         step=command.step,

@@ -1,22 +1,24 @@
 """What a worker keeps out of the log, and what it gets from there (EVT-4, RES)."""
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
 
-from noetl.control.deciding import hint_of
 from noetl.control.dispatch import Command
-from noetl.messages.codec import encode, reference_to
+from noetl.messages.codec import decode_body
+from noetl.messages.events import Event
+from noetl.messages.fitting import Fitting
 from noetl.messages.reference import Reference
-from noetl.messages.size import surely_fits
 from noetl.playbook.plan import Plan
 from noetl.ports.bodies import Bodies
 from noetl.ports.result_store import ResultStore
 
-READABLE = 1000
-"""Characters of an error's message that stay in the log when the error is too large for it."""
+ROOM = 32 * 1024 * 1024
+"""Bytes of JSON whose values a part keeps at hand beside the events that refer to them."""
+
+E = TypeVar("E", bound=Event)
 
 
-class Fitting:
+class PartFitting:
     """The large values of one part: moved out before a report, loaded when a template asks."""
 
     def __init__(
@@ -25,68 +27,71 @@ class Fitting:
         plan: Plan,
         results: ResultStore,
         bodies: dict[str, Any],
-        unseal: Callable[[Reference], Any],
+        unseal: Callable[[Reference], Awaitable[Any]],
     ) -> None:
-        self._command = command
-        self._largest = plan.limits.max_payload_bytes
-        self._always = plan.executor.reference_first
         self._results = results
         self._unseal = unseal
         self._loader: Bodies | None = None
-        self._waiting: list[bytes] = []
+        self._waiting: dict[str, bytes] = {}
+        self._under_way: set[str] = set()
+        self._stored: set[str] = set()
+        self._sizes: dict[str, int] = {}
+        """Of the bodies at hand that can be had again, oldest first."""
         self.bodies = bodies
+        self._moves = Fitting(
+            command.store,
+            command.execution_id,
+            plan.limits.max_payload_bytes,
+            self._waiting,
+            bodies,
+        )
 
-    def fit(self, values: dict[str, Any]) -> dict[str, Any]:
-        """The mapping, its largest values by reference until the rest fits the log."""
-        if self._always and values.get("result") is not None and "status" in values:
-            return self._moved(values, encode(values["result"]), "result")
-        if surely_fits(values, self._largest):
-            return values
-        bodies = {key: encode(value) for key, value in values.items()}
-        size = sum(map(len, bodies.values()))
-        for key in sorted(bodies, key=lambda key: len(bodies[key]), reverse=True):
-            if size <= self._largest:
-                break
-            values = self._moved(values, bodies[key], key)
-            size -= len(bodies[key])
-        return values
+    def event(self, event: E) -> E:
+        """The event as the log can take it."""
+        fitted = self._moves.event(event)
+        self._make_room()
+        return fitted
 
-    def _moved(self, values: dict[str, Any], body: bytes, key: str) -> dict[str, Any]:
-        value = values[key]
-        if isinstance(value, Reference) and value.sealed is None:
-            return values
-        if key == "error" and "status" in values and isinstance(value, dict):
-            return {**values, key: self._shortened(value)}
-        command = self._command
-        reference = reference_to(command.store, command.execution_id, body, hint_of(value))
-        self._waiting.append(body)
-        self.bodies[reference.key] = value
-        return {**values, key: reference}
+    def refer(self, value: Any) -> Any:
+        """RES-1 `reference_first`: the value by reference, however small."""
+        return self._moves.refer(value)
 
-    def _shortened(self, error: dict[str, Any]) -> dict[str, Any]:
-        """An error keeps its kind and a message that can be read; what else is long moves out."""
-        kept = dict(error)
-        for key, value in error.items():
-            if key == "message" and len(value) > READABLE:
-                kept[key] = f"{value[:READABLE]}… ({len(value)} characters)"
-            elif key not in ("kind", "message", "retryable"):
-                body = encode(value)
-                if len(body) > READABLE:
-                    kept = self._moved(kept, body, key)
-        return kept
+    def _make_room(self) -> None:
+        """What was made is at hand for the pipeline that goes on, but not without bound."""
+        self._sizes.update((key, len(body)) for key, body in self._waiting.items())
+        size = sum(self._sizes.values())
+        for key in list(self._sizes):
+            if size <= ROOM:
+                return
+            if key not in self._waiting:
+                size -= self._sizes.pop(key)
+                self.bodies.pop(key, None)
 
-    def store_now(self) -> None:
-        """Make durable what a report is about to refer to."""
-        waiting, self._waiting = self._waiting, []
-        for body in waiting:
-            self._results.put_now(self._command.execution_id, body)
+    def take_bodies(self) -> list[tuple[str, bytes]]:
+        """What must be durable before the next report; an equal body is stored once."""
+        taken = []
+        for key in list(self._waiting):
+            if key in self._stored:
+                del self._waiting[key]
+            elif key not in self._under_way:
+                self._under_way.add(key)
+                taken.append((key, self._waiting[key]))
+        return taken
+
+    def stored(self, key: str) -> None:
+        """It can be had from the store from now on."""
+        self._stored.add(key)
+        self._under_way.discard(key)
+        self._waiting.pop(key, None)
 
     async def load(self, reference: Reference) -> Any:
         """The value behind a reference, for templates and tools."""
         if reference.key in self.bodies:
             return self.bodies[reference.key]
         if reference.sealed is not None:
-            self.bodies[reference.key] = self._unseal(reference)
+            self.bodies[reference.key] = await self._unseal(reference)
+        elif reference.key in self._waiting:
+            self.bodies[reference.key] = decode_body(self._waiting[reference.key], reference)
         else:
             self._loader = self._loader or Bodies(self._results)
             self.bodies[reference.key] = await self._loader.load(reference)

@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any
 
 from noetl.control.dispatch import Share
+from noetl.control.timing import too_long
 from noetl.errors import BodyLost
 from noetl.messages import events as e
 from noetl.messages.reference import Reference
@@ -44,7 +45,7 @@ class LoopWork(PartWork):
         self.reduced = frozenset(self.loop.reduce)
         self.around = self.surroundings(settles=self.settles, reduced=self.reduced)
         if isinstance(share.items, Reference) or self.loop.exec == "local":
-            self.spawn(self._run(), partial(self._fail, "cancelled", "was cancelled"))
+            self.spawn(self._run(), partial(self._fail, CANCELLED))
         else:
             self.items = share.items
             self.start_all()
@@ -55,25 +56,25 @@ class LoopWork(PartWork):
             try:
                 items = await self.worker.collection(items)
             except BodyLost as lost:
-                self._fail("result", f"has no collection: {lost}")
+                said = f"step '{self.step.name}' has no collection: {lost}"
+                self._fail({"kind": "result", "message": said, "retryable": False})
                 return
         self.items = items
         if self.loop.exec == "distributed":
             self.start_all()
             return
         try:
-            async with asyncio.timeout(self.step.timeout):
+            async with asyncio.timeout(self.command.left):
                 await self.run_local()
         except TimeoutError:
-            self._fail("timeout", f"took longer than its timeout of {self.step.timeout:g} s")
+            self._fail(too_long(self.step.name, self.step.timeout or 0.0))
         except asyncio.CancelledError:
             if self.stopped:
                 self.report()
                 raise
-            self._fail("cancelled", "was cancelled")
+            self._fail(CANCELLED)
 
-    def _fail(self, kind: str, what: str) -> None:
-        error = {"kind": kind, "message": f"step '{self.step.name}' {what}", "retryable": False}
+    def _fail(self, error: dict[str, Any]) -> None:
         command = self.command
         self.report(e.StepFailed(step=command.step, step_run_id=command.step_run_id, error=error))
 
@@ -102,7 +103,11 @@ class LoopWork(PartWork):
                     part=command.part,
                 )
             )
-        bound = {self.loop.iterator: self.items[index], "index": index, **begun.frame.iter}
+        bound = {
+            self.loop.iterator: self.items[index - self.share.offset],
+            "index": index,
+            **begun.frame.iter,
+        }
         ctx = {**self.ctx, **begun.ctx} if begun.ctx else self.ctx
         scope = self.scope(ctx, bound)
         driven = self.pipeline(self.step.pipeline, begun.frame, scope, iteration_id, self.around)

@@ -49,18 +49,16 @@ async def collection(part: "PartWork", inner: InnerPlan, scope: Scope) -> Any:
 
 def begin(part: "PartWork", ask: RunLoop, inner: InnerPlan, items: list[Any]) -> Nested:
     command = part.command
-    fitted = part.fit({"items": items})["items"]
-    part.events.append(
-        e.LoopStarted(
-            step=command.step,
-            step_run_id=command.step_run_id,
-            total=len(items),
-            items=fitted,
-            mode=inner.loop.mode,
-            part=command.part,
-            parent_id=ask.task_run_id,
-        )
+    started = e.LoopStarted(
+        step=command.step,
+        step_run_id=command.step_run_id,
+        total=len(items),
+        items=items,
+        mode=inner.loop.mode,
+        part=command.part,
+        parent_id=ask.task_run_id,
     )
+    part.events.append(part.fit(started))
     return Nested(total=len(items), items=items, active={}, results={}, errors={}, reduced={})
 
 

@@ -28,7 +28,7 @@ class Pending(msgspec.Struct, eq=False):
     gaps: int = 0
 
 
-class Batch(NamedTuple):
+class Bundle(NamedTuple):
     """One call, and the reports whose verdicts its answer brings."""
 
     call: Call
@@ -36,16 +36,18 @@ class Batch(NamedTuple):
     lines: list[Told]
 
 
-class Line:
-    """The outbox for one server. After a failure nothing new is sent before the old is settled."""
+class Outbox:
+    """What is for one server. After a failure nothing new is sent before the old is settled."""
 
     def __init__(self, server: str) -> None:
         self.server = server
-        self.outbox: deque[Pending] = deque()
+        self.reports: deque[Pending] = deque()
         self.failed: list[Pending] = []
         self.returns: list[Hold] = []
         self.lines: list[Told] = []
         self.under_way = 0
+        self.beats = 0
+        """Renewals under way."""
         self.offered = 0
         """Free slots that calls under way have promised."""
         self.pause = FIRST_PAUSE
@@ -60,14 +62,14 @@ class Line:
 
     @property
     def has_news(self) -> bool:
-        return bool(self.outbox or self.returns)
+        return bool(self.reports or self.returns)
 
     def take_reports(self) -> list[Pending]:
         """As many as a call carries, in order."""
         taken: list[Pending] = []
         size = 0
-        while self.outbox and (not taken or size < LARGEST):
-            pending = self.outbox.popleft()
+        while self.reports and (not taken or size < LARGEST):
+            pending = self.reports.popleft()
             size += len(pending.sent.events)
             taken.append(pending)
         return taken
@@ -75,4 +77,11 @@ class Line:
     def put_back(self) -> None:
         """What failed goes first again, in the order in which it happened."""
         failed, self.failed = sorted(self.failed, key=lambda pending: pending.number), []
-        self.outbox.extendleft(reversed(failed))
+        self.reports.extendleft(reversed(failed))
+
+    def take_out(self, execution_ids: set[str]) -> list[Pending]:
+        """The reports of executions that other servers decide for now."""
+        leaving = [one for one in self.reports if one.sent.hold.execution_id in execution_ids]
+        for pending in leaving:
+            self.reports.remove(pending)
+        return leaving

@@ -1,18 +1,22 @@
 """One part of a step run at work: it drives pipelines, answers what they ask, and reports."""
 
 import asyncio
+import math
 import random
 import time
+from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Generator, Sequence
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from contextlib import suppress
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from noetl.control.dispatch import Command
+from noetl.control.timing import too_long
 from noetl.errors import BodyLost
 from noetl.masking import KNOWN
 from noetl.messages import events as e
+from noetl.messages.fitting import INLINE, is_small
 from noetl.messages.requests import Report
-from noetl.messages.size import surely_fits
 from noetl.pipeline.drive import (
     Ask,
     CallTool,
@@ -27,8 +31,9 @@ from noetl.pipeline.drive import (
 from noetl.pipeline.frame import Frame
 from noetl.playbook.plan import Pipeline, Plan, Scope
 from noetl.ports.commit import Commit
+from noetl.ports.session import PartLost, Taken
 from noetl.worker.calling import call_tool
-from noetl.worker.fitting import Fitting
+from noetl.worker.fitting import PartFitting
 from noetl.worker.secrecy import Secrecy
 
 if TYPE_CHECKING:
@@ -38,10 +43,19 @@ NOTED = 2.0
 """Seconds: a longer pause is put into the log, so that everybody sees what is waited for."""
 
 Driven = Generator[Ask, Any, End]
+E = TypeVar("E", bound=e.Event)
 
 
-class PartLost(Exception):
-    """The server refused a report: another worker owns the part, or the run has ended."""
+STORE = 600.0
+"""Seconds that a result waits for a store that is away; its lease is renewed meanwhile."""
+
+
+class Unsent(NamedTuple):
+    """A report that waits until the bodies that it refers to are stored (EVT-4)."""
+
+    events: list[e.Event]
+    bodies: list[tuple[str, bytes]]
+    commit: Commit
 
 
 class PartWork:
@@ -52,6 +66,8 @@ class PartWork:
     asks = False
     """Whether a pipeline of this part, or of a loop inside it, waits for verdicts on writes."""
     reduced: frozenset[str] = frozenset()
+    may_wait_elsewhere = False
+    """Whether the part may be given back while it pauses (TASK-8)."""
 
     def __init__(self, worker: "Worker", command: Command, plan: Plan, folder: str | None) -> None:
         self.worker = worker
@@ -63,6 +79,9 @@ class PartWork:
         self.events: list[e.Event] = []
         """What happened and is not reported yet."""
         self.committed: Commit | None = None
+        self.unsent: deque[Unsent] = deque()
+        self.unsure = False
+        """Whether what the last report came to is known with its commit only."""
         self.refused: dict[str, e.TaskDone] = {}
         """Writes that the server refused and whose pipeline was not told yet, by task run."""
         self.bodies: dict[str, Any] = {}
@@ -73,9 +92,9 @@ class PartWork:
         """Another worker has it: nothing of it is reported any more."""
 
     @cached_property
-    def fitting(self) -> Fitting:
+    def fitting(self) -> PartFitting:
         """Most parts have nothing large: this is made when one has."""
-        return Fitting(
+        return PartFitting(
             self.command, self.plan, self.worker.results, self.bodies, self.worker.unseal
         )
 
@@ -84,19 +103,21 @@ class PartWork:
         """Made when the process knows a secret."""
         return Secrecy(self.worker.sealing, self.bodies)
 
-    def fit(self, values: dict[str, Any]) -> dict[str, Any]:
+    def conceal(self, outcome: dict[str, Any]) -> dict[str, Any]:
+        """KEY-3, and RES-1 `reference_first`."""
+        if KNOWN:
+            outcome = self.secrecy.fit(outcome)
+        if self.plan.executor.reference_first and outcome["result"] is not None:
+            outcome = {**outcome, "result": self.fitting.refer(outcome["result"])}
+        return outcome
+
+    def fit(self, event: E) -> E:
         """EVT-4, KEY-3. A cheap look first."""
         if KNOWN:
-            values = self.secrecy.fit(values)
-        executor = self.plan.executor
-        if not executor.reference_first and surely_fits(values, executor.limits.max_payload_bytes):
-            return values
-        return self.fitting.fit(values)
-
-    @property
-    def may_wait_elsewhere(self) -> bool:
-        """Whether the part may be given back while it pauses (TASK-8)."""
-        return False
+            event = self.secrecy.event(event)
+        if is_small(event, min(INLINE, self.plan.limits.max_payload_bytes)):
+            return event
+        return self.fitting.event(event)
 
     # ── what a pipeline sees ─────────────────────────────────────────────────────────────────
 
@@ -121,6 +142,7 @@ class PartWork:
             now=time.time,
             chance=random.random,
             fit=self.fit,
+            conceal=self.conceal,
             settles=settles,
             reduced=reduced,
             part=self.command.part,
@@ -169,7 +191,7 @@ class PartWork:
             self.report()
             if seconds > self.worker.patience and self.may_wait_elsewhere:
                 await self.barrier()
-                self.worker.desk.hand_back(self.command)
+                self.worker.session.hand_back(self.command)
                 raise PartLost(self.command.step_run_id)
         await self.worker.sleep(seconds)
 
@@ -177,7 +199,7 @@ class PartWork:
         """LOOP-5: the server says whether the write stands."""
         # Another iteration of this part may have reported it already.
         self.report()
-        if not self.worker.desk.immediate and self.committed is not None:
+        if self.unsure and self.committed is not None:
             await self.committed
         return self.refused.pop(ask.done.task_run_id, ask.done)
 
@@ -195,20 +217,30 @@ class PartWork:
 
     # ── reporting ────────────────────────────────────────────────────────────────────────────
 
-    def report(self, *last: e.Event) -> list[e.Event]:
+    def report(self, *last: e.Event) -> None:
         """Tell the server what happened since the last report, and learn what it recorded."""
         events = [*self.events, *last]
         if not events:
-            return []
+            return
         if self.lost:
             raise PartLost(self.command.step_run_id)
         self.events.clear()
         if KNOWN:
             events = self.secrecy.report(events)
-        if "fitting" in self.__dict__:
-            self.fitting.store_now()
+        bodies = self.fitting.take_bodies() if "fitting" in self.__dict__ else []
+        if bodies or self.unsent:
+            self._report_later(events, bodies)
+            return
+        taken = self._send(events)
+        self.committed, self.unsure = taken.committed, taken.events is None
+        if self.asks:
+            self._learn(taken.events or ())
+            if not taken.committed.done():
+                taken.committed.add_done_callback(lambda commit: self._learn(commit.refused))
+
+    def _send(self, events: list[e.Event]) -> Taken:
         command = self.command
-        taken = self.worker.desk.take(
+        taken = self.worker.session.report(
             command.execution_id,
             Report(
                 step_run_id=command.step_run_id,
@@ -220,22 +252,65 @@ class PartWork:
             ),
         )
         self.reported += len(events)
-        if not taken.events:
+        if taken.events == []:
             raise PartLost(command.step_run_id)
-        self.committed = taken.committed
+        return taken
+
+    # ── reports that refer to bodies ─────────────────────────────────────────────────────────
+
+    def _report_later(self, events: list[e.Event], bodies: list[tuple[str, bytes]]) -> None:
+        """Bodies are durable before the events that refer to them; reports keep their order."""
+        unsent = Unsent(events, bodies, Commit())
+        self.unsent.append(unsent)
+        self.committed, self.unsure = unsent.commit, True
         if self.asks:
-            self._learn(taken.events)
-            if not taken.committed.done():
-                taken.committed.add_done_callback(lambda commit: self._learn(commit.refused))
-        return taken.events
+            unsent.commit.add_done_callback(lambda commit: self._learn(commit.refused))
+        if len(self.unsent) == 1:
+            self.worker.store(self._store())
+
+    async def _store(self) -> None:
+        while self.unsent:
+            unsent = self.unsent[0]
+            try:
+                for key, body in unsent.bodies:
+                    await self._put(body)
+                    self.fitting.stored(key)
+                taken = self._send(unsent.events)
+            except PartLost as lost:
+                self._give_up(lost)
+            except Exception as refused:  # whatever the store says: the others go on
+                self._fail_unstored(refused)
+            else:
+                self.unsent.popleft()
+                taken.committed.add_done_callback(partial(_pass_on, unsent.commit, taken))
+
+    async def _put(self, body: bytes) -> None:
+        """A worker has time, since its lease is renewed; a run that is attended asks for room."""
+        patience = STORE if self.worker.patience < math.inf else None
+        await self.worker.results.put(self.command.execution_id, body, patience=patience)
+
+    def _give_up(self, fault: BaseException) -> None:
+        self.lost = self.stopped = True
+        unsent = list(self.unsent)
+        self.unsent.clear()
+        for one in unsent:
+            one.commit.settle(fault)
+
+    def _fail_unstored(self, refused: Exception) -> None:
+        """The run fails with the true reason: what it came to cannot be kept."""
+        message = KNOWN.masked(f"a result of step '{self.step.name}' cannot be stored: {refused}")
+        error = {"kind": "result", "message": message, "retryable": True}
+        step, run_id = self.command.step, self.command.step_run_id
+        with suppress(PartLost):
+            self._send([e.StepFailed(step=step, step_run_id=run_id, error=error)])
+        self._give_up(PartLost(run_id))
+        self.worker.abandon(self)
 
     def _learn(self, recorded: Sequence[e.Event]) -> None:
         """Which writes did not stand (LOOP-5)."""
-        self.refused.update(
-            (event.task_run_id, event)
-            for event in recorded
-            if type(event) is e.TaskDone and event.do == "fail" and event.error is not None
-        )
+        for event in refused_in(recorded):
+            assert isinstance(event, e.TaskDone), "only an outcome writes"
+            self.refused[event.task_run_id] = event
 
     async def barrier(self) -> None:
         """TASK-9: recorded outcomes are committed before the next task with an effect starts."""
@@ -261,9 +336,7 @@ ANSWER: dict[type[Any], Callable[[PartWork, Any], Awaitable[Any]]] = {
 class PlainWork(PartWork):
     """A step without a loop: one pipeline, from where its frame stands."""
 
-    @property
-    def may_wait_elsewhere(self) -> bool:
-        return self.step.timeout is None  # else its clock would begin anew
+    may_wait_elsewhere = True
 
     def begin(self) -> None:
         """Run as far as it goes without waiting; the rest is a task of its own."""
@@ -285,21 +358,16 @@ class PlainWork(PartWork):
 
     async def _go_on(self, driven: Driven, ask: Ask) -> None:
         try:
-            async with asyncio.timeout(self.step.timeout):
+            async with asyncio.timeout(self.command.left):
                 end = await self.drive(driven, ask)
         except TimeoutError:
-            end = End(None, self.too_long())
+            end = End(None, too_long(self.step.name, self.step.timeout or 0.0))
         except asyncio.CancelledError:
             if self.stopped:
                 self.report()
                 raise
             end = End(None, CANCELLED)
         self._end(end)
-
-    def too_long(self) -> dict[str, Any]:
-        """TASK-10."""
-        message = f"step '{self.step.name}' took longer than its timeout of {self.step.timeout:g} s"
-        return {"kind": "timeout", "message": message, "retryable": True}
 
     def _cancelled(self) -> None:
         self._end(End(None, CANCELLED))
@@ -317,3 +385,17 @@ CANCELLED: dict[str, Any] = {
     "message": "the execution was cancelled",
     "retryable": False,
 }
+
+
+def _pass_on(commit: Commit, taken: Taken, found: Commit) -> None:
+    commit.refused = found.refused or refused_in(taken.events or [])
+    commit.settle(found.exception())
+
+
+def refused_in(events: Sequence[e.Event]) -> list[e.Event]:
+    """LOOP-5: outcomes whose write to ctx did not stand."""
+    return [
+        event
+        for event in events
+        if type(event) is e.TaskDone and event.do == "fail" and event.error is not None
+    ]

@@ -1,8 +1,7 @@
 """What a worker asks of servers: playbooks, children, credentials; however long they are away."""
 
 import asyncio
-from contextlib import suppress
-from typing import Any
+from typing import Any, NamedTuple
 
 from noetl.errors import ServerAway, ServerRefused
 from noetl.messages.codec import decode
@@ -12,11 +11,18 @@ from noetl.worker.outbox import FIRST_PAUSE, LONGEST_PAUSE
 MOST_KNOWN = 20_000
 
 
+class Standing(NamedTuple):
+    """Who decides for an execution; None: nobody at the moment, or nobody answered."""
+
+    server: str | None = None
+    finished: bool = False
+
+
 class Questions:
     """Asks the server that decides for an execution, and finds it again when it has changed."""
 
     def __init__(self, link: Link) -> None:
-        self._link = link
+        self.link = link
         self.where: dict[str, str] = {}
         """Execution → the server that granted a part of it last."""
 
@@ -26,7 +32,7 @@ class Questions:
         server = None if about is None else self.server_of(about)
         while True:
             try:
-                reply = await self._link.ask(question, server)
+                reply = await self.link.ask(question, server)
             except ServerAway:
                 pass
             else:
@@ -37,18 +43,20 @@ class Questions:
                     raise ServerRefused(str(reply.error.get("message")), code=code)
             await asyncio.sleep(pause)
             pause = min(2 * pause, LONGEST_PAUSE)
-            server = None if about is None else await self.owner(about)
+            server = None if about is None else (await self.standing(about)).server
 
-    async def owner(self, execution_id: str) -> str | None:
-        """Which server decides for it now; None: whoever answers."""
-        with suppress(ServerAway):
-            for name in dict.fromkeys((execution_id, execution_id.partition("-")[0])):
-                reply = await self._link.ask(OwnerWanted(name))
-                found = decode(bytes(reply.value)) if reply.error is None else None
-                if found and found.get("server"):
-                    self.where[execution_id] = found["server"]
-                    return str(found["server"])
-        return None
+    async def standing(self, execution_id: str) -> Standing:
+        """Who decides for an execution now; of a child that has not begun: for its parent."""
+        for name in dict.fromkeys((execution_id, execution_id.partition("-")[0])):
+            try:
+                reply = await self.link.ask(OwnerWanted(name))
+            except ServerAway:
+                return Standing()
+            found = decode(bytes(reply.value)) if reply.error is None else None
+            if found and found.get("server"):
+                self.where[execution_id] = found["server"]
+                return Standing(str(found["server"]), bool(found.get("finished")))
+        return Standing()
 
     def server_of(self, execution_id: str) -> str | None:
         """A child belongs to the server of its parent, whose id its own begins with."""

@@ -1,7 +1,7 @@
 """What a part records of values that hold a secret: sealed if it is data, masked if it is words."""
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import msgspec
 
@@ -16,9 +16,11 @@ class Sealing(Protocol):
 
     def seal(self, value: Any) -> Reference: ...
 
-    def open(self, reference: Reference) -> Any:
+    async def open(self, reference: Reference) -> Any:
         """The value; raises BodyLost."""
 
+
+E = TypeVar("E", bound=Event)
 
 VALUES = frozenset({"result", "results", "set_prev", "items"})
 MAPPINGS = frozenset({"set_ctx", "set_iter", "patch"})
@@ -51,7 +53,7 @@ class Secrecy:
         """The events as they may leave the worker."""
         if not KNOWN.found_in(encode_events(events)):
             return list(events)
-        return [self._event(event) for event in events]
+        return [self.event(event) for event in events]
 
     def sealed(self, value: Any) -> Any:
         """The value, every part of it that holds a secret encrypted."""
@@ -75,7 +77,10 @@ class Secrecy:
         self._bodies[reference.key] = value
         return reference
 
-    def _event(self, event: Event) -> Event:
+    def event(self, event: E) -> E:
+        """The event, its data sealed and its words masked where they hold a secret."""
+        if not KNOWN.found_in(encode_events([event])):
+            return event
         changes: dict[str, Any] = {}
         for field in event.__struct_fields__:
             value = getattr(event, field)

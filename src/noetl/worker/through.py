@@ -6,7 +6,7 @@ from typing import Any
 
 from noetl.control.execution import Execution, Run
 from noetl.messages import events as e
-from noetl.messages.size import surely_fits
+from noetl.messages.fitting import is_small
 from noetl.pipeline.drive import End, Surroundings, run_pipeline
 from noetl.pipeline.frame import Frame
 from noetl.playbook.plan import Plan
@@ -67,7 +67,7 @@ def run_through(plan: Plan, execution: Execution, run: Run, worker: str) -> list
     return events
 
 
-def _small(values: dict[str, Any]) -> dict[str, Any]:
-    if not surely_fits(values, SMALL):
+def _small(done: e.TaskDone) -> e.TaskDone:
+    if not is_small(done, SMALL):
         raise TooLarge
-    return values
+    return done

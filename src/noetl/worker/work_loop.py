@@ -5,43 +5,47 @@ from contextlib import suppress
 
 from noetl.errors import ServerAway, ServerRefused
 from noetl.worker.outbox import FIRST_PAUSE
-from noetl.worker.session import Session
+from noetl.worker.session import WireSession
 
 IDLE_BEAT = 1.0
 LAST_WORDS = 5.0
-"""Seconds that the last reports of a shift may take."""
+"""Seconds that the last reports may take."""
 
 
 class WorkLoop:
     """From the first call to the last."""
 
-    def __init__(self, desk: Session) -> None:
-        self._desk = desk
+    def __init__(self, session: WireSession) -> None:
+        self._session = session
+        self._drained = asyncio.Event()
 
     async def run(self) -> None:
         """Seek work and keep leases until drained; raises ServerRefused for a wrong version."""
-        desk = self._desk
+        session = self._session
         beating = asyncio.get_running_loop().create_task(self._beat())
         try:
-            while not desk.draining:
+            while not session.draining:
                 await self._seek()
-                if desk.refusal:
-                    raise ServerRefused(desk.refusal, code="version")
+                if session.refusal:
+                    raise ServerRefused(session.refusal, code="version")
+            await self._drained.wait()  # leases are renewed to the last moment
         finally:
             beating.cancel()
 
     async def _seek(self) -> None:
         """Wait for a wake-up, or for a place that becomes free, and call."""
-        desk = self._desk
-        hungry = desk.hungry = desk.free > 0
+        session = self._session
+        hungry = session.hungry = session.free > 0
         loop = asyncio.get_running_loop()
-        woken = loop.create_task(desk.link.wake(desk.me.worker, desk.me.pool, hungry=hungry))
+        woken = loop.create_task(
+            session.link.wake(session.me.worker, session.me.pool, hungry=hungry)
+        )
         try:
             while not woken.done():
-                desk.changed.clear()
-                if desk.draining or desk.refusal or (desk.free > 0) != hungry:
+                session.changed.clear()
+                if session.draining or session.refusal or (session.free > 0) != hungry:
                     return
-                changed = loop.create_task(desk.changed.wait())
+                changed = loop.create_task(session.changed.wait())
                 await asyncio.wait((woken, changed), return_when=asyncio.FIRST_COMPLETED)
                 changed.cancel()
             await self._call_on(woken.result())
@@ -52,47 +56,49 @@ class WorkLoop:
 
     async def _call_on(self, server: str) -> None:
         """Take what there is, as long as there is more and room for it."""
-        desk = self._desk
-        line = desk.line(server)
-        while not line.blocked:
-            answer = await desk.exchange(line, desk.batch(line, [], desk.free, beat=True))
-            if answer is None or not answer.more or not answer.grants or desk.free == 0:
+        session = self._session
+        outbox = session.outbox(server)
+        while not outbox.blocked:
+            bundle = session.bundle(outbox, [], session.free, beat=True)
+            answer = await session.exchange(outbox, bundle)
+            if answer is None or not answer.more or not answer.grants or session.free == 0:
                 return
 
     async def _beat(self) -> None:
         """Leases are renewed in good time, whatever else happens."""
-        desk = self._desk
+        session = self._session
         while True:
-            shortest = min((held.beat for held in desk.holds.values()), default=IDLE_BEAT)
+            shortest = min((held.beat for held in session.holds.values()), default=IDLE_BEAT)
             await asyncio.sleep(max(0.01, min(shortest, IDLE_BEAT)))
-            for server in {held.server for held in desk.holds.values()}:
-                line = desk.line(server)
-                if not line.recovering:
-                    desk.chore(desk.exchange(line, desk.batch(line, [], 0, beat=True)))
+            for server in {held.server for held in session.holds.values()}:
+                session.chore(session.renew(server))
 
     async def drain(self, seconds: float) -> None:
         """WRK-2: take nothing new, let parts end for a while, give back the rest."""
-        desk = self._desk
-        desk.draining = True
-        desk.changed.set()
-        with suppress(TimeoutError):
-            async with asyncio.timeout(seconds):
-                while desk.holds:
-                    desk.changed.clear()
-                    await desk.changed.wait()
-        await desk.worker.stop()
-        with suppress(TimeoutError):
-            async with asyncio.timeout(LAST_WORDS):
-                while desk.waiting:
-                    desk.changed.clear()
-                    await desk.changed.wait()
-                await self._return_all()
+        session = self._session
+        session.draining = True
+        session.changed.set()
+        try:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(seconds):
+                    while session.holds:
+                        session.changed.clear()
+                        await session.changed.wait()
+            await session.worker.stop()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(LAST_WORDS):
+                    while session.waiting:
+                        session.changed.clear()
+                        await session.changed.wait()
+                    await self._return_all()
+        finally:
+            self._drained.set()
 
     async def _return_all(self) -> None:
-        desk = self._desk
-        for hold, held in desk.holds.items():
-            desk.line(held.server).returns.append(hold)
-        desk.holds.clear()
-        for line in list(desk.lines.values()):
-            if line.returns or line.lines:
-                await desk.exchange(line, desk.batch(line, [], 0))
+        session = self._session
+        for hold, held in session.holds.items():
+            session.outbox(held.server).returns.append(hold)
+        session.holds.clear()
+        for outbox in list(session.outboxes.values()):
+            if outbox.returns or outbox.lines:
+                await session.exchange(outbox, session.bundle(outbox, [], 0))

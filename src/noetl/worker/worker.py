@@ -14,17 +14,20 @@ from noetl.messages.events import Event
 from noetl.messages.reference import Reference
 from noetl.playbook.plan import Plan
 from noetl.ports.bodies import Bodies
-from noetl.ports.desk import Desk
 from noetl.ports.result_store import ResultStore
+from noetl.ports.session import PartLost, Session
 from noetl.tools.table import Toolbox
 from noetl.worker.iterations import LoopWork
-from noetl.worker.part import PartLost, PartWork, PlainWork
+from noetl.worker.part import PartWork, PlainWork
 from noetl.worker.secrecy import Sealing
 from noetl.worker.through import run_through
-from noetl.worker.workplace import PartWorkplace, Surround
+from noetl.worker.workplace import PartWorkplace, WorkerContext
 
 WITHOUT_SLOT = frozenset({"playbook", "wait"})
 """TASK-8: kinds that wait for others hold no slot."""
+
+LAST_BODIES = 5.0
+"""Seconds that bodies have to be stored when the worker stops."""
 
 NEWS = 0.2
 """Seconds after which what a part has not reported yet is reported."""
@@ -37,10 +40,11 @@ class Worker:
         self,
         *,
         name: str,
-        desk: Desk,
+        session: Session,
         tools: Toolbox,
         results: ResultStore,
-        surround: Surround,
+        bodies: Bodies,
+        context: WorkerContext,
         slots: int = 100,
         run_ahead: bool = True,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
@@ -49,16 +53,17 @@ class Worker:
         self.name = name
         self.sleep = sleep
         """How a pause of a pipeline passes; a test or a simulation has its own time."""
-        self.desk = desk
+        self.session = session
         self.tools = tools
         self.results = results
         self.run_ahead = run_ahead
-        self._surround = surround
+        self._context = context
         self._slots = asyncio.Semaphore(slots)
         self._work: dict[asyncio.Task[None], PartWork] = {}
         self._soon: set[PartWork] = set()
         self._news: asyncio.Task[None] | None = None
-        self._bodies = Bodies(results)
+        self._storing: set[asyncio.Task[None]] = set()
+        self.bodies = bodies
         self.stopping = False
         self.patience = patience
         """Seconds: a part that pauses longer is given back, and taken up by any worker (TASK-8)."""
@@ -74,7 +79,7 @@ class Worker:
         except PartLost:
             return
         except Exception as fault:  # promise 7: one bad part does not stop the others
-            self._surround.broken(command, fault)
+            self._context.broken(command, fault)
 
     def keeps(self, active: object, run: Run, part: Part) -> bool:
         """Nothing outlives the process: what it ran before is run by it anew."""
@@ -106,7 +111,19 @@ class Worker:
         while isinstance(fault, BaseExceptionGroup):  # of iterations that ran at once
             fault = fault.exceptions[0]
         if fault is not None and not isinstance(fault, PartLost):
-            self._surround.broken(part.command, fault)
+            self._context.broken(part.command, fault)
+
+    def store(self, work: Coroutine[Any, Any, None]) -> None:
+        """Bodies go to their store beside the work that made them; a stop waits for them."""
+        task = asyncio.get_running_loop().create_task(work)
+        self._storing.add(task)
+        task.add_done_callback(self._storing.discard)
+
+    def abandon(self, part: PartWork) -> None:
+        """What still runs of a part that has failed is ended."""
+        for task, work in self._work.items():
+            if work is part:
+                task.cancel()
 
     def report_soon(self, part: PartWork) -> None:
         """Report with whatever else of this part ends in the same turn of the event loop."""
@@ -130,7 +147,7 @@ class Worker:
     async def breathe(self, part: PartWork) -> None:
         """Let others have a turn; a part that is far ahead of the log waits for it."""
         committed = part.committed
-        if committed is not None and (not self.run_ahead or self._surround.far_ahead()):
+        if committed is not None and (not self.run_ahead or self._context.far_ahead()):
             await committed
         else:
             await asyncio.sleep(0)
@@ -147,18 +164,18 @@ class Worker:
 
     async def collection(self, reference: Reference) -> Any:
         """The collection of a loop: kept while it is worked on, so that parts share it."""
-        return await self._bodies.load(reference)
+        return await self.bodies.load(reference)
 
     @property
     def sealing(self) -> Sealing:
-        return self._surround.keychain.seals
+        return self._context.keychain.seals
 
-    def unseal(self, reference: Reference) -> Any:
+    async def unseal(self, reference: Reference) -> Any:
         """The value of a recorded secret (KEY-3)."""
-        return self.sealing.open(reference)
+        return await self.sealing.open(reference)
 
     def workplace(self, part: PartWork) -> PartWorkplace:
-        return PartWorkplace(self._surround, self.results, self.desk, part.plan)
+        return PartWorkplace(self._context, self.results, self.session, part.plan)
 
     # ── stopping ─────────────────────────────────────────────────────────────────────────────
 
@@ -193,6 +210,10 @@ class Worker:
         for part in self._work.values():
             part.stopped = True
         await self._end(list(self._work))
+        if self._storing:
+            await asyncio.wait(self._storing, timeout=LAST_BODIES)
+            for task in self._storing:
+                task.cancel()
         if self._news is not None:
             self._news.cancel()
 

@@ -11,11 +11,11 @@ from noetl.errors import CredentialUnavailable, CredentialUnreadable, SettingRef
 from noetl.masking import KNOWN
 from noetl.messages.reference import Reference
 from noetl.playbook.plan import Plan
-from noetl.ports.desk import Desk
 from noetl.ports.event_log import Printed, PrintedLine
 from noetl.ports.result_store import ResultStore
+from noetl.ports.session import Session
 from noetl.tools.refusal import Refusal
-from noetl.tools.tool import Call
+from noetl.tools.tool import ToolCall
 from noetl.worker.masked_results import masked_results
 from noetl.worker.secrecy import Sealing, Secrecy
 
@@ -31,7 +31,7 @@ class Unlocking(Protocol):
     def seals(self) -> Sealing: ...
 
 
-class Surround(msgspec.Struct, frozen=True, kw_only=True):
+class WorkerContext(msgspec.Struct, frozen=True, kw_only=True):
     """What the process around a worker gives it."""
 
     printed: Printed
@@ -45,18 +45,20 @@ class Surround(msgspec.Struct, frozen=True, kw_only=True):
 class PartWorkplace:
     """See `tools.tool.Workplace`."""
 
-    def __init__(self, surround: Surround, results: ResultStore, desk: Desk, plan: Plan) -> None:
-        self._surround = surround
+    def __init__(
+        self, context: WorkerContext, results: ResultStore, session: Session, plan: Plan
+    ) -> None:
+        self._context = context
         self._results = results
-        self.desk = desk
+        self.session = session
         self._plan = plan
 
     @property
     def results(self) -> ResultStore:
         return masked_results(self._results)
 
-    def log(self, call: Call[Any], stream: str, text: str) -> None:
-        self._surround.printed.keep(
+    def log(self, call: ToolCall[Any], stream: str, text: str) -> None:
+        self._context.printed.keep(
             PrintedLine(
                 execution_id=call.execution_id,
                 step=call.step,
@@ -70,12 +72,12 @@ class PartWorkplace:
 
     async def unlock(self, name: str) -> dict[str, Any]:
         try:
-            return await self._surround.keychain.unlock(self._plan, name)
+            return await self._context.keychain.unlock(self._plan, name)
         except (CredentialUnreadable, CredentialUnavailable, SettingRefused) as wrong:
             raise refusal(wrong) from None
 
     async def secret(self, provider: str, name: str, auth: str | None) -> Reference:
-        keychain = self._surround.keychain
+        keychain = self._context.keychain
         try:
             return keychain.seals.seal(await keychain.secret(self._plan, provider, name, auth))
         except (CredentialUnreadable, CredentialUnavailable, SettingRefused) as wrong:
@@ -83,7 +85,7 @@ class PartWorkplace:
 
     async def child(
         self,
-        call: Call[Any],
+        call: ToolCall[Any],
         *,
         path: str,
         version: str | None,
@@ -91,8 +93,8 @@ class PartWorkplace:
         wait: bool,
     ) -> dict[str, Any]:
         if KNOWN:  # the child's log has it, too (KEY-3)
-            payload = Secrecy(self._surround.keychain.seals, {}).fit(payload)
-        return await self.desk.child(
+            payload = Secrecy(self._context.keychain.seals, {}).fit(payload)
+        return await self.session.child(
             parent_execution_id=call.execution_id,
             parent_id=call.task_run_id,
             execution_id=f"{call.execution_id}-{call.task_run_id}-{call.attempt}",

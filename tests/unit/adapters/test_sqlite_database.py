@@ -125,6 +125,8 @@ def test_a_migration_is_done_whole_or_not_at_all(tmp_path: Path) -> None:
         (SQL["count_executions"], "execution USING COVERING INDEX execution_status (status=?"),
         (SQL["free_executions"], "execution USING INDEX execution_free"),
         (SQL["left_executions"], "execution USING INDEX execution_owner (owner=?"),
+        (SQL["owned_executions"], "execution USING INDEX execution_owner (owner=?"),
+        (SQL["waiting_notes"], "note"),
         (SQL["read_decisions"], "decision USING INDEX decision_order (execution_id=?"),
         (SQL["ended_executions"], "ended USING INDEX execution_finished (finished_at<?"),
         (SQL["page_versions"], "catalog USING PRIMARY KEY (path=?"),

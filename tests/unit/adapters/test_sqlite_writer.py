@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import apsw
 import pytest
-from tests.contracts.homes import SqliteHomes, answer_of, decision, row
+from tests.contracts.homes import SqliteHomes, answer_of, decision, row, taken
 
 from noetl.adapters.sqlite.faults import unavailable
 from noetl.adapters.sqlite.storage import SqliteStorage
@@ -266,23 +266,23 @@ async def test_lines_ride_with_the_next_commit(homes: SqliteHomes) -> None:
 async def test_an_idle_inbox_is_not_even_searched(homes: SqliteHomes) -> None:
     home, other = await homes.open(), await homes.open()
     await home.log.append(decision("a", 0, row=row("a", owner=home.owners.me)))
-    await home.inbox.collect()
+    await taken(home)
     searched: list[str] = []
     await home.inbox._reader.look(
         lambda connection: connection.trace_v2(
             apsw.SQLITE_TRACE_STMT, lambda event: searched.append(event["sql"])
         )
     )
-    assert list(await home.inbox.collect()) == []
+    assert list(await taken(home)) == []
     assert searched == ["pragma data_version"]
     await other.inbox.leave("a", "cancel", {})
-    assert [note.kind for note in await home.inbox.collect()] == ["cancel"]
+    assert [note.kind for note in await taken(home)] == ["cancel"]
 
 
 async def test_processes_that_only_read_leave_no_trace(homes: SqliteHomes) -> None:
     home = await homes.open()
     await home.executions.page()
-    await home.inbox.collect()
+    await taken(home)
     assert home.writer.connection.execute("select * from process").fetchall() == []
     await home.log.append(decision("a", 0))
     tokens = home.writer.connection.execute("select token from process").fetchall()

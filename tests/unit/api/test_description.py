@@ -44,7 +44,7 @@ def test_every_operation_says_what_it_does_and_who_may(route: Route) -> None:
     assert str(route.status) in responses
     for status in ("4XX", "5XX"):
         schema = responses[status]["content"]["application/json"]["schema"]
-        assert schema == {"$ref": "#/components/schemas/Refusal"}
+        assert schema == {"$ref": "#/components/schemas/ErrorBody"}
 
 
 def test_names_of_operations_are_unique() -> None:

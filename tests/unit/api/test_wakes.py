@@ -5,12 +5,12 @@ import asyncio
 import pytest
 
 from noetl.api import wakes as module
-from noetl.api.wakes import Wakes
+from noetl.api.wakes import HttpWakes
 
 SOON = 30.0
 
 
-async def waiting(wakes: Wakes, worker: str, pool: str, *, hungry: bool) -> asyncio.Task[bool]:
+async def waiting(wakes: HttpWakes, worker: str, pool: str, *, hungry: bool) -> asyncio.Task[bool]:
     task = asyncio.create_task(wakes.wait(worker, pool, hungry=hungry, seconds=SOON))
     before = wakes.waiting
     while wakes.waiting == before and not task.done():
@@ -24,7 +24,7 @@ async def let_run() -> None:
 
 
 async def test_a_ring_wakes_the_hungry_of_its_pool_first_come_first_served() -> None:
-    wakes = Wakes()
+    wakes = HttpWakes()
     tasks = [
         await waiting(wakes, "full", "p", hungry=False),
         await waiting(wakes, "a", "p", hungry=True),
@@ -32,10 +32,10 @@ async def test_a_ring_wakes_the_hungry_of_its_pool_first_come_first_served() -> 
         await waiting(wakes, "b", "p", hungry=True),
         await waiting(wakes, "c", "p", hungry=True),
     ]
-    wakes.ring("p", 2)
+    wakes.wake_pool("p", 2)
     await let_run()
     assert [task.done() for task in tasks] == [False, True, False, True, False]
-    wakes.ring("p", 1)
+    wakes.wake_pool("p", 1)
     await let_run()
     assert [task.done() for task in tasks] == [False, True, False, True, True]
     assert [await task for task in tasks if task.done()] == [True, True, True]
@@ -45,10 +45,10 @@ async def test_a_ring_wakes_the_hungry_of_its_pool_first_come_first_served() -> 
 
 
 async def test_a_nudge_wakes_its_worker_hungry_or_not() -> None:
-    wakes = Wakes()
+    wakes = HttpWakes()
     meant = await waiting(wakes, "a", "p", hungry=False)
     other = await waiting(wakes, "b", "p", hungry=True)
-    wakes.nudge("a")
+    wakes.wake_worker("a")
     assert await meant is True
     assert not other.done()
     wakes.close()
@@ -56,9 +56,9 @@ async def test_a_nudge_wakes_its_worker_hungry_or_not() -> None:
 
 
 async def test_what_was_rung_meanwhile_is_heard_once() -> None:
-    wakes = Wakes()
-    wakes.ring("p", 3)
-    wakes.nudge("b")
+    wakes = HttpWakes()
+    wakes.wake_pool("p", 3)
+    wakes.wake_worker("b")
     assert await wakes.wait("a", "p", hungry=False, seconds=0) is False, "the ring is not for it"
     assert await wakes.wait("a", "q", hungry=True, seconds=0) is False
     assert await wakes.wait("a", "p", hungry=True, seconds=0) is True
@@ -68,31 +68,31 @@ async def test_what_was_rung_meanwhile_is_heard_once() -> None:
 
 
 async def test_who_waits_long_enough_is_told_so() -> None:
-    wakes = Wakes()
+    wakes = HttpWakes()
     assert await wakes.wait("a", "p", hungry=True, seconds=0.001) is False
     assert wakes.waiting == 0
 
 
 async def test_who_gives_up_is_forgotten() -> None:
-    wakes = Wakes()
+    wakes = HttpWakes()
     task = await waiting(wakes, "a", "p", hungry=True)
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
     assert wakes.waiting == 0
-    wakes.ring("p", 1)
+    wakes.wake_pool("p", 1)
     assert await wakes.wait("b", "p", hungry=True, seconds=0) is True, "the ring was not lost"
 
 
 async def test_after_the_stop_nobody_waits() -> None:
-    wakes = Wakes()
+    wakes = HttpWakes()
     wakes.close()
     assert await wakes.wait("a", "p", hungry=True, seconds=SOON) is False
 
 
 async def test_names_are_not_remembered_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MOST", 3)
-    wakes = Wakes()
+    wakes = HttpWakes()
     for number in range(5):
-        wakes.nudge(f"w{number}")
+        wakes.wake_worker(f"w{number}")
     heard = [await wakes.wait(f"w{n}", "p", hungry=False, seconds=0) for n in range(5)]
     assert heard == [False, False, True, True, True]

@@ -1,8 +1,11 @@
 """A figure compares medians and says how far the measurements lay apart."""
 
+from pathlib import Path
+
 import pytest
 import yaml
 from bench.__main__ import main, row
+from bench.baseline import Kept, keep, read, verdict
 from bench.figure import Figure, spread
 from bench.generate import generate
 
@@ -26,15 +29,57 @@ def test_the_target_bounds_the_ratio(target: float, at_most: bool, met: bool) ->
 
 @pytest.mark.parametrize(
     ("measured", "expected"),
-    [([5.0], 0.0), ([2.0, 2.0, 2.0], 0.0), ([1.0, 2.0, 3.0], 0.5), ([1.0, 3.0], 0.5)],
+    [
+        ([5.0], 0.0),
+        ([2.0, 2.0, 2.0], 0.0),
+        ([1.0, 2.0, 3.0], 0.5),
+        ([1.0, 3.0], 0.5),
+        ([1.0, 2.0, 3.0] * 100, 0.0),
+    ],
 )
 def test_spread_is_the_relative_interquartile_range(measured: list[float], expected: float) -> None:
     assert spread(measured) == pytest.approx(expected)
 
 
 def test_a_missed_target_stands_out_in_the_table() -> None:
-    assert " NO " in row(Figure.of("x", [9.0], [1.0], 2.0, "ms"))
-    assert " yes " in row(Figure.of("x", [1.0], [1.0], 2.0, "ms"))
+    assert " NO " in row(Figure.of("x", [9.0], [1.0], 2.0, "ms"), {})
+    assert " yes " in row(Figure.of("x", [1.0], [1.0], 2.0, "ms"), {})
+
+
+@pytest.mark.parametrize(
+    ("measured", "at_most", "kept", "expected"),
+    [
+        ([2.0], True, Kept("b", "x", 1.8, 0.0), ("1.8", "FELL")),
+        ([2.0], True, Kept("b", "x", 1.8, 0.2), ("1.8", "")),
+        ([1.9, 2.0, 2.5], True, Kept("b", "x", 1.8, 0.0), ("1.8", "")),
+        ([2.0], True, Kept("b", "x", 1.95, 0.0), ("1.95", "")),
+        ([2.0], True, Kept("b", "x", 9.0, 0.0), ("9", "")),
+        ([2.0], False, Kept("b", "x", 9.0, 0.5), ("9", "FELL")),
+        ([2.0], False, Kept("b", "x", 1.0, 0.0), ("1", "")),
+        ([2.0], True, Kept("b", "y", 1.0, 0.0), ("", "new")),
+    ],
+)
+def test_what_fell_by_more_than_the_spread_is_marked(
+    measured: list[float], at_most: bool, kept: Kept, expected: tuple[str, str]
+) -> None:
+    figure = Figure.of("x", measured, [1.0], 5.0, "s", at_most=at_most)
+    assert verdict(figure, {kept.figure: kept}) == expected
+
+
+def test_a_bench_that_is_kept_replaces_its_lines_alone(tmp_path: Path) -> None:
+    file = tmp_path / "baseline.jsonl"
+    x, y, z = (Figure.of(name, [3.0], [2.0], 2.0, "ms") for name in "xyz")
+    keep({"one": [x, y], "two": [z]}, file)
+    keep({"one": [Figure.of("x", [5.0], [2.0], 2.0, "ms")]}, file)
+    assert read(file) == {"z": Kept("two", "z", 1.5, 0.0), "x": Kept("one", "x", 2.5, 0.0)}
+
+
+def test_a_small_run_is_not_kept(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("bench.size.SMALL", True)
+    assert main(["--keep", "guards"]) == 3
+    assert capsys.readouterr().out == "a tenth says nothing that is worth keeping\n"
 
 
 def test_an_unknown_bench_is_named(capsys: pytest.CaptureFixture[str]) -> None:

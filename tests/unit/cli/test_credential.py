@@ -1,5 +1,6 @@
 """`noetl credential`: how secrets get in, and what is said about them."""
 
+import asyncio
 import io
 import json
 import sys
@@ -9,6 +10,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from noetl.adapters.sqlite.storage import open_storage
 from noetl.cli.credential import ON_THE_LINE, credential
 from noetl.cli.main import main
 from noetl.keychain.keys import KeySource
@@ -23,13 +25,14 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def stored(home: Path, name: str) -> tuple[str, dict[str, Any]] | None:
-    from noetl.adapters.sqlite.credentials import SqliteCredentials
+    async def found() -> tuple[str, dict[str, Any]] | None:
+        opened = await open_storage(home)
+        try:
+            return await Store(opened.credentials, KeySource(home, {})).fields(name)
+        finally:
+            await opened.close()
 
-    credentials = SqliteCredentials(home)
-    try:
-        return Store(credentials, KeySource(home, {})).fields(name)
-    finally:
-        credentials.close()
+    return asyncio.run(found())
 
 
 def say(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
@@ -171,3 +174,11 @@ def test_alone_it_says_what_it_can(capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = say(capsys)
     assert code == 0
     assert "rotate" in out
+
+
+@pytest.mark.parametrize("words", [["list"], ["show", "pg"], ["rm", "pg"]])
+def test_looking_makes_no_home(
+    words: list[str], home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    say(capsys, *words)
+    assert list(home.iterdir()) == []

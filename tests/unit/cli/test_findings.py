@@ -1,7 +1,7 @@
 """Findings as people read them."""
 
 from noetl.cli.findings import MOST_SHOWN, render, summary
-from noetl.cli.source import Source
+from noetl.cli.source import PlaybookSource
 from noetl.cli.terminal import Paint
 from noetl.playbook.finding import Finding
 
@@ -22,9 +22,9 @@ def finding(**changes: object) -> Finding:
 
 
 def shown(source: str, found: Finding, paint: Paint = PLAIN) -> list[str]:
-    return "\n".join(render(Source("playbook.yaml", source.encode()), (found,), paint, 80)).split(
-        "\n"
-    )
+    return "\n".join(
+        render(PlaybookSource("playbook.yaml", source.encode()), (found,), paint, 80)
+    ).split("\n")
 
 
 def test_a_finding_reads_like_that_of_a_compiler() -> None:
@@ -61,7 +61,7 @@ def test_a_line_beyond_the_text_is_left_out() -> None:
 def test_nothing_of_the_document_steers_the_terminal() -> None:
     evil = "\x1b]0;owned\x07"
     found = finding(line=1, column=1, message=evil, hint=evil, path=evil)
-    text = "\n".join(render(Source(f"{evil}.yaml", evil.encode()), (found,), PLAIN, 80))
+    text = "\n".join(render(PlaybookSource(f"{evil}.yaml", evil.encode()), (found,), PLAIN, 80))
     assert "\x1b" not in text
     assert "\x07" not in text
     assert text.count("\\x1b]0;owned\\x07") == 5
@@ -73,7 +73,9 @@ def test_lines_are_counted_as_yaml_counts_them() -> None:
 
 
 def test_text_that_is_no_utf_8_is_shown_all_the_same() -> None:
-    text = "\n".join(render(Source("x", b"\xff\xfe: 1"), (finding(line=1, column=1),), PLAIN, 80))
+    text = "\n".join(
+        render(PlaybookSource("x", b"\xff\xfe: 1"), (finding(line=1, column=1),), PLAIN, 80)
+    )
     assert "1 | \ufffd\ufffd: 1" in text
 
 
@@ -94,7 +96,10 @@ def test_the_summary_counts() -> None:
 
 def test_a_flood_of_findings_is_cut_short_for_people() -> None:
     flood = [finding(line=1 + n) for n in range(MOST_SHOWN + 1_500)]
-    blocks = list(render(Source("playbook.yaml", b"a: 1\n"), flood, PLAIN, 80))
+    blocks = list(render(PlaybookSource("playbook.yaml", b"a: 1\n"), flood, PLAIN, 80))
     assert len(blocks) == MOST_SHOWN + 1
     assert blocks[-1] == "… and 1,500 more findings; --json prints them all\n"
-    assert len(list(render(Source("playbook.yaml", b""), flood[:MOST_SHOWN], PLAIN, 80))) == 1_000
+    assert (
+        len(list(render(PlaybookSource("playbook.yaml", b""), flood[:MOST_SHOWN], PLAIN, 80)))
+        == 1_000
+    )

@@ -1,8 +1,9 @@
 """Both clients alike: what goes over the wire, and what each answer comes to."""
 
+import inspect
 import socket
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, assert_type
 
 import pytest
 from aiohttp import web
@@ -18,10 +19,12 @@ from tests.unit.client.far import (
 )
 
 from noetl import errors
+from noetl.api.types import Summary
 from noetl.client import asks
+from noetl.client.asks import Question
 from noetl.client.async_client import AsyncClient
-from noetl.client.client import Client, Sent
-from noetl.server.views.standing import Listed
+from noetl.client.client import Client
+from noetl.server.views.standing import Listed, Standing
 
 LISTED = {
     "execution_id": "e1",
@@ -56,17 +59,32 @@ def streamed(request: pytest.FixtureRequest) -> Streaming:
     return request.param  # type: ignore[no-any-return]
 
 
-def test_both_clients_ask_the_same_questions() -> None:
-    asked = {name for name, value in vars(Client).items() if isinstance(value, Sent)}
-    assert asked == {
-        name
-        for name, value in vars(asks).items()
-        if getattr(value, "__module__", "") == asks.__name__
-        and callable(value)
-        and name.islower()
-        and not name.startswith("_")
+def test_every_question_is_asked_by_both_clients() -> None:
+    makers = {
+        name: make
+        for name, make in vars(asks).items()
+        if inspect.isfunction(make) and make.__module__ == asks.__name__ and name[0] != "_"
     }
-    assert asked <= set(vars(AsyncClient))
+    listed = {
+        name for name, value in vars(asks.ClientQuestions).items() if isinstance(value, Question)
+    }
+    assert listed == makers.keys()
+
+
+def test_type_checkers_know_arguments_and_answers() -> None:
+    """mypy reads this test too: an ignore that is not needed is an error there."""
+
+    def now(client: Client) -> None:
+        assert_type(client.standing("e1"), Standing)
+        assert_type(client.summary("e1", wait=1.0), Summary)
+        client.standing(1)  # type: ignore[arg-type]
+        client.summary("e1", weight=1.0)  # type: ignore[call-arg]
+
+    async def later(client: AsyncClient) -> None:
+        assert_type(await client.standing("e1"), Standing)
+        await client.standing(1)  # type: ignore[arg-type]
+
+    assert Client.standing.__doc__ == asks.standing.__doc__ == AsyncClient.standing.__doc__
 
 
 def test_an_execution_is_begun_with_a_key_of_its_own(server: Far, ask: Asking) -> None:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.exports.stories import each, listed, run
 
-from noetl.exports.batches import Body, bodies, lines
+from noetl.exports.batches import ExportBody, bodies, lines
 
 
 @pytest.mark.parametrize(
@@ -32,7 +32,7 @@ def test_bodies_are_bounded(
 
 @given(st.lists(st.binary(min_size=1, max_size=9)), st.integers(1, 5), st.integers(1, 20))
 def test_nothing_is_lost(pieces: list[bytes], most: int, most_bytes: int) -> None:
-    made: list[Body] = run(
+    made: list[ExportBody] = run(
         listed(bodies(each(pieces), lambda some: b"".join(some), most=most, most_bytes=most_bytes))
     )
     assert b"".join(body.content for body in made) == b"".join(pieces)

@@ -9,13 +9,13 @@ import pytest
 from tests.unit.exports.stories import each, run
 
 from noetl.errors import LogUnavailable, UnwritableFile
-from noetl.exports.batches import Body
+from noetl.exports.batches import ExportBody
 from noetl.exports.files import write_file
 
-TWO = [Body(b"one\n", 1), Body(b"two\n", 1)]
+TWO = [ExportBody(b"one\n", 1), ExportBody(b"two\n", 1)]
 
 
-async def broken(fault: BaseException) -> AsyncIterator[Body]:
+async def broken(fault: BaseException) -> AsyncIterator[ExportBody]:
     yield TWO[0]
     raise fault
 

@@ -12,16 +12,16 @@ from tests.unit.exports.stories import each, envelopes_of, event, run
 
 from noetl.errors import LogUnavailable, UnwritableFile
 from noetl.exports import parquet
-from noetl.exports.batches import Body, lines
+from noetl.exports.batches import ExportBody, lines
 from noetl.exports.columns import COLUMNS, row_of
 from noetl.exports.parquet import write_parquet
 
 ODD = {"big": 2**70, "exact": 0.1, "text": 'é "quoted" \n', "none": None, "like": {"$ref": {}}}
 
 
-def rows(*fields: dict[str, Any]) -> list[Body]:
+def rows(*fields: dict[str, Any]) -> list[ExportBody]:
     told = envelopes_of(*((1_794_783_260_901, event("ctx.patched", **one)) for one in fields))
-    return [Body(lines([row_of(one) for _, one in told]), len(told))] if fields else []
+    return [ExportBody(lines([row_of(one) for _, one in told]), len(told))] if fields else []
 
 
 def written(file: Path, *fields: dict[str, Any]) -> Any:
@@ -49,6 +49,19 @@ def test_values_come_back_exactly(tmp_path: Path) -> None:
     assert row["data"] == (
         '{"patch":{"big":1180591620717411303424,"exact":0.1,'
         '"text":"é \\"quoted\\" \\n","none":null,"like":{"$ref":{}}}}'
+    )
+
+
+def test_a_row_has_the_times_of_the_worker(tmp_path: Path) -> None:
+    [(_, told)] = envelopes_of((2000, event("task.done", step="load")))
+    body = ExportBody(lines([row_of(told, (1_000, 1_277)), row_of(told)]), 2)
+    run(write_parquet(tmp_path / "out.parquet", each([body])))
+    known, unknown = pq.read_table(tmp_path / "out.parquet").to_pylist()
+    assert known["started_at"] == datetime(1970, 1, 1, 0, 0, 1, tzinfo=UTC)
+    assert (known["duration_ms"], unknown["duration_ms"], unknown["started_at"]) == (
+        277,
+        None,
+        None,
     )
 
 
@@ -94,7 +107,7 @@ def test_a_device_is_refused() -> None:
 
 
 def test_a_failure_leaves_the_old_file_and_no_parts(tmp_path: Path) -> None:
-    async def broken() -> AsyncIterator[Body]:
+    async def broken() -> AsyncIterator[ExportBody]:
         yield rows({"patch": {}})[0]
         raise LogUnavailable("the log is gone")
 

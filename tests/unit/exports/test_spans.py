@@ -46,7 +46,7 @@ def test_a_step_of_one_task() -> None:
     )
     assert shape(found) == [
         (("task", "4.1"), ("step", "4.0"), 1010, 1090),
-        (("step", "4.0"), EXECUTION, 1001, 1101),
+        (("step", "4.0"), EXECUTION, 1010, 1090),
         (EXECUTION, None, 1000, 2000),
     ]
     task, step, root = found
@@ -143,16 +143,48 @@ def test_iterations_and_nested_loops_are_levels_of_their_own() -> None:
     )
     assert shape(found)[:-1] == [
         (("task", "4.1.1.1.1"), ("iteration", "4.1.1.1"), 1014, 1015),
-        (("iteration", "4.1.1.1"), ("task", "4.1.1"), 1013, 1016),
+        (("iteration", "4.1.1.1"), ("task", "4.1.1"), 1014, 1015),
         (("task", "4.1.1"), ("iteration", "4.1"), 1012, 1018),
-        (("iteration", "4.1"), ("step", "4.0"), 1011, 1019),
-        (("step", "4.0"), EXECUTION, 1001, 1020),
+        (("iteration", "4.1"), ("step", "4.0"), 1012, 1018),
+        (("step", "4.0"), EXECUTION, 1012, 1018),
     ]
     by_id = {span.entity[1]: span.attributes for span in found}
     assert (by_id["4.0"]["noetl.loop.total"], by_id["4.0"]["noetl.loop.mode"]) == (1, "parallel")
     assert by_id["4.1.1"]["noetl.loop.mode"] == "sequential"
     assert by_id["4.1"]["noetl.index"] == 0
     assert found[3].name == "load[0]"
+
+
+def test_iterations_that_share_a_row_have_times_of_their_own() -> None:
+    found = spans(
+        *BEGUN,
+        (1010, event("loop.started", total=2, items=[], mode="sequential", **RUN)),
+        (1700, event("loop.iteration.started", index=0, iteration_id="4.1", **RUN)),
+        (1700, started("4.1.1")),
+        (1700, done("fetch", 1020, 300, task_run_id="4.1.1")),
+        (1700, event("loop.iteration.done", index=0, iteration_id="4.1", **RUN)),
+        (1700, event("loop.iteration.started", index=1, iteration_id="4.2", **RUN)),
+        (1700, started("4.2.1")),
+        (1700, done("fetch", 1330, 300, task_run_id="4.2.1")),
+        (1700, event("loop.iteration.done", index=1, iteration_id="4.2", **RUN)),
+        (1700, event("loop.done", total=2, done=2, **RUN)),
+        *FINISHED,
+    )
+    times = {span.entity[1]: (span.start, span.end) for span in found}
+    assert (times["4.1"], times["4.2"]) == ((1020, 1320), (1330, 1630))
+    assert times["4.0"] == (1020, 1630)
+
+
+def test_a_run_with_a_task_that_never_answered_ends_with_its_record() -> None:
+    found = spans(
+        *BEGUN,
+        (1010, started("4.1")),
+        (1100, done("fetch", 1010, 80, task_run_id="4.1")),
+        (1101, started("4.2")),
+        (1900, event("step.failed", error={"kind": "worker_lost"}, **RUN)),
+        *FINISHED,
+    )
+    assert [(span.start, span.end) for span in found if span.entity[0] == "step"] == [(1010, 1900)]
 
 
 def test_a_failed_iteration_fails_alone() -> None:

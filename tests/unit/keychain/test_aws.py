@@ -13,7 +13,7 @@ from moto.server import ThreadedMotoServer
 from tests.unit.keychain.conftest import Asker
 
 from noetl.errors import CredentialMissing, CredentialUnavailable
-from noetl.keychain.asking import Answer
+from noetl.keychain.asking import ProviderAnswer
 from noetl.keychain.providers.aws import AwsProvider, text_in
 from noetl.keychain.providers.sigv4 import Signer
 
@@ -132,7 +132,7 @@ async def test_without_keys_or_region_it_says_what_to_set(lost: str, asking: Ask
 )
 def test_a_refusal_says_whether_to_try_again(kind: str, fault: type[Exception]) -> None:
     with pytest.raises(fault, match="'x' cannot be read"):
-        text_in(Answer(400, {"__type": kind, "message": "no"}), "x")
+        text_in(ProviderAnswer(400, {"__type": kind, "message": "no"}), "x")
 
 
 async def test_a_manager_that_is_not_there_may_come_back(asking: Asker) -> None:

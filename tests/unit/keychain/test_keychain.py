@@ -55,7 +55,7 @@ def chains() -> Chains:
 
 async def test_an_entry_comes_before_a_registered_credential(chains: Chains) -> None:
     chain = chains(PG='{"host":"db","password":"of-the-entry"}')
-    chain.store.add("pg", "postgres", {"host": "x", "password": "registered"})
+    await chain.store.add("pg", "postgres", {"host": "x", "password": "registered"})
     entry = "{name: pg, kind: postgres_credential, provider: environment, key: PG, port: 5433}"
     fields = await chain.unlock(plan(entry), "pg")
     assert fields == {"kind": "postgres", "host": "db", "password": "of-the-entry", "port": 5433}
@@ -88,7 +88,7 @@ async def test_an_entry_comes_before_a_registered_credential(chains: Chains) -> 
 )
 async def test_where_fields_come_from(entry: str, fields: dict[str, Any], chains: Chains) -> None:
     chain = chains(a="token-a", B='{"token": "token-b"}', N="12345678", DSN="postgresql://u:p@db/x")
-    chain.store.add("kept", "generic", {"value": "registered"})
+    await chain.store.add("kept", "generic", {"value": "registered"})
     name = "kept" if "name: kept" in entry else "a"
     assert fields.items() <= (await chain.unlock(plan(entry), name)).items()
 
@@ -145,7 +145,7 @@ async def test_what_is_missing_is_said(entry: str, says: str, chains: Chains) ->
 async def test_a_credential_opens_a_provider_for_another(chains: Chains, vault: Vault) -> None:
     vault.secrets["secret/db"] = {"host": "db", "password": "from-vault"}
     chain = chains()
-    chain.store.add("door", "vault", {"address": vault.url, "token": ROOT_TOKEN})
+    await chain.store.add("door", "vault", {"address": vault.url, "token": ROOT_TOKEN})
     entry = "{name: pg, kind: postgres, provider: vault, key: secret/db, auth: door}"
     fields = await chain.unlock(plan(entry), "pg")
     assert fields == {"kind": "postgres", "host": "db", "password": "from-vault"}
@@ -160,7 +160,7 @@ async def test_a_credential_opens_a_provider_for_another(chains: Chains, vault: 
 async def test_oauth2_becomes_a_bearer(chains: Chains, token_server: TokenServer) -> None:
     chain = chains()
     fields = {"token_url": token_server.url, "client_id": "c", "client_secret": "the-secret"}
-    chain.store.add("api", "oauth2", fields)
+    await chain.store.add("api", "oauth2", fields)
     assert await chain.unlock(plan(), "api") == {"kind": "bearer", "token": "issued-token-1"}
     assert KNOWN.masked("the-secret issued-token-1") == f"{MASK} {MASK}"
 
@@ -187,8 +187,8 @@ async def test_secrets_are_masked_and_the_rest_stays_readable(chains: Chains) ->
 )
 async def test_the_value_of_a_secret(provider: str, name: str, value: Any, chains: Chains) -> None:
     chain = chains(PLAIN="plain text", FIELDS='{"user":"u","password":"in fields"}', LIST="[1, 2]")
-    chain.store.add("one", "generic", {"value": "registered"})
-    chain.store.add("many", "generic", {"a": "1", "b": "2"})
+    await chain.store.add("one", "generic", {"value": "registered"})
+    await chain.store.add("many", "generic", {"a": "1", "b": "2"})
     assert await chain.secret(plan(), provider, name, None) == value
 
 
@@ -200,7 +200,7 @@ async def test_the_secret_of_an_unknown_provider_is_refused(chains: Chains) -> N
 async def test_a_login_for_the_secrets_tool(chains: Chains, vault: Vault) -> None:
     vault.secrets["secret/app"] = {"value": "from-vault"}
     chain = chains()
-    chain.store.add("door", "vault", {"address": vault.url, "token": ROOT_TOKEN})
+    await chain.store.add("door", "vault", {"address": vault.url, "token": ROOT_TOKEN})
     assert await chain.secret(plan(), "vault", "secret/app", "door") == "from-vault"
 
 
@@ -212,7 +212,7 @@ async def test_the_door_builds_nothing_before_it_is_used() -> None:
         await door.unlock(plan(), "a")
     with pytest.raises(CredentialMissing):
         await door.secret(plan(), "store", "a", None)
-    assert door.seals.open(door.seals.seal("x")) == "x"
+    assert await door.seals.open(door.seals.seal("x")) == "x"
     await door.close()
 
 

@@ -8,7 +8,7 @@ import pytest
 from tests.unit.keychain.conftest import Asker, TokenServer
 
 from noetl.errors import CredentialMissing, CredentialUnavailable
-from noetl.keychain.oauth2 import Tokens, seconds_in
+from noetl.keychain.oauth2 import AccessTokens, seconds_in
 from noetl.keychain.once import Once
 from noetl.masking import MASK, Masking
 
@@ -19,7 +19,7 @@ def client(server: TokenServer, **more: Any) -> dict[str, Any]:
 
 async def test_id_and_secret_go_into_the_header(token_server: TokenServer, asking: Asker) -> None:
     masking = Masking()
-    tokens = Tokens(asking, Once(), masking)
+    tokens = AccessTokens(asking, Once(), masking)
     token = await tokens.token("api", client(token_server, scope=["read", "write"]))
     assert token == "issued-token-1"
     form, header = token_server.seen[0]
@@ -31,7 +31,7 @@ async def test_id_and_secret_go_into_the_header(token_server: TokenServer, askin
 
 async def test_or_into_the_body(token_server: TokenServer, asking: Asker) -> None:
     fields = client(token_server, client_auth="body", audience="api.example")
-    await Tokens(asking, Once()).token("api", fields)
+    await AccessTokens(asking, Once()).token("api", fields)
     form, header = token_server.seen[0]
     assert header == ""
     assert form == {
@@ -43,7 +43,7 @@ async def test_or_into_the_body(token_server: TokenServer, asking: Asker) -> Non
 
 
 async def test_one_fetch_for_many_callers(token_server: TokenServer, asking: Asker) -> None:
-    tokens = Tokens(asking, Once())
+    tokens = AccessTokens(asking, Once())
     fields = client(token_server)
     got = await asyncio.gather(*(tokens.token("api", fields) for _ in range(10)))
     assert set(got) == {"issued-token-1"}
@@ -56,7 +56,7 @@ async def test_a_token_is_renewed_before_it_runs_out_and_old_ones_are_forgotten(
 ) -> None:
     at = [0.0]
     masking = Masking()
-    tokens = Tokens(asking, Once(lambda: at[0]), masking)
+    tokens = AccessTokens(asking, Once(lambda: at[0]), masking)
     token_server.life = 600
     for number in range(1, 5):
         assert await tokens.token("api", client(token_server)) == f"issued-token-{number}"
@@ -79,19 +79,19 @@ async def test_a_refusal_says_whose_it_is(
 ) -> None:
     token_server.status = status
     with pytest.raises(fault, match=says) as refused:
-        await Tokens(asking, Once()).token("api", client(token_server))
+        await AccessTokens(asking, Once()).token("api", client(token_server))
     assert "s3/cret" not in str(refused.value)
 
 
 async def test_a_server_that_is_not_there_may_come_back(asking: Asker) -> None:
     fields = {"token_url": "http://127.0.0.1:9/", "client_id": "i", "client_secret": "s"}
     with pytest.raises(CredentialUnavailable, match="cannot be asked"):
-        await Tokens(asking, Once()).token("api", fields)
+        await AccessTokens(asking, Once()).token("api", fields)
 
 
 async def test_what_lacks_a_field_is_not_sent(asking: Asker) -> None:
     with pytest.raises(CredentialMissing, match="lacks client_secret"):
-        await Tokens(asking, Once()).token("api", {"token_url": "x", "client_id": "y"})
+        await AccessTokens(asking, Once()).token("api", {"token_url": "x", "client_id": "y"})
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from noetl.adapters.memory.credentials import MemoryCredentials
-from noetl.adapters.sqlite.credentials import SqliteCredentials
 from noetl.errors import BodyLost
 from noetl.keychain.keys import KeySource
 from noetl.keychain.seals import ROOM, Seals
@@ -16,8 +15,10 @@ from noetl.messages.codec import decode, encode
 from noetl.messages.reference import Reference, secret
 
 
-def seals(masking: Masking | None = None) -> Seals:
-    return Seals(Store(MemoryCredentials(), KeySource(None, {})), masking or Masking())
+async def seals(masking: Masking | None = None) -> Seals:
+    own = Seals(Store(MemoryCredentials(), KeySource(None, {})), masking or Masking())
+    await own.make_ready()
+    return own
 
 
 @pytest.mark.parametrize(
@@ -31,52 +32,52 @@ def seals(masking: Masking | None = None) -> Seals:
         "ümlaut \u2028 \x00",
     ],
 )
-def test_a_value_comes_back_as_it_was(value: Any) -> None:
-    own = seals()
+async def test_a_value_comes_back_as_it_was(value: Any) -> None:
+    own = await seals()
     sealed = own.seal(value)
     assert isinstance(sealed, Reference)
     recorded = encode({"ctx": sealed})
     assert b"tok-en-1" not in recorded
     assert recorded.startswith(b'{"ctx":{"$secret":{"id":')
-    assert own.open(decode(recorded)["ctx"]) == value
+    assert await own.open(decode(recorded)["ctx"]) == value
 
 
-def test_a_value_holds_what_is_stored_elsewhere() -> None:
-    own = seals()
+async def test_a_value_holds_what_is_stored_elsewhere() -> None:
+    own = await seals()
     reference = Reference("files", "e/1", 10, "c")
-    assert own.open(own.seal({"big": reference})) == {"big": reference}
+    assert await own.open(own.seal({"big": reference})) == {"big": reference}
 
 
-def test_the_same_value_is_sealed_once_and_equal_ones_are_equal() -> None:
-    own = seals()
+async def test_the_same_value_is_sealed_once_and_equal_ones_are_equal() -> None:
+    own = await seals()
     assert own.seal("x") is own.seal("x")
     again = Seals(own._store, Masking())
     assert again.seal("x") == own.seal("x") != own.seal("y")
     assert again.seal("x").sealed != own.seal("x").sealed
 
 
-def test_few_are_remembered() -> None:
-    own = seals()
+async def test_few_are_remembered() -> None:
+    own = await seals()
     first = own.seal("value 0")
     for number in range(ROOM):
         own.seal(f"value {number + 1}")
     assert len(own._sealed) <= ROOM
-    assert own.open(first) == "value 0"
+    assert await own.open(first) == "value 0"
 
 
-def test_who_opens_it_masks_what_is_in_it() -> None:
+async def test_who_opens_it_masks_what_is_in_it() -> None:
     known, fresh = Masking(), Masking()
     known.add("tok-en-1")
     known.add("not-in-it")
-    own = seals(known)
+    own = await seals(known)
     sealed = own.seal("Bearer tok-en-1")
-    assert Seals(own._store, fresh).open(sealed) == "Bearer tok-en-1"
+    assert await Seals(own._store, fresh).open(sealed) == "Bearer tok-en-1"
     assert fresh.masked("tok-en-1 not-in-it") == f"{MASK} not-in-it"
 
 
 @pytest.mark.parametrize("change", ["id", "text", "key", "form"])
-def test_what_was_changed_does_not_open(change: str) -> None:
-    own = seals()
+async def test_what_was_changed_does_not_open(change: str) -> None:
+    own = await seals()
     sealed = own.seal("x")
     assert sealed.sealed is not None
     key_id, _, text = sealed.sealed.partition(":")
@@ -87,22 +88,28 @@ def test_what_was_changed_does_not_open(change: str) -> None:
         "form": secret(sealed.key, "nothing"),
     }[change]
     with pytest.raises(BodyLost, match="cannot be read"):
-        own.open(changed)
+        await own.open(changed)
 
 
-def test_a_rotation_leaves_the_log_readable(tmp_path: Path) -> None:
-    store = Store(SqliteCredentials(tmp_path), KeySource(tmp_path, {}))
-    sealed = Seals(store, Masking()).seal("kept")
-    store.rotate()
-    later = Store(SqliteCredentials(tmp_path), KeySource(tmp_path, {}))
-    fresh = Seals(later, Masking())
-    assert fresh.open(sealed) == "kept"
+async def test_a_rotation_leaves_the_log_readable(tmp_path: Path) -> None:
+    kept = MemoryCredentials()
+    store = Store(kept, KeySource(tmp_path, {}))
+    first = Seals(store, Masking())
+    await first.make_ready()
+    sealed = first.seal("kept")
+    await store.rotate()
+    fresh = Seals(Store(kept, KeySource(tmp_path, {})), Masking())
+    assert await fresh.open(sealed) == "kept"
+    # Whoever has opened one knows a secret, and can seal it.
     assert fresh.seal("kept").sealed != sealed.sealed
 
 
-def test_a_home_without_its_key_says_what_it_needs(tmp_path: Path) -> None:
-    sealed = Seals(Store(SqliteCredentials(tmp_path), KeySource(tmp_path, {})), Masking()).seal("x")
+async def test_a_home_without_its_key_says_what_it_needs(tmp_path: Path) -> None:
+    kept = MemoryCredentials()
+    first = Seals(Store(kept, KeySource(tmp_path, {})), Masking())
+    await first.make_ready()
+    sealed = first.seal("x")
     (tmp_path / "key").unlink()
-    later = Seals(Store(SqliteCredentials(tmp_path), KeySource(tmp_path, {})), Masking())
+    later = Seals(Store(kept, KeySource(tmp_path, {})), Masking())
     with pytest.raises(BodyLost, match="set NOETL_KEY or NOETL_KEY_FILE to the right one"):
-        later.open(sealed)
+        await later.open(sealed)

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from noetl.assembly import Local
 from noetl.errors import BodyLost, SettingRefused
 from noetl.messages.codec import reference_to
 from noetl.messages.reference import Reference
+from noetl.node.local import LocalNode
 from noetl.server.retention import forget_old, sweep
 from noetl.settings import Settings, read_settings
 
@@ -27,9 +27,9 @@ workflow:
 """
 
 
-async def ran(local: Local) -> Reference:
+async def ran(local: LocalNode) -> Reference:
     """The reference that a finished execution left in its ctx."""
-    active = await local.start(LARGE, folder=None, payload={})
+    active = await local.run_text(LARGE, folder=None, payload={})
     await active.finished
     found = active.execution.ctx["text"]
     assert isinstance(found, Reference)
@@ -38,7 +38,7 @@ async def ran(local: Local) -> Reference:
 
 @pytest.mark.rule("RES-4")
 async def test_a_sweep_removes_what_the_log_does_not_refer_to(tmp_path: Path) -> None:
-    local = await Local.open(Settings(home=tmp_path))
+    local = await LocalNode.open(Settings(home=tmp_path))
     reference = await ran(local)
     execution_id = reference.key.partition("/")[0]
     stray = await local.results.put(execution_id, b'"left by a crash"')
@@ -51,7 +51,7 @@ async def test_a_sweep_removes_what_the_log_does_not_refer_to(tmp_path: Path) ->
 
 @pytest.mark.rule("RES-4")
 async def test_an_old_execution_goes_with_its_bodies(tmp_path: Path) -> None:
-    local = await Local.open(Settings(home=tmp_path))
+    local = await LocalNode.open(Settings(home=tmp_path))
     reference = await ran(local)
     execution_id = reference.key.partition("/")[0]
     assert await forget_old(local.storage.prune, local.results, before=0) == []

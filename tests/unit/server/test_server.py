@@ -8,11 +8,11 @@ import pytest
 from tests.support.scenario import Gate, Scenario, ok, scenario
 from tests.support.steps import arc, call, loop, noop, otherwise, sets, step
 
-from noetl.assembly import Local
 from noetl.control.execution import Execution
 from noetl.errors import NoetlError, VersionConflict
 from noetl.messages import events as e
 from noetl.messages import requests as r
+from noetl.node.local import LocalNode
 from noetl.server import active as live_module
 from noetl.server.active import ActiveExecution
 from noetl.server.replay import replay, rows_of
@@ -106,7 +106,7 @@ def test_a_report_of_an_owner_before_this_one_is_refused() -> None:
     gate = Gate()
     made.answers("one", gate)
 
-    async def story(local: Local, active: ActiveExecution) -> None:
+    async def story(local: LocalNode, active: ActiveExecution) -> None:
         (held,) = await gate.held(1)
         active.term = 5
         late = r.Report(
@@ -116,8 +116,8 @@ def test_a_report_of_an_owner_before_this_one_is_refused() -> None:
             worker="w",
             events=[e.StepStarted(step="start", step_run_id="4.0")],
         )
-        assert local.take("x1", late).events == []
-        assert local.take("nobody", late).events == []
+        assert local.session.report("x1", late).events == []
+        assert local.session.report("nobody", late).events == []
         active.term = 1
         await gate.let_go(held)
 
@@ -161,7 +161,7 @@ def test_what_was_cancelled_before_a_crash_ends_as_cancelled() -> None:
 
     async def story() -> Execution:
         local = made.local()
-        await local.plan_of(made.text, None)
+        await local.library.plan_of(made.text, None)
         active = local.server.start(made.request(None, None), made.plan, None)
         await gate.held(1)
         local.worker.stopping = True

@@ -11,6 +11,7 @@ from noetl.control.execution import Execution
 from noetl.messages import events as e
 from noetl.messages import requests as r
 from noetl.messages.codec import decode_events, encode_events
+from noetl.messages.reference import Reference
 from noetl.ports.event_log import LogRow
 from noetl.server.verify import Differs, Verified, input_of, verify, verify_all
 
@@ -39,6 +40,10 @@ def change(of: Scenario, row: int, to: Any) -> None:
     old = rows[row]
     events = to(decode_events(old.events))
     rows[row] = LogRow(old.first, old.last, old.at, encode_events(events))
+
+
+async def no_body(reference: Reference) -> None:
+    raise AssertionError(f"nobody needs {reference}")
 
 
 def finished(*steps: Any, **roots: Any) -> Scenario:
@@ -161,10 +166,10 @@ async def test_every_execution_of_a_home() -> None:
         ),
     ],
 )
-def test_orders_are_read_back(event: e.Event, given: r.Input) -> None:
+async def test_orders_are_read_back(event: e.Event, given: r.Input) -> None:
     limits = {"kind": "local", "spec": {"policy": {"limits": {"timeout": 7}}}}
     plan = planned(step("a", noop("x", otherwise())), executor=limits)
-    assert input_of(Execution(execution_id="x1"), plan, [event], lambda _: None) == given
+    assert await input_of(Execution(execution_id="x1"), plan, [event], no_body) == given
 
 
 @pytest.mark.parametrize(
@@ -175,7 +180,7 @@ def test_orders_are_read_back(event: e.Event, given: r.Input) -> None:
         e.WorkflowFinished(status="completed"),
     ],
 )
-def test_what_no_input_begins_with_is_refused(event: e.Event) -> None:
+async def test_what_no_input_begins_with_is_refused(event: e.Event) -> None:
     plan = planned(step("a", noop("x")))
     with pytest.raises(Differs, match="event 1: "):
-        input_of(Execution(execution_id="x1"), plan, [event], lambda _: None)
+        await input_of(Execution(execution_id="x1"), plan, [event], no_body)

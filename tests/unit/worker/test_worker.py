@@ -8,10 +8,10 @@ from tests.support.canned import Silence
 from tests.support.scenario import Gate, Scenario, error, ok, scenario
 from tests.support.steps import arc, call, loop, nested, noop, step
 
-from noetl.assembly import Local
 from noetl.messages import events as e
 from noetl.messages import requests as r
 from noetl.messages.reference import Reference
+from noetl.node.local import LocalNode
 from noetl.server.active import ActiveExecution
 from noetl.worker import calling, part
 from noetl.worker.calling import holds_reference
@@ -71,7 +71,7 @@ def test_slots_bound_the_calls_of_a_worker() -> None:
     made = scenario(step("start", call("work"), loop=loop(list(range(20)), mode="parallel")))
     made.answers("work", count)
 
-    async def one_slot(local: Local, active: ActiveExecution) -> None:
+    async def one_slot(local: LocalNode, active: ActiveExecution) -> None:
         del active
         local.worker._slots = asyncio.Semaphore(2)
 
@@ -117,7 +117,7 @@ def test_a_worker_whose_part_was_given_up_stops_quietly() -> None:
     gate = Gate()
     made = both().answers("ask_a", gate)
 
-    async def give_up(local: Local, active: ActiveExecution) -> None:
+    async def give_up(local: LocalNode, active: ActiveExecution) -> None:
         (held,) = await gate.held(1)
         while "b" in {run.step for run in active.execution.runs.values()}:
             await asyncio.sleep(0)
@@ -149,7 +149,7 @@ def test_cancelling_reaches_into_nested_loops(mode: str) -> None:
     inner = nested("each", loop([1, 2, 3], mode=mode), call("work"))
     made = scenario(step("start", inner)).answers("work", silence)
 
-    async def cancel(local: Local, active: ActiveExecution) -> None:
+    async def cancel(local: LocalNode, active: ActiveExecution) -> None:
         while not made.tools.calls:
             await asyncio.sleep(0)
         await asyncio.sleep(0)
@@ -165,7 +165,7 @@ def test_the_news_of_a_long_task_do_not_wait_for_its_end(monkeypatch: pytest.Mon
     gate = Gate()
     made = scenario(step("start", call("one"))).answers("one", gate)
 
-    async def look(local: Local, active: ActiveExecution) -> None:
+    async def look(local: LocalNode, active: ActiveExecution) -> None:
         del local
         (held,) = await gate.held(1)
         while active.execution.seq < 9:

@@ -9,7 +9,7 @@ from msgspec import Meta
 from noetl.kinds.kind import Inputs, Kind
 from noetl.messages.outcome import Outcome, failed, ok
 from noetl.tools.plugins import Plugin
-from noetl.tools.tool import Call, Workplace
+from noetl.tools.tool import ToolCall, Workplace
 
 
 class SlugifyInputs(Inputs, frozen=True, kw_only=True):
@@ -22,7 +22,7 @@ class SlugifyInputs(Inputs, frozen=True, kw_only=True):
 class SlugifyTool:
     """The contract is that of noetl.tools.tool.Tool: one outcome for each call, no exception."""
 
-    async def call(self, call: Call[SlugifyInputs], workplace: Workplace) -> Outcome:
+    async def call(self, call: ToolCall[SlugifyInputs], workplace: Workplace) -> Outcome:
         plain = unicodedata.normalize("NFKD", call.inputs.title)
         words = re.findall("[a-z0-9]+", plain.encode("ascii", "ignore").decode().lower())
         if not words:

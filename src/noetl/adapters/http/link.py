@@ -9,7 +9,7 @@ import msgspec
 
 from noetl.adapters.http.addresses import addresses_in
 from noetl.adapters.http.object_store import HttpObjectStore
-from noetl.adapters.http.requests import AWAY, UNSENT, Broken, Moved, Requests
+from noetl.adapters.http.requests import AWAY, UNSENT, Broken, HttpRequests, Moved
 from noetl.errors import ServerAway, ServerRefused
 from noetl.ports.link import POLL, Answer, Call, Question, Reply
 from noetl.ports.result_store import ResultStore
@@ -60,7 +60,7 @@ class HttpLink:
         self._urls = list(urls)
         self._patience = patience
         self._poll = poll
-        self.requests = Requests(token)
+        self.requests = HttpRequests(token)
         self._found: dict[str, str] = {}
         """Name of a server → its address."""
         self._turns: dict[str, asyncio.Lock] = {}

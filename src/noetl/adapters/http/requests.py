@@ -30,7 +30,7 @@ class Broken(msgspec.Struct, frozen=True):
     fault: str
 
 
-class Requests:
+class HttpRequests:
     """One session for all addresses: connections are kept and used again."""
 
     def __init__(self, token: str | None) -> None:

@@ -11,22 +11,19 @@ class MemoryCredentials:
     def __init__(self) -> None:
         self._kept: dict[str, SealedCredential] = {}
 
-    def keep(self, credential: SealedCredential) -> None:
+    async def keep(self, credential: SealedCredential) -> None:
         self._kept[credential.name] = credential
 
-    def find(self, name: str) -> SealedCredential | None:
+    async def find(self, name: str) -> SealedCredential | None:
         return self._kept.get(name)
 
-    def all(self) -> Sequence[SealedCredential]:
+    async def all(self) -> Sequence[SealedCredential]:
         return [self._kept[name] for name in sorted(self._kept)]
 
-    def remove(self, name: str) -> bool:
+    async def remove(self, name: str) -> bool:
         return self._kept.pop(name, None) is not None
 
-    def rewrite(self, change: Callable[[SealedCredential], SealedCredential]) -> int:
+    async def rewrite(self, change: Callable[[SealedCredential], SealedCredential]) -> int:
         changed = {name: change(credential) for name, credential in self._kept.items()}
         self._kept = changed
         return len(changed)
-
-    def close(self) -> None:
-        """Nothing is open."""

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from noetl.adapters.batching import check, overtaken, still_refused
 from noetl.adapters.memory.shelves import Shelves
 from noetl.errors import NoetlError, VersionConflict
 from noetl.ports.commit import Commit
@@ -19,8 +20,7 @@ class MemoryEventLog:
         self._refused: set[str] = set()
 
     def append(self, decision: Decision, *, alone: bool = False) -> Commit:  # noqa: ARG002
-        if decision.expected == 0 and decision.row is None:
-            raise ValueError(f"the first decision of {decision.execution_id} comes without its row")
+        check(decision)
         commit = Commit()
         refusal = self._refusal(decision)
         if refusal is None:
@@ -47,15 +47,9 @@ class MemoryEventLog:
         row = self._shelves.rows.get(decision.execution_id)
         stands_at = 0 if row is None else row.seq
         if decision.execution_id in self._refused:
-            return VersionConflict(
-                f"execution {decision.execution_id}: an earlier decision was not written, so the "
-                f"one after {decision.expected} is not either; load it again and decide again"
-            )
+            return still_refused(decision, VersionConflict)
         if stands_at != decision.expected:
-            return VersionConflict(
-                f"execution {decision.execution_id} stands at {stands_at}, not at "
-                f"{decision.expected}: another writer was first; load it again and decide again"
-            )
+            return overtaken(decision, stands_at)
         return None
 
     def _write(self, decision: Decision) -> None:
@@ -69,3 +63,5 @@ class MemoryEventLog:
         )
         if decision.snapshot is not None:
             shelves.snapshots[name] = Snapshot(decision.last, decision.snapshot)
+        for number in decision.notes:
+            shelves.notes.pop(number, None)

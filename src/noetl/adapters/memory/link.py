@@ -76,14 +76,14 @@ class Exchange:
         ]
         return tasks[0]
 
-    def ring(self, server: str, pool: str) -> None:
+    def wake_pool(self, server: str, pool: str) -> None:
         for sleeper in self._sleepers:
             if sleeper.hungry and sleeper.pool == pool and not sleeper.woken.done():
                 sleeper.woken.set_result(server)
                 return
         self._rung.setdefault(pool, {})[server] = None
 
-    def nudge(self, server: str, worker: str) -> None:
+    def wake_worker(self, server: str, worker: str) -> None:
         for sleeper in self._sleepers:
             if sleeper.worker == worker and not sleeper.woken.done():
                 sleeper.woken.set_result(server)
@@ -116,11 +116,11 @@ class DirectNotifier:
         self._exchange = exchange
         self._server = server
 
-    def ring(self, pool: str, parts: int) -> None:  # noqa: ARG002
-        self._exchange.ring(self._server, pool)
+    def wake_pool(self, pool: str, parts: int) -> None:  # noqa: ARG002
+        self._exchange.wake_pool(self._server, pool)
 
-    def nudge(self, worker: str) -> None:
-        self._exchange.nudge(self._server, worker)
+    def wake_worker(self, worker: str) -> None:
+        self._exchange.wake_worker(self._server, worker)
 
 
 class DirectLink:
@@ -157,7 +157,7 @@ class DirectLink:
             if server is not None:
                 return server
             for name in self._exchange.servers:  # none of them is forgotten for long (T4)
-                self._exchange.nudge(name, worker)
+                self._exchange.wake_worker(name, worker)
         return server
 
     async def close(self) -> None:

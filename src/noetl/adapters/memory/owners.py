@@ -1,7 +1,8 @@
 """Which process decides for which execution, and what processes tell each other, in memory."""
 
 import asyncio
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -18,30 +19,38 @@ class MemoryInbox:
     def __init__(self, shelves: Shelves, me: str) -> None:
         self._shelves = shelves
         self._me = me
+        self._shown: set[int] = set()
 
     async def leave(self, execution_id: str, kind: str, fields: dict[str, Any]) -> None:
         find(self._shelves, execution_id)
         number = next(self._shelves.numbers)
-        self._shelves.notes.append(
-            Note(note_id=number, execution_id=execution_id, kind=kind, fields=dict(fields))
+        self._shelves.notes[number] = Note(
+            note_id=number, execution_id=execution_id, kind=kind, fields=dict(fields)
         )
         announced, self._shelves.left = self._shelves.left, asyncio.Event()
         announced.set()
 
-    async def collect(self) -> Sequence[Note]:
-        mine = self._mine()
-        self._shelves.notes = [note for note in self._shelves.notes if note not in mine]
-        return mine
+    async def waiting(self) -> Sequence[Note]:
+        notes = self._mine()
+        self._shown = {note.note_id for note in notes}
+        return notes
+
+    async def discard(self, note_ids: Iterable[int]) -> None:
+        for number in note_ids:
+            self._shelves.notes.pop(number, None)
 
     async def waits(self, timeout: float) -> bool:
         with suppress(TimeoutError):
             async with asyncio.timeout(timeout):
-                while not self._mine():
+                while not self._news():
                     await self._shelves.left.wait()
-        return bool(self._mine())
+        return self._news()
+
+    def _news(self) -> bool:
+        return any(note.note_id not in self._shown for note in self._mine())
 
     def _mine(self) -> list[Note]:
-        return [note for note in self._shelves.notes if self._owns(note.execution_id)]
+        return [note for note in self._shelves.notes.values() if self._owns(note.execution_id)]
 
     def _owns(self, execution_id: str) -> bool:
         row = self._shelves.rows.get(execution_id)
@@ -49,7 +58,10 @@ class MemoryInbox:
 
 
 class MemoryOwners:
-    """Owners; see its contract. A process dies with `MemoryHome.die`."""
+    """Owners; see its contract. A process dies with `MemoryStorage.die`."""
+
+    sure_until = math.inf
+    lapses = 0
 
     def __init__(self, shelves: Shelves, me: str) -> None:
         self._shelves = shelves
@@ -59,7 +71,7 @@ class MemoryOwners:
     def me(self) -> str:
         return self._me
 
-    async def claim(self, execution_id: str) -> None:
+    async def claim(self, execution_id: str) -> bool:
         row = find(self._shelves, execution_id)
         if row.owner not in (None, self._me) and row.owner in self._shelves.alive:
             raise HomeInUse(
@@ -67,6 +79,11 @@ class MemoryOwners:
                 f"with `noetl cancel {execution_id}`"
             )
         self._shelves.rows[execution_id] = msgspec.structs.replace(row, owner=self._me)
+        return row.owner not in (None, self._me)
+
+    async def owned(self) -> list[str]:
+        rows = self._shelves.rows.values()
+        return [row.execution_id for row in rows if row.owner == self._me and not row.finished_at]
 
     async def release(self, execution_id: str) -> None:
         row = self._shelves.rows.get(execution_id)

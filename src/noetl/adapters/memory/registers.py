@@ -1,13 +1,20 @@
 """The catalog, keys, tokens and the roster in memory."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any, TypeVar
+from collections.abc import Sequence
+from typing import TypeVar
 
 import msgspec
 
 from noetl.adapters.memory.shelves import Shelves
-from noetl.adapters.registers import check_added, entry_of, now_ms, registration
-from noetl.ports.catalog import CatalogEntry, parts_of
+from noetl.adapters.registers import (
+    CatalogReads,
+    check_added,
+    columns_of,
+    entry_of,
+    now_ms,
+    texts_of,
+)
+from noetl.ports.catalog import CatalogEntry, Registration
 from noetl.ports.keys import KeyHolder
 from noetl.ports.roster import ServerRow, WorkerRow
 from noetl.ports.tokens import TokenRow
@@ -15,48 +22,25 @@ from noetl.ports.tokens import TokenRow
 Row = TypeVar("Row", WorkerRow, ServerRow)
 
 
-class MemoryCatalog:
+class MemoryCatalog(CatalogReads):
     """Catalog; see its contract."""
 
     def __init__(self, shelves: Shelves) -> None:
         self._shelves = shelves
 
-    async def register(
-        self,
-        path: str,
-        text: str,
-        *,
-        digest: str,
-        name: str,
-        description: str | None = None,
-        labels: Mapping[str, Any] | None = None,
-        original: str | None = None,
-    ) -> tuple[CatalogEntry, bool]:
-        asked = registration(
-            path,
-            text,
-            digest=digest,
-            name=name,
-            description=description,
-            labels=labels,
-            original=original,
-        )
-        kept = self._shelves.catalog.setdefault(path, [])
-        if kept and kept[-1].digest == digest:
+    async def register(self, asked: Registration) -> tuple[CatalogEntry, bool]:
+        kept = self._shelves.catalog.setdefault(asked.path, [])
+        if kept and kept[-1].digest == asked.digest:
             return kept[-1], False
-        for known, each in asked.texts:
+        for known, each in texts_of(asked):
             self._shelves.playbooks.setdefault(known, (each, None))
-        kept.append(entry_of(asked.columns(len(kept) + 1)))
+        kept.append(entry_of(columns_of(asked, len(kept) + 1)))
         return kept[-1], True
 
     async def find(self, path: str, version: int | None = None) -> CatalogEntry | None:
         kept = self._shelves.catalog.get(path, [])
         number = len(kept) if version is None else version
         return kept[number - 1] if 0 < number <= len(kept) else None
-
-    async def by_id(self, playbook_id: str) -> CatalogEntry | None:
-        parts = parts_of(playbook_id)
-        return None if parts is None else await self.find(*parts)
 
     async def page(self, *, after: str | None = None, limit: int = 50) -> Sequence[CatalogEntry]:
         paths = sorted(path for path in self._shelves.catalog if path > (after or ""))
@@ -69,11 +53,8 @@ class MemoryCatalog:
         older = kept if before is None else kept[: max(0, before - 1)]
         return older[::-1][:limit]
 
-    async def original(self, playbook_id: str) -> str | None:
-        entry = await self.by_id(playbook_id)
-        if entry is None or entry.original_digest is None:
-            return None
-        return self._shelves.playbooks[entry.original_digest][0]
+    async def _text(self, digest: str) -> str | None:
+        return self._shelves.playbooks[digest][0]
 
 
 class MemoryKeys:

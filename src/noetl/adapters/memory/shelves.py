@@ -25,7 +25,7 @@ class Shelves:
         self.tokens: dict[str, TokenRow] = {}
         self.workers: dict[str, WorkerRow] = {}
         self.servers: dict[str, ServerRow] = {}
-        self.notes: list[Note] = []
+        self.notes: dict[int, Note] = {}
         self.left = asyncio.Event()
         """Replaced with every note that is left: whoever waits holds the one before."""
         self.numbers = count(1)

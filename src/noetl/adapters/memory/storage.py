@@ -88,7 +88,9 @@ class MemoryStorage:
             del rows[name]
             self.shelves.decisions.pop(name, None)
             self.shelves.snapshots.pop(name, None)
-        self.shelves.notes = [note for note in self.shelves.notes if note.execution_id in rows]
+        self.shelves.notes = {
+            number: note for number, note in self.shelves.notes.items() if note.execution_id in rows
+        }
         self.shelves.printed = [line for line in self.shelves.printed if line.execution_id in rows]
         return ended
 

@@ -52,7 +52,7 @@ class Ear:
             self._complain(fault)
 
 
-class Line:
+class NatsLine:
     """Open until `close`. While NATS is away `up` is not set, and what is published is lost."""
 
     def __init__(self, url: str, *, name: str, says: Says = silent) -> None:

@@ -5,10 +5,10 @@ from typing import TypeVar
 
 import msgspec
 
-from noetl.adapters.nats.line import Line, Says, silent
+from noetl.adapters.nats.line import NatsLine, Says, silent
 from noetl.adapters.nats.names import Names
-from noetl.adapters.nats.requests import Requests
-from noetl.adapters.nats.wakes import Wakes
+from noetl.adapters.nats.requests import NatsRequests
+from noetl.adapters.nats.wakes import NatsWakes
 from noetl.errors import ServerAway
 from noetl.ports.link import POLL, Answer, Call, Question, Reply
 
@@ -41,9 +41,9 @@ class NatsLink:
     ) -> None:
         self._names = Names(root)
         self._patience = patience
-        self.line = Line(url, name=name, says=says)
-        self._requests = Requests(self.line)
-        self._wakes = Wakes(self.line, self._names, f"_INBOX.{uuid.uuid4().hex}", poll)
+        self.line = NatsLine(url, name=name, says=says)
+        self._requests = NatsRequests(self.line)
+        self._wakes = NatsWakes(self.line, self._names, f"_INBOX.{uuid.uuid4().hex}", poll)
 
     async def open(self) -> None:
         """Returns when NATS is there; who waits hears of it through `says`."""

@@ -3,7 +3,7 @@
 from itertools import count
 
 from noetl.adapters.nats.library import FAULTS, stream_errors
-from noetl.adapters.nats.line import Line
+from noetl.adapters.nats.line import NatsLine
 from noetl.adapters.nats.names import Names
 from noetl.adapters.nats.stream import jetstream, make_stream
 from noetl.ports.link import POLL
@@ -20,7 +20,7 @@ class NatsNotifier:
     What JetStream does not take is not said again: workers poll, and the next ring comes.
     """
 
-    def __init__(self, line: Line, server: str, names: Names) -> None:
+    def __init__(self, line: NatsLine, server: str, names: Names) -> None:
         self._line = line
         self._server = server
         self._names = names
@@ -28,14 +28,14 @@ class NatsNotifier:
         self._due: dict[str, int] = {}
         self._under_way: set[str] = set()
 
-    def ring(self, pool: str, parts: int) -> None:
+    def wake_pool(self, pool: str, parts: int) -> None:
         """Those that come while one is under way become one."""
         self._due[pool] = max(parts, self._due.get(pool, 0))
         if pool not in self._under_way and self._line.up.is_set():
             self._under_way.add(pool)
             self._line.start(self._ring_while_due(pool))
 
-    def nudge(self, worker: str) -> None:
+    def wake_worker(self, worker: str) -> None:
         if self._line.up.is_set():
             self._line.start(self._nudge(worker))
 

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from noetl.adapters.nats.library import FAULTS, api, reason_of, stream_errors
-from noetl.adapters.nats.line import Line, Says, silent
+from noetl.adapters.nats.line import NatsLine, Says, silent
 from noetl.adapters.nats.names import token_of
 from noetl.ports.object_store import Spool, StoreAway, StoreRefused
 
@@ -53,7 +53,7 @@ class NatsObjectStore:
         self._url, self._root = url, root
         self._bucket = f"{token_of(root).replace('=', '_')}-results"
         self._stream = f"OBJ_{self._bucket}"
-        self._line = Line(url, name=f"{root} results", says=says)
+        self._line = NatsLine(url, name=f"{root} results", says=says)
         self._opening: asyncio.Task[None] | None = None
         self.place = f"NATS at {self._line.place}, bucket {self._bucket}"
 

@@ -6,7 +6,7 @@ from itertools import count
 from typing import Any
 
 from noetl.adapters.nats.library import FAULTS, Msg, reason_of
-from noetl.adapters.nats.line import Line
+from noetl.adapters.nats.line import NatsLine
 from noetl.adapters.nats.parcels import Parcels, parts_of
 from noetl.errors import ServerAway
 
@@ -18,10 +18,10 @@ Outcome = bytes | ServerAway
 Waiting = asyncio.Future[Outcome]
 
 
-class Requests:
+class NatsRequests:
     """Sent in the order in which they were asked; any number may be under way."""
 
-    def __init__(self, line: Line) -> None:
+    def __init__(self, line: NatsLine) -> None:
         self._line = line
         self._numbers = count(1)
         self._waiting: dict[str, tuple[Waiting, str]] = {}

@@ -1,7 +1,7 @@
 """The work queue: made when it is missing, also when it was there before (T5)."""
 
 from noetl.adapters.nats.library import JetStreamContext, api, stream_errors
-from noetl.adapters.nats.line import Line
+from noetl.adapters.nats.line import NatsLine
 from noetl.adapters.nats.names import Names, token_of
 
 ANSWER = 2.0
@@ -17,12 +17,12 @@ _IN_USE = 10058
 """JetStream's code for a stream of this name that is set up otherwise."""
 
 
-def jetstream(line: Line) -> JetStreamContext:
+def jetstream(line: NatsLine) -> JetStreamContext:
     """JetStream over the connection as it is now."""
     return line.client.jetstream(timeout=ANSWER)
 
 
-async def make_stream(line: Line, names: Names) -> None:
+async def make_stream(line: NatsLine, names: Names) -> None:
     """
     In memory, because the log is the truth and a wake-up need not outlive its server.
 
@@ -47,7 +47,7 @@ async def make_stream(line: Line, names: Names) -> None:
         await stream.update_stream(config)
 
 
-async def pull(line: Line, names: Names, pool: str) -> JetStreamContext.PullSubscription:
+async def pull(line: NatsLine, names: Names, pool: str) -> JetStreamContext.PullSubscription:
     """The consumer of a pool, shared by its workers; made where it is missing."""
     await make_stream(line, names)
     consumer = token_of(pool)

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from noetl.adapters.nats.library import FAULTS, Msg
-from noetl.adapters.nats.line import Line, Says, silent
+from noetl.adapters.nats.line import NatsLine, Says, silent
 from noetl.adapters.nats.names import Names
 from noetl.adapters.nats.notifier import NatsNotifier
 from noetl.adapters.nats.parcels import Parcels, parts_of
@@ -46,7 +46,7 @@ class NatsSwitchboard:
         self._listener = listener
         self._parcels = Parcels()
         self._answering: set[asyncio.Task[None]] = set()
-        self.line = Line(url, name=listener.name, says=says)
+        self.line = NatsLine(url, name=listener.name, says=says)
         self.notifier = NatsNotifier(self.line, listener.name, self._names)
 
     async def open(self) -> None:

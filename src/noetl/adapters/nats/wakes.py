@@ -3,7 +3,7 @@
 import asyncio
 
 from noetl.adapters.nats.library import FAULTS, JetStreamContext, Msg
-from noetl.adapters.nats.line import Line
+from noetl.adapters.nats.line import NatsLine
 from noetl.adapters.nats.names import Names
 from noetl.adapters.nats.stream import pull
 from noetl.ports.link import POLL
@@ -14,13 +14,13 @@ PAUSE = 0.5
 """Seconds between two tries to reach JetStream."""
 
 
-class Wakes:
+class NatsWakes:
     """
     Rings are taken from the queue only for who is hungry: one that comes when the worker had its
     fill goes back at once, to wake another.
     """
 
-    def __init__(self, line: Line, names: Names, inbox: str, poll: float) -> None:
+    def __init__(self, line: NatsLine, names: Names, inbox: str, poll: float) -> None:
         self._line = line
         self._names = names
         self._inbox = inbox

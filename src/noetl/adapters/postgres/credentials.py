@@ -3,57 +3,44 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import asyncpg
 from msgspec.structs import astuple
 
-from noetl.adapters.postgres.blocking import BlockingDoor, Connection
-from noetl.adapters.postgres.statements import FOLDER, load
+from noetl.adapters.postgres.reader import PostgresReader
+from noetl.adapters.postgres.statements import SQL
 from noetl.ports.credentials import SealedCredential
-
-SQL = {
-    name: text.encode()
-    for name, text in load((FOLDER / "credentials.sql").read_text("utf-8")).items()
-}
-FIELDS = SealedCredential.__struct_fields__
-PATIENCE = 5.0
-"""Little: whoever asks for a credential stands still meanwhile."""
 
 
 class PostgresCredentials:
-    """Credentials; see its contract. The tables must be there: the log's home makes them."""
+    """Credentials; see its contract."""
 
-    def __init__(self, dsn: str, *, patience: float = PATIENCE) -> None:
-        patience = min(patience, PATIENCE)
-        self._door = BlockingDoor(dsn, patience=patience, what="a credential")
+    def __init__(self, reader: PostgresReader) -> None:
+        self._reader = reader
 
-    def keep(self, credential: SealedCredential) -> None:
-        self._door.connected(lambda home: home.execute(SQL["keep"], astuple(credential)))
+    async def keep(self, credential: SealedCredential) -> None:
+        await self._reader.write("keep_credential", *astuple(credential))
 
-    def find(self, name: str) -> SealedCredential | None:
-        found = self._door.connected(lambda home: home.execute(SQL["find"], (name,)).fetchone())
+    async def find(self, name: str) -> SealedCredential | None:
+        found = await self._reader.one("find_credential", name)
         return None if found is None else _row(found)
 
-    def all(self) -> Sequence[SealedCredential]:
-        found = self._door.connected(lambda home: home.execute(SQL["all"]).fetchall())
-        return [_row(row) for row in found]
+    async def all(self) -> Sequence[SealedCredential]:
+        return [_row(found) for found in await self._reader.rows("all_credentials")]
 
-    def remove(self, name: str) -> bool:
-        return self._door.connected(lambda home: home.execute(SQL["remove"], (name,)).rowcount) == 1
+    async def remove(self, name: str) -> bool:
+        return await self._reader.write("remove_credential", name) == 1
 
-    def rewrite(self, change: Callable[[SealedCredential], SealedCredential]) -> int:
-        def rewrite(connection: Connection) -> int:
-            with connection.transaction():
-                connection.execute(SQL["nobody_else_writes"])
-                rows = connection.execute(SQL["all"]).fetchall()
-                for row in rows:
-                    connection.execute(SQL["keep"], astuple(change(_row(row))))
+    async def rewrite(self, change: Callable[[SealedCredential], SealedCredential]) -> int:
+        async def rewrite(connection: asyncpg.Connection) -> int:
+            async with connection.transaction():
+                await connection.execute(SQL["lock_credentials"])
+                rows = await connection.fetch(SQL["all_credentials"])
+                changed = [astuple(change(_row(found))) for found in rows]
+                await connection.executemany(SQL["keep_credential"], changed)
             return len(rows)
 
-        return self._door.connected(rewrite)
-
-    def close(self) -> None:
-        """Let go of the connections."""
-        self._door.close()
+        return await self._reader.patiently(rewrite)
 
 
-def _row(columns: tuple[Any, ...]) -> SealedCredential:
-    return SealedCredential(**dict(zip(FIELDS, columns, strict=True)))
+def _row(found: Any) -> SealedCredential:
+    return SealedCredential(**found)

@@ -46,21 +46,21 @@ class Door:
     def options(self) -> dict[str, Any]:
         """How the connection that writes is made."""
         return {
-            "timeout": max(0.1, min(LONGEST_CONNECT, self.patience)),
+            "timeout": max(1.0, min(LONGEST_CONNECT, self.patience)),
             "command_timeout": max(1.0, self.patience),
             "server_settings": WRITING,
         }
 
     async def patiently(self, attempt: Callable[[], Awaitable[T]]) -> T:
         """Try until the server is back; LogUnavailable where it stays away, or will not have us."""
-        return await Wait(self).until(attempt)
+        return await ServerWait(self).until(attempt)
 
     def says(self, words: str) -> None:
         """Tell whoever watches."""
         self._says(words)
 
 
-class Wait:
+class ServerWait:
     """One wait for the server; it goes on over several attempts, and over several tasks."""
 
     def __init__(self, door: Door) -> None:

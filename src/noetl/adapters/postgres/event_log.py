@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from noetl.adapters.postgres.reader import Reader
-from noetl.adapters.postgres.writer import Writer
+from noetl.adapters.postgres.reader import PostgresReader
+from noetl.adapters.postgres.writer import PostgresWriter
 from noetl.ports.commit import Commit
 from noetl.ports.event_log import Decision, LogRow, Snapshot
 
@@ -11,7 +11,7 @@ from noetl.ports.event_log import Decision, LogRow, Snapshot
 class PostgresEventLog:
     """EventLog; see its contract. Appends wait for a server that is away, as long as is set."""
 
-    def __init__(self, writer: Writer, reader: Reader) -> None:
+    def __init__(self, writer: PostgresWriter, reader: PostgresReader) -> None:
         self._writer = writer
         self._reader = reader
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from noetl.adapters.postgres.reader import Reader
+from noetl.adapters.postgres.reader import PostgresReader
 from noetl.ports.event_log import ExecutionRow
 
 ENDED = frozenset({"completed", "failed", "cancelled"})
@@ -12,7 +12,7 @@ ENDED = frozenset({"completed", "failed", "cancelled"})
 class PostgresExecutions:
     """Executions; see its contract."""
 
-    def __init__(self, reader: Reader) -> None:
+    def __init__(self, reader: PostgresReader) -> None:
         self._reader = reader
 
     async def find(self, execution_id: str) -> ExecutionRow | None:

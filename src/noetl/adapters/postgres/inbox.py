@@ -1,15 +1,14 @@
 """Notes from one process to another that shares the database."""
 
-import asyncio
 import secrets
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import msgspec
 
 from noetl.adapters.postgres.listener import NoteListener
-from noetl.adapters.postgres.reader import Reader
-from noetl.adapters.postgres.writer import Writer
+from noetl.adapters.postgres.reader import PostgresReader
+from noetl.adapters.postgres.writer import PostgresWriter
 from noetl.errors import ExecutionNotFound
 from noetl.ports.event_log import Note
 
@@ -17,11 +16,10 @@ from noetl.ports.event_log import Note
 class PostgresInbox:
     """Inbox; see its contract."""
 
-    def __init__(self, writer: Writer, reader: Reader, me: str) -> None:
+    def __init__(self, writer: PostgresWriter, reader: PostgresReader, me: str) -> None:
         self._writer = writer
         self._reader = reader
         self._me = me
-        self._collecting = asyncio.Lock()
         self.listener = NoteListener(reader.door, me)
 
     async def leave(self, execution_id: str, kind: str, fields: dict[str, Any]) -> None:
@@ -31,21 +29,15 @@ class PostgresInbox:
             place = self._reader.door.place
             raise ExecutionNotFound(f"no execution {execution_id} in {place}; see `noetl list`")
 
-    async def collect(self) -> Sequence[Note]:
-        """
-        Read, then delete: if the answer to a deletion is lost, the notes are still in hand.
-
-        They are handed over then, even if nobody can tell any more who deleted them: a note that
-        comes twice, to the owner before and after a take-over, is better than one that never does.
-        """
-        async with self._collecting:
-            notes = await self._reader.rows("waiting_notes", self._me)
-            if notes:
-                await self._reader.write("collect_notes", [note["note_id"] for note in notes])
+    async def waiting(self) -> Sequence[Note]:
+        notes = await self._reader.rows("waiting_notes", self._me)
         return [
             Note(note_id=number, execution_id=name, kind=kind, fields=msgspec.json.decode(fields))
             for number, name, kind, fields in notes
         ]
+
+    async def discard(self, note_ids: Iterable[int]) -> None:
+        await self._reader.write("drop_notes", list(note_ids))
 
     async def waits(self, timeout: float) -> bool:
         return await self.listener.wait(timeout)

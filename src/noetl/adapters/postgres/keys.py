@@ -1,6 +1,6 @@
 """Idempotency keys in the database."""
 
-from noetl.adapters.postgres.reader import Reader
+from noetl.adapters.postgres.reader import PostgresReader
 from noetl.adapters.registers import now_ms
 from noetl.ports.keys import KeyHolder
 
@@ -8,7 +8,7 @@ from noetl.ports.keys import KeyHolder
 class PostgresKeys:
     """Keys; see its contract."""
 
-    def __init__(self, reader: Reader) -> None:
+    def __init__(self, reader: PostgresReader) -> None:
         self._reader = reader
 
     async def claim(self, key: str, fingerprint: str, execution_id: str) -> KeyHolder:

@@ -1,7 +1,7 @@
 """Which process decides for which execution."""
 
-from noetl.adapters.postgres.reader import Reader
-from noetl.adapters.postgres.writer import Writer
+from noetl.adapters.postgres.reader import PostgresReader
+from noetl.adapters.postgres.writer import PostgresWriter
 from noetl.errors import ExecutionNotFound, HomeInUse
 from noetl.ports.event_log import Adoption
 
@@ -9,7 +9,7 @@ from noetl.ports.event_log import Adoption
 class PostgresOwners:
     """Owners; see its contract. An owner is alive while its lease is, by the database's clock."""
 
-    def __init__(self, writer: Writer, reader: Reader, me: str) -> None:
+    def __init__(self, writer: PostgresWriter, reader: PostgresReader, me: str) -> None:
         self._writer = writer
         self._reader = reader
         self._me = me
@@ -18,8 +18,17 @@ class PostgresOwners:
     def me(self) -> str:
         return self._me
 
-    async def claim(self, execution_id: str) -> None:
+    @property
+    def sure_until(self) -> float:
+        return self._writer.lease.sure_until
+
+    @property
+    def lapses(self) -> int:
+        return self._writer.lease.lapses
+
+    async def claim(self, execution_id: str) -> bool:
         await self._writer.enter()
+        follows = False
         # The loop goes round again only if the owner has changed between the two statements.
         while True:
             found = await self._reader.one("owner_of", execution_id)
@@ -28,14 +37,18 @@ class PostgresOwners:
                 raise ExecutionNotFound(f"no execution {execution_id} in {place}; see `noetl list`")
             owner, pid, host, alive = found
             if owner == self._me:
-                return
+                return follows  # by a claim of this call whose answer was lost, or since long
             if alive:
                 raise HomeInUse(
                     f"execution {execution_id} is run by process {pid}; wait for it (on {host}), "
                     f"or stop it with `noetl cancel {execution_id}`"
                 )
+            follows = owner is not None
             if await self._reader.rows("claim_execution", execution_id, self._me, owner):
-                return
+                return follows
+
+    async def owned(self) -> list[str]:
+        return [row[0] for row in await self._reader.rows("owned_executions", self._me)]
 
     async def release(self, execution_id: str) -> None:
         await self._writer.drain()

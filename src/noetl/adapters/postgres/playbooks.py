@@ -1,12 +1,12 @@
 """The texts of playbooks, by digest."""
 
-from noetl.adapters.postgres.reader import Reader
+from noetl.adapters.postgres.reader import PostgresReader
 
 
 class PostgresPlaybooks:
     """Playbooks; see its contract."""
 
-    def __init__(self, reader: Reader) -> None:
+    def __init__(self, reader: PostgresReader) -> None:
         self._reader = reader
 
     async def keep(self, digest: str, path: str, text: str, folder: str | None) -> None:

@@ -3,15 +3,15 @@
 from collections.abc import Sequence
 
 from noetl.adapters.lines import shortened
-from noetl.adapters.postgres.reader import Reader
-from noetl.adapters.postgres.writer import Writer
+from noetl.adapters.postgres.reader import PostgresReader
+from noetl.adapters.postgres.writer import PostgresWriter
 from noetl.ports.event_log import PrintedLine
 
 
 class PostgresPrinted:
     """Printed; see its contract. Lines of the last moments before a crash may be lost."""
 
-    def __init__(self, writer: Writer, reader: Reader) -> None:
+    def __init__(self, writer: PostgresWriter, reader: PostgresReader) -> None:
         self._writer = writer
         self._reader = reader
 

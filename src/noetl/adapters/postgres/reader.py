@@ -18,7 +18,7 @@ READING = SETTINGS | {"plan_cache_mode": "force_custom_plan"}
 T = TypeVar("T")
 
 
-class Reader:
+class PostgresReader:
     """
     Calls see all that was committed before they began, and wait for a server that is away.
 
@@ -62,6 +62,15 @@ class Reader:
         """The same without patience, for what comes again by itself."""
         told = await self._pool.execute(SQL[statement], *parameters)
         return int(str(told).rpartition(" ")[2])
+
+    async def patiently(self, use: Callable[[asyncpg.Connection], Awaitable[T]]) -> T:
+        """What takes more than one statement, on a connection of its own; it may run twice, too."""
+        return await self._ask(lambda _: self.lent(use))
+
+    async def lent(self, use: Callable[[asyncpg.Connection], Awaitable[T]]) -> T:
+        """The same without patience."""
+        async with self._pool.acquire() as connection:
+            return await use(connection)
 
     async def close(self) -> None:
         """Wait for what is under way and let go of the connections."""

@@ -1,4 +1,4 @@
--- The statements of the catalog, of keys and tokens, and of the roster.
+-- The statements of the catalog, of keys, tokens and credentials, and of the roster.
 
 -- name: register_playbook
 -- The row without its version, then text, original and mark. No answer: another was first.
@@ -83,6 +83,24 @@ from noetl.api_token order by created_at, token_id
 
 -- name: revoke_token
 update noetl.api_token set revoked_at = coalesce(revoked_at, $2) where token_id = $1
+
+-- name: keep_credential
+insert into noetl.credential (name, kind, key_id, sealed, updated_at) values ($1, $2, $3, $4, $5)
+on conflict (name) do update set
+    kind = excluded.kind, key_id = excluded.key_id, sealed = excluded.sealed,
+    updated_at = excluded.updated_at
+
+-- name: find_credential
+select name, kind, key_id, sealed, updated_at from noetl.credential where name = $1
+
+-- name: all_credentials
+select name, kind, key_id, sealed, updated_at from noetl.credential order by name
+
+-- name: remove_credential
+delete from noetl.credential where name = $1
+
+-- name: lock_credentials
+lock table noetl.credential in share row exclusive mode
 
 -- name: worker_seen
 insert into noetl.worker (

@@ -4,14 +4,14 @@ from collections.abc import Sequence
 
 from msgspec.structs import astuple
 
-from noetl.adapters.postgres.reader import Reader
+from noetl.adapters.postgres.reader import PostgresReader
 from noetl.ports.roster import ServerRow, WorkerRow
 
 
 class PostgresRoster:
     """Roster; see its contract."""
 
-    def __init__(self, reader: Reader) -> None:
+    def __init__(self, reader: PostgresReader) -> None:
         self._reader = reader
 
     async def seen(self, row: WorkerRow) -> None:

@@ -38,13 +38,16 @@ select set_config('synchronous_commit', 'on', false)
 where current_setting('synchronous_commit') = 'off'
 
 -- name: enter
--- token, pid, host, seconds of the lease. It waits for a commit of an earlier connection that is
--- still under way, and shuts out those that come later.
-insert into noetl.process (token, pid, host, expires_at)
-values ($1, $2, $3, now() + $4 * interval '1 second')
+-- token, pid, host, seconds of the lease, a term above all that this process had. It waits for a
+-- commit of an earlier connection that is still under way, and shuts out those that come later.
+with before as (
+    select expires_at > now() as alive from noetl.process where token = $1
+)
+insert into noetl.process (token, pid, host, expires_at, term)
+values ($1, $2, $3, now() + $4 * interval '1 second', $5)
 on conflict (token) do update
-set term = process.term + 1, expires_at = excluded.expires_at
-returning term, batch, xid
+set term = greatest(process.term + 1, excluded.term), expires_at = excluded.expires_at
+returning term, batch, xid, coalesce((select alive from before), false) as alive
 
 -- name: strike_out
 delete from noetl.process
@@ -52,7 +55,9 @@ where expires_at < now() - interval '1 day'
     and not exists (select from noetl.execution where execution.owner = process.token)
 
 -- name: renew
-update noetl.process set expires_at = now() + $2 * interval '1 second' where token = $1
+-- Not one that has run out: others may have taken over since.
+update noetl.process set expires_at = now() + $2 * interval '1 second'
+where token = $1 and expires_at > now()
 
 -- name: leave
 update noetl.process set expires_at = now() where token = $1
@@ -111,7 +116,7 @@ select
 
 -- name: append_all
 -- token, term, batch; columns of: moved executions, decisions, rows with the expected seq,
--- snapshots, printed lines
+-- snapshots, printed lines, obeyed notes
 with mine as (
     update noetl.process set batch = $3, xid = pg_current_xact_id()
     where token = $1 and term = $2
@@ -196,6 +201,11 @@ told as (
         as given (execution_id, step, task_run_id, attempt, at, stream, text, place)
     where exists (select from mine)
     order by place
+),
+obeyed as (
+    delete from noetl.note using unnest($36::text[], $37::bigint[]) as given (execution_id, note_id)
+    where note.note_id = given.note_id
+        and given.execution_id in (select execution_id from advanced)
 )
 select
     exists (select from mine) as mine,
@@ -323,8 +333,8 @@ from noetl.note join noetl.execution using (execution_id)
 where execution.owner = $1
 order by note.note_id
 
--- name: collect_notes
-delete from noetl.note where note_id = any ($1::bigint[]) returning note_id
+-- name: drop_notes
+delete from noetl.note where note_id = any ($1::bigint[])
 
 -- name: owner_of
 select
@@ -343,6 +353,9 @@ returning 1
 
 -- name: release_execution
 update noetl.execution set owner = null where execution_id = $1 and owner = $2
+
+-- name: owned_executions
+select execution_id from noetl.execution where owner = $1 and finished_at is null order by number
 
 -- name: leave_executions
 update noetl.execution set owner = null where owner = $1

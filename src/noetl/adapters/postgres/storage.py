@@ -11,14 +11,14 @@ from noetl.adapters.postgres.event_log import PostgresEventLog
 from noetl.adapters.postgres.executions import PostgresExecutions
 from noetl.adapters.postgres.inbox import PostgresInbox
 from noetl.adapters.postgres.keys import PostgresKeys
-from noetl.adapters.postgres.lease import Lease
+from noetl.adapters.postgres.lease import ProcessLease
 from noetl.adapters.postgres.owners import PostgresOwners
 from noetl.adapters.postgres.playbooks import PostgresPlaybooks
 from noetl.adapters.postgres.printed import PostgresPrinted
-from noetl.adapters.postgres.reader import Reader
+from noetl.adapters.postgres.reader import PostgresReader
 from noetl.adapters.postgres.roster import PostgresRoster
 from noetl.adapters.postgres.tokens import PostgresTokens
-from noetl.adapters.postgres.writer import Writer
+from noetl.adapters.postgres.writer import PostgresWriter
 
 PATIENCE = 60.0
 LEASE = 30.0
@@ -32,8 +32,8 @@ class PostgresStorage:
         self.folder = folder
         self.key: bytes | None = None
         """Not here: a key beside what it opens would be none."""
-        self._reader = reader = Reader(door)
-        self.writer = writer = Writer(door, Lease(reader, me, lease))
+        self._reader = reader = PostgresReader(door)
+        self.writer = writer = PostgresWriter(door, ProcessLease(reader, me, lease))
         self.log = PostgresEventLog(writer, reader)
         self.executions = PostgresExecutions(reader)
         self.playbooks = PostgresPlaybooks(reader)
@@ -44,7 +44,7 @@ class PostgresStorage:
         self.keys = PostgresKeys(reader)
         self.tokens = PostgresTokens(reader)
         self.roster = PostgresRoster(reader)
-        self.credentials = PostgresCredentials(door.dsn, patience=door.patience)
+        self.credentials = PostgresCredentials(reader)
 
     async def open(self) -> None:
         """Must come first."""
@@ -66,7 +66,6 @@ class PostgresStorage:
         """Write what waits, leave, then let go of the connections."""
         await self.writer.close()
         await self.inbox.listener.close()
-        self.credentials.close()
         await self._reader.close()
 
 

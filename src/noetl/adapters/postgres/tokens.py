@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import astuple
 
-from noetl.adapters.postgres.reader import Reader
+from noetl.adapters.postgres.reader import PostgresReader
 from noetl.adapters.registers import check_added, now_ms
 from noetl.ports.tokens import TokenRow
 
@@ -12,7 +12,7 @@ from noetl.ports.tokens import TokenRow
 class PostgresTokens:
     """Tokens; see its contract."""
 
-    def __init__(self, reader: Reader) -> None:
+    def __init__(self, reader: PostgresReader) -> None:
         self._reader = reader
 
     async def add(self, row: TokenRow) -> None:

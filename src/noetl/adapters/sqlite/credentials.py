@@ -1,104 +1,56 @@
 """Registered credentials in the home's database."""
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import apsw
 from msgspec.structs import astuple
 
-from noetl.adapters.sqlite.database import FILE, open_database, patiently
-from noetl.adapters.sqlite.faults import unavailable
-from noetl.adapters.sqlite.statements import FOLDER, SQL, load
+from noetl.adapters.sqlite.database import rows_of, write
+from noetl.adapters.sqlite.reader import SqliteReader
+from noetl.adapters.sqlite.writer import SqliteWriter
 from noetl.ports.credentials import SealedCredential
 
-OWN = load((FOLDER / "credentials.sql").read_text("utf-8"))
 FIELDS = SealedCredential.__struct_fields__
-T = TypeVar("T")
 
 
 class SqliteCredentials:
-    """Credentials; see its contract. It has its own connection, opened when first asked."""
+    """Credentials; see its contract."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._opened: apsw.Connection | None = None
+    def __init__(self, writer: SqliteWriter, reader: SqliteReader) -> None:
+        self._writer = writer
+        self._reader = reader
 
-    def keep(self, credential: SealedCredential) -> None:
-        def write(connection: apsw.Connection) -> None:
-            connection.execute(OWN["create"])
-            connection.execute(OWN["keep"], astuple(credential))
+    async def keep(self, credential: SealedCredential) -> None:
+        row = astuple(credential)
+        await self._writer.transact(lambda home: write(home, "keep_credential", row))
 
-        self._transact(write)
-
-    def find(self, name: str) -> SealedCredential | None:
-        rows = self._rows("find", (name,))
+    async def find(self, name: str) -> SealedCredential | None:
+        rows = await self._reader.rows("find_credential", (name,))
         return _row(rows[0]) if rows else None
 
-    def all(self) -> Sequence[SealedCredential]:
-        return [_row(row) for row in self._rows("all")]
+    async def all(self) -> Sequence[SealedCredential]:
+        return [_row(row) for row in await self._reader.rows("all_credentials")]
 
-    def remove(self, name: str) -> bool:
-        def write(connection: apsw.Connection) -> bool:
-            connection.execute(OWN["create"])
-            connection.execute(OWN["remove"], (name,))
-            return connection.changes() == 1
+    async def remove(self, name: str) -> bool:
+        row = (name,)
+        removed = await self._writer.transact(lambda home: write(home, "remove_credential", row))
+        return removed == 1
 
-        return self._transact(write)
-
-    def rewrite(self, change: Callable[[SealedCredential], SealedCredential]) -> int:
-        def write(connection: apsw.Connection) -> int:
-            connection.execute(OWN["create"])
-            rows = connection.execute(OWN["all"]).fetchall()
-            for row in rows:
-                connection.execute(OWN["keep"], astuple(change(_row(row))))
-            return len(rows)
-
-        return self._transact(write)
-
-    def close(self) -> None:
-        """Let go of the file."""
-        if self._opened is not None:
-            self._opened.close()
-            self._opened = None
-
-    def _rows(self, statement: str, parameters: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-        if self._opened is None and not (self._folder / FILE).exists():
-            return []  # looking for a credential makes no home
-
-        def read() -> list[tuple[Any, ...]]:
-            connection = self._connection()
-            if not connection.execute(OWN["exists"]).fetchall():
-                return []
-            return connection.execute(OWN[statement], parameters).fetchall()
-
-        return self._attempt(read)
-
-    def _transact(self, job: Callable[[apsw.Connection], T]) -> T:
-        def write() -> T:
-            connection = self._connection()
-            connection.execute(SQL["begin"])
+    async def rewrite(self, change: Callable[[SealedCredential], SealedCredential]) -> int:
+        def rewrite(connection: apsw.Connection) -> int | Exception:
             try:
-                answer = job(connection)
-                connection.execute(SQL["commit"])
-            except BaseException:
-                if not connection.get_autocommit():
-                    connection.execute(SQL["rollback"])
-                raise
-            return answer
+                changed = [change(_row(row)) for row in rows_of(connection, "all_credentials")]
+            except Exception as broken:
+                return broken  # before anything was written
+            for credential in changed:
+                write(connection, "keep_credential", astuple(credential))
+            return len(changed)
 
-        return self._attempt(write)
-
-    def _attempt(self, work: Callable[[], T]) -> T:
-        try:
-            return patiently(work)
-        except apsw.Error as error:
-            raise unavailable(error, self._folder) from error
-
-    def _connection(self) -> apsw.Connection:
-        if self._opened is None:
-            self._opened = open_database(self._folder)
-        return self._opened
+        answer = await self._writer.transact(rewrite)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
 
 
 def _row(columns: tuple[Any, ...]) -> SealedCredential:

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from noetl.adapters.sqlite.reader import Reader
-from noetl.adapters.sqlite.writer import Writer
+from noetl.adapters.sqlite.reader import SqliteReader
+from noetl.adapters.sqlite.writer import SqliteWriter
 from noetl.ports.commit import Commit
 from noetl.ports.event_log import Decision, LogRow, Snapshot
 
@@ -11,7 +11,7 @@ from noetl.ports.event_log import Decision, LogRow, Snapshot
 class SqliteEventLog:
     """EventLog; see its contract."""
 
-    def __init__(self, writer: Writer, reader: Reader) -> None:
+    def __init__(self, writer: SqliteWriter, reader: SqliteReader) -> None:
         self._reader = reader
         self._writer = writer
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from noetl.adapters.sqlite.batch import COLUMNS
 from noetl.adapters.sqlite.database import rows_of
-from noetl.adapters.sqlite.reader import Reader
+from noetl.adapters.sqlite.reader import SqliteReader
 from noetl.adapters.sqlite.statements import SQL
 from noetl.ports.event_log import ExecutionRow
 
@@ -17,7 +17,7 @@ LEADS = ("parent", "path", "status")
 class SqliteExecutions:
     """Executions; see its contract."""
 
-    def __init__(self, reader: Reader) -> None:
+    def __init__(self, reader: SqliteReader) -> None:
         self._reader = reader
 
     async def find(self, execution_id: str) -> ExecutionRow | None:

@@ -1,15 +1,16 @@
 """Notes from one process to another that shares the home."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import apsw
 import msgspec
 
+from noetl.adapters.sqlite.batch import drop_notes
 from noetl.adapters.sqlite.database import rows_of, write
-from noetl.adapters.sqlite.reader import Reader
-from noetl.adapters.sqlite.writer import Writer
+from noetl.adapters.sqlite.reader import SqliteReader
+from noetl.adapters.sqlite.writer import SqliteWriter
 from noetl.errors import ExecutionNotFound
 from noetl.ports.event_log import Note
 
@@ -20,11 +21,13 @@ LOOK = 0.05
 class SqliteInbox:
     """Inbox; see its contract."""
 
-    def __init__(self, writer: Writer, reader: Reader, me: str) -> None:
+    def __init__(self, writer: SqliteWriter, reader: SqliteReader, me: str) -> None:
         self._writer = writer
         self._reader = reader
         self._me = me
         self._seen: int | None = None
+        self._found: list[tuple[Any, ...]] = []
+        self._shown: set[int] = set()
 
     async def leave(self, execution_id: str, kind: str, fields: dict[str, Any]) -> None:
         row = {
@@ -41,29 +44,36 @@ class SqliteInbox:
 
         await self._writer.transact(leave)
 
-    async def collect(self) -> Sequence[Note]:
-        if not await self._reader.look(self._anything):
-            return []
-        rows = await self._writer.transact(lambda home: rows_of(home, "collect_notes", (self._me,)))
+    async def waiting(self) -> Sequence[Note]:
+        rows = await self._reader.look(self._rows)
+        self._shown = {row[0] for row in rows}
         return [
             Note(note_id=number, execution_id=name, kind=kind, fields=msgspec.json.decode(fields))
-            for number, name, kind, fields in sorted(rows)
+            for number, name, kind, fields in rows
         ]
+
+    async def discard(self, note_ids: Iterable[int]) -> None:
+        rows = [(number,) for number in note_ids]
+        if rows:
+            await self._writer.transact(lambda home: drop_notes(home, rows))
 
     async def waits(self, timeout: float) -> bool:
         until = asyncio.get_running_loop().time() + timeout
-        while not await self._reader.look(self._anything):
+        while not await self._news():
             left = until - asyncio.get_running_loop().time()
             if left <= 0:
                 return False
             await asyncio.sleep(min(LOOK, left))
         return True
 
-    def _anything(self, connection: apsw.Connection) -> bool:
-        """Whether a note waits for this process; the number moves with every commit elsewhere."""
+    async def _news(self) -> bool:
+        rows = await self._reader.look(self._rows)
+        return any(row[0] not in self._shown for row in rows)
+
+    def _rows(self, connection: apsw.Connection) -> list[tuple[Any, ...]]:
+        """The notes for this process, read again when the number of commits elsewhere has moved."""
         seen: int = rows_of(connection, "seen_changes")[0][0]
-        if seen == self._seen:
-            return False
-        found = rows_of(connection, "any_note", (self._me,))
-        self._seen = None if found else seen
-        return bool(found)
+        if seen != self._seen:
+            self._found = rows_of(connection, "waiting_notes", (self._me,))
+            self._seen = seen
+        return self._found

@@ -4,14 +4,14 @@ import apsw
 
 from noetl.adapters.registers import now_ms
 from noetl.adapters.sqlite.database import rows_of, write
-from noetl.adapters.sqlite.writer import Writer
+from noetl.adapters.sqlite.writer import SqliteWriter
 from noetl.ports.keys import KeyHolder
 
 
 class SqliteKeys:
     """Keys; see its contract."""
 
-    def __init__(self, writer: Writer) -> None:
+    def __init__(self, writer: SqliteWriter) -> None:
         self._writer = writer
 
     async def claim(self, key: str, fingerprint: str, execution_id: str) -> KeyHolder:

@@ -1,21 +1,25 @@
 """Which process decides for which execution."""
 
+import math
 from typing import Any
 
 import apsw
 
 from noetl.adapters.processes import Process
 from noetl.adapters.sqlite.database import rows_of, write
-from noetl.adapters.sqlite.reader import Reader
-from noetl.adapters.sqlite.writer import Writer
+from noetl.adapters.sqlite.reader import SqliteReader
+from noetl.adapters.sqlite.writer import SqliteWriter
 from noetl.errors import ExecutionNotFound, HomeInUse
 from noetl.ports.event_log import Adoption
 
 
 class SqliteOwners:
-    """Owners; see its contract."""
+    """Owners; see its contract. Whether a process lives is seen, so nobody is taken for dead."""
 
-    def __init__(self, writer: Writer, reader: Reader, me: str) -> None:
+    sure_until = math.inf
+    lapses = 0
+
+    def __init__(self, writer: SqliteWriter, reader: SqliteReader, me: str) -> None:
         self._writer = writer
         self._reader = reader
         self._me = me
@@ -24,8 +28,8 @@ class SqliteOwners:
     def me(self) -> str:
         return self._me
 
-    async def claim(self, execution_id: str) -> None:
-        def claim(connection: apsw.Connection) -> None:
+    async def claim(self, execution_id: str) -> bool:
+        def claim(connection: apsw.Connection) -> bool:
             found = rows_of(connection, "owner_of", (execution_id,))
             if not found:
                 raise ExecutionNotFound(
@@ -33,15 +37,19 @@ class SqliteOwners:
                 )
             owner, *known = found[0]
             if owner == self._me:
-                return
+                return False
             if owner is not None and _alive(known):
                 raise HomeInUse(
                     f"execution {execution_id} is run by process {known[0]}; wait for it, or "
                     f"stop it with `noetl cancel {execution_id}`"
                 )
             write(connection, "claim_execution", (self._me, execution_id))
+            return owner is not None
 
-        await self._writer.transact(claim)
+        return await self._writer.transact(claim)
+
+    async def owned(self) -> list[str]:
+        return [row[0] for row in await self._reader.rows("owned_executions", (self._me,))]
 
     async def release(self, execution_id: str) -> None:
         row = (execution_id, self._me)

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from noetl.adapters.lines import shortened
-from noetl.adapters.sqlite.reader import Reader
-from noetl.adapters.sqlite.writer import Writer
+from noetl.adapters.sqlite.reader import SqliteReader
+from noetl.adapters.sqlite.writer import SqliteWriter
 from noetl.ports.event_log import PrintedLine
 
 FIELDS = PrintedLine.__struct_fields__
@@ -13,7 +13,7 @@ FIELDS = PrintedLine.__struct_fields__
 class SqlitePrinted:
     """Printed; see its contract. Lines of the last moments before a crash may be lost."""
 
-    def __init__(self, writer: Writer, reader: Reader) -> None:
+    def __init__(self, writer: SqliteWriter, reader: SqliteReader) -> None:
         self._writer = writer
         self._reader = reader
 
@@ -22,7 +22,7 @@ class SqlitePrinted:
 
     async def flush(self) -> None:
         """Write the lines that wait for a commit."""
-        await self._writer.flush()
+        await self._writer.drain()
 
     async def read(
         self, execution_id: str, *, step: str | None = None, limit: int = 10_000

@@ -15,7 +15,7 @@ from noetl.errors import LogUnavailable
 T = TypeVar("T")
 
 
-class Reader:
+class SqliteReader:
     """Reads see all that was committed before they began. The thread starts with the first."""
 
     def __init__(self, folder: Path) -> None:

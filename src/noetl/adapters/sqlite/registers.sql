@@ -1,4 +1,4 @@
--- The statements of the catalog, of keys and tokens, and of the roster.
+-- The statements of the catalog, of keys, tokens and credentials, and of the roster.
 
 -- name: keep_text
 insert into playbook (digest, path, text) values (?, ?, ?) on conflict (digest) do nothing
@@ -61,6 +61,18 @@ from api_token order by created_at, token_id
 
 -- name: revoke_token
 update api_token set revoked_at = ifnull(revoked_at, ?) where token_id = ?
+
+-- name: keep_credential
+insert or replace into credential (name, kind, key_id, sealed, updated_at) values (?, ?, ?, ?, ?)
+
+-- name: find_credential
+select name, kind, key_id, sealed, updated_at from credential where name = ?
+
+-- name: all_credentials
+select name, kind, key_id, sealed, updated_at from credential order by name
+
+-- name: remove_credential
+delete from credential where name = ?
 
 -- name: worker_seen
 insert or replace into worker (

@@ -6,8 +6,8 @@ from typing import Any
 from msgspec.structs import astuple
 
 from noetl.adapters.sqlite.database import write
-from noetl.adapters.sqlite.reader import Reader
-from noetl.adapters.sqlite.writer import Writer
+from noetl.adapters.sqlite.reader import SqliteReader
+from noetl.adapters.sqlite.writer import SqliteWriter
 from noetl.ports.roster import ServerRow, WorkerRow
 
 WORKER, SERVER = WorkerRow.__struct_fields__, ServerRow.__struct_fields__
@@ -16,7 +16,7 @@ WORKER, SERVER = WorkerRow.__struct_fields__, ServerRow.__struct_fields__
 class SqliteRoster:
     """Roster; see its contract."""
 
-    def __init__(self, writer: Writer, reader: Reader) -> None:
+    def __init__(self, writer: SqliteWriter, reader: SqliteReader) -> None:
         self._writer = writer
         self._reader = reader
 

@@ -142,13 +142,15 @@ select text, folder from playbook where digest = ?
 insert into note (execution_id, kind, fields)
 select execution_id, :kind, :fields from execution where execution_id = :execution_id
 
--- name: any_note
-select 1 from note join execution using (execution_id) where execution.owner = ? limit 1
+-- name: waiting_notes
+-- From the notes to their executions, for there are few of them.
+select note.note_id, note.execution_id, note.kind, note.fields
+from note cross join execution using (execution_id)
+where execution.owner = ?
+order by note.note_id
 
--- name: collect_notes
-delete from note
-where execution_id in (select execution_id from execution where owner = ?)
-returning note_id, execution_id, kind, fields
+-- name: drop_notes
+delete from note where note_id in (select column1 from (values @rows(1)))
 
 -- name: seen_changes
 pragma data_version
@@ -177,6 +179,9 @@ where finished_at is null and owner is null order by number limit ?
 -- name: left_executions
 select number, execution_id from execution
 where owner = ? and finished_at is null order by number limit ?
+
+-- name: owned_executions
+select execution_id from execution where owner = ? and finished_at is null order by number
 
 -- name: leave_executions
 update execution set owner = null where owner = ?

@@ -16,10 +16,10 @@ from noetl.adapters.sqlite.keys import SqliteKeys
 from noetl.adapters.sqlite.owners import SqliteOwners, register
 from noetl.adapters.sqlite.playbooks import SqlitePlaybooks
 from noetl.adapters.sqlite.printed import SqlitePrinted
-from noetl.adapters.sqlite.reader import Reader
+from noetl.adapters.sqlite.reader import SqliteReader
 from noetl.adapters.sqlite.roster import SqliteRoster
 from noetl.adapters.sqlite.tokens import SqliteTokens
-from noetl.adapters.sqlite.writer import Writer
+from noetl.adapters.sqlite.writer import SqliteWriter
 
 PARTS = (
     "forget_decisions",
@@ -34,12 +34,12 @@ PARTS = (
 class SqliteStorage:
     """Everything of one home. Several processes may have it open at the same time."""
 
-    def __init__(self, folder: Path, writer: Writer, me: str) -> None:
+    def __init__(self, folder: Path, writer: SqliteWriter, me: str) -> None:
         self.folder = folder
         self.key: bytes | None = None
         """Not here: a home keeps it in a file of its own, or its owner elsewhere."""
         self.writer = writer
-        self._reader = Reader(folder)
+        self._reader = SqliteReader(folder)
         self.log = SqliteEventLog(writer, self._reader)
         self.executions = SqliteExecutions(self._reader)
         self.playbooks = SqlitePlaybooks(writer, self._reader)
@@ -50,7 +50,7 @@ class SqliteStorage:
         self.keys = SqliteKeys(writer)
         self.tokens = SqliteTokens(writer, self._reader)
         self.roster = SqliteRoster(writer, self._reader)
-        self.credentials = SqliteCredentials(folder)
+        self.credentials = SqliteCredentials(writer, self._reader)
 
     async def prune(self, before: int, *, limit: int = 1000) -> list[str]:
         """
@@ -68,14 +68,13 @@ class SqliteStorage:
     async def close(self) -> None:
         """Write what waits, then let go of the files."""
         await self.writer.close()
-        self.credentials.close()
         self._reader.close()
 
 
 async def open_storage(folder: Path) -> SqliteStorage:
     """Open a home, creating it where it is missing."""
     me = secrets.token_hex(8)
-    writer = Writer(open_database(folder), folder, lambda connection: register(connection, me))
+    writer = SqliteWriter(open_database(folder), folder, lambda home: register(home, me))
     return SqliteStorage(folder, writer, me)
 
 

@@ -7,8 +7,8 @@ from msgspec.structs import astuple
 
 from noetl.adapters.registers import check_added, now_ms
 from noetl.adapters.sqlite.database import write
-from noetl.adapters.sqlite.reader import Reader
-from noetl.adapters.sqlite.writer import Writer
+from noetl.adapters.sqlite.reader import SqliteReader
+from noetl.adapters.sqlite.writer import SqliteWriter
 from noetl.ports.tokens import TokenRow
 
 FIELDS = TokenRow.__struct_fields__
@@ -17,7 +17,7 @@ FIELDS = TokenRow.__struct_fields__
 class SqliteTokens:
     """Tokens; see its contract."""
 
-    def __init__(self, writer: Writer, reader: Reader) -> None:
+    def __init__(self, writer: SqliteWriter, reader: SqliteReader) -> None:
         self._writer = writer
         self._reader = reader
 

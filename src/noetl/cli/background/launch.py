@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from noetl.cli.background.pid_file import PidFile, Running
+from noetl.cli.background.pid_file import PidFile, RunningProcess
 from noetl.errors import NoetlError
 
 LOOK = 0.05
@@ -69,12 +69,12 @@ def launch(words: Sequence[str], log: Path, environment: Mapping[str, str]) -> L
 
 def await_ready(
     launched: Launched,
-    ready: Callable[[], Running | None],
+    ready: Callable[[], RunningProcess | None],
     *,
     what: str,
     says: Says,
     patience: float,
-) -> Running | None:
+) -> RunningProcess | None:
     """
     The program once it is ready, or None when patience has run out; it goes on then.
 
@@ -107,7 +107,7 @@ def not_started(what: str, launched: Launched, said: list[str]) -> NotStarted:
     return NotStarted(f"{what} ended with {code} before it was ready; {launched.log} says:\n{why}")
 
 
-def stop(files: Sequence[PidFile], *, patience: float) -> list[Running]:
+def stop(files: Sequence[PidFile], *, patience: float) -> list[RunningProcess]:
     """Tell the holders of pid files to end, and wait for them; those that there were."""
     told = [(file, running) for file in files if (running := file.running()) is not None]
     for _, running in told:
@@ -124,7 +124,7 @@ def stop(files: Sequence[PidFile], *, patience: float) -> list[Running]:
     return [running for _, running in told]
 
 
-def tell_to_end(running: Running) -> None:
+def tell_to_end(running: RunningProcess) -> None:
     try:
         os.kill(running.pid, signal.SIGTERM)
     except ProcessLookupError:

@@ -16,7 +16,7 @@ FOLDER = "run"
 """Below the home: pid files and logs."""
 
 
-class Running(msgspec.Struct, frozen=True, kw_only=True):
+class RunningProcess(msgspec.Struct, frozen=True, kw_only=True):
     """What the file tells of the process that wrote it."""
 
     pid: int
@@ -50,10 +50,10 @@ class PidFile:
         self.path = home / FOLDER / f"{name}.pid"
         self.log = home / FOLDER / f"{name}.log"
 
-    def running(self) -> Running | None:
+    def running(self) -> RunningProcess | None:
         """The process that holds it; None where nobody does any more."""
         try:
-            told = msgspec.json.decode(self.path.read_bytes(), type=Running)
+            told = msgspec.json.decode(self.path.read_bytes(), type=RunningProcess)
         except (OSError, msgspec.DecodeError):
             return None
         return told if told.alive else None
@@ -61,7 +61,7 @@ class PidFile:
     @contextlib.contextmanager
     def held(
         self, what: str, *, pool: str | None = None, with_server: bool = False
-    ) -> Iterator["Held"]:
+    ) -> Iterator["HeldPidFile"]:
         """Hold it while the body runs; HomeInUse where another process does."""
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -71,7 +71,7 @@ class PidFile:
                 f"cannot write {self.path}: {wrong.strerror}; check who owns the home"
             ) from None
         me = Process.this()
-        told = Running(
+        told = RunningProcess(
             pid=me.pid,
             ticks=me.ticks,
             boot=me.boot,
@@ -80,7 +80,7 @@ class PidFile:
             with_server=with_server,
         )
         try:
-            yield Held(file, told)
+            yield HeldPidFile(file, told)
         finally:
             self.path.unlink(missing_ok=True)
             os.close(file)
@@ -111,10 +111,10 @@ class PidFile:
         )
 
 
-class Held:
+class HeldPidFile:
     """The file in the hands of its process."""
 
-    def __init__(self, file: int, told: Running) -> None:
+    def __init__(self, file: int, told: RunningProcess) -> None:
         self._file = file
         self.told = told
         self._write()

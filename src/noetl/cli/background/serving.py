@@ -9,14 +9,14 @@ from noetl.api.serve import refuse_open, serve
 from noetl.api.tokens import new_token
 from noetl.cli.background.crew import Crew
 from noetl.cli.background.environment import variables
-from noetl.cli.background.pid_file import Held
+from noetl.cli.background.pid_file import HeldPidFile
 from noetl.cli.background.signals import stop_on_signals
 from noetl.cli.background.voice import listen_to_logging, say
-from noetl.control_plane import ControlPlane
+from noetl.node.server import ServerNode
 from noetl.settings import Settings
 
 
-async def run_server(settings: Settings, held: Held, *, workers: int) -> None:
+async def run_server(settings: Settings, held: HeldPidFile, *, workers: int) -> None:
     """Serve until SIGTERM or Ctrl-C; then workers end well, and executions are handed over."""
     listen_to_logging()
     refuse_open(settings.host, auth=settings.auth)
@@ -31,9 +31,9 @@ async def run_server(settings: Settings, held: Held, *, workers: int) -> None:
         say("the server has stopped")
 
 
-async def opened(settings: Settings, stop: asyncio.Event) -> ControlPlane | None:
+async def opened(settings: Settings, stop: asyncio.Event) -> ServerNode | None:
     """The control plane, once its database and queue are there; None if it is stopped before."""
-    opening = asyncio.ensure_future(ControlPlane.open(settings, says=say))
+    opening = asyncio.ensure_future(ServerNode.open(settings, says=say))
     stopping = asyncio.ensure_future(stop.wait())
     await asyncio.wait((opening, stopping), return_when=asyncio.FIRST_COMPLETED)
     stopping.cancel()
@@ -44,7 +44,7 @@ async def opened(settings: Settings, stop: asyncio.Event) -> ControlPlane | None
     return None
 
 
-async def _served(plane: ControlPlane, held: Held, stop: asyncio.Event, workers: int) -> None:
+async def _served(plane: ServerNode, held: HeldPidFile, stop: asyncio.Event, workers: int) -> None:
     closed = asyncio.Event()
     listening: asyncio.Future[str] = asyncio.get_running_loop().create_future()
     settings = plane.settings
@@ -85,7 +85,7 @@ async def _served(plane: ControlPlane, held: Held, stop: asyncio.Event, workers:
         await serving
 
 
-async def crew_environment(plane: ControlPlane, url: str) -> tuple[str | None, Mapping[str, str]]:
+async def crew_environment(plane: ServerNode, url: str) -> tuple[str | None, Mapping[str, str]]:
     """What the server's own workers are told; with auth they get a token, good while it runs."""
     settings = plane.settings
     told = {**os.environ, **variables(settings), "NOETL_SERVER": url, "NOETL_CONTEXT": ""}

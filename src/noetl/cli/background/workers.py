@@ -6,12 +6,12 @@ import click
 
 from noetl.cli.background.environment import variables
 from noetl.cli.background.launch import Launched, await_ready, launch
-from noetl.cli.background.pid_file import PidFile, Running
+from noetl.cli.background.pid_file import PidFile, RunningProcess
 from noetl.cli.background.voice import untimed
 from noetl.settings import Settings
 
 
-def started(settings: Settings, number: int, *, patience: float) -> list[Running]:
+def started(settings: Settings, number: int, *, patience: float) -> list[RunningProcess]:
     """So many new workers, each a process of its own."""
     environment = environment_of(settings)
     begun = []
@@ -49,13 +49,13 @@ def free_places(settings: Settings, number: int) -> list[int]:
     return found
 
 
-def awaited(launched: Launched, file: PidFile, patience: float) -> Running:
+def awaited(launched: Launched, file: PidFile, patience: float) -> RunningProcess:
     """The worker once it takes work; what it says before that is passed on."""
 
     def says(line: str) -> None:
         click.echo(untimed(line), err=True)
 
-    def ready() -> Running | None:
+    def ready() -> RunningProcess | None:
         running = file.running()
         return running if running is not None and running.ready else None
 

@@ -3,12 +3,12 @@
 import contextlib
 from collections.abc import Iterator
 
-from noetl.cli.background.pid_file import Held, PidFile
+from noetl.cli.background.pid_file import HeldPidFile, PidFile
 from noetl.cli.background.signals import stop_on_signals, stop_with_parent
 from noetl.cli.background.voice import listen_to_logging, say
 from noetl.errors import HomeInUse
+from noetl.node.work_plane import run_worker
 from noetl.settings import Settings
-from noetl.work_plane import run_worker
 
 MOST = 1000
 """Workers of one pool on one home."""
@@ -19,7 +19,7 @@ READY = "takes up to"
 
 
 @contextlib.contextmanager
-def place_of(settings: Settings, place: int | None, *, with_server: bool) -> Iterator[Held]:
+def place_of(settings: Settings, place: int | None, *, with_server: bool) -> Iterator[HeldPidFile]:
     """The pid file of this place in the pool, or the first that is free."""
     with contextlib.ExitStack() as stack:
         for number in range(1, MOST + 1) if place is None else (place,):
@@ -34,7 +34,7 @@ def place_of(settings: Settings, place: int | None, *, with_server: bool) -> Ite
         raise HomeInUse(f"too many workers of pool '{settings.pool}' run on this home already")
 
 
-async def work(settings: Settings, held: Held, *, with_parent: bool) -> None:
+async def work(settings: Settings, held: HeldPidFile, *, with_parent: bool) -> None:
     """Work until SIGTERM or Ctrl-C, or until the server that started it is gone."""
     listen_to_logging()
     stop = stop_on_signals()

@@ -43,7 +43,7 @@ class Box(msgspec.Struct, frozen=True):
     final: bool = False
 
 
-class Link(msgspec.Struct, frozen=True):
+class Edge(msgspec.Struct, frozen=True):
     """One arc, by the indexes of its boxes. `label` is the guard without its braces."""
 
     source: int
@@ -57,7 +57,7 @@ class Drawing(msgspec.Struct, frozen=True):
 
     title: str
     boxes: tuple[Box, ...]
-    links: tuple[Link, ...]
+    links: tuple[Edge, ...]
 
 
 def draw(playbook: Playbook) -> Drawing:
@@ -66,7 +66,7 @@ def draw(playbook: Playbook) -> Drawing:
     entry = entry_of(playbook)
     final = playbook.executor.final_step
     links = [
-        Link(number, index[arc.step], label_of(step.router, place, arc), failing(arc.when))
+        Edge(number, index[arc.step], label_of(step.router, place, arc), failing(arc.when))
         for number, step in enumerate(playbook.steps)
         if step.router
         for place, arc in enumerate(step.router.arcs)

@@ -3,11 +3,11 @@
 import msgspec
 
 from noetl.cli.graph.card import Card, card_of
-from noetl.cli.graph.drawing import Drawing, Link
+from noetl.cli.graph.drawing import Drawing, Edge
 from noetl.cli.graph.measure import measure, wrap
 from noetl.cli.graph.order import ordered
 from noetl.cli.graph.place import place_across, place_down, spread_out
-from noetl.cli.graph.slots import Ends, Layers, Path, Slot, layered
+from noetl.cli.graph.slots import Ends, Layers, LayerSlot, Path, layered
 
 LABEL_SIZE = 11.0
 LABEL_LINE = 14.0
@@ -26,10 +26,10 @@ class PlacedCard(msgspec.Struct, frozen=True):
     y: float
 
 
-class Route(msgspec.Struct, frozen=True):
+class EdgePath(msgspec.Struct, frozen=True):
     """The line of one link: points to join, and its label around `at`."""
 
-    link: Link
+    link: Edge
     points: tuple[Point, ...]
     label: tuple[str, ...]
     at: Point
@@ -43,7 +43,7 @@ class Layout(msgspec.Struct, frozen=True):
     width: float
     height: float
     cards: tuple[PlacedCard, ...]
-    routes: tuple[Route, ...]
+    routes: tuple[EdgePath, ...]
 
 
 def lay_out(drawing: Drawing) -> Layout:
@@ -107,7 +107,7 @@ def ports_of(page: Layers, cards: list[Card]) -> dict[tuple[int, int], float]:
     return ports
 
 
-def fastened(slots: list[Slot], box: int, others: list[int], card: Card) -> list[float]:
+def fastened(slots: list[LayerSlot], box: int, others: list[int], card: Card) -> list[float]:
     centre = slots[box].x - card.pile / 2
     half = (card.width - card.pile) / 2 - (14 if card.rows else 22)
     step = min(18.0, 2 * half / max(1, len(others) - 1))
@@ -130,7 +130,7 @@ def route_of(
     rows: list[tuple[float, float]],
     ports: dict[tuple[int, int], float],
     cards: list[Card],
-) -> Route:
+) -> EdgePath:
     """The points of one link: edge of the card, edges of every layer it passes, the other card."""
     points: list[Point] = []
     for position, number in enumerate(path.slots):
@@ -154,10 +154,10 @@ def route_of(
     if path.stub:
         label = (*label, f"→ {drawing.boxes[link.target].name}")
     arrow = path.slots[-1] < len(cards)
-    return Route(link, tuple(points), label, (at.x, at.y), arrow=arrow)
+    return EdgePath(link, tuple(points), label, (at.x, at.y), arrow=arrow)
 
 
-def own_route(link: Link, page: Layers, cards: list[Card], label: tuple[str, ...]) -> Route:
+def own_route(link: Edge, page: Layers, cards: list[Card], label: tuple[str, ...]) -> EdgePath:
     slot, card = page.slots[link.source], cards[link.source]
     side = slot.x + card.width / 2
     points = (
@@ -167,4 +167,4 @@ def own_route(link: Link, page: Layers, cards: list[Card], label: tuple[str, ...
         (side, slot.y - 12),
     )
     at = side + OWN * 0.8 + label_size(label)[0] / 2
-    return Route(link, points, label, (at, slot.y), own=True)
+    return EdgePath(link, points, label, (at, slot.y), own=True)

@@ -2,7 +2,7 @@
 
 import re
 
-from noetl.cli.graph.drawing import Box, Drawing, Link, Mark, Row
+from noetl.cli.graph.drawing import Box, Drawing, Edge, Mark, Row
 from noetl.cli.graph.measure import shorten
 
 # Everything that Mermaid, its Markdown or its HTML could read as syntax becomes an entity code.
@@ -67,7 +67,7 @@ def row_text(row: Row) -> str:
     return "→ " * row.depth + escape(shorten(f"{row.label}: {row.kind}{note}", LONGEST))
 
 
-def link_line(drawing: Drawing, link: Link) -> str:
+def link_line(drawing: Drawing, link: Edge) -> str:
     target = f"{'g' if gate_of(drawing.boxes[link.target]) else 's'}{link.target}"
     arrow = "-.->" if link.failure else "-->"
     label = f'|"{escape(shorten(link.label, LONGEST))}"|' if link.label else ""

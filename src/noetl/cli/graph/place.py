@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from noetl.cli.graph.order import Line, neighbours
-from noetl.cli.graph.slots import Slot
+from noetl.cli.graph.slots import LayerSlot
 
 PASSES, LAST = 28, 8
 GAP = {"box": 36.0, "label": 14.0, "bend": 12.0}
@@ -37,7 +37,9 @@ def spread_out(
     return [mean + offset for mean, offset in zip(means, offsets, strict=True)]
 
 
-def place_across(slots: list[Slot], layers: Sequence[Sequence[int]], lines: Sequence[Line]) -> None:
+def place_across(
+    slots: list[LayerSlot], layers: Sequence[Sequence[int]], lines: Sequence[Line]
+) -> None:
     """Set `x` of every slot: settle down and up until lines are as straight as they get."""
     above, below = neighbours(lines)
     either = {slot: above.get(slot, []) + below.get(slot, []) for slot in range(len(slots))}
@@ -55,7 +57,7 @@ def place_across(slots: list[Slot], layers: Sequence[Sequence[int]], lines: Sequ
 
 
 def centre_loose(
-    slots: list[Slot], layers: Sequence[Sequence[int]], near: dict[int, list[int]]
+    slots: list[LayerSlot], layers: Sequence[Sequence[int]], near: dict[int, list[int]]
 ) -> None:
     """A layer without lines, such as that of the final step, stands in the middle of the rest."""
     tied = [slots[slot].x for slot, others in near.items() if others]
@@ -65,7 +67,7 @@ def centre_loose(
             settle(slots, layer, [middle] * len(layer))
 
 
-def wish(slots: list[Slot], slot: int, near: Sequence[int]) -> float:
+def wish(slots: list[LayerSlot], slot: int, near: Sequence[int]) -> float:
     """Where a slot would like to be: the weighted mean of what it is connected with."""
     if not near:
         return slots[slot].x
@@ -73,7 +75,7 @@ def wish(slots: list[Slot], slot: int, near: Sequence[int]) -> float:
     return sum(slots[o].x * w for o, w in zip(near, weights, strict=True)) / sum(weights)
 
 
-def settle(slots: list[Slot], layer: Sequence[int], wanted: Sequence[float]) -> None:
+def settle(slots: list[LayerSlot], layer: Sequence[int], wanted: Sequence[float]) -> None:
     row = [slots[slot] for slot in layer]
     apart = [
         (left.width + right.width) / 2 + max(GAP[left.sort], GAP[right.sort])
@@ -85,7 +87,7 @@ def settle(slots: list[Slot], layer: Sequence[int], wanted: Sequence[float]) -> 
 
 
 def place_down(
-    slots: list[Slot], layers: Sequence[Sequence[int]], gap: float
+    slots: list[LayerSlot], layers: Sequence[Sequence[int]], gap: float
 ) -> list[tuple[float, float]]:
     """Set `y` (the centre) of every slot; return the top and the bottom of each layer."""
     rows: list[tuple[float, float]] = []

@@ -30,7 +30,7 @@ class Ends(msgspec.Struct, frozen=True):
     size: tuple[float, float]
 
 
-class Slot(msgspec.Struct):
+class LayerSlot(msgspec.Struct):
     """Something that takes room in a layer. `x` and `y` are its centre."""
 
     sort: Literal["box", "label", "bend"]
@@ -60,7 +60,7 @@ class Path(msgspec.Struct, frozen=True):
 class Layers(msgspec.Struct, frozen=True):
     """Slots by layer from left to right, the lines between them, and the way of each link."""
 
-    slots: list[Slot]
+    slots: list[LayerSlot]
     layers: list[list[int]]
     lines: list[tuple[int, int]]
     """Each from the upper slot to the lower one."""
@@ -81,7 +81,9 @@ def layered(
     top = min(rank, default=0)
     if final is not None:
         rank[final] = max(rank) + 1
-    boxes = [Slot("box", 2 * (level - top), *size) for level, size in zip(rank, sizes, strict=True)]
+    boxes = [
+        LayerSlot("box", 2 * (level - top), *size) for level, size in zip(rank, sizes, strict=True)
+    ]
     building = Building(boxes)
     spans = [(abs(rank[low] - rank[high]), number) for number, (high, low) in enumerate(down)]
     ways = {
@@ -99,7 +101,7 @@ def layered(
 class Building:
     """The slots and lines so far, while links are laid one after another, the shortest first."""
 
-    def __init__(self, boxes: list[Slot]) -> None:
+    def __init__(self, boxes: list[LayerSlot]) -> None:
         self.slots = boxes
         self.lines: list[tuple[int, int]] = []
         self.bends: dict[tuple[int, bool, bool, int], int] = {}
@@ -110,7 +112,7 @@ class Building:
         turn = -1 if upward else 1
         layer, end = self.slots[link.source].layer + turn, self.slots[link.target].layer
         pull = NEAR if layer + turn == end else FAR
-        label = self.add(Slot("label", layer, *link.size, pull))
+        label = self.add(LayerSlot("label", layer, *link.size, pull))
         fresh: list[tuple[int, bool, bool, int]] = []
         layer += turn
         while layer != end and (link.target, upward, link.failure, layer) not in self.bends:
@@ -119,12 +121,12 @@ class Building:
         if fresh and len(self.bends) + len(fresh) > MOST_BENDS:
             return self.connected(Path(number, (link.source, label), upward, stub=True))
         for key in fresh:
-            self.bends[key] = self.add(Slot("bend", key[3], 6.0, 0.0, STRAIGHT))
+            self.bends[key] = self.add(LayerSlot("bend", key[3], 6.0, 0.0, STRAIGHT))
         last = self.bends.get((link.target, upward, link.failure, layer), link.target)
         middle = (self.bends[key] for key in fresh)
         return self.connected(Path(number, (link.source, label, *middle, last), upward))
 
-    def add(self, slot: Slot) -> int:
+    def add(self, slot: LayerSlot) -> int:
         self.slots.append(slot)
         return len(self.slots) - 1
 

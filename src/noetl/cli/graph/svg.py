@@ -5,7 +5,15 @@ from html import escape
 from noetl.cli.graph import card as sizes
 from noetl.cli.graph.card import Card, pill_width
 from noetl.cli.graph.drawing import Box, Drawing, Mark, Row
-from noetl.cli.graph.layout import LABEL_LINE, Layout, PlacedCard, Point, Route, label_size, lay_out
+from noetl.cli.graph.layout import (
+    LABEL_LINE,
+    EdgePath,
+    Layout,
+    PlacedCard,
+    Point,
+    label_size,
+    lay_out,
+)
 from noetl.cli.graph.measure import measure
 from noetl.cli.graph.palette import style
 
@@ -50,7 +58,7 @@ def tip(name: str) -> str:
     )
 
 
-def line(route: Route) -> str:
+def line(route: EdgePath) -> str:
     classes = "link" + " fail" * route.link.failure + " part" * (not route.arrow)
     return f'<path class="{classes}" d="{curve(route.points, own=route.own)}"/>'
 
@@ -74,7 +82,7 @@ def curve(points: tuple[Point, ...], *, own: bool) -> str:
     return " ".join(parts)
 
 
-def label(route: Route) -> str:
+def label(route: EdgePath) -> str:
     """The guard on a patch of paper, so that its own line does not strike it through."""
     (x, y), (width, height) = route.at, label_size(route.label)
     classes = "label" + " fail" * route.link.failure

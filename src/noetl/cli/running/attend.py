@@ -9,15 +9,15 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from noetl.assembly import Local
 from noetl.cli import exits
 from noetl.cli.running.show import Show
+from noetl.node.local import LocalNode
 from noetl.server.active import ActiveExecution
-from noetl.server.report import Report, report_of
+from noetl.server.report import ExecutionReport, report_of
 from noetl.settings import Settings
 
 T = TypeVar("T")
-Begin = Callable[[Local], Awaitable[ActiveExecution]]
+Begin = Callable[[LocalNode], Awaitable[ActiveExecution]]
 GARBAGE = (20_000, 20, 50)
 """A run makes many small values and hardly a cycle: look for cycles less often."""
 
@@ -26,7 +26,7 @@ class Attended(msgspec.Struct, frozen=True):
     """How it went. `report` is None where the execution was interrupted before its end."""
 
     execution_id: str
-    report: Report | None
+    report: ExecutionReport | None
 
 
 def attend(settings: Settings, begin: Begin, show: Show) -> Attended:
@@ -52,7 +52,7 @@ def runner() -> Callable[[Coroutine[Any, Any, T]], T]:
 
 async def _attend(settings: Settings, begin: Begin, show: Show) -> Attended:
     interrupted = watch_signals()
-    local = await Local.open(settings)
+    local = await LocalNode.open(settings)
     try:
         local.server.watch(show.take)
         local.overheard.listeners.append(show.hear)
@@ -70,7 +70,7 @@ async def _attend(settings: Settings, begin: Begin, show: Show) -> Attended:
         await local.close()
 
 
-async def attended(local: Local, active: ActiveExecution) -> Attended:
+async def attended(local: LocalNode, active: ActiveExecution) -> Attended:
     execution_id = active.execution.execution_id
     if not active.finished.done():
         return Attended(execution_id, None)

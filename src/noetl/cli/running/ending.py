@@ -11,7 +11,7 @@ from noetl.cli.running.show import Show
 from noetl.cli.running.words import error_words, seconds, value_words
 from noetl.cli.terminal import Paint, columns, plain, wants_colour
 from noetl.messages.codec import encode_shown
-from noetl.server.report import Report
+from noetl.server.report import ExecutionReport
 from noetl.settings import read_settings
 
 EXITS = {"completed": exits.OK, "failed": exits.FAILED, "cancelled": exits.FAILED}
@@ -43,7 +43,7 @@ def make_show(*, err: bool) -> Show:
     return PlainShow(err=err)
 
 
-def tell(report: Report, *, err: bool) -> None:
+def tell(report: ExecutionReport, *, err: bool) -> None:
     """The end for people: what it came to, and on the last line how."""
     paint, room = Paint(wants_colour(err=err)), columns(err=err)
     if not err:
@@ -52,7 +52,7 @@ def tell(report: Report, *, err: bool) -> None:
     click.echo(last_line(report, paint), err=err)
 
 
-def values_of(report: Report, room: int) -> list[str]:
+def values_of(report: ExecutionReport, room: int) -> list[str]:
     lines = []
     for key, value in list(report.ctx.items())[:SHOWN_KEYS]:
         name = f"  ctx.{plain(key)} = "
@@ -64,7 +64,7 @@ def values_of(report: Report, room: int) -> list[str]:
     return lines
 
 
-def last_line(report: Report, paint: Paint) -> str:
+def last_line(report: ExecutionReport, paint: Paint) -> str:
     took = seconds(report.duration_ms)
     if report.status == "completed":
         return f"{paint('good', 'completed')} in {took} (execution {report.execution_id})"

@@ -7,7 +7,7 @@ from typing import Any
 import click
 import msgspec
 
-from noetl.api.types import Event, Summary
+from noetl.api.types import EventView, Summary
 from noetl.cli import exits
 from noetl.cli.contexts import Target
 from noetl.cli.running.attend import runner
@@ -19,7 +19,7 @@ from noetl.control.execution import Execution
 from noetl.messages import events as e
 from noetl.messages.codec import decode_events, encode_shown
 from noetl.ports.event_log import PrintedLine
-from noetl.server.report import Report
+from noetl.server.report import ExecutionReport
 
 MOST_LINES = 10_000
 """Printed lines that are shown after the end; `noetl logs` has all."""
@@ -45,7 +45,7 @@ def follow_through(target: Target, execution_id: str, path: str, *, as_json: boo
     return EXITS[report.status]
 
 
-async def _follow(target: Target, far: Followed, show: Show) -> Report | None:
+async def _follow(target: Target, far: Followed, show: Show) -> ExecutionReport | None:
     assert target.url is not None, "a target that is not local has an address"
     execution_id = far.execution.execution_id
     loop = asyncio.get_running_loop()
@@ -65,7 +65,7 @@ async def _follow(target: Target, far: Followed, show: Show) -> Report | None:
 
 async def _watch(client: AsyncClient, far: Followed, show: Show) -> None:
     """Show what comes, a decision at a time as far as the stream brings it so."""
-    coming: asyncio.Queue[Event | None] = asyncio.Queue()
+    coming: asyncio.Queue[EventView | None] = asyncio.Queue()
     reading = asyncio.ensure_future(_read(client, far.execution.execution_id, coming))
     try:
         begun = False
@@ -85,7 +85,7 @@ async def _watch(client: AsyncClient, far: Followed, show: Show) -> None:
 
 
 async def _read(
-    client: AsyncClient, execution_id: str, coming: "asyncio.Queue[Event | None]"
+    client: AsyncClient, execution_id: str, coming: "asyncio.Queue[EventView | None]"
 ) -> None:
     try:
         async for event in client.stream(execution_id):
@@ -124,16 +124,16 @@ async def ended(client: AsyncClient, execution_id: str) -> Summary:
             return summary
 
 
-def report_of(summary: Summary) -> Report:
+def report_of(summary: Summary) -> ExecutionReport:
     fields: dict[str, Any] = msgspec.to_builtins(summary)
-    return Report(**fields)
+    return ExecutionReport(**fields)
 
 
 TAKEN = ("step", "step_run_id", "task_run_id", "parent_id")
 """Fields of an event that stand in its envelope (EVT-1)."""
 
 
-def inside(event: Event) -> list[e.Event]:
+def inside(event: EventView) -> list[e.Event]:
     """The event without its envelope; none where a newer server tells of something unknown."""
     taken = {name: value for name in TAKEN if (value := getattr(event, name)) is not None}
     fields = {"name": event.name, **event.data, **taken}

@@ -6,7 +6,7 @@ from typing import Any
 import click
 import msgspec
 
-from noetl.cli.source import Source, read_source
+from noetl.cli.source import PlaybookSource, read_source
 
 
 def payload_of(file: str | None, sets: Sequence[str]) -> dict[str, Any]:
@@ -45,7 +45,7 @@ def value_of(text: str) -> Any:
         return text
 
 
-def mapping_in(source: Source) -> dict[str, Any]:
+def mapping_in(source: PlaybookSource) -> dict[str, Any]:
     """The mapping in a file of JSON or YAML; anything else is refused with what was found."""
     if not source.content.strip():
         raise click.UsageError(f"--payload expects a mapping in '{source.name}', got nothing")
@@ -61,13 +61,13 @@ def mapping_in(source: Source) -> dict[str, Any]:
     return value
 
 
-def yaml_in(source: Source) -> Any:
-    from noetl.playbook.yaml_checks import Refused
+def yaml_in(source: PlaybookSource) -> Any:
+    from noetl.playbook.yaml_checks import UnreadableText
     from noetl.playbook.yaml_text import read_yaml
 
     try:
         tree = read_yaml(source.content)
-    except Refused as refused:
+    except UnreadableText as refused:
         raise click.UsageError(
             f"--payload '{source.name}', line {refused.line}: {refused.message}"
         ) from None

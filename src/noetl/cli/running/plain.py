@@ -6,9 +6,10 @@ from typing import Any
 
 import click
 
-from noetl.cli.running.show import Shown
+from noetl.cli.running.show import ShownExecution
 from noetl.cli.running.words import count, error_words, seconds, short
 from noetl.messages import events as e
+from noetl.messages.times import Interval, around, called
 from noetl.ports.event_log import PrintedLine
 
 EVERY = 5.0
@@ -36,11 +37,13 @@ class PlainShow:
         self._err = err
         self._now = now
         self._began: dict[tuple[str, str], float] = {}
+        self._called: dict[tuple[str, str], Interval] = {}
+        """Of a step run: from the first call of a tool to the last answer, by its worker."""
         self._loops: dict[tuple[str, str], LoopLine] = {}
         self._root: str | None = None
         self._names: dict[str, str] = {}
 
-    def begin(self, active: Shown) -> None:
+    def begin(self, active: ShownExecution) -> None:
         """The first decision has named it already; of a resumed one, take up its loops."""
         execution = active.execution
         if self._root is None:
@@ -53,7 +56,7 @@ class PlainShow:
                 line.done, line.failed = run.loop.done, run.loop.failed
                 self._loops[active.execution.execution_id, run.step_run_id] = line
 
-    def take(self, active: Shown, events: Sequence[e.Event]) -> None:
+    def take(self, active: ShownExecution, events: Sequence[e.Event]) -> None:
         execution_id = active.execution.execution_id
         ended = {event.step_run_id for event in events if type(event) is e.StepDone}
         for event in events:
@@ -98,11 +101,18 @@ class PlainShow:
         self.line(execution_id, event.step, f"failed{took}: {error_words(event.error)}")
 
     def took(self, execution_id: str, event: e.StepEvent) -> str:
-        began = self._began.pop((execution_id, event.step_run_id), None)
-        return "" if began is None else f" in {seconds((self._now() - began) * 1000)}"
+        key = (execution_id, event.step_run_id)
+        began, took = self._began.pop(key, None), self._called.pop(key, None)
+        waited = None if began is None else (self._now() - began) * 1000
+        if took is not None and (waited is None or type(event) is not e.StepFailed):
+            waited = took[1] - took[0]
+        return "" if waited is None else f" in {seconds(waited)}"
 
     def task_done(self, execution_id: str, event: e.TaskDone) -> None:
-        if event.do == "retry" and (execution_id, event.step_run_id) not in self._loops:
+        key, took = (execution_id, event.step_run_id), called(event.outcome)
+        if took is not None:
+            self._called[key] = around(self._called.get(key), took)
+        if event.do == "retry" and key not in self._loops:
             why = error_words(event.outcome.get("error"))
             text = f"attempt {event.attempt} failed: {why}; again in {event.delay:g} s"
             self.line(execution_id, f"{event.step}.{event.task}", text)

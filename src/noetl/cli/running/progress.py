@@ -7,6 +7,7 @@ from typing import Any
 from noetl.cli.running.words import error_words
 from noetl.control.execution import Execution
 from noetl.messages import events as e
+from noetl.messages.times import Interval, around, called
 
 SHOWN_TASKS = 4
 """Task runs of one step that are drawn; the others are counted."""
@@ -36,6 +37,8 @@ class StepProgress:
         self.failed = 0
         self.began = 0.0
         self.took: float | None = None
+        self.called: Interval | None = None
+        """From the first call of a tool to the last answer, by the clock of the worker."""
         self.note = ""
         self.total: int | None = None
         """Iterations of its loop; None without one."""
@@ -124,7 +127,7 @@ class Progress:
         step = execution.step(event.step)
         execution.runs[event.step_run_id.partition(".")[0]] = event.step
         if not step.open:
-            step.began, step.took = self.now(), None
+            step.began, step.took, step.called = self.now(), None, None
         step.runs += 1
         step.open += 1
         step.state, step.note = "running", ""
@@ -149,6 +152,9 @@ class Progress:
 
     def task_done(self, execution: ExecutionProgress, event: e.TaskDone) -> None:
         step = execution.step(event.step)
+        took = called(event.outcome)
+        if took is not None:
+            step.called = around(step.called, took)
         if event.do == "retry":
             step.retries += 1
             task = step.tasks.get(event.task_run_id)
@@ -184,6 +190,8 @@ class Progress:
         }
         if not step.open:
             step.took = self.now() - step.began
+            if step.called is not None and state == "done":
+                step.took = (step.called[1] - step.called[0]) / 1000
             step.state = state
             step.children.clear()
         return step

@@ -8,7 +8,7 @@ from noetl.messages.events import Event
 from noetl.ports.event_log import PrintedLine
 
 
-class Shown(Protocol):
+class ShownExecution(Protocol):
     """The execution that is shown: one that this process runs, or one of a server."""
 
     @property
@@ -22,9 +22,9 @@ class Show(Protocol):
     `end` is called once, whatever happens, before the last line is written.
     """
 
-    def begin(self, active: Shown) -> None: ...
+    def begin(self, active: ShownExecution) -> None: ...
 
-    def take(self, active: Shown, events: Sequence[Event]) -> None: ...
+    def take(self, active: ShownExecution, events: Sequence[Event]) -> None: ...
 
     def hear(self, line: PrintedLine) -> None: ...
 

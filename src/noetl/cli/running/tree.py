@@ -6,12 +6,12 @@ import time
 from collections.abc import Iterator, Sequence
 
 import click
-from rich.live import Live as Screen
 from rich.console import Console, Group
+from rich.live import Live as Screen
 from rich.text import Text
 
 from noetl.cli.running.progress import ExecutionProgress, Progress, StepProgress, TaskProgress
-from noetl.cli.running.show import Shown
+from noetl.cli.running.show import ShownExecution
 from noetl.cli.running.words import seconds, short
 from noetl.messages.events import Event
 from noetl.ports.event_log import PrintedLine
@@ -38,12 +38,12 @@ class TreeShow:
         self._drawn_at = 0.0
         self._timer: asyncio.TimerHandle | None = None
 
-    def begin(self, active: Shown) -> None:
+    def begin(self, active: ShownExecution) -> None:
         self._progress.take_up(active.execution)
         self._screen.start()
         self._tick()
 
-    def take(self, active: Shown, events: Sequence[Event]) -> None:
+    def take(self, active: ShownExecution, events: Sequence[Event]) -> None:
         self._progress.take(active.execution.execution_id, active.execution.path, events)
         if self._screen.is_started and time.monotonic() - self._drawn_at >= REFRESH:
             self._draw()

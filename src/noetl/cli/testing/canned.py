@@ -15,7 +15,7 @@ from noetl.messages.outcome import Outcome, failed
 from noetl.playbook.plan import Pipeline, Plan
 from noetl.tools.noop import NoopTool
 from noetl.tools.table import Toolbox
-from noetl.tools.tool import Call, Tool, Workplace
+from noetl.tools.tool import Tool, ToolCall, Workplace
 
 RETRYABLE = frozenset({408, 425, 429})
 """OUT-3, with every status from 500."""
@@ -34,7 +34,7 @@ class CannedBox(Toolbox):
     def __getitem__(self, kind: str) -> Tool:
         return NoopTool() if kind == "noop" else CannedTool(kind, self)
 
-    def answer(self, kind: str, call: Call[Any]) -> Outcome:
+    def answer(self, kind: str, call: ToolCall[Any]) -> Outcome:
         place = f"{call.step}.{call.label}"
         name = place if place in self._outcomes else call.label
         canned = self._outcomes.get(name)
@@ -57,7 +57,7 @@ class CannedTool:
         self._kind = kind
         self._box = box
 
-    async def call(self, call: Call[Any], workplace: Workplace) -> Outcome:
+    async def call(self, call: ToolCall[Any], workplace: Workplace) -> Outcome:
         del workplace
         return self._box.answer(self._kind, call)
 

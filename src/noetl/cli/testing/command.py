@@ -6,7 +6,6 @@ from pathlib import Path
 import click
 import msgspec
 
-from noetl.assembly import Local
 from noetl.cli import exits
 from noetl.cli.home import print_json
 from noetl.cli.run import refuse
@@ -19,6 +18,7 @@ from noetl.cli.testing.compare import differences
 from noetl.cli.testing.document import Case, playbook_file, suite_in
 from noetl.errors import PlaybookRejected
 from noetl.messages.codec import decode_events
+from noetl.node.local import LocalNode
 from noetl.playbook.load import load_valid
 from noetl.playbook.plan import Plan, make_plan
 from noetl.server.replay import rows_of
@@ -110,10 +110,10 @@ async def tested_case(case: Case, plan: Plan, text: str, folder: Path) -> CaseVe
 
 async def problems_of(case: Case, plan: Plan, text: str, folder: Path) -> list[str]:
     box = CannedBox(case.outcomes)
-    local = Local.in_memory(read_settings(), box)
+    local = LocalNode.in_memory(read_settings(), box)
     local.worker.sleep = no_time
     try:
-        active = await local.start(text, folder=str(folder), payload=case.workload, plan=plan)
+        active = await local.run_text(text, folder=str(folder), payload=case.workload, plan=plan)
         await active.finished
         execution_id = active.execution.execution_id
         names = [

@@ -8,10 +8,12 @@ import msgspec
 from noetl.cli.running.words import error_words, value_words
 from noetl.cli.testing.document import Expected
 from noetl.messages.names import NAMES, canonical
-from noetl.server.report import Report
+from noetl.server.report import ExecutionReport
 
 
-def differences(expected: Expected, report: Report, events: Sequence[str]) -> Iterator[str]:
+def differences(
+    expected: Expected, report: ExecutionReport, events: Sequence[str]
+) -> Iterator[str]:
     """All of them, in the order of the contract."""
     if report.status != expected.ends_as:
         why = f" ({error_words(report.error)})" if report.error else ""

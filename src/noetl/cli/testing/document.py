@@ -5,9 +5,9 @@ from typing import Any
 
 import msgspec
 
-from noetl.cli.source import Source
+from noetl.cli.source import PlaybookSource
 from noetl.errors import UnreadableFile
-from noetl.playbook.yaml_checks import Refused
+from noetl.playbook.yaml_checks import UnreadableText
 from noetl.playbook.yaml_text import read_yaml
 
 Canned = dict[str, Any]
@@ -51,11 +51,11 @@ class Suite(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     tests: list[Case]
 
 
-def suite_in(source: Source) -> Suite:
+def suite_in(source: PlaybookSource) -> Suite:
     """The tests of a file; refuses with the place and what was expected there."""
     try:
         tree = read_yaml(source.content)
-    except Refused as refused:
+    except UnreadableText as refused:
         raise UnreadableFile(f"{source.name}:{refused.line}: {refused.message}") from None
     value = tree.value(tree.root)
     for fault in tree.faults:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import msgspec
 
 from noetl.errors import CredentialMissing, CredentialUnavailable
-from noetl.keychain.asking import Answer, Asking
+from noetl.keychain.asking import Asking, ProviderAnswer
 from noetl.keychain.fields import Fields, register
 from noetl.keychain.providers.sigv4 import Signer
 
@@ -76,7 +76,7 @@ class AwsProvider:
         return door
 
 
-def text_in(answer: Answer, key: str) -> str:
+def text_in(answer: ProviderAnswer, key: str) -> str:
     """The secret in the answer: text, or bytes in base64 that may be text."""
     text = answer.fields.get("SecretString")
     if answer.status == 200 and isinstance(text, str):

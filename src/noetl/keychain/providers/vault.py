@@ -7,7 +7,7 @@ from urllib.parse import quote
 import msgspec
 
 from noetl.errors import CredentialMissing
-from noetl.keychain.asking import Answer, Asking
+from noetl.keychain.asking import Asking, ProviderAnswer
 from noetl.keychain.fields import Fields, register
 from noetl.keychain.once import Fetched, Once
 
@@ -22,7 +22,7 @@ FROM = {
 TOKEN_LIFE = 3600.0
 
 
-class Mount(NamedTuple):
+class VaultMount(NamedTuple):
     """Where a key lies: the mount's path with its slash, and the version of its KV store."""
 
     path: str
@@ -69,19 +69,19 @@ class VaultProvider:
         register(door)
         return {**door, "address": str(door["address"]).rstrip("/")}
 
-    async def _mount(self, door: Fields, key: str) -> Mount:
+    async def _mount(self, door: Fields, key: str) -> VaultMount:
         """Asked as Vault's own command line asks; who may not ask is taken to have version 2."""
         answer = await self._ask(door, "GET", f"sys/internal/ui/mounts/{key}")
         found = answer.fields.get("data")
         if answer.status == 200 and isinstance(found, dict) and found.get("path"):
             options = found.get("options") or {}
-            return Mount(str(found["path"]), 2 if str(options.get("version")) == "2" else 1)
+            return VaultMount(str(found["path"]), 2 if str(options.get("version")) == "2" else 1)
         first, _, rest = key.partition("/")
         if not rest:
             raise CredentialMissing(f"Vault: expected `mount/path` as key, got '{key}'")
-        return Mount(f"{first}/", 2)
+        return VaultMount(f"{first}/", 2)
 
-    async def _ask(self, door: Fields, method: str, path: str) -> Answer:
+    async def _ask(self, door: Fields, method: str, path: str) -> ProviderAnswer:
         answer = await self._with(door, await self._token(door), method, path)
         if answer.status == 403 and not door["token"]:
             # The token of an AppRole may have been revoked: one more try with a new one.
@@ -94,7 +94,7 @@ class VaultProvider:
             )
         return answer
 
-    async def _with(self, door: Fields, token: str, method: str, path: str) -> Answer:
+    async def _with(self, door: Fields, token: str, method: str, path: str) -> ProviderAnswer:
         headers = {"X-Vault-Token": token, "X-Vault-Request": "true"}
         if door["namespace"]:
             headers["X-Vault-Namespace"] = str(door["namespace"])

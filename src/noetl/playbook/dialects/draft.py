@@ -22,7 +22,7 @@ LONGEST_SHOWN = 60
 T = TypeVar("T")
 
 
-class Note(NamedTuple):
+class PendingChange(NamedTuple):
     """A change whose new line is not known yet."""
 
     code: str
@@ -40,7 +40,7 @@ class Draft:
 
     def __init__(self, document: Document) -> None:
         self.document = document
-        self.notes: list[Note] = []
+        self.notes: list[PendingChange] = []
         self.findings: list[Finding] = []
         self.row: Rewriting | None = None
         self._facts: dict[str, Any] = {}
@@ -76,7 +76,7 @@ class Draft:
         """A change of the present row: `old` stood at `was`, `new` stands at `now`."""
         assert self.row is not None
         self.notes.append(
-            Note(self.row.code, self.row.message, was.line, was.path, old, new, now or was)
+            PendingChange(self.row.code, self.row.message, was.line, was.path, old, new, now or was)
         )
 
     def refuse(self, at: Slot, message: str, hint: str, *, code: str = "no-counterpart") -> None:

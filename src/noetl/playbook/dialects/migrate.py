@@ -8,14 +8,14 @@ import msgspec
 
 from noetl.kinds.kind import Kind
 from noetl.kinds.table import KINDS
-from noetl.playbook.dialects.draft import Draft, Note
-from noetl.playbook.dialects.rewrite import Rewrite
-from noetl.playbook.dialects.table import TABLES
+from noetl.playbook.dialects import comments, s2, s4, upstream
+from noetl.playbook.dialects.draft import Draft, PendingChange
+from noetl.playbook.dialects.rewrite import Rewrite, Rewriting
 from noetl.playbook.dialects.tree_reading import read_tree
 from noetl.playbook.dialects.tree_writing import Written, write_tree
 from noetl.playbook.finding import Finding
 from noetl.playbook.load import load
-from noetl.playbook.yaml_checks import Refused, decoded
+from noetl.playbook.yaml_checks import UnreadableText, decoded
 from noetl.playbook.yaml_text import Tree, read_yaml
 
 _WORD = re.compile(r"\w+|\W")
@@ -48,7 +48,7 @@ def migrate(source: str | bytes, kinds: Mapping[str, Kind] = KINDS) -> Migrated:
         text = decoded(source)
         tree = read_yaml(source)
         document = tree.value(tree.root)
-    except Refused:
+    except UnreadableText:
         return Migrated(_as_text(source), (), before.findings, False)
     if tree.faults or not isinstance(document, dict):
         return Migrated(text, (), before.findings, False)
@@ -92,7 +92,7 @@ def _as_text(source: str | bytes) -> str:
     return source if isinstance(source, str) else source.decode("utf-8-sig", errors="replace")
 
 
-def _rewrites(notes: list[Note], written: Written) -> tuple[Rewrite, ...]:
+def _rewrites(notes: list[PendingChange], written: Written) -> tuple[Rewrite, ...]:
     made = [
         Rewrite(
             note.code,
@@ -108,7 +108,7 @@ def _rewrites(notes: list[Note], written: Written) -> tuple[Rewrite, ...]:
     return tuple(sorted(made, key=lambda one: (one.line, one.new_line)))
 
 
-def _new_line(note: Note, written: Written) -> int:
+def _new_line(note: PendingChange, written: Written) -> int:
     """Where the change stands now; what is gone is told where it would have been."""
     place = written.places.get(id(note.slot))
     if place is not None:
@@ -130,3 +130,13 @@ def _sorted(findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
     severities = {"error": 0, "warning": 1}
     known = dict.fromkeys(findings)
     return tuple(sorted(known, key=lambda one: (one.line, severities[one.severity], one.code)))
+
+
+# Outer forms first: what `tool` or `next` looks like is settled before their insides are read.
+TABLES: tuple[tuple[Rewriting, ...], ...] = (
+    comments.FIRST,
+    upstream.TABLE,
+    s2.TABLE,
+    s4.TABLE,
+    comments.LAST,
+)

@@ -23,7 +23,7 @@ _EQUAL: Final = frozenset({"==", "!="})
 _OPEN: Final = {"[": "]", "(": ")"}
 
 
-class Token(NamedTuple):
+class ExpressionToken(NamedTuple):
     """One token of an expression, and where it stands in the text."""
 
     kind: str
@@ -56,9 +56,9 @@ class Respelling(NamedTuple):
 Respell = Callable[[tuple[str | int, ...]], Respelling | None]
 
 
-def tokens_of(text: str) -> list[Token]:
+def tokens_of(text: str) -> list[ExpressionToken]:
     """The tokens inside the braces; none where the text does not parse (told elsewhere)."""
-    found: list[Token] = []
+    found: list[ExpressionToken] = []
     at = 0
     try:
         for _, kind, value in SANDBOX.lexer.tokeniter(text, None):
@@ -67,7 +67,7 @@ def tokens_of(text: str) -> list[Token]:
                 return []
             at = start + len(value)
             if kind not in _SKIPPED:
-                found.append(Token(kind, value, start))
+                found.append(ExpressionToken(kind, value, start))
     except TemplateSyntaxError:
         return []
     return found
@@ -79,7 +79,7 @@ def reads_of(text: str) -> tuple[Read, ...]:
     return tuple(reads_in(tokens_of(text)))
 
 
-def reads_in(tokens: list[Token]) -> list[Read]:
+def reads_in(tokens: list[ExpressionToken]) -> list[Read]:
     """Every path that a template reads; names that it binds itself are left out."""
     bound = _bound(tokens)
     reads: list[Read] = []
@@ -96,7 +96,7 @@ def reads_in(tokens: list[Token]) -> list[Read]:
     return reads
 
 
-def _is_root(tokens: list[Token], number: int) -> bool:
+def _is_root(tokens: list[ExpressionToken], number: int) -> bool:
     """Not an attribute, filter, test, name of an argument, or name of a block."""
     before = tokens[number - 1] if number else None
     after = tokens[number + 1] if number + 1 < len(tokens) else None
@@ -110,7 +110,7 @@ def _is_root(tokens: list[Token], number: int) -> bool:
     return not (named and before is not None and before.text in ("(", ","))
 
 
-def _path_from(tokens: list[Token], number: int) -> Read:
+def _path_from(tokens: list[ExpressionToken], number: int) -> Read:
     first = number
     path: list[str | int] = [tokens[number].text]
     ends = [tokens[number].end]
@@ -130,13 +130,13 @@ def _path_from(tokens: list[Token], number: int) -> Read:
     return Read(tuple(path), tokens[first].start, tuple(ends), first, number)
 
 
-def _is_constant(tokens: list[Token], number: int) -> bool:
+def _is_constant(tokens: list[ExpressionToken], number: int) -> bool:
     key = tokens[number]
     closes = number + 1 < len(tokens) and tokens[number + 1].text == "]"
     return closes and (key.kind == "string" or (key.kind == "integer" and key.text.isdigit()))
 
 
-def _bound(tokens: list[Token]) -> set[str]:
+def _bound(tokens: list[ExpressionToken]) -> set[str]:
     """Names of `{% for %}` and `{% set %}`."""
     bound = {"loop"} if any(token.text == "for" for token in tokens) else set()
     for number, token in enumerate(tokens):
@@ -182,10 +182,10 @@ def revalued(text: str, path: tuple[str, ...], values: Mapping[str, str]) -> str
     return _spliced(text, sorted(changes))
 
 
-def _compared(tokens: list[Token], read: Read) -> list[Token]:
+def _compared(tokens: list[ExpressionToken], read: Read) -> list[ExpressionToken]:
     """The text constants that a path is compared with."""
     after = tokens[read.after : read.after + 3]
-    found: list[Token] = []
+    found: list[ExpressionToken] = []
     if len(after) > 1 and after[0].text in _EQUAL:
         found.append(after[1])
     if read.first > 1 and tokens[read.first - 1].text in _EQUAL:

@@ -15,7 +15,7 @@ from noetl.playbook.dialects.s2_actions import (
     retry_cases,
     succeed,
 )
-from noetl.playbook.dialects.s2_case import OTHERWISE, Entry, entries_of
+from noetl.playbook.dialects.s2_case import OTHERWISE, CaseEntry, entries_of
 from noetl.playbook.dialects.s2_guards import FALSE, expression_of
 from noetl.playbook.dialects.s2_names import Sight
 from noetl.playbook.dialects.s2_pipeline import add_task, kind_of, main_task, plain_task, tool_task
@@ -65,7 +65,7 @@ def _sets_at_the_end(slot: Slot) -> bool:
         return False
     guard = slot.node.node("when")
     expression = expression_of(plain(guard)) if guard is not None else None
-    entry = Entry(slot, expression or OTHERWISE)
+    entry = CaseEntry(slot, expression or OTHERWISE)
     return not entry.in_call or entry.at("error") != FALSE
 
 
@@ -108,14 +108,14 @@ def cases_of_step(draft: Draft, step: Mapping) -> None:
     route_cases(draft, step, entries, [*sights, sight], success)
 
 
-def _status_after_failure(entries: list[Entry]) -> bool:
+def _status_after_failure(entries: list[CaseEntry]) -> bool:
     return any(
         entry.targets and entry.at("error") != FALSE and reads_envelope(entry, "status_code")
         for entry in entries
     )
 
 
-def _router_sight(work: Work, entry: Entry, entries: list[Entry], sight: Sight) -> Sight:
+def _router_sight(work: Work, entry: CaseEntry, entries: list[CaseEntry], sight: Sight) -> Sight:
     """After a failure the event holds neither the answer nor, behind a sink, its error."""
     if not entry.targets or entry.at("error") == FALSE or work.is_wrapped or "loop" in work.step:
         return sight
@@ -128,7 +128,7 @@ def _router_sight(work: Work, entry: Entry, entries: list[Entry], sight: Sight) 
     return sight
 
 
-def _keep_status(work: Work, entries: list[Entry], sights: list[Sight], like: Slot) -> None:
+def _keep_status(work: Work, entries: list[CaseEntry], sights: list[Sight], like: Slot) -> None:
     asking = [one for one, sight in zip(entries, sights, strict=True) if sight.status_code]
     if asking:
         after_success = any(one.at("ok") != FALSE for one in asking)

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from noetl.playbook.dialects.draft import Draft
 from noetl.playbook.dialects.names import paths_read
-from noetl.playbook.dialects.s2_case import Entry, acting
+from noetl.playbook.dialects.s2_case import CaseEntry, acting
 from noetl.playbook.dialects.s2_guards import (
     FALSE,
     TRUE,
@@ -37,7 +37,7 @@ from noetl.playbook.dialects.s2_state import keep_all, plain_name
 from noetl.playbook.dialects.tree import Mapping, Sequence, Slot, node_of, plain
 
 STATUS_CODE = "{{ outcome.http.status | default(none) }}"
-Acts = list[tuple[Entry, str]]
+Acts = list[tuple[CaseEntry, str]]
 
 
 class Work(NamedTuple):
@@ -139,7 +139,7 @@ def _directive(entry: Slot) -> Mapping:
     return then
 
 
-def retry_cases(work: Work, entries: list[Entry]) -> None:
+def retry_cases(work: Work, entries: list[CaseEntry]) -> None:
     """`then.retry` → a rule of the task, before all others."""
     draft, sight = work.draft, Sight("rule", work.kind)
     place = 0
@@ -166,7 +166,7 @@ def retry_cases(work: Work, entries: list[Entry]) -> None:
         draft.tell(slot, "case: retry", "spec.policy.rules: do: retry", now=rule)
 
 
-def _spelled(draft: Draft, entry: Entry, expression: str, sight: Sight) -> str:
+def _spelled(draft: Draft, entry: CaseEntry, expression: str, sight: Sight) -> str:
     if expression in (TRUE, FALSE):
         return expression
     unknown = sight.unknown(guard_of(expression))
@@ -175,7 +175,7 @@ def _spelled(draft: Draft, entry: Entry, expression: str, sight: Sight) -> str:
     return expression_of(sight.spelled(guard_of(expression))) or expression
 
 
-def succeed(work: Work, entries: list[Entry], pipe: Pipe) -> None:
+def succeed(work: Work, entries: list[CaseEntry], pipe: Pipe) -> None:
     """
     What the cases do after a success: first those of the call, then those of the end.
 
@@ -196,7 +196,7 @@ def succeed(work: Work, entries: list[Entry], pipe: Pipe) -> None:
                 _dispatch(work, kept, keys, pipe)
 
 
-def _reduce(work: Work, entries: list[Entry]) -> None:
+def _reduce(work: Work, entries: list[CaseEntry]) -> None:
     """Parallel iterations write in any order; the last of the collection wins (LOOP-5)."""
     loop = work.holder if work.is_wrapped else work.step.mapping("loop")
     spec = loop.mapping("spec") if loop is not None else None
@@ -217,7 +217,7 @@ def _until_last(acts: Acts, keys: tuple[str, ...]) -> Acts:
     return acts[: last + 1]
 
 
-def _act(work: Work, entry: Entry, keys: tuple[str, ...], pipe: Pipe) -> None:
+def _act(work: Work, entry: CaseEntry, keys: tuple[str, ...], pipe: Pipe) -> None:
     written, sink = entry.taken("set"), entry.taken("sink")
     if written is not None and "set" in keys:
         slots = set_slots(work.draft, written)
@@ -266,7 +266,7 @@ def _dispatch(work: Work, acts: Acts, keys: tuple[str, ...], pipe: Pipe) -> None
     rules_in(choose, bare).slots = rules.slots
 
 
-def _set_into(work: Work, then: Mapping, entry: Entry, sight: Sight) -> None:
+def _set_into(work: Work, then: Mapping, entry: CaseEntry, sight: Sight) -> None:
     written = entry.taken("set")
     if written is None:
         return
@@ -294,7 +294,7 @@ def set_slots(draft: Draft, written: Slot) -> list[Slot]:
     ]
 
 
-def fail(work: Work, entries: list[Entry], pipe: Pipe, *, keep_error: bool) -> None:
+def fail(work: Work, entries: list[CaseEntry], pipe: Pipe, *, keep_error: bool) -> None:
     """What the cases do after a failure: rules of the task, and sinks behind the end."""
     acts = list(acting([one for one in entries if one.minds_failures], "error"))
     for keys in (("set",), ("sink",)) if work.is_wrapped else (("set", "sink"),):
@@ -395,7 +395,7 @@ def keep_status(work: Work, like: Slot, *, after_success: bool) -> None:
     work.draft.left["case rules", id(work.task)] = like
 
 
-def reads_envelope(entry: Entry, *keys: str) -> bool:
+def reads_envelope(entry: CaseEntry, *keys: str) -> bool:
     """Whether the guard or the args of an entry's arcs read a part of the envelope."""
     return any(
         path[0] in ("response", "this") and len(path) > 1 and path[1] in keys
@@ -404,7 +404,7 @@ def reads_envelope(entry: Entry, *keys: str) -> bool:
     )
 
 
-def _texts(entry: Entry) -> Iterator[str]:
+def _texts(entry: CaseEntry) -> Iterator[str]:
     yield guard_of(entry.expression)
     for target in entry.targets:
         yield from _texts_below(plain(target.node))

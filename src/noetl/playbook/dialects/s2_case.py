@@ -28,7 +28,7 @@ _IN_CALLS = ("call.done", "call.error")
 
 
 @dataclass
-class Entry:
+class CaseEntry:
     """One entry of a `case`: its guard, and what it asks for."""
 
     slot: Slot
@@ -71,7 +71,7 @@ class Entry:
         return not self.targets and not self.in_call
 
 
-def entries_of(draft: Draft, case: Slot) -> list[Entry] | None:
+def entries_of(draft: Draft, case: Slot) -> list[CaseEntry] | None:
     """The entries of a `case`; None where one of them cannot be read."""
     if not isinstance(case.node, Sequence):
         draft.refuse(case, "'case' is no list", 'write case: [ { when: "{{ … }}", then: { … } } ]')
@@ -80,7 +80,7 @@ def entries_of(draft: Draft, case: Slot) -> list[Entry] | None:
     return None if None in found else [entry for entry in found if entry is not None]
 
 
-def _entry(draft: Draft, slot: Slot) -> Entry | None:
+def _entry(draft: Draft, slot: Slot) -> CaseEntry | None:
     node = slot.node if isinstance(slot.node, Mapping) else Mapping()
     guard, then = node.slot("when"), node.slot("then")
     otherwise = node.slot("else")
@@ -100,7 +100,7 @@ def _entry(draft: Draft, slot: Slot) -> Entry | None:
         return None
     if not (_knows_events(draft, guard or slot, expression) and _knows_actions(draft, then.node)):
         return None
-    entry = Entry(slot, expression)
+    entry = CaseEntry(slot, expression)
     for one in then.node.slots:
         if one.key == "next":
             targets = targets_of(draft, one)
@@ -183,7 +183,7 @@ def _conditional(node: Mapping) -> Slot | None:
     return next((slot for key in ("then", "else", "when") if (slot := node.slot(key))), None)
 
 
-def acting(entries: list[Entry], end: End) -> Iterator[tuple[Entry, str]]:
+def acting(entries: list[CaseEntry], end: End) -> Iterator[tuple[CaseEntry, str]]:
     """The entries that count at one end, with what is left of their guards."""
     for entry in entries:
         expression = entry.at(end)

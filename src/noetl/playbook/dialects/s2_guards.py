@@ -11,9 +11,9 @@ from typing import Literal, NamedTuple
 from noetl.expression.syntax import check_guard
 from noetl.messages.names import canonical
 from noetl.playbook.dialects.names import (
+    ExpressionToken,
     Read,
     Respell,
-    Token,
     reads_in,
     respelled,
     revalued,
@@ -56,11 +56,11 @@ def guard_of(expression: str) -> str:
     return f"{{{{ {expression} }}}}"
 
 
-def _inner(expression: str) -> list[Token]:
+def _inner(expression: str) -> list[ExpressionToken]:
     """The tokens of an expression; their places count from its own beginning."""
     shift = len("{{ ")
     return [
-        Token(token.kind, token.text, token.start - shift)
+        ExpressionToken(token.kind, token.text, token.start - shift)
         for token in tokens_of(guard_of(expression))[1:-1]
     ]
 
@@ -139,7 +139,7 @@ def comparisons_in(expression: str) -> list[Comparison]:
     return [one._replace(start=one.start - shift, end=one.end - shift) for one in found if one]
 
 
-def _comparison(tokens: list[Token], read: Read) -> Comparison | None:
+def _comparison(tokens: list[ExpressionToken], read: Read) -> Comparison | None:
     signs = [token.text for token in tokens[read.after : read.after + 3]]
     if signs and signs[0] in ("==", "!=") and tokens[read.after + 1].kind == "string":
         name = tokens[read.after + 1]

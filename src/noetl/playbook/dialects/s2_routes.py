@@ -1,7 +1,7 @@
 """From the cases and the fallback of a step to its one router (S2 §8.2, §9, NEXT-1)."""
 
 from noetl.playbook.dialects.draft import Draft
-from noetl.playbook.dialects.s2_case import Entry, targets_of
+from noetl.playbook.dialects.s2_case import CaseEntry, targets_of
 from noetl.playbook.dialects.s2_guards import (
     BOTH,
     FALSE,
@@ -30,9 +30,9 @@ class Routes:
         """The event in which the step ends when all went well."""
         self.arcs: list[Slot] = []
         self.inclusive = False
-        self.earlier: list[tuple[Entry, Sight]] = []
+        self.earlier: list[tuple[CaseEntry, Sight]] = []
 
-    def add(self, entry: Entry, sight: Sight) -> None:
+    def add(self, entry: CaseEntry, sight: Sight) -> None:
         """The arcs of one entry of a case."""
         guard = self._spelled(entry, renamed(entry.expression, self.success), sight)
         if entry.targets:
@@ -44,7 +44,7 @@ class Routes:
                 self._put(target, whole, alone and whole == TRUE, entry, sight, number)
         self.earlier.append((entry, sight))
 
-    def _others(self, entry: Entry) -> list[str]:
+    def _others(self, entry: CaseEntry) -> list[str]:
         """What must not have matched: in a router that takes every match, all that could have."""
         ends = [end for end in BOTH if entry.at(end) != FALSE]
         return [
@@ -54,13 +54,13 @@ class Routes:
             and any(one.at(end) != FALSE for end in ends)
         ]
 
-    def _not(self, entry: Entry, sight: Sight, ends: list[End]) -> str:
+    def _not(self, entry: CaseEntry, sight: Sight, ends: list[End]) -> str:
         """Not an earlier entry, at the ends that are asked for."""
         expression = entry.at(ends[0]) if len(ends) == 1 else entry.expression
         spelled = self._spelled(entry, renamed(expression, self.success), sight)
         return negation(spelled)
 
-    def _spelled(self, entry: Entry, expression: str, sight: Sight) -> str:
+    def _spelled(self, entry: CaseEntry, expression: str, sight: Sight) -> str:
         unknown = sight.unknown(guard_of(expression))
         if unknown is not None:
             node = entry.slot.node
@@ -69,7 +69,7 @@ class Routes:
         return expression_of(sight.spelled(guard_of(expression))) or expression
 
     def _put(
-        self, target: Slot, guard: str, bare: bool, entry: Entry, sight: Sight, number: int
+        self, target: Slot, guard: str, bare: bool, entry: CaseEntry, sight: Sight, number: int
     ) -> None:
         arc = target.node
         assert isinstance(arc, Mapping)
@@ -85,7 +85,7 @@ class Routes:
             target.before = [*self._comments(entry), *target.before]
         self.arcs.append(target)
 
-    def _comments(self, entry: Entry) -> list[str]:
+    def _comments(self, entry: CaseEntry) -> list[str]:
         node = entry.slot.node
         inner = node.slots[0].before if isinstance(node, Mapping) and node.slots else []
         return [line for line in (*entry.slot.before, *inner) if line]
@@ -118,7 +118,7 @@ class Routes:
 
 
 def route_cases(
-    draft: Draft, step: Mapping, entries: list[Entry], sights: list[Sight], success: str
+    draft: Draft, step: Mapping, entries: list[CaseEntry], sights: list[Sight], success: str
 ) -> None:
     """Give a step its router, from its cases and its `next`."""
     case, after = step.slot("case"), step.slot("next")

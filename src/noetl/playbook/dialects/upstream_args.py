@@ -9,7 +9,7 @@ argument gets the former shape instead: either way it reads what it read before.
 import ast
 from typing import Final, NamedTuple
 
-from noetl.playbook.dialects.upstream_code import Chain, Code, Replacement
+from noetl.playbook.dialects.upstream_code import LookupChain, PythonCode, Replacement
 from noetl.playbook.dialects.upstream_results import (
     NUMBERED,
     SQL,
@@ -32,7 +32,7 @@ class Shaped(NamedTuple):
     """Why nothing fits, and the line of the code that shows it."""
 
 
-def shaped(source: Source, name: str, code: Code) -> Shaped:
+def shaped(source: Source, name: str, code: PythonCode) -> Shaped:
     """How the argument `name` is handed to the code, if it is the whole result of `source`."""
     if source.listed:
         return _listed(source, name, code)
@@ -43,7 +43,7 @@ def shaped(source: Source, name: str, code: Code) -> Shaped:
     return Shaped(reading(source, ()).form, code.text)
 
 
-def _http(name: str, code: Code) -> Shaped:
+def _http(name: str, code: PythonCode) -> Shaped:
     """Two keys have other names; a key that is not read needs none."""
     wanted = [node for node in _read_texts(code) if node.value in _HTTP]
     if not wanted:
@@ -62,7 +62,7 @@ def _http(name: str, code: Code) -> Shaped:
     return Shaped(_ROOT, code.spliced(changes))
 
 
-def _read_texts(code: Code) -> list[ast.Constant]:
+def _read_texts(code: PythonCode) -> list[ast.Constant]:
     """Constant texts that are no keys of a mapping which the code itself writes."""
     own = {
         id(key) for node in ast.walk(code.tree) if isinstance(node, ast.Dict) for key in node.keys
@@ -80,7 +80,7 @@ def _key_node(node: ast.expr) -> ast.expr | None:
     return node.args[0] if isinstance(node, ast.Call) else None
 
 
-def _inside(code: Code, node: ast.Constant) -> tuple[int, int]:
+def _inside(code: PythonCode, node: ast.Constant) -> tuple[int, int]:
     """The place of a text between its quotes."""
     start, end = code.span(node)
     quote = len(code.text[start:end]) - len(code.text[start:end].lstrip("rRuUbBfF"))
@@ -88,7 +88,7 @@ def _inside(code: Code, node: ast.Constant) -> tuple[int, int]:
     return start + quote + wide, end - wide
 
 
-def _listed(source: Source, name: str, code: Code) -> Shaped:
+def _listed(source: Source, name: str, code: PythonCode) -> Shaped:
     """A loop gives a list; what was around it is gone."""
     for chain in code.chains(name):
         below = reading(source, chain.keys)
@@ -97,7 +97,7 @@ def _listed(source: Source, name: str, code: Code) -> Shaped:
     return Shaped(_ROOT, code.text)
 
 
-def _sql(source: Source, name: str, code: Code) -> Shaped:
+def _sql(source: Source, name: str, code: PythonCode) -> Shaped:
     last = max(0, len(statements_in(source.task)) - 1)
     read = _read_texts(code)
     texts = {str(node.value) for node in read}
@@ -119,7 +119,9 @@ def _sql(source: Source, name: str, code: Code) -> Shaped:
     return Shaped(_ROOT, code.spliced(changes))
 
 
-def _change(name: str, code: Code, chain: Chain, parts: int, form: str) -> Replacement | None:
+def _change(
+    name: str, code: PythonCode, chain: LookupChain, parts: int, form: str
+) -> Replacement | None:
     new = {_ROOT: name, "({0} | length)": f"len({name})", "{0}.rowcount": f"{name}['rowcount']"}
     if not parts or form not in new:
         return None

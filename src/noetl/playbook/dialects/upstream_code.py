@@ -13,7 +13,7 @@ Replacement = tuple[int, int, str]
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 
 
-class Link(NamedTuple):
+class ChainKey(NamedTuple):
     """One key of a chain: `.get('rows', [])` or `['rows']`, with the default it names."""
 
     key: str
@@ -21,18 +21,18 @@ class Link(NamedTuple):
     default: ast.expr | None
 
 
-class Chain(NamedTuple):
+class LookupChain(NamedTuple):
     """A name and the constant keys that are read below it."""
 
     root: ast.Name
-    links: tuple[Link, ...]
+    links: tuple[ChainKey, ...]
 
     @property
     def keys(self) -> tuple[str, ...]:
         return tuple(link.key for link in self.links)
 
 
-class Code:
+class PythonCode:
     """A text of Python that parses, and where its parts stand."""
 
     def __init__(self, text: str, tree: ast.Module) -> None:
@@ -65,21 +65,21 @@ class Code:
             if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load)
         ]
 
-    def chain(self, root: ast.Name) -> Chain:
+    def chain(self, root: ast.Name) -> LookupChain:
         """The keys read below one use of a name, as far as they are constant."""
-        links: list[Link] = []
+        links: list[ChainKey] = []
         node: ast.expr = root
         while (link := self._link(node)) is not None:
             links.append(link)
             node = link.node
-        return Chain(root, tuple(links))
+        return LookupChain(root, tuple(links))
 
-    def _link(self, node: ast.expr) -> Link | None:
+    def _link(self, node: ast.expr) -> ChainKey | None:
         above = self._parents.get(node)
         if isinstance(above, ast.Subscript) and above.value is node:
             key = _constant(above.slice)
             read = isinstance(above.ctx, ast.Load)
-            return Link(key, above, None) if key is not None and read else None
+            return ChainKey(key, above, None) if key is not None and read else None
         if not isinstance(above, ast.Attribute) or above.attr != "get":
             return None
         call = self._parents.get(above)
@@ -87,9 +87,9 @@ class Code:
             return None
         key = _constant(call.args[0]) if 1 <= len(call.args) <= 2 else None
         default = call.args[1] if len(call.args) == 2 else None
-        return None if key is None else Link(key, call, default)
+        return None if key is None else ChainKey(key, call, default)
 
-    def chains(self, name: str) -> list[Chain]:
+    def chains(self, name: str) -> list[LookupChain]:
         return [self.chain(root) for root in self.uses(name)]
 
     def bindings(self, name: str) -> list[int]:
@@ -103,7 +103,7 @@ class Code:
         found = (node.value for node in ast.walk(self.tree) if isinstance(node, ast.Constant))
         return {value for value in found if isinstance(value, str)}
 
-    def assigned_at(self, chain: Chain) -> ast.Assign | None:
+    def assigned_at(self, chain: LookupChain) -> ast.Assign | None:
         """The statement `key = name.get('key')` of the module that is this chain and no more."""
         above = self._parents.get(chain.links[-1].node) if len(chain.links) == 1 else None
         if not isinstance(above, ast.Assign) or above not in self.tree.body:
@@ -129,10 +129,10 @@ class Code:
         return "".join((*parts, self.text[at:]))
 
 
-def read_code(text: str) -> Code | None:
+def read_code(text: str) -> PythonCode | None:
     """The code, or None where it is no Python (the run says so)."""
     try:
-        return Code(text, ast.parse(text))
+        return PythonCode(text, ast.parse(text))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
 
@@ -165,7 +165,7 @@ class Through(NamedTuple):
     keys: dict[str, ast.expr | None]
 
 
-def read_through(code: Code, name: str, given: Mapping[str, object] | None) -> Through | None:
+def read_through(code: PythonCode, name: str, given: Mapping[str, object] | None) -> Through | None:
     """
     Reads through a mapping of all arguments as plain names, where that means the same.
 
@@ -192,7 +192,7 @@ def read_through(code: Code, name: str, given: Mapping[str, object] | None) -> T
     return Through(code.spliced(changes), keys)
 
 
-def _is_free(code: Code, key: str, own: ast.Assign | None, reads: int) -> bool:
+def _is_free(code: PythonCode, key: str, own: ast.Assign | None, reads: int) -> bool:
     """Whether `key` means the argument at this place."""
     if not key.isidentifier() or keyword.iskeyword(key):
         return False
@@ -214,7 +214,7 @@ def returns_of(body: Iterable[ast.AST]) -> Iterator[ast.Return]:
             yield from returns_of(ast.iter_child_nodes(node))
 
 
-def without_return(code: Code, args: Iterable[str]) -> str | None:
+def without_return(code: PythonCode, args: Iterable[str]) -> str | None:
     """
     The code with its `return` outside of functions made legal, or None where that is impossible.
 
@@ -237,7 +237,7 @@ def _only_in_modules(node: ast.AST) -> bool:
     return isinstance(node, ast.Global)
 
 
-def _as_main(code: Code, args: list[str]) -> str:
+def _as_main(code: PythonCode, args: list[str]) -> str:
     taken = [name for name in args if code.uses(name) or code.bindings(name)]
     inside = _lines_inside_texts(code.tree)
     lines = [f"def main({', '.join(taken)}):"]
@@ -266,7 +266,7 @@ def _lines_inside_texts(tree: ast.Module) -> set[int]:
 # ── what a code gives ──
 
 
-def keys_of_result(code: Code) -> tuple[set[str], set[str]] | None:
+def keys_of_result(code: PythonCode) -> tuple[set[str], set[str]] | None:
     """Keys that every result has, and those that some has; None where that is not written down."""
     found = [_keys_of(value) for value in _results(code.tree)]
     known = [keys for keys in found if keys is not None]

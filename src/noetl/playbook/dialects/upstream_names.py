@@ -21,14 +21,14 @@ from noetl.playbook.dialects.upstream_python import args_of, at_line, change_cod
 from noetl.playbook.dialects.upstream_results import (
     SQL,
     Path,
-    Reading,
+    PathReading,
     Source,
     reading,
     source_of,
 )
 from noetl.playbook.dialects.upstream_sets import Write, own_tasks, write_at_end, write_on_success
 from noetl.playbook.dialects.upstream_shapes import speaks_case
-from noetl.playbook.dialects.upstream_spots import Known, Spot, spots
+from noetl.playbook.dialects.upstream_spots import Known, TemplatePlace, spots
 
 # Namespaces and locals come before any result of that name (TPL-2).
 _RESERVED: Final = frozenset(
@@ -57,7 +57,7 @@ class Results:
         assert isinstance(last, Mapping)
         return source_of(self.draft, last, listed="loop" in step)
 
-    def find(self, name: str, spot: Spot) -> tuple[Source, str] | None:
+    def find(self, name: str, spot: TemplatePlace) -> tuple[Source, str] | None:
         """The origin of a name and its root here: `iter.fetch`, `ctx.fetch`, `event.result`."""
         own = spot.step.text("step") if spot.step is not None else None
         if name == "_prev" and spot.before and spot.place == "input":
@@ -79,7 +79,7 @@ class Results:
             return source, "outcome.result"
         return source, f"ctx.{name}"
 
-    def _task_named(self, name: str, spot: Spot) -> tuple[Source, str] | None:
+    def _task_named(self, name: str, spot: TemplatePlace) -> tuple[Source, str] | None:
         tasks = spot.pipeline
         slot = next((one for one in tasks if one.key == name), None)
         if slot is None or name in _RESERVED or not isinstance(slot.node, Mapping):
@@ -93,7 +93,7 @@ class Results:
         single = len(tasks) == 1 and name in self.steps
         return None if single else (source, f"iter.{name}")
 
-    def keep(self, root: str, name: str, spot: Spot, at: Slot) -> None:
+    def keep(self, root: str, name: str, spot: TemplatePlace, at: Slot) -> None:
         """Remember that a result is read after its task or step is done."""
         if root.startswith("ctx."):
             self.kept_steps.setdefault(name, at)
@@ -101,7 +101,7 @@ class Results:
             slot = next(one for one in spot.pipeline if one.key == name)
             self.kept_tasks.setdefault(id(slot), (slot, at))
 
-    def _below(self, source: Source, path: Path, slot: Slot, spot: Spot) -> Reading:
+    def _below(self, source: Source, path: Path, slot: Slot, spot: TemplatePlace) -> PathReading:
         """How a path is read; what code gets as a whole depends on the code."""
         found = code_of(spot.task) if spot.task is not None and len(path) == 1 else None
         is_arg = found is not None and slot in args_of(spot.task or Mapping()).slots
@@ -116,19 +116,19 @@ class Results:
             return reading(source, path[1:])
         elif how.code != code.text:
             change_code(self.draft, code_slot, how.code, f"{slot.key} as before", "its new shape")
-        return Reading(0, how.form)
+        return PathReading(0, how.form)
 
-    def _of_task(self, name: str, path: Path) -> Reading:
+    def _of_task(self, name: str, path: Path) -> PathReading:
         """`step.results.task`: of the last task it is the step's own."""
         tasks = own_tasks(self.steps[name]) if name in self.steps else []
         if tasks and path[2:3] == (tasks[-1].key,):
-            return Reading(2)
+            return PathReading(2)
         label = path[2] if len(path) > 2 else "results"
-        return Reading(
+        return PathReading(
             0, reason=f"a step's result is that of its last task, which '{label}' is not"
         )
 
-    def respell(self, slot: Slot, spot: Spot) -> None:
+    def respell(self, slot: Slot, spot: TemplatePlace) -> None:
         """The names of results in one template."""
         refused: list[str] = []
 
@@ -158,7 +158,7 @@ class Results:
             self.draft.refuse(slot, reason, "write what is meant with the names of the new result")
 
 
-def _reads_former(slot: Slot, spot: Spot) -> bool:
+def _reads_former(slot: Slot, spot: TemplatePlace) -> bool:
     """Whether code reads an argument by keys that only former results had."""
     found = code_of(spot.task) if spot.task is not None else None
     if found is None or slot not in args_of(spot.task or Mapping()).slots:
@@ -166,12 +166,12 @@ def _reads_former(slot: Slot, spot: Spot) -> bool:
     return any(_FORMER_KEY.fullmatch(text) for text in found[1].texts())
 
 
-def _is_envelope(source: Source, below: Reading) -> bool:
+def _is_envelope(source: Source, below: PathReading) -> bool:
     """Whether `_prev` is read in the former shape of a result; `_prev` alone is a value."""
     return source.kind in (*SQL, "http") and (below.parts > 0 or below.form != "{0}")
 
 
-def _guarded(below: Reading, root: str) -> str:
+def _guarded(below: PathReading, root: str) -> str:
     """A whole result in its former shape is missing where the result is."""
     form = below.form.format(root)
     return f"({form} if {root} is defined)" if form.startswith("{'") else form
@@ -211,7 +211,7 @@ _PARTS: Final[dict[str, dict[str, str]]] = {
 }
 
 
-def _output(source: Source | None, spot: Spot):  # type: ignore[no-untyped-def]
+def _output(source: Source | None, spot: TemplatePlace):  # type: ignore[no-untyped-def]
     def respell_path(path: Path) -> Respelling | None:
         if path[0] != "output" or spot.place == "input":
             return None

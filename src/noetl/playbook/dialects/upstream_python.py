@@ -7,7 +7,7 @@ from noetl.expression.syntax import is_template
 from noetl.playbook.dialects.draft import Draft, shown
 from noetl.playbook.dialects.tree import Mapping, Scalar, Slot
 from noetl.playbook.dialects.upstream_code import (
-    Code,
+    PythonCode,
     read_code,
     read_through,
     returns_of,
@@ -19,7 +19,7 @@ ALL_INPUTS: Final = "input_data"
 EVERYTHING: Final = "context"
 
 
-def code_of(task: Mapping) -> tuple[Slot, Code] | None:
+def code_of(task: Mapping) -> tuple[Slot, PythonCode] | None:
     """The code of a python task, if it is text that parses."""
     slot = task.slot("code") if task.text("kind") == "python" else None
     text = slot.text if slot is not None else None
@@ -109,7 +109,7 @@ def all_inputs(draft: Draft, task: Mapping) -> None:
     _nest_args(draft, task, slot, code)
 
 
-def _nest_args(draft: Draft, task: Mapping, slot: Slot, code: Code) -> None:
+def _nest_args(draft: Draft, task: Mapping, slot: Slot, code: PythonCode) -> None:
     """Where the code uses the mapping itself, it gets one; names read beside it stay."""
     args, at = task.slot("args"), task.place("code")
     if args is not None and not isinstance(args.node, Mapping):
@@ -131,7 +131,7 @@ def _nest_args(draft: Draft, task: Mapping, slot: Slot, code: Code) -> None:
         draft.tell(slot, "input_data", "args: { input_data: {} }", now=made)
 
 
-def _main_of(code: Code) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
+def _main_of(code: PythonCode) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
     mains = [
         node
         for node in code.tree.body

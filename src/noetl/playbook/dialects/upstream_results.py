@@ -37,7 +37,7 @@ class Source(NamedTuple):
     """`return_step` of a playbook that is called."""
 
 
-class Reading(NamedTuple):
+class PathReading(NamedTuple):
     """How a path below a result is written: `parts` of it become `form`, with the root in it."""
 
     parts: int
@@ -56,7 +56,7 @@ def source_of(draft: Draft, task: Mapping, *, listed: bool = False) -> Source:
     return Source(kind, origin, listed, draft.left.get(("returned", id(task))))
 
 
-def reading(source: Source, path: Path) -> Reading:
+def reading(source: Source, path: Path) -> PathReading:
     """How a path below a result is read; an empty path is the whole of it."""
     if source.listed:
         return _of_loop(path)
@@ -68,41 +68,43 @@ def reading(source: Source, path: Path) -> Reading:
         return _of_child(source, path)
     if source.kind == "python" and path[:1] == ("data",):
         return _of_python(source, path)
-    return Reading(0)
+    return PathReading(0)
 
 
-def _of_loop(path: Path) -> Reading:
+def _of_loop(path: Path) -> PathReading:
     if path[:1] in (("data",), ("results",), ("result",)):
-        return Reading(1)
+        return PathReading(1)
     if not path or isinstance(path[0], int):
-        return Reading(0)
-    return Reading(0, reason=f"a loop's result is the list of its results; '{path[0]}' is no part")
+        return PathReading(0)
+    return PathReading(
+        0, reason=f"a loop's result is the list of its results; '{path[0]}' is no part"
+    )
 
 
-def _of_http(path: Path) -> Reading:
+def _of_http(path: Path) -> PathReading:
     if path[:2] == ("data", "status_code"):  # the number was met at both places
-        return Reading(2, "{0}.status")
+        return PathReading(2, "{0}.status")
     head = path[0] if path else None
     if head == "status_code":
-        return Reading(1, "{0}.status")
+        return PathReading(1, "{0}.status")
     if head == "body":
-        return Reading(1, "{0}.data")
+        return PathReading(1, "{0}.data")
     if head in _ABOUT_CALL:
-        return Reading(0, reason=f"the result of an http task has no '{head}'")
+        return PathReading(0, reason=f"the result of an http task has no '{head}'")
     if head == "status":
-        return Reading(0, reason="'status' of an http result is the number of the answer now")
-    return Reading(0)
+        return PathReading(0, reason="'status' of an http result is the number of the answer now")
+    return PathReading(0)
 
 
-def _of_sql(source: Source, path: Path) -> Reading:
+def _of_sql(source: Source, path: Path) -> PathReading:
     at = 1 if path[:1] in (("data",), ("result",), ("results",)) and len(path) > 1 else 0
     if at and isinstance(path[1], int):
-        return Reading(1)  # `result[0]` of the kinds that had no commands
+        return PathReading(1)  # `result[0]` of the kinds that had no commands
     statements = statements_in(source.task)
     number = NUMBERED.fullmatch(str(path[at])) if len(path) > at else None
     if number is not None:
         if int(number.group(1)) != len(statements) - 1:
-            return Reading(
+            return PathReading(
                 0,
                 reason=f"'{path[at]}' is not the last of {len(statements)} statements, and only "
                 "the last one's result is kept",
@@ -111,16 +113,16 @@ def _of_sql(source: Source, path: Path) -> Reading:
     word = path[at] if len(path) > at else None
     gives_rows = not statements or _gives_rows(statements[-1])
     if word in _ROWS and gives_rows:
-        return Reading(at + 1)
+        return PathReading(at + 1)
     if word in _COUNTS:
-        return Reading(at + 1, "({0} | length)" if gives_rows else "{0}.rowcount")
+        return PathReading(at + 1, "({0} | length)" if gives_rows else "{0}.rowcount")
     if word is None and not at:
         rows = "'command_0': {{'rows': {0}}}"
-        return Reading(0, f"{{{{{rows}}}}}") if gives_rows else Reading(0)
+        return PathReading(0, f"{{{{{rows}}}}}") if gives_rows else PathReading(0)
     if isinstance(word, int) and not at:
-        return Reading(0)
+        return PathReading(0)
     shown = ".".join(map(str, path))
-    return Reading(0, reason=f"the result of the statement has no '{shown}'")
+    return PathReading(0, reason=f"the result of the statement has no '{shown}'")
 
 
 def statements_in(task: Mapping) -> list[str]:
@@ -133,22 +135,24 @@ def _gives_rows(statement: str) -> bool:
     return bool(_GIVES_ROWS.match(statement) or _RETURNING.search(statement))
 
 
-def _of_child(source: Source, path: Path) -> Reading:
+def _of_child(source: Source, path: Path) -> PathReading:
     if path[:1] and path[0] in _OF_CHILD and source.child is None:
-        return Reading(0)
+        return PathReading(0)
     if path[:1] and path[0] in ("execution_id", "status"):
-        return Reading(0)
+        return PathReading(0)
     if path[:1] == ("data",):
-        return Reading(1, "{0}.result")
-    return Reading(0, "{0}.result") if path or source.child is not None else Reading(0)
+        return PathReading(1, "{0}.result")
+    return PathReading(0, "{0}.result") if path or source.child is not None else PathReading(0)
 
 
-def _of_python(source: Source, path: Path) -> Reading:
+def _of_python(source: Source, path: Path) -> PathReading:
     """`data` is a key of the result, or the result itself: the code decides."""
     code = read_code(source.task.text("code") or "")
     keys = keys_of_result(code) if code is not None else None
     if keys is not None and "data" in keys[0]:
-        return Reading(0)
+        return PathReading(0)
     if keys is not None and "data" not in keys[1]:
-        return Reading(1)
-    return Reading(1, "({0}.data | default({0}))" if len(path) > 1 else "{0}.data | default({0})")
+        return PathReading(1)
+    return PathReading(
+        1, "({0}.data | default({0}))" if len(path) > 1 else "{0}.data | default({0})"
+    )

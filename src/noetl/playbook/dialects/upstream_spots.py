@@ -10,7 +10,7 @@ from noetl.playbook.dialects.upstream_sets import own_tasks
 Place = Literal["input", "rule", "router"]
 
 
-class Spot(NamedTuple):
+class TemplatePlace(NamedTuple):
     """Where a template stands: its step, the task, and the part of either."""
 
     step: Mapping | None
@@ -49,7 +49,7 @@ class Known:
         return {loop.text("iterator") or "", *carried} - {""}
 
 
-def spots(draft: Draft) -> Iterator[tuple[Slot, Spot]]:
+def spots(draft: Draft) -> Iterator[tuple[Slot, TemplatePlace]]:
     """Every template of the workflow and the workbook, with where it stands."""
     seen: set[int] = set()
     for step in draft.steps():
@@ -62,15 +62,15 @@ def spots(draft: Draft) -> Iterator[tuple[Slot, Spot]]:
             if id(slot) not in seen:
                 seen.add(id(slot))
                 place: Place = "router" if id(slot) in routing else "input"
-                yield slot, Spot(step, None, place, (), tuple(own_tasks(step)))
+                yield slot, TemplatePlace(step, None, place, (), tuple(own_tasks(step)))
     for task in draft.tasks():
         for slot, place in _of_task(task):
             if id(slot) not in seen:
                 seen.add(id(slot))
-                yield slot, Spot(None, task, place)
+                yield slot, TemplatePlace(None, task, place)
 
 
-def _in_pipeline(step: Mapping, tasks: tuple[Slot, ...]) -> Iterator[tuple[Slot, Spot]]:
+def _in_pipeline(step: Mapping, tasks: tuple[Slot, ...]) -> Iterator[tuple[Slot, TemplatePlace]]:
     """The templates of tasks, those of nested pipelines with their own tasks around them."""
     for number, label in enumerate(tasks):
         task = label.node
@@ -80,7 +80,7 @@ def _in_pipeline(step: Mapping, tasks: tuple[Slot, ...]) -> Iterator[tuple[Slot,
         below = {id(slot) for slot, _ in nested}
         for slot, place in _of_task(task):
             if id(slot) not in below:
-                yield slot, Spot(step, task, place, tasks[:number], tasks)
+                yield slot, TemplatePlace(step, task, place, tasks[:number], tasks)
         yield from nested
 
 

@@ -9,7 +9,7 @@ from noetl.playbook.model import Playbook
 from noetl.playbook.plan import Plan
 from noetl.ports.event_log import EventLog, ExecutionRow, Playbooks
 from noetl.server.causes import Cause, Trail, causes_of, trail_of
-from noetl.server.waiting import Wait, waits_of
+from noetl.server.waiting import WaitReason, waits_of
 from noetl.tools.plugins import KnownKinds
 
 
@@ -20,7 +20,7 @@ class Stopped(msgspec.Struct, frozen=True):
     reason: str
 
 
-class Refused(msgspec.Struct, frozen=True):
+class AdmissionRefusal(msgspec.Struct, frozen=True):
     """The rule of an admission that refused a token."""
 
     token_id: str
@@ -48,9 +48,9 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     failures: int
     """How many there are; `causes` tells of the first."""
     causes: list[Cause]
-    waits: list[Wait]
+    waits: list[WaitReason]
     stopped: Stopped | None = None
-    refused: list[Refused] = []
+    refused: list[AdmissionRefusal] = []
     dropped: list[Dropped] = []
 
 
@@ -86,7 +86,7 @@ async def explanation_of(
     )
 
 
-def refusals(wait: Wait, trail: Trail, playbook: Playbook) -> list[Refused]:
+def refusals(wait: WaitReason, trail: Trail, playbook: Playbook) -> list[AdmissionRefusal]:
     """Which rule refused the token that waits."""
     verdict = trail.verdicts.get(wait.token_id or "")
     if verdict is None or verdict.rule is None:
@@ -97,7 +97,7 @@ def refusals(wait: Wait, trail: Trail, playbook: Playbook) -> list[Refused]:
         if step.name == wait.step and step.admission is not None
     ]
     return [
-        Refused(verdict.token_id, verdict.rule, rule.place.line, guard_words(rule.when))
+        AdmissionRefusal(verdict.token_id, verdict.rule, rule.place.line, guard_words(rule.when))
         for rule in rules
     ]
 

@@ -9,7 +9,7 @@ from noetl.messages.envelope import timestamp
 from noetl.playbook.plan import Plan
 from noetl.ports.event_log import ExecutionRow, PrintedLine
 from noetl.server.report import steps_of
-from noetl.server.waiting import Wait, waits_of
+from noetl.server.waiting import WaitReason, waits_of
 
 
 class Listed(msgspec.Struct, frozen=True, kw_only=True):
@@ -46,10 +46,10 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
     duration_ms: int
     error: dict[str, Any] | None
     steps: list[dict[str, Any]]
-    waits: list[Wait]
+    waits: list[WaitReason]
 
 
-class Line(msgspec.Struct, frozen=True, kw_only=True):
+class TaskLine(msgspec.Struct, frozen=True, kw_only=True):
     """A line that a task printed."""
 
     timestamp: str
@@ -98,8 +98,8 @@ def standing_of(
     )
 
 
-def line_of(line: PrintedLine) -> Line:
-    return Line(
+def line_of(line: PrintedLine) -> TaskLine:
+    return TaskLine(
         timestamp=timestamp(line.at),
         step=line.step,
         task_run_id=line.task_run_id,

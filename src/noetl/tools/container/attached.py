@@ -7,11 +7,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from noetl.tools.container.programs import Program
+from noetl.tools.container.programs import ContainerRuntime
 from noetl.tools.process.capture import LONGEST, Capture
-from noetl.tools.process.outcomes import Printed
+from noetl.tools.process.outcomes import CommandOutput
 from noetl.tools.process.output import Output
-from noetl.tools.tool import Call, Workplace
+from noetl.tools.tool import ToolCall, Workplace
 
 PIPE = 65_536
 STDOUT, STDERR = 1, 2
@@ -22,7 +22,7 @@ ASKED_LONG = 60.0
 class Streams:
     """What a container prints: lines for the log, live, and text or a body for the result."""
 
-    def __init__(self, call: Call[Any], workplace: Workplace, longest: int = LONGEST) -> None:
+    def __init__(self, call: ToolCall[Any], workplace: Workplace, longest: int = LONGEST) -> None:
         self._lines = Output(lambda stream, text: workplace.log(call, stream, text))
         self._out = Capture("stdout", call, workplace.results, longest=longest)
         self._err = Capture("stderr", call, workplace.results, longest=longest)
@@ -32,10 +32,10 @@ class Streams:
         self._lines.written(stream, piece)
         (self._out if stream == STDOUT else self._err).feed(piece)
 
-    async def finish(self) -> Printed:
+    async def finish(self) -> CommandOutput:
         self._lines.end()
         complaint = self._err.last_line()
-        return Printed(
+        return CommandOutput(
             await self._out.finish(parse=True), await self._err.finish(parse=False), complaint
         )
 
@@ -114,7 +114,7 @@ class Attached:
             await pipe.wait_closed()
 
 
-async def ask(program: Program, *words: str) -> tuple[int, bytes]:
+async def ask(program: ContainerRuntime, *words: str) -> tuple[int, bytes]:
     """Exit code and output of a short question; 124 where it does not answer."""
     process = await asyncio.create_subprocess_exec(
         program.path,

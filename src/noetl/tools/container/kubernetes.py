@@ -9,10 +9,10 @@ from typing import Any
 from noetl.messages.outcome import Outcome
 from noetl.tools.container.attached import STDOUT, Streams
 from noetl.tools.container.cluster import Cluster
-from noetl.tools.container.orders import Limits, Order
+from noetl.tools.container.orders import ContainerLimits, ContainerSpec
 from noetl.tools.container.outcomes import Ran, outcome_of, too_slow, unstarted
 from noetl.tools.refusal import Refusal
-from noetl.tools.tool import Call, Workplace
+from noetl.tools.tool import ToolCall, Workplace
 from noetl.tools.unbroken import Stop
 
 EVERY = 1.0
@@ -32,8 +32,8 @@ class ClusterContainers:
 
     async def run(
         self,
-        call: Call[Any],
-        order: Order,
+        call: ToolCall[Any],
+        order: ContainerSpec,
         credential: Mapping[str, Any] | None,
         workplace: Workplace,
         stop: Stop,
@@ -61,7 +61,12 @@ class ClusterContainers:
             await streams.discard()
 
     async def _follow(
-        self, cluster: Cluster, call: Call[Any], order: Order, name: str, streams: Streams
+        self,
+        cluster: Cluster,
+        call: ToolCall[Any],
+        order: ContainerSpec,
+        name: str,
+        streams: Streams,
     ) -> Outcome:
         if order.environment:
             await cluster.create(PLAIN, "secrets", secret_manifest(name, order))
@@ -105,7 +110,7 @@ class ClusterContainers:
             await asyncio.sleep(self._every)
 
 
-def check(order: Order) -> None:
+def check(order: ContainerSpec) -> None:
     """What a job of a cluster cannot have."""
     for given, name in ((order.stdin is not None, "stdin"), (bool(order.binds), "mounts")):
         if given:
@@ -116,13 +121,13 @@ def check(order: Order) -> None:
         raise Refusal("input", says)
 
 
-def name_of(call: Call[Any]) -> str:
+def name_of(call: ToolCall[Any]) -> str:
     """The same on redelivery, so that a worker takes up the job of one that was lost."""
     key = f"{call.idempotency_key}-{call.attempt}"
     return f"noetl-{hashlib.sha256(key.encode()).hexdigest()[:32]}"
 
 
-def secret_manifest(name: str, order: Order) -> dict[str, Any]:
+def secret_manifest(name: str, order: ContainerSpec) -> dict[str, Any]:
     """Values of the environment are no part of the job, which many may read."""
     metadata = {"name": name, "labels": {"app.kubernetes.io/managed-by": "noetl"}}
     return {
@@ -134,7 +139,7 @@ def secret_manifest(name: str, order: Order) -> dict[str, Any]:
     }
 
 
-def job_manifest(name: str, order: Order, total: float | None) -> dict[str, Any]:
+def job_manifest(name: str, order: ContainerSpec, total: float | None) -> dict[str, Any]:
     container: dict[str, Any] = {
         "name": "main",
         "image": order.image,
@@ -164,7 +169,7 @@ def job_manifest(name: str, order: Order, total: float | None) -> dict[str, Any]
     return {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": spec}
 
 
-def limits_in(limits: Limits) -> dict[str, str]:
+def limits_in(limits: ContainerLimits) -> dict[str, str]:
     written = {
         "cpu": None if limits.cpu is None else f"{limits.cpu:g}",
         "memory": None if limits.memory is None else str(limits.memory),
@@ -196,7 +201,7 @@ def ran_in(pod: dict[str, Any], ran: Ran) -> Ran:
     )
 
 
-async def clean(cluster: Cluster, name: str, order: Order) -> None:
+async def clean(cluster: Cluster, name: str, order: ContainerSpec) -> None:
     """A job that cannot be deleted now is removed by the cluster itself later."""
     with suppress(Refusal):
         await cluster.delete(BATCH, "jobs", name)

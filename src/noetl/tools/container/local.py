@@ -14,11 +14,11 @@ import msgspec
 
 from noetl.messages.outcome import Outcome
 from noetl.tools.container.attached import Attached, Streams, ask
-from noetl.tools.container.orders import Order
+from noetl.tools.container.orders import ContainerSpec
 from noetl.tools.container.outcomes import Ran, outcome_of, too_slow, unstarted
 from noetl.tools.container.programs import (
     KEEPER,
-    Program,
+    ContainerRuntime,
     environment_with,
     program_of,
     run_words,
@@ -26,7 +26,7 @@ from noetl.tools.container.programs import (
 )
 from noetl.tools.process.capture import LONGEST
 from noetl.tools.process.folders import Folders
-from noetl.tools.tool import Call, Workplace
+from noetl.tools.tool import ToolCall, Workplace
 from noetl.tools.unbroken import Stop
 
 GRACE = 2
@@ -34,7 +34,7 @@ GRACE = 2
 PREFIX = "noetl-container-"
 
 
-class State(msgspec.Struct, frozen=True, rename="pascal"):
+class ContainerState(msgspec.Struct, frozen=True, rename="pascal"):
     """The part of `inspect` that tells how a container ended; both programs name it alike."""
 
     status: str = ""
@@ -43,7 +43,7 @@ class State(msgspec.Struct, frozen=True, rename="pascal"):
 
 
 class Inspected(msgspec.Struct, frozen=True, rename="pascal"):
-    state: State
+    state: ContainerState
     image: str = ""
 
 
@@ -65,8 +65,8 @@ class LocalContainers:
 
     async def run(
         self,
-        call: Call[Any],
-        order: Order,
+        call: ToolCall[Any],
+        order: ContainerSpec,
         credential: Mapping[str, Any] | None,
         workplace: Workplace,
         stop: Stop,
@@ -92,12 +92,12 @@ class LocalContainers:
 
     async def _watch(
         self,
-        program: Program,
+        program: ContainerRuntime,
         name: str,
-        order: Order,
+        order: ContainerSpec,
         attached: Attached,
         streams: Streams,
-        call: Call[Any],
+        call: ToolCall[Any],
         stop: Stop,
     ) -> Outcome:
         """To its end; what a stopped call comes to nobody reads."""
@@ -120,7 +120,7 @@ class LocalContainers:
             return unstarted(ran, printed.complaint)
         return outcome_of(ran, printed, order.limits.memory)
 
-    async def _stop(self, program: Program, name: str, attached: Attached) -> None:
+    async def _stop(self, program: ContainerRuntime, name: str, attached: Attached) -> None:
         """A container that is not there yet (its image is being pulled) needs no stopping."""
         code, _ = await ask(program, "stop", "--time", str(self._grace), name)
         if code == 0:
@@ -129,7 +129,7 @@ class LocalContainers:
         await asyncio.wait({attached.ended})
         attached.ended.exception()
 
-    async def _sweep(self, program: Program) -> None:
+    async def _sweep(self, program: ContainerRuntime) -> None:
         if program.path in self._swept:
             return
         self._swept.add(program.path)
@@ -148,7 +148,7 @@ def abandoned(name: str) -> bool:
     return not Path(tempfile.gettempdir(), keeper).exists()
 
 
-async def inspected(program: Program, name: str, order: Order) -> Ran:
+async def inspected(program: ContainerRuntime, name: str, order: ContainerSpec) -> Ran:
     """How it ended; one that was created and never started has no exit code."""
     ran = Ran(engine=program.name, image=order.image)
     code, found = await ask(program, "inspect", "--type", "container", name)
@@ -165,7 +165,7 @@ async def inspected(program: Program, name: str, order: Order) -> Ran:
     )
 
 
-async def remove(program: Program, name: str) -> None:
+async def remove(program: ContainerRuntime, name: str) -> None:
     """At once, whatever it does; docker never waits, podman would."""
     at_once = ("--time", "0") if program.name == "podman" else ()
     await ask(program, "rm", "--force", "--volumes", *at_once, name)

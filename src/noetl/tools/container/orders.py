@@ -11,7 +11,7 @@ from noetl.masking import KNOWN
 from noetl.tools.process.memory import NoAmount, bytes_of
 from noetl.tools.process.orders import stdin_of, text_of
 from noetl.tools.refusal import Refusal
-from noetl.tools.tool import Call
+from noetl.tools.tool import ToolCall
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
 """Of a variable: podman reads a star as a pattern over its own environment."""
@@ -21,7 +21,7 @@ IMAGE = re.compile(r"[A-Za-z0-9][\w./:@-]*")
 RESOURCES = ("cpu", "memory")
 
 
-class Limits(msgspec.Struct, frozen=True):
+class ContainerLimits(msgspec.Struct, frozen=True):
     """`spec.resources`; None sets no limit."""
 
     cpu: float | None = None
@@ -44,7 +44,7 @@ class Bind(msgspec.Struct, frozen=True):
     read_only: bool
 
 
-class Order(msgspec.Struct, frozen=True, kw_only=True):
+class ContainerSpec(msgspec.Struct, frozen=True, kw_only=True):
     """What every place that runs containers needs to know."""
 
     image: str
@@ -55,10 +55,10 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
     binds: list[Bind]
     network: str
     workdir: str | None
-    limits: Limits
+    limits: ContainerLimits
 
 
-def order_of(call: Call[ContainerInputs]) -> Order:
+def order_of(call: ToolCall[ContainerInputs]) -> ContainerSpec:
     """The inputs, checked; raises Refusal."""
     inputs = call.inputs
     if not IMAGE.fullmatch(inputs.image):
@@ -68,7 +68,7 @@ def order_of(call: Call[ContainerInputs]) -> Order:
         raise Refusal("input", says)
     if inputs.workdir is not None and not inputs.workdir.startswith("/"):
         raise Refusal("input", f"workdir is {inputs.workdir!r}; expected a path from the root")
-    return Order(
+    return ContainerSpec(
         image=inputs.image,
         command=command_of(inputs),
         environment=environment_of(inputs.env),
@@ -108,7 +108,7 @@ def environment_of(given: Mapping[str, Any]) -> dict[str, str]:
     return environment
 
 
-def bind_of(given: Mapping[str, Any], call: Call[Any]) -> Bind:
+def bind_of(given: Mapping[str, Any], call: ToolCall[Any]) -> Bind:
     try:
         mount = msgspec.convert(given, Mount)
     except msgspec.ValidationError as fault:
@@ -125,7 +125,7 @@ def bind_of(given: Mapping[str, Any], call: Call[Any]) -> Bind:
     return Bind(str(source), mount.target, mount.read_only)
 
 
-def limits_of(resources: Mapping[str, Any]) -> Limits:
+def limits_of(resources: Mapping[str, Any]) -> ContainerLimits:
     strange = [name for name in resources if name not in RESOURCES]
     if strange:
         known = ", ".join(RESOURCES)
@@ -136,6 +136,6 @@ def limits_of(resources: Mapping[str, Any]) -> Limits:
     ):
         raise Refusal("input", f"spec.resources.cpu is {cpu!r}; expected a number above 0")
     try:
-        return Limits(cpu, None if memory is None else bytes_of(memory))
+        return ContainerLimits(cpu, None if memory is None else bytes_of(memory))
     except NoAmount as wrong:
         raise Refusal("input", str(wrong)) from None

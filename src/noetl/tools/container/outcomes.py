@@ -5,8 +5,8 @@ from typing import Any
 import msgspec
 
 from noetl.messages.outcome import Outcome, failed, ok
-from noetl.tools.process.outcomes import TRY_AGAIN, Printed, result_of
-from noetl.tools.process.running import Ended
+from noetl.tools.process.outcomes import TRY_AGAIN, CommandOutput, result_of
+from noetl.tools.process.running import CommandEnd
 
 KILLED = 128 + 9
 AWAY = (
@@ -57,9 +57,9 @@ class Ran(msgspec.Struct, frozen=True, kw_only=True):
         return msgspec.structs.asdict(self)
 
 
-def outcome_of(ran: Ran, printed: Printed, memory: int | None) -> Outcome:
+def outcome_of(ran: Ran, printed: CommandOutput, memory: int | None) -> Outcome:
     """A container that ended by itself."""
-    result = result_of(Ended(exit_code=ran.exit_code), printed)
+    result = result_of(CommandEnd(exit_code=ran.exit_code), printed)
     if ran.exit_code == 0:
         return ok(result, block=ran.block)
     if ran.oom_killed or (ran.exit_code == KILLED and memory is not None):
@@ -87,8 +87,8 @@ def unstarted(ran: Ran, complaint: str) -> Outcome:
     return failed("container", says, block=ran.block)
 
 
-def too_slow(total: float, ran: Ran, printed: Printed) -> Outcome:
+def too_slow(total: float, ran: Ran, printed: CommandOutput) -> Outcome:
     """TASK-7; what it printed until then may tell why."""
     says = f"the container did not end within {total:g} s, and was removed"
-    result = result_of(Ended(exit_code=ran.exit_code), printed)
+    result = result_of(CommandEnd(exit_code=ran.exit_code), printed)
     return failed("timeout", says, retryable=True, block=ran.block, result=result)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from noetl.tools.container.orders import Order
+from noetl.tools.container.orders import ContainerSpec
 from noetl.tools.refusal import Refusal
 
 PROGRAMS = ("podman", "docker")
@@ -54,7 +54,7 @@ INSTALL = (
 )
 
 
-class Program(msgspec.Struct, frozen=True):
+class ContainerRuntime(msgspec.Struct, frozen=True):
     """One of the two, and the environment that it is started with."""
 
     name: str
@@ -62,18 +62,20 @@ class Program(msgspec.Struct, frozen=True):
     environment: dict[str, str]
 
 
-def program_of(asked: str | None, environment: Mapping[str, str]) -> Program:
+def program_of(asked: str | None, environment: Mapping[str, str]) -> ContainerRuntime:
     """The program that was asked for, else the first that is installed."""
     own = {name: value for name, value in environment.items() if name in INHERITED}
     for name in (asked,) if asked else PROGRAMS:
         found = shutil.which(name, path=own.get("PATH", os.defpath))
         if found:
-            return Program(name, found, own)
+            return ContainerRuntime(name, found, own)
     says = f"{asked} is not installed" if asked else "neither podman nor docker is installed"
     raise Refusal("container", f"{says} on this worker; {INSTALL}")
 
 
-def run_words(program: Program, order: Order, name: str, host: str, folder: Path) -> list[str]:
+def run_words(
+    program: ContainerRuntime, order: ContainerSpec, name: str, host: str, folder: Path
+) -> list[str]:
     """The command line; values of the environment are not on it."""
     words = ["run", "--name", name, "--label", f"{KEEPER}={host}"]
     words += ["--quiet", "--log-driver", "none", "--security-opt", "no-new-privileges"]
@@ -98,7 +100,7 @@ def run_words(program: Program, order: Order, name: str, host: str, folder: Path
     return [program.path, *words, *entry, order.image, *rest]
 
 
-def environment_words(order: Order, folder: Path) -> list[str]:
+def environment_words(order: ContainerSpec, folder: Path) -> list[str]:
     """
     Names alone are on the command line: it reads the values from its own environment. A name that
     means something to the program itself goes by a file instead.
@@ -119,13 +121,15 @@ def environment_words(order: Order, folder: Path) -> list[str]:
     return words
 
 
-def environment_with(program: Program, order: Order) -> dict[str, str]:
+def environment_with(program: ContainerRuntime, order: ContainerSpec) -> dict[str, str]:
     """The environment of the command line, with the values for the container."""
     values = {name: text for name, text in order.environment.items() if name not in INHERITED}
     return {**program.environment, **values}
 
 
-def with_login(program: Program, folder: Path, fields: Mapping[str, object]) -> Program:
+def with_login(
+    program: ContainerRuntime, folder: Path, fields: Mapping[str, object]
+) -> ContainerRuntime:
     """The program with a credential for a registry, in a file that both kinds can read."""
     user, password = fields.get("username", fields.get("user")), fields.get("password")
     registry = fields.get("host", fields.get("registry"))

@@ -14,7 +14,7 @@ from noetl.tools.container.local import LocalContainers
 from noetl.tools.container.orders import order_of
 from noetl.tools.container.outcomes import NOT_RUN
 from noetl.tools.refusal import Refusal, unforeseen
-from noetl.tools.tool import Call, Workplace
+from noetl.tools.tool import ToolCall, Workplace
 from noetl.tools.unbroken import Stop, Unbroken
 
 
@@ -30,7 +30,7 @@ class ContainerTool:
         self._cluster = ClusterContainers(every=every)
         self._work = Unbroken()
 
-    async def call(self, call: Call[ContainerInputs], workplace: Workplace) -> Outcome:
+    async def call(self, call: ToolCall[ContainerInputs], workplace: Workplace) -> Outcome:
         return await self._work.run(lambda stop: self._run(call, workplace, stop))
 
     async def forget(self, scratch: str) -> None:
@@ -41,7 +41,9 @@ class ContainerTool:
         await self._work.close()
         self._local.close()
 
-    async def _run(self, call: Call[ContainerInputs], workplace: Workplace, stop: Stop) -> Outcome:
+    async def _run(
+        self, call: ToolCall[ContainerInputs], workplace: Workplace, stop: Stop
+    ) -> Outcome:
         try:
             outcome = await self._run_there(call, workplace, stop)
         except Refusal as refusal:
@@ -59,7 +61,7 @@ class ContainerTool:
         return msgspec.structs.replace(outcome, block={**NOT_RUN, "image": call.inputs.image})
 
     async def _run_there(
-        self, call: Call[ContainerInputs], workplace: Workplace, stop: Stop
+        self, call: ToolCall[ContainerInputs], workplace: Workplace, stop: Stop
     ) -> Outcome:
         order = order_of(call)
         credential = await workplace.unlock(call.inputs.auth) if call.inputs.auth else None

@@ -11,7 +11,7 @@ from noetl.ports.result_store import BodyWriter, ResultStore
 from noetl.tools.http.forms import Form, Undecodable, form_of, json_of, spelling_of, text_of
 from noetl.tools.refusal import Refusal
 from noetl.tools.spill import finish, spill
-from noetl.tools.tool import Call
+from noetl.tools.tool import ToolCall
 
 
 class Body(msgspec.Struct, frozen=True):
@@ -23,7 +23,7 @@ class Body(msgspec.Struct, frozen=True):
 
 
 async def read_body(
-    answer: aiohttp.ClientResponse, call: Call[Any], results: ResultStore, longest: int
+    answer: aiohttp.ClientResponse, call: ToolCall[Any], results: ResultStore, longest: int
 ) -> Body:
     """The whole body; beyond `call.max_inline` bytes it goes into the store while it arrives."""
     pieces = answer.content.iter_any()

@@ -16,7 +16,7 @@ from noetl.kinds.http import HttpInputs
 from noetl.tools.http.credential import sign
 from noetl.tools.http.uploads import PathOf, multipart
 from noetl.tools.refusal import Refusal
-from noetl.tools.tool import Call, Workplace
+from noetl.tools.tool import ToolCall, Workplace
 
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _WITH_EFFECT = frozenset({"POST", "PUT", "PATCH", "DELETE"})
@@ -47,7 +47,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
         return multipart(fields, self.inputs.files, self.path_of, opened)
 
 
-async def make_request(call: Call[HttpInputs], workplace: Workplace) -> Request:
+async def make_request(call: ToolCall[HttpInputs], workplace: Workplace) -> Request:
     """The request that the inputs ask for; raises Refusal where they cannot be sent."""
     inputs = call.inputs
     method = method_of(inputs.method)

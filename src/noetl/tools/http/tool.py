@@ -1,6 +1,9 @@
 """Sends requests for tasks of kind `http`, through one pool of connections."""
 
 import asyncio
+import errno
+import ipaddress
+import socket
 from contextlib import ExitStack
 from functools import partial
 from typing import Any
@@ -13,13 +16,12 @@ from noetl.errors import CredentialMissing
 from noetl.kinds.http import HttpInputs
 from noetl.messages.outcome import Outcome, failed, ok
 from noetl.playbook.model import Timeout
-from noetl.tools.http.addresses import open_public_socket
 from noetl.tools.http.body import Body, read_body
 from noetl.tools.http.failures import failure_of, is_retryable, timed_out
 from noetl.tools.http.request import Request, make_request
 from noetl.tools.refusal import Refusal, unforeseen
 from noetl.tools.retries import Pause, repeated
-from noetl.tools.tool import Call, Workplace
+from noetl.tools.tool import ToolCall, Workplace
 
 REDIRECTS = 10
 POOL = 100
@@ -48,13 +50,13 @@ class HttpTool:
         self._pause = pause
         self._sessions: dict[tuple[asyncio.AbstractEventLoop, int], aiohttp.ClientSession] = {}
 
-    async def call(self, call: Call[HttpInputs], workplace: Workplace) -> Outcome:
+    async def call(self, call: ToolCall[HttpInputs], workplace: Workplace) -> Outcome:
         outcome = await self._bounded(call, workplace)
         if outcome.block is None:  # so that a policy may ask for `outcome.http.status` always
             return msgspec.structs.replace(outcome, block={"status": None, "headers": {}})
         return outcome
 
-    async def _bounded(self, call: Call[HttpInputs], workplace: Workplace) -> Outcome:
+    async def _bounded(self, call: ToolCall[HttpInputs], workplace: Workplace) -> Outcome:
         name = "the request"
         try:
             async with asyncio.timeout(call.timeout.total):
@@ -82,7 +84,7 @@ class HttpTool:
         for session in sessions:
             await session.close()
 
-    async def _send(self, request: Request, call: Call[Any], workplace: Workplace) -> Outcome:
+    async def _send(self, request: Request, call: ToolCall[Any], workplace: Workplace) -> Outcome:
         limits = silence_of(call.timeout)
         timeout = aiohttp.ClientTimeout(
             total=None, sock_connect=limits.connect, sock_read=limits.read
@@ -174,3 +176,34 @@ def _hiding(request: Request) -> tuple[aiohttp.ClientMiddlewareType, ...]:
         return await send(hop)
 
     return (hide,)
+
+
+AddressRow = tuple[int | socket.AddressFamily, int | socket.SocketKind, int, str, tuple[Any, ...]]
+"""One answer of name resolution, as the connector hands it over."""
+
+
+class AddressDenied(OSError):
+    """The address is private, and this tool was told to stay away from those."""
+
+    def __init__(self, address: str) -> None:
+        super().__init__(errno.EACCES, f"address {address} is private or local, which is denied")
+
+
+def is_public(address: str) -> bool:
+    """False for loopback, private, link-local, shared, reserved and multicast addresses."""
+    parsed = ipaddress.ip_address(address.partition("%")[0])
+    hidden = getattr(parsed, "ipv4_mapped", None) or getattr(parsed, "sixtofour", None)
+    return bool(parsed.is_global and not parsed.is_multicast) and (
+        hidden is None or is_public(str(hidden))
+    )
+
+
+def open_public_socket(row: AddressRow) -> socket.socket:
+    """
+    The connector's way to make a socket. `row` holds the very address that is connected to, so
+    no second resolution can change it, and each redirect passes here again.
+    """
+    family, kind, protocol, _, place = row
+    if not is_public(str(place[0])):
+        raise AddressDenied(str(place[0]))
+    return socket.socket(family, kind, protocol)

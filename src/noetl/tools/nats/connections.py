@@ -14,7 +14,7 @@ from nats.errors import ConnectionClosedError, NoServersError
 from noetl.kinds.messaging import NatsInputs
 from noetl.tools.nats.nkey import Nkey
 from noetl.tools.refusal import Refusal
-from noetl.tools.tool import Call, Workplace
+from noetl.tools.tool import ToolCall, Workplace
 from noetl.tools.urls import checked_url
 
 T = TypeVar("T")
@@ -134,7 +134,7 @@ def trusting(ca: str) -> ssl.SSLContext:
         raise Refusal("auth", says) from None
 
 
-class Connections:
+class NatsConnections:
     """Opened when first needed; one that was lost is opened anew by the next call."""
 
     def __init__(self) -> None:
@@ -166,7 +166,7 @@ class Connections:
             await connection.close()
 
 
-async def address_of(call: Call[NatsInputs], workplace: Workplace) -> Address:
+async def address_of(call: ToolCall[NatsInputs], workplace: Workplace) -> Address:
     """KEY-1: the url of the task, or that of its credential."""
     name = call.inputs.auth
     credential: Mapping[str, Any] = {} if name is None else await workplace.unlock(name)

@@ -15,7 +15,7 @@ from noetl.kinds.messaging import NatsInputs
 from noetl.tools.nats.connections import Connection
 from noetl.tools.process.capture import Capture, Captured, read
 from noetl.tools.refusal import Refusal
-from noetl.tools.tool import Call, Workplace
+from noetl.tools.tool import ToolCall, Workplace
 
 ANSWER = 60.0
 """Seconds for an answer, where the task names none."""
@@ -23,10 +23,10 @@ ONCE = "Nats-Msg-Id"
 """By this header a stream keeps a message once, however often it comes (TASK-9)."""
 
 
-class Work(msgspec.Struct, frozen=True):
+class NatsOperation(msgspec.Struct, frozen=True):
     """One operation on its way."""
 
-    call: Call[NatsInputs]
+    call: ToolCall[NatsInputs]
     workplace: Workplace
     connection: Connection
 
@@ -48,7 +48,7 @@ class Work(msgspec.Struct, frozen=True):
         return str(self.inputs.key)
 
 
-async def publish(work: Work) -> Any:
+async def publish(work: NatsOperation) -> Any:
     """Sent, and seen by the server; with `ack` also kept by a stream."""
     inputs, subject = work.inputs, str(work.inputs.subject)
     payload = bytes_of(inputs.value)
@@ -67,7 +67,7 @@ async def publish(work: Work) -> Any:
     return {"subject": subject, "size": len(payload)}
 
 
-async def request(work: Work) -> Any:
+async def request(work: NatsOperation) -> Any:
     """The first answer."""
     inputs = work.inputs
     answer = await work.connection.client.request(
@@ -80,53 +80,53 @@ async def request(work: Work) -> Any:
     return {"headers": dict(answer.headers or {}), **body}
 
 
-async def kv_get(work: Work) -> Any:
+async def kv_get(work: NatsOperation) -> Any:
     entry = await (await bucket_of(work)).get(work.key)
     body = await read_whole(work, "the value", entry.value or b"")
     return {"key": work.key, "revision": entry.revision, **body}
 
 
-async def kv_put(work: Work) -> Any:
+async def kv_put(work: NatsOperation) -> Any:
     bucket = await bucket_of(work)
     revision = await bucket.put(work.key, bytes_of(work.inputs.value))
     return {"key": work.key, "revision": revision}
 
 
-async def kv_delete(work: Work) -> Any:
+async def kv_delete(work: NatsOperation) -> Any:
     """A key that is not there is deleted already."""
     await (await bucket_of(work)).delete(work.key)
     return {"key": work.key}
 
 
-async def kv_keys(work: Work) -> Any:
+async def kv_keys(work: NatsOperation) -> Any:
     try:
         return sorted(await (await bucket_of(work)).keys())
     except stream_errors.NoKeysError:
         return []
 
 
-async def object_get(work: Work) -> Any:
+async def object_get(work: NatsOperation) -> Any:
     """Large objects go to the result store while they come."""
     capture = Capture("the object", work.call, work.workplace.results)
     try:
-        got = await (await store_of(work)).get(work.key, writeinto=Sink(capture))
+        got = await (await store_of(work)).get(work.key, writeinto=ObjectBuffer(capture))
         body = told(await capture.finish(parse=True))
     finally:
         await capture.discard()
     return {"key": work.key, "size": got.info.size, "digest": got.info.digest, **body}
 
 
-async def object_put(work: Work) -> Any:
+async def object_put(work: NatsOperation) -> Any:
     kept = await (await store_of(work)).put(work.key, bytes_of(work.inputs.value))
     return {"key": work.key, "size": kept.size, "digest": kept.digest}
 
 
-async def object_delete(work: Work) -> Any:
+async def object_delete(work: NatsOperation) -> Any:
     await (await store_of(work)).delete(work.key)
     return {"key": work.key}
 
 
-OPERATIONS: dict[str, tuple[Callable[[Work], Awaitable[Any]], tuple[str, ...]]] = {
+OPERATIONS: dict[str, tuple[Callable[[NatsOperation], Awaitable[Any]], tuple[str, ...]]] = {
     "publish": (publish, ("subject",)),
     "request": (request, ("subject",)),
     "kv_get": (kv_get, ("bucket", "key")),
@@ -141,7 +141,7 @@ OPERATIONS: dict[str, tuple[Callable[[Work], Awaitable[Any]], tuple[str, ...]]] 
 MAKERS = frozenset({"kv_put", "object_put"})
 
 
-class Sink(io.BufferedIOBase):
+class ObjectBuffer(io.BufferedIOBase):
     """What the library writes an object into."""
 
     def __init__(self, capture: Capture) -> None:
@@ -152,7 +152,7 @@ class Sink(io.BufferedIOBase):
         return len(piece)
 
 
-async def bucket_of(work: Work) -> KeyValue:
+async def bucket_of(work: NatsOperation) -> KeyValue:
     name = str(work.inputs.bucket)
     try:
         return await work.stream.key_value(name)
@@ -162,7 +162,7 @@ async def bucket_of(work: Work) -> KeyValue:
         return await work.stream.create_key_value(bucket=name)
 
 
-async def store_of(work: Work) -> ObjectStore:
+async def store_of(work: NatsOperation) -> ObjectStore:
     name = str(work.inputs.bucket)
     try:
         return await work.stream.object_store(name)
@@ -172,11 +172,11 @@ async def store_of(work: Work) -> ObjectStore:
         return await work.stream.create_object_store(name)
 
 
-def makes(work: Work) -> bool:
+def makes(work: NatsOperation) -> bool:
     return work.inputs.create and work.inputs.operation in MAKERS
 
 
-async def read_whole(work: Work, name: str, body: bytes) -> dict[str, Any]:
+async def read_whole(work: NatsOperation, name: str, body: bytes) -> dict[str, Any]:
     """A body that came in one piece; the store takes it where it is large."""
     if len(body) <= work.call.max_inline:
         return told(read(body, parse=True))
@@ -203,7 +203,7 @@ def bytes_of(value: Any) -> bytes:
         raise Refusal("input", f"value cannot be sent: {fault}") from None
 
 
-def refuse_if_forbidden(work: Work, subject: str) -> None:
+def refuse_if_forbidden(work: NatsOperation, subject: str) -> None:
     """The server tells it apart from the message; it comes before the answer to the flush."""
     for complaint in work.connection.complaints:
         # The library gives it in lower case.

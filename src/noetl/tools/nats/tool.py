@@ -11,10 +11,10 @@ from noetl.kinds.messaging import NatsInputs
 from noetl.messages.outcome import Outcome, failed, ok
 from noetl.tools.refusal import Refusal, unforeseen
 from noetl.tools.retries import repeated
-from noetl.tools.tool import Call, Workplace
+from noetl.tools.tool import ToolCall, Workplace
 
 if TYPE_CHECKING:
-    from noetl.tools.nats.connections import Connections
+    from noetl.tools.nats.connections import NatsConnections
 
 NO_CODE: dict[str, Any] = {"code": None, "description": None}
 
@@ -25,9 +25,9 @@ class NatsTool:
     keeps_time = True
 
     def __init__(self) -> None:
-        self._connections: Connections | None = None
+        self._connections: NatsConnections | None = None
 
-    async def call(self, call: Call[NatsInputs], workplace: Workplace) -> Outcome:
+    async def call(self, call: ToolCall[NatsInputs], workplace: Workplace) -> Outcome:
         try:
             outcome = await self._run(call, workplace)
         except Refusal as refusal:
@@ -45,7 +45,7 @@ class NatsTool:
         if self._connections is not None:
             await self._connections.close()
 
-    async def _run(self, call: Call[NatsInputs], workplace: Workplace) -> Outcome:
+    async def _run(self, call: ToolCall[NatsInputs], workplace: Workplace) -> Outcome:
         if importlib.util.find_spec("nats") is None:
             raise Refusal("not_found", "'nats' needs an extra: pip install 'noetl[nats]'")
         from noetl.tools.nats import connections, failures, operations
@@ -56,7 +56,7 @@ class NatsTool:
                 raise Refusal("input", f"{call.inputs.operation} needs '{name}'")
         address = await connections.address_of(call, workplace)
         if self._connections is None:
-            self._connections = connections.Connections()
+            self._connections = connections.NatsConnections()
         pool = self._connections
 
         async def send() -> Outcome:
@@ -65,7 +65,7 @@ class NatsTool:
             try:
                 connection = await pool.find(address, seconds)
                 name = named(call.inputs)
-                work = operations.Work(call, workplace, connection)
+                work = operations.NatsOperation(call, workplace, connection)
                 seconds = work.seconds
                 return ok(await connection.while_alive(operation(work)))
             except Refusal:

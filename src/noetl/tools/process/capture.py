@@ -10,7 +10,7 @@ from noetl.ports.result_store import BodyWriter, ResultStore
 from noetl.tools.http.forms import BinarySpelling, Spelling, TextSpelling
 from noetl.tools.refusal import Refusal
 from noetl.tools.spill import finish, keep, spill
-from noetl.tools.tool import Call
+from noetl.tools.tool import ToolCall
 
 PARSED = 16 * 1024 * 1024
 """Bytes of output that are read as JSON; what is longer is kept as text alone."""
@@ -33,7 +33,7 @@ class Capture:
     """Beyond `call.max_inline` bytes memory stays flat (EVT-4)."""
 
     def __init__(
-        self, name: str, call: Call[Any], results: ResultStore, *, longest: int = LONGEST
+        self, name: str, call: ToolCall[Any], results: ResultStore, *, longest: int = LONGEST
     ) -> None:
         self._name = name
         self._call = call

@@ -15,16 +15,16 @@ from noetl.kinds.code import ScriptInputs, ShellInputs
 from noetl.masking import KNOWN
 from noetl.tools.bounds import cpu_seconds
 from noetl.tools.process.memory import NoAmount, bytes_of
-from noetl.tools.process.start import ENVIRONMENT, Order
+from noetl.tools.process.start import ENVIRONMENT, ProcessSpec
 from noetl.tools.refusal import Refusal
-from noetl.tools.tool import Call
+from noetl.tools.tool import ToolCall
 
 SHELL = "/bin/sh"
 FIRST_LINE = 256
 RESOURCES = ("cpu", "memory", "network")
 
 
-def script_order(call: Call[ScriptInputs], folder: str) -> Order:
+def script_order(call: ToolCall[ScriptInputs], folder: str) -> ProcessSpec:
     """TOOL-0: a file beside the playbook, or text of its own."""
     inputs = call.inputs
     if (inputs.path is None) == (inputs.code is None):
@@ -36,14 +36,14 @@ def script_order(call: Call[ScriptInputs], folder: str) -> Order:
     return order_of(call, [*words, str(file), *arguments_of(inputs.args)], environment)
 
 
-def shell_order(call: Call[ShellInputs], folder: str) -> Order:
+def shell_order(call: ToolCall[ShellInputs], folder: str) -> ProcessSpec:
     """The text lies in a file: a command line can be read by every user of the machine."""
     environment = environment_of(call.inputs.env, call, folder)
     file = written(Path(folder), "command", call.inputs.command)
     return order_of(call, [SHELL, str(file)], environment)
 
 
-def order_of(call: Call[Any], words: list[str], environment: dict[str, str]) -> Order:
+def order_of(call: ToolCall[Any], words: list[str], environment: dict[str, str]) -> ProcessSpec:
     if any("\0" in text for text in (*words, *environment, *environment.values())):
         raise Refusal("input", "arguments and environment cannot hold the character U+0000")
     refuse_secrets(words)
@@ -52,7 +52,7 @@ def order_of(call: Call[Any], words: list[str], environment: dict[str, str]) -> 
     if strange:
         known = ", ".join(RESOURCES)
         raise Refusal("input", f"spec.resources has no '{strange[0]}'; it has {known}")
-    return Order(
+    return ProcessSpec(
         words=words,
         environment=environment,
         stdin=stdin_of(call.inputs.stdin),
@@ -73,7 +73,7 @@ def refuse_secrets(words: Sequence[str]) -> None:
         )
 
 
-def script_file(call: Call[ScriptInputs], folder: str) -> Path:
+def script_file(call: ToolCall[ScriptInputs], folder: str) -> Path:
     if call.inputs.code is not None:
         return written(Path(folder), "script", call.inputs.code)
     path = str(call.inputs.path)
@@ -95,7 +95,7 @@ def written(folder: Path, name: str, text: str) -> Path:
 
 
 def interpreter_of(
-    given: str | Sequence[str] | None, file: Path, call: Call[Any], path: str
+    given: str | Sequence[str] | None, file: Path, call: ToolCall[Any], path: str
 ) -> list[str]:
     """The words before the script; none where the file is a program itself."""
     if given is None:
@@ -125,7 +125,7 @@ def split(text: str) -> list[str]:
         raise Refusal("input", f"interpreter '{text}' cannot be read: {fault}") from None
 
 
-def program_of(name: str, call: Call[Any], path: str) -> str:
+def program_of(name: str, call: ToolCall[Any], path: str) -> str:
     """The full path of an interpreter, looked for where the command itself would look."""
     if "/" not in name:
         found = shutil.which(name, path=path)
@@ -170,7 +170,7 @@ def stdin_of(given: Any) -> bytes | None:
         raise Refusal("input", f"stdin cannot be written: {fault}") from None
 
 
-def environment_of(given: Mapping[str, Any], call: Call[Any], folder: str) -> dict[str, str]:
+def environment_of(given: Mapping[str, Any], call: ToolCall[Any], folder: str) -> dict[str, str]:
     """Nothing of the worker's own: what the task names, on top of what every program expects."""
     environment = {**ENVIRONMENT, "HOME": folder, "TMPDIR": folder}
     if call.folder is not None:

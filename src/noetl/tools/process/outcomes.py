@@ -9,7 +9,7 @@ import msgspec
 from noetl.messages.outcome import Outcome, failed, ok
 from noetl.tools.bounds import DEMANDED
 from noetl.tools.process.capture import Captured
-from noetl.tools.process.running import Ended
+from noetl.tools.process.running import CommandEnd
 
 TOO_MUCH_CPU = "the command used more processor time than its timeout allows, or a day of it"
 TRY_AGAIN = 75
@@ -27,7 +27,7 @@ NOT_RUN: dict[str, Any] = {"exit_code": None, "signal": None}
 """The block of a call that came to no command."""
 
 
-class Printed(msgspec.Struct, frozen=True):
+class CommandOutput(msgspec.Struct, frozen=True):
     """Both streams, and the last line of what was complained."""
 
     stdout: Captured
@@ -35,7 +35,7 @@ class Printed(msgspec.Struct, frozen=True):
     complaint: str = ""
 
 
-def outcome_of(ended: Ended, printed: Printed, program: str) -> Outcome:
+def outcome_of(ended: CommandEnd, printed: CommandOutput, program: str) -> Outcome:
     """A command that ended by itself."""
     if ended.fault is not None:
         says = f"'{program}' cannot be run: {os.strerror(ended.fault)}"
@@ -57,7 +57,7 @@ def outcome_of(ended: Ended, printed: Printed, program: str) -> Outcome:
     return failed("exit", says, retryable=retryable, block=block, result=result)
 
 
-def cut_short(total: float | None, ended: Ended, printed: Printed) -> Outcome:
+def cut_short(total: float | None, ended: CommandEnd, printed: CommandOutput) -> Outcome:
     """TASK-7, or a worker that stops (`total` None); what was printed until then may tell why."""
     kind, says = "cancelled", "the command was ended: nobody waits for it any more"
     if total is not None:
@@ -66,7 +66,7 @@ def cut_short(total: float | None, ended: Ended, printed: Printed) -> Outcome:
     return failed(kind, says, retryable=total is not None, block=block, result=result)
 
 
-def result_of(ended: Ended, printed: Printed) -> dict[str, Any]:
+def result_of(ended: CommandEnd, printed: CommandOutput) -> dict[str, Any]:
     return {
         "exit_code": code_of(ended),
         "stdout": printed.stdout.value,
@@ -75,7 +75,7 @@ def result_of(ended: Ended, printed: Printed) -> dict[str, Any]:
     }
 
 
-def block_of(ended: Ended, printed: Printed) -> dict[str, Any]:
+def block_of(ended: CommandEnd, printed: CommandOutput) -> dict[str, Any]:
     block: dict[str, Any] = {
         "exit_code": code_of(ended),
         "signal": None if ended.signal is None else name_of(ended.signal),
@@ -85,7 +85,7 @@ def block_of(ended: Ended, printed: Printed) -> dict[str, Any]:
     return {**block, "encoding": notes} if notes else block
 
 
-def code_of(ended: Ended) -> int | None:
+def code_of(ended: CommandEnd) -> int | None:
     """As a shell tells it, so that a rule needs one question only."""
     return ended.exit_code if ended.signal is None else SIGNALLED + ended.signal
 

@@ -9,7 +9,7 @@ from contextlib import suppress
 import msgspec
 
 from noetl.tools.process.ending import end_all, end_group
-from noetl.tools.process.start import Order, start
+from noetl.tools.process.start import ProcessSpec, start
 
 PIPE = 65_536
 FULL = 32
@@ -17,7 +17,7 @@ FULL = 32
 STDOUT, STDERR = 1, 2
 
 
-class Ended(msgspec.Struct, frozen=True):
+class CommandEnd(msgspec.Struct, frozen=True):
     """How a command ended; one of the first four, or none if the warden was killed."""
 
     exit_code: int | None = None
@@ -30,13 +30,13 @@ class Ended(msgspec.Struct, frozen=True):
     """Whether it ran without namespaces, since the kernel allows none."""
 
 
-class Running:
+class RunningCommand:
     """
     One command. `take` gets its output piece by piece; if it raises, the command is killed and
     the exception stands in `refused`.
     """
 
-    def __init__(self, order: Order, folder: str, take: Callable[[int, bytes], None]) -> None:
+    def __init__(self, order: ProcessSpec, folder: str, take: Callable[[int, bytes], None]) -> None:
         self._loop = asyncio.get_running_loop()
         started = start(order, folder)
         self._process = started.process
@@ -48,7 +48,7 @@ class Running:
         self._stdin = started.stdin
         self._unsent = memoryview(order.stdin or b"")
         self.refused: Exception | None = None
-        self.ended: asyncio.Future[Ended] = self._loop.create_future()
+        self.ended: asyncio.Future[CommandEnd] = self._loop.create_future()
         self._watch()
 
     def _watch(self) -> None:
@@ -137,20 +137,20 @@ class Running:
         self.ended.set_result(ended_of(self._said, self._process.returncode))
 
 
-def ended_of(said: bytes, returncode: int) -> Ended:
+def ended_of(said: bytes, returncode: int) -> CommandEnd:
     """What the warden told in its first line, or what became of it."""
     lines = said.decode()
     free = lines.startswith("free")
     word, _, rest = lines.removeprefix("free 0\n").partition("\n")[0].partition(" ")
     if not word:
-        return Ended(signal=-returncode if returncode < 0 else None, free=free)
+        return CommandEnd(signal=-returncode if returncode < 0 else None, free=free)
     number = int(rest.partition(" ")[0])
     match word:
         case "exit":
-            return Ended(exit_code=number, free=free)
+            return CommandEnd(exit_code=number, free=free)
         case "signal":
-            return Ended(signal=number, free=free)
+            return CommandEnd(signal=number, free=free)
         case "exec":
-            return Ended(fault=number, free=free)
+            return CommandEnd(fault=number, free=free)
         case _:
-            return Ended(lacking=word)
+            return CommandEnd(lacking=word)

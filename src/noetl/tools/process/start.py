@@ -20,7 +20,7 @@ ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8"}
 """What a command gets of the system; no variable of the worker is among it (trust model)."""
 
 
-class Order(msgspec.Struct, frozen=True, kw_only=True):
+class ProcessSpec(msgspec.Struct, frozen=True, kw_only=True):
     """What shall run, and within which bounds."""
 
     words: list[str]
@@ -37,7 +37,7 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
     cpu_seconds: int = CPU_SECONDS
 
 
-class Started(msgspec.Struct, frozen=True):
+class StartedCommand(msgspec.Struct, frozen=True):
     """The worker's ends."""
 
     process: subprocess.Popen[bytes]
@@ -49,7 +49,7 @@ class Started(msgspec.Struct, frozen=True):
     err: int
 
 
-def start(order: Order, folder: str) -> Started:
+def start(order: ProcessSpec, folder: str) -> StartedCommand:
     """A warden that works in `folder` and runs the command; raises OSError."""
     with ExitStack() as theirs, ExitStack() as undo:
         pipes = []
@@ -82,10 +82,10 @@ def start(order: Order, folder: str) -> Started:
             env=ENVIRONMENT,
         )
         undo.pop_all()
-    return Started(process, os.pidfd_open(process.pid), status, stdin, out, err)
+    return StartedCommand(process, os.pidfd_open(process.pid), status, stdin, out, err)
 
 
-def told(order: Order) -> dict[str, object]:
+def told(order: ProcessSpec) -> dict[str, object]:
     """The order as the warden reads it."""
     fields: dict[str, object] = msgspec.structs.asdict(order)
     del fields["stdin"]

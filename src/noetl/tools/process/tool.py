@@ -13,18 +13,18 @@ from noetl.tools.bounds import WITHOUT, Namespaces
 from noetl.tools.process.capture import LONGEST, Capture
 from noetl.tools.process.folders import Folders
 from noetl.tools.process.orders import script_order, shell_order
-from noetl.tools.process.outcomes import NOT_RUN, Printed, cut_short, outcome_of
+from noetl.tools.process.outcomes import NOT_RUN, CommandOutput, cut_short, outcome_of
 from noetl.tools.process.output import Output
-from noetl.tools.process.running import STDOUT, Running
-from noetl.tools.process.start import Order
+from noetl.tools.process.running import STDOUT, RunningCommand
+from noetl.tools.process.start import ProcessSpec
 from noetl.tools.refusal import Refusal, unforeseen
-from noetl.tools.tool import Call, Workplace
+from noetl.tools.tool import ToolCall, Workplace
 from noetl.tools.unbroken import Stop, Unbroken
 
 GRACE = 2.0
 """Seconds between SIGTERM and SIGKILL."""
 
-OrderOf = Callable[[Call[Any], str], Order]
+OrderOf = Callable[[ToolCall[Any], str], ProcessSpec]
 
 
 class ProcessTool:
@@ -52,7 +52,7 @@ class ProcessTool:
         self._warned = False
         self._work = Unbroken()
 
-    async def call(self, call: Call[Any], workplace: Workplace) -> Outcome:
+    async def call(self, call: ToolCall[Any], workplace: Workplace) -> Outcome:
         return await self._work.run(lambda stop: self._run(call, workplace, stop))
 
     async def forget(self, scratch: str) -> None:
@@ -63,7 +63,7 @@ class ProcessTool:
         await self._work.close()
         self._folders.close()
 
-    async def _run(self, call: Call[Any], workplace: Workplace, stop: Stop) -> Outcome:
+    async def _run(self, call: ToolCall[Any], workplace: Workplace, stop: Stop) -> Outcome:
         folder = None
         try:
             folder = self._folders.new()
@@ -83,9 +83,9 @@ class ProcessTool:
 
     async def _watch(
         self,
-        order: Order,
+        order: ProcessSpec,
         folder: str,
-        call: Call[Any],
+        call: ToolCall[Any],
         workplace: Workplace,
         stop: Stop,
     ) -> Outcome:
@@ -99,7 +99,7 @@ class ProcessTool:
             (out if stream == STDOUT else err).feed(piece)
 
         try:
-            running = Running(order, folder, take)
+            running = RunningCommand(order, folder, take)
             total = call.timeout.total
             either: set[asyncio.Future[Any]] = {running.ended, stop}
             await asyncio.wait(either, timeout=total, return_when=asyncio.FIRST_COMPLETED)
@@ -109,7 +109,7 @@ class ProcessTool:
             lines.end()
             if running.refused is not None:
                 raise running.refused
-            printed = Printed(
+            printed = CommandOutput(
                 await out.finish(parse=True), await err.finish(parse=False), err.last_line()
             )
             ended = running.ended.result()
@@ -123,7 +123,7 @@ class ProcessTool:
             await out.discard()
             await err.discard()
 
-    async def _end(self, running: Running) -> None:
+    async def _end(self, running: RunningCommand) -> None:
         running.terminate()
         await asyncio.wait({running.ended}, timeout=self._grace)
         running.kill()

@@ -19,7 +19,7 @@ GRACE = 1.0
 """Seconds that a process has to end after it closed the connection."""
 
 
-class Answer(msgspec.Struct, frozen=True):
+class ChildAnswer(msgspec.Struct, frozen=True):
     """What came back: `tag` and `body`, or how the process ended instead."""
 
     tag: bytes = b""
@@ -28,7 +28,7 @@ class Answer(msgspec.Struct, frozen=True):
     """Negative: the number of the signal; None while the process lives."""
 
 
-class Child:
+class PythonChild:
     """A process that runs code for one worker; it lives in its own session and folder."""
 
     def __init__(self, python: str, folder: str, mode: str = "off") -> None:
@@ -42,7 +42,7 @@ class Child:
         self.ended: asyncio.Future[int] = self._loop.create_future()
         """Done with the exit code when the process is no more."""
         self._output: Output | None = None
-        self._answer: asyncio.Future[Answer] | None = None
+        self._answer: asyncio.Future[ChildAnswer] | None = None
         self._head = b""
         self._body = memoryview(b"")
         self._filled = 0
@@ -57,10 +57,10 @@ class Child:
         self._loop.add_reader(self._socket.fileno(), self._read_answer)
         self._loop.add_reader(self._exit, self._see_exit)
 
-    async def ask(self, request: bytes, output: Output) -> Answer:
+    async def ask(self, request: bytes, output: Output) -> ChildAnswer:
         """The answer to a request; cancelling it leaves a child that must be ended."""
         if self.ended.done():
-            return Answer(exit_code=self.ended.result())
+            return ChildAnswer(exit_code=self.ended.result())
         self._output = output
         self._answer = self._loop.create_future()
         self._send(memoryview(len(request).to_bytes(4, "big") + request))
@@ -136,7 +136,7 @@ class Child:
         if come < 0:
             return
         if come == length:
-            self._settle(Answer(self._head[4:HEAD], self._head[HEAD:]))
+            self._settle(ChildAnswer(self._head[4:HEAD], self._head[HEAD:]))
         elif length > LONGEST or length < come:
             self.kill()  # no answer of ours: the code wrote to the connection
         else:
@@ -151,9 +151,9 @@ class Child:
         elif self._filled == len(self._body):
             whole = self._body.obj
             tag, self._body = self._head[4:HEAD], memoryview(b"")
-            self._settle(Answer(tag, whole))  # type: ignore[arg-type]
+            self._settle(ChildAnswer(tag, whole))  # type: ignore[arg-type]
 
-    def _settle(self, answer: Answer) -> None:
+    def _settle(self, answer: ChildAnswer) -> None:
         self._head = b""
         if self._answer is not None and not self._answer.done():
             self._answer.set_result(answer)
@@ -165,7 +165,7 @@ class Child:
         while self._read_answer():  # it may have answered with its last breath
             pass
         self.ended.set_result(code)
-        self._settle(Answer(exit_code=code))
+        self._settle(ChildAnswer(exit_code=code))
 
     def confined(self) -> bool:
         """Whether it has namespaces of its own; asked of a child that has answered."""

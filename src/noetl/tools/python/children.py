@@ -7,7 +7,7 @@ from typing import Any
 
 from noetl.tools.bounds import Namespaces
 from noetl.tools.process.folders import Folders
-from noetl.tools.python.child import Child
+from noetl.tools.python.child import PythonChild
 
 Key = tuple[str, str, int]
 """What a child is bound to by its first call: execution, folder of libs, memory (TOOL-3)."""
@@ -19,7 +19,7 @@ IDLE = 60.0
 """Seconds after which a child without work is ended."""
 
 
-class Children:
+class PythonChildren:
     """At most `most` processes; a call that finds none free waits for its turn."""
 
     def __init__(self, python: str, most: int, namespaces: Namespaces = "off") -> None:
@@ -28,9 +28,9 @@ class Children:
         """As `confine` takes it; what the first child comes to, the others need not try."""
         self._folders = Folders("python")
         self._most = most
-        self._busy: set[Child] = set()
-        self._spares: list[Child] = []
-        self._idle: OrderedDict[Child, tuple[Key, float]] = OrderedDict()
+        self._busy: set[PythonChild] = set()
+        self._spares: list[PythonChild] = []
+        self._idle: OrderedDict[PythonChild, tuple[Key, float]] = OrderedDict()
         """The longest idle first."""
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._ending: set[asyncio.Task[None]] = set()
@@ -42,7 +42,7 @@ class Children:
         """Processes that run or could run a call."""
         return len(self._busy) + len(self._idle) + len(self._spares)
 
-    async def take(self, key: Key) -> Child:
+    async def take(self, key: Key) -> PythonChild:
         """A child for one call; raises OSError if the system starts no process."""
         while (child := self._free(key)) is None:
             turn = asyncio.get_running_loop().create_future()
@@ -59,7 +59,7 @@ class Children:
         self._later("spare", BREATH, self._start_spare)
         return child
 
-    def learn(self, child: Child) -> bool:
+    def learn(self, child: PythonChild) -> bool:
         """Whether namespaces were wanted and are not to be had; true once."""
         if self.mode in ("auto", "demand"):
             confined = child.confined()
@@ -71,7 +71,7 @@ class Children:
         """Start spares before the first call asks for one."""
         self._later("spare", 0, self._start_spare)
 
-    def give_back(self, child: Child, key: Key, *, again: bool, strays: bool = True) -> None:
+    def give_back(self, child: PythonChild, key: Key, *, again: bool, strays: bool = True) -> None:
         """The call is over; `again` says whether the child may serve the same key once more."""
         self._busy.remove(child)
         if again and not self._closed:
@@ -103,7 +103,7 @@ class Children:
             await asyncio.sleep(0)
         self._folders.close()
 
-    def _free(self, key: Key) -> Child | None:
+    def _free(self, key: Key) -> PythonChild | None:
         if self._closed:
             self._next_turn()  # so that all who wait learn it
             raise OSError("the worker is closing")
@@ -121,8 +121,8 @@ class Children:
             self._end(next(iter(self._idle)), strays=False)
         return self._started() if self.count < self._most else None
 
-    def _started(self) -> Child:
-        return Child(self._python, self._folders.new(), self.mode)
+    def _started(self) -> PythonChild:
+        return PythonChild(self._python, self._folders.new(), self.mode)
 
     def _next_turn(self) -> None:
         while self._waiting:
@@ -155,7 +155,7 @@ class Children:
         if self._idle:
             self._later("idle", IDLE, self._end_idle)
 
-    def _end(self, child: Child, *, strays: bool) -> None:
+    def _end(self, child: PythonChild, *, strays: bool) -> None:
         self._idle.pop(child, None)
         if child in self._spares:
             self._spares.remove(child)

@@ -7,16 +7,16 @@ import msgspec
 
 from noetl.errors import LogUnavailable
 from noetl.messages.outcome import Outcome, failed, ok
-from noetl.tools.python.child import Answer
+from noetl.tools.python.child import ChildAnswer
 from noetl.tools.python.inside.frames import AGAIN, LAST
-from noetl.tools.tool import Call, Workplace
+from noetl.tools.tool import ToolCall, Workplace
 
 NO_EXCEPTION = {"exception_type": None, "traceback": None}
 """The block of every outcome that no exception made."""
 DIED = {"exception_type": "ChildDied", "traceback": ""}
 
 
-class Told(msgspec.Struct, frozen=True):
+class ChildFailure(msgspec.Struct, frozen=True):
     """The body of an answer that is no result."""
 
     kind: str
@@ -35,13 +35,13 @@ def too_slow(what: str, total: float | None) -> Outcome:
     return refused("timeout", f"{what} within {total:g} s", retryable=True)
 
 
-async def outcome_of(answer: Answer, call: Call[Any], workplace: Workplace) -> Outcome:
+async def outcome_of(answer: ChildAnswer, call: ToolCall[Any], workplace: Workplace) -> Outcome:
     """What the child said, or what became of it; code may have forged what it says."""
     if answer.exit_code is not None:
         return died(answer.exit_code)
     try:
         if answer.tag not in (AGAIN, LAST):
-            return raised(msgspec.json.decode(answer.body, type=Told))
+            return raised(msgspec.json.decode(answer.body, type=ChildFailure))
         if len(answer.body) > call.max_inline:
             return await stored(bytes(answer.body), call, workplace)
         return ok(msgspec.json.decode(answer.body), block=NO_EXCEPTION)
@@ -49,7 +49,7 @@ async def outcome_of(answer: Answer, call: Call[Any], workplace: Workplace) -> O
         return refused("result", f"the result is no JSON that can be kept: {refusal}")
 
 
-async def stored(body: bytes, call: Call[Any], workplace: Workplace) -> Outcome:
+async def stored(body: bytes, call: ToolCall[Any], workplace: Workplace) -> Outcome:
     """EVT-4: it is JSON already, so it leaves as it came and takes no room here."""
     msgspec.json.decode(body, type=msgspec.Raw)
     try:
@@ -59,7 +59,7 @@ async def stored(body: bytes, call: Call[Any], workplace: Workplace) -> Outcome:
     return ok(reference, block=NO_EXCEPTION)
 
 
-def raised(told: Told) -> Outcome:
+def raised(told: ChildFailure) -> Outcome:
     block = {"exception_type": told.exception_type, "traceback": told.traceback}
     return failed(told.kind, told.message, block=block)
 

@@ -22,7 +22,7 @@ FOLDERS = (
 ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8"}
 
 
-class Started(msgspec.Struct, frozen=True):
+class StartedChild(msgspec.Struct, frozen=True):
     """The worker's ends."""
 
     process: subprocess.Popen[bytes]
@@ -34,7 +34,7 @@ class Started(msgspec.Struct, frozen=True):
     err: int
 
 
-def start(python: str, folder: str, mode: str) -> Started:
+def start(python: str, folder: str, mode: str) -> StartedChild:
     """A new child that works in `folder`, ready to be asked; raises OSError."""
     with ExitStack() as theirs, ExitStack() as undo:
         ours, connection = socket.socketpair()
@@ -61,4 +61,4 @@ def start(python: str, folder: str, mode: str) -> Started:
         )
         undo.pop_all()
     ours.setblocking(False)
-    return Started(process, os.pidfd_open(process.pid), ours, printed, out, err)
+    return StartedChild(process, os.pidfd_open(process.pid), ours, printed, out, err)

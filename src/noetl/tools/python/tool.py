@@ -15,12 +15,12 @@ from noetl.tools.bounds import DEMANDED, WITHOUT, Namespaces, cpu_seconds
 from noetl.tools.process.inside.namespaces import UNCONFINED
 from noetl.tools.process.memory import NoAmount, bytes_of
 from noetl.tools.process.output import Output
-from noetl.tools.python.child import Answer, Child
-from noetl.tools.python.children import Children, Key
+from noetl.tools.python.child import ChildAnswer, PythonChild
+from noetl.tools.python.children import Key, PythonChildren
 from noetl.tools.python.inside.frames import AGAIN, FAILED_WITH_STRAYS, LAST
 from noetl.tools.python.libs import Libs, NotInstalled
 from noetl.tools.python.outcomes import outcome_of, refused, too_slow
-from noetl.tools.tool import Call, Workplace
+from noetl.tools.tool import ToolCall, Workplace
 
 
 class PythonTool:
@@ -36,7 +36,7 @@ class PythonTool:
         python: str = sys.executable,
         namespaces: Namespaces = "auto",
     ) -> None:
-        self._children = Children(python, children, namespaces)
+        self._children = PythonChildren(python, children, namespaces)
         self._libs = Libs(home, python)
         self._processors = len(os.sched_getaffinity(0))
 
@@ -44,7 +44,7 @@ class PythonTool:
         """Have children ready before the first call: for a worker that lives long."""
         self._children.warm()
 
-    async def call(self, call: Call[PythonInputs], workplace: Workplace) -> Outcome:
+    async def call(self, call: ToolCall[PythonInputs], workplace: Workplace) -> Outcome:
         """One run of the code, in fresh names."""
         try:
             libs = await self._folder(call) if call.inputs.libs else ""
@@ -67,19 +67,24 @@ class PythonTool:
             return refused("python", message, retryable=True)
         return await self._ask(child, key, request, call, workplace)
 
-    async def _folder(self, call: Call[PythonInputs]) -> str:
+    async def _folder(self, call: ToolCall[PythonInputs]) -> str:
         async with asyncio.timeout(call.timeout.total):
             return await self._libs.folder(call.inputs.libs)
 
     async def _ask(
-        self, child: Child, key: Key, request: bytes, call: Call[Any], workplace: Workplace
+        self,
+        child: PythonChild,
+        key: Key,
+        request: bytes,
+        call: ToolCall[Any],
+        workplace: Workplace,
     ) -> Outcome:
         output = Output(lambda stream, text: workplace.log(call, stream, text))
         total = call.timeout.total
         timer = None
         if total is not None:
             timer = asyncio.get_running_loop().call_later(total, child.kill)
-        answer = Answer()
+        answer = ChildAnswer()
         try:
             answer = await child.ask(request, output)
         finally:

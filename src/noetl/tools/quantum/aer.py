@@ -16,7 +16,7 @@ import msgspec
 from noetl.tools.process.folders import Folders
 from noetl.tools.process.memory import DEFAULT
 from noetl.tools.quantum.circuits import version_of
-from noetl.tools.quantum.provider import Accepted, Order, State, Status
+from noetl.tools.quantum.provider import Accepted, JobSpec, JobState, Status
 from noetl.tools.refusal import Refusal
 
 MOST_OPEN = 256
@@ -42,7 +42,7 @@ class Said(msgspec.Struct):
 class Job:
     """What is known of a job here."""
 
-    def __init__(self, order: Order, file: str) -> None:
+    def __init__(self, order: JobSpec, file: str) -> None:
         self.order = order
         self.file = file
         self.told = Said(order.key, "queued")
@@ -64,7 +64,7 @@ class AerProvider:
         self._jobs: dict[str, Job] = {}
         self._number = count(1)
 
-    async def submit(self, order: Order, credential: Mapping[str, Any] | None = None) -> Accepted:
+    async def submit(self, order: JobSpec, credential: Mapping[str, Any] | None = None) -> Accepted:
         del credential
         known = self._jobs.get(order.key)
         if known is None or known.order != order or known.told.status in ("failed", "lost"):
@@ -80,13 +80,13 @@ class AerProvider:
             raise refused(told)
         return Accepted(job=order.key, backend=told.backend, versions=told.versions)
 
-    async def poll(self, job: str, credential: Mapping[str, Any] | None = None) -> State:
+    async def poll(self, job: str, credential: Mapping[str, Any] | None = None) -> JobState:
         del credential
         known = self._jobs.get(job)
         if known is None:
-            return State(status="lost", message=f"no job '{job}' in this worker; {LOST}")
+            return JobState(status="lost", message=f"no job '{job}' in this worker; {LOST}")
         told = known.told
-        return State(status=told.status, message=told.message, retryable=told.retryable)
+        return JobState(status=told.status, message=told.message, retryable=told.retryable)
 
     async def fetch(
         self, job: str, credential: Mapping[str, Any] | None = None
@@ -96,7 +96,7 @@ class AerProvider:
         content = await asyncio.to_thread((self._folder / self._jobs[job].file).read_bytes)
         return msgspec.json.decode(content, type=dict[str, int])
 
-    async def cancel(self, job: str, credential: Mapping[str, Any] | None = None) -> State:
+    async def cancel(self, job: str, credential: Mapping[str, Any] | None = None) -> JobState:
         known = self._jobs.get(job)
         if known is not None and known.told.status not in ENDED:
             await self._send({"job": job, "cancel": True})
@@ -127,7 +127,7 @@ class AerProvider:
         self._folder = None
         self._folders.close()
 
-    async def _send_order(self, order: Order) -> Job:
+    async def _send_order(self, order: JobSpec) -> Job:
         open_jobs = sum(job.told.status not in ENDED for job in self._jobs.values())
         if open_jobs >= self._most_open:
             says = f"{open_jobs} jobs are open already; submit again when some have ended"

@@ -8,7 +8,7 @@ import msgspec
 Status = Literal["queued", "running", "done", "failed", "cancelled", "lost"]
 
 
-class Order(msgspec.Struct, frozen=True, kw_only=True):
+class JobSpec(msgspec.Struct, frozen=True, kw_only=True):
     """A circuit to run. Its parameters have their values by now."""
 
     key: str
@@ -32,7 +32,7 @@ class Accepted(msgspec.Struct, frozen=True, kw_only=True):
     """The software that runs it, for the provenance."""
 
 
-class State(msgspec.Struct, frozen=True, kw_only=True):
+class JobState(msgspec.Struct, frozen=True, kw_only=True):
     """Where a job stands; `message` says why it failed or was lost."""
 
     status: Status
@@ -51,14 +51,14 @@ class Provider(Protocol):
     - Cancelling `submit` leaves no job behind.
     """
 
-    async def submit(self, order: Order, credential: Mapping[str, Any] | None) -> Accepted: ...
+    async def submit(self, order: JobSpec, credential: Mapping[str, Any] | None) -> Accepted: ...
 
-    async def poll(self, job: str, credential: Mapping[str, Any] | None) -> State: ...
+    async def poll(self, job: str, credential: Mapping[str, Any] | None) -> JobState: ...
 
     async def fetch(self, job: str, credential: Mapping[str, Any] | None) -> Mapping[str, int]:
         """The counts by bit string; asked only of a job that is done."""
 
-    async def cancel(self, job: str, credential: Mapping[str, Any] | None) -> State:
+    async def cancel(self, job: str, credential: Mapping[str, Any] | None) -> JobState:
         """The state afterwards; a job that has ended stays what it is."""
 
     async def forget(self, job: str) -> None:

@@ -14,11 +14,11 @@ from noetl.messages.outcome import Outcome, failed, ok
 from noetl.tools.process.memory import NoAmount, bytes_of
 from noetl.tools.quantum.circuits import bound
 from noetl.tools.quantum.provenance import Provenance, block_of, provenance_of
-from noetl.tools.quantum.provider import Order, Provider, State
+from noetl.tools.quantum.provider import JobSpec, JobState, Provider
 from noetl.tools.quantum.providers import Providers
 from noetl.tools.refusal import Refusal, unforeseen
 from noetl.tools.spill import finish, spill
-from noetl.tools.tool import Call, Workplace
+from noetl.tools.tool import ToolCall, Workplace
 
 SEEDS = 2**31
 AGAIN = "submit the circuit again, by a policy that jumps to the submitting task"
@@ -26,7 +26,7 @@ AGAIN = "submit the circuit again, by a policy that jumps to the submitting task
 Credential = Mapping[str, Any] | None
 
 
-class Answer(msgspec.Struct, frozen=True):
+class OperationResult(msgspec.Struct, frozen=True):
     """What an operation came to, before its block is put beside it."""
 
     outcome: Outcome
@@ -43,19 +43,19 @@ class QuantumTool:
         self._providers = providers or Providers()
         self._jobs: dict[tuple[str, str], Provenance] = {}
 
-    async def call(self, call: Call[QuantumInputs], workplace: Workplace) -> Outcome:
+    async def call(self, call: ToolCall[QuantumInputs], workplace: Workplace) -> Outcome:
         try:
             async with asyncio.timeout(call.timeout.total):
                 answer = await self._run(call, workplace)
         except Refusal as refusal:
-            answer = Answer(refusal.outcome, call.inputs.job)
+            answer = OperationResult(refusal.outcome, call.inputs.job)
         except CredentialMissing as missing:
-            answer = Answer(failed("auth", str(missing)), call.inputs.job)
+            answer = OperationResult(failed("auth", str(missing)), call.inputs.job)
         except TimeoutError:
             says = f"the provider did not answer within {call.timeout.total:g} s"
-            answer = Answer(failed("timeout", says, retryable=True), call.inputs.job)
+            answer = OperationResult(failed("timeout", says, retryable=True), call.inputs.job)
         except Exception as fault:
-            answer = Answer(unforeseen(fault), call.inputs.job)
+            answer = OperationResult(unforeseen(fault), call.inputs.job)
         known = self._jobs.get((call.inputs.provider, answer.job or ""))
         block = block_of(call.inputs, answer.job, answer.status, known)
         return msgspec.structs.replace(unquoted(answer.outcome, call.inputs.circuit), block=block)
@@ -72,7 +72,7 @@ class QuantumTool:
         self._jobs.clear()
         await self._providers.close()
 
-    async def _run(self, call: Call[QuantumInputs], workplace: Workplace) -> Answer:
+    async def _run(self, call: ToolCall[QuantumInputs], workplace: Workplace) -> OperationResult:
         inputs = call.inputs
         provider = self._providers.find(inputs.provider)
         credential = await workplace.unlock(inputs.auth) if inputs.auth else None
@@ -87,30 +87,30 @@ class QuantumTool:
                 return await self._fetch(call, provider, credential, workplace)
 
     async def _submit(
-        self, call: Call[QuantumInputs], provider: Provider, credential: Credential
-    ) -> Answer:
+        self, call: ToolCall[QuantumInputs], provider: Provider, credential: Credential
+    ) -> OperationResult:
         inputs = call.inputs
         seed = seed_of(call) if inputs.seed is None else inputs.seed
         accepted = await provider.submit(order_of(call, seed), credential)
         known = provenance_of(inputs, call.execution_id, seed, accepted)
         self._jobs[inputs.provider, accepted.job] = known
         result = {"job": accepted.job, "status": "queued"}
-        return Answer(ok(result), accepted.job, "queued")
+        return OperationResult(ok(result), accepted.job, "queued")
 
     async def _fetch(
         self,
-        call: Call[QuantumInputs],
+        call: ToolCall[QuantumInputs],
         provider: Provider,
         credential: Credential,
         workplace: Workplace,
-    ) -> Answer:
+    ) -> OperationResult:
         job = job_of(call.inputs)
         state = await provider.poll(job, credential)
         if state.status != "done":
             return unfetched(job, state)
         counts = await provider.fetch(job, credential)
         result = {"job": job, "shots": sum(counts.values()), "counts": counts}
-        return Answer(ok(await fitted(result, call, workplace)), job, state.status)
+        return OperationResult(ok(await fitted(result, call, workplace)), job, state.status)
 
 
 def unquoted(outcome: Outcome, circuit: str | None) -> Outcome:
@@ -123,7 +123,7 @@ def unquoted(outcome: Outcome, circuit: str | None) -> Outcome:
     return msgspec.structs.replace(outcome, error={**outcome.error, "message": says})
 
 
-def seed_of(call: Call[Any]) -> int:
+def seed_of(call: ToolCall[Any]) -> int:
     """The same on every attempt and redelivery, so that they are one submission."""
     return int.from_bytes(hashlib.sha256(call.idempotency_key.encode()).digest()[:8]) % SEEDS
 
@@ -135,7 +135,7 @@ def job_of(inputs: QuantumInputs) -> str:
     return inputs.job
 
 
-def order_of(call: Call[QuantumInputs], seed: int) -> Order:
+def order_of(call: ToolCall[QuantumInputs], seed: int) -> JobSpec:
     inputs = call.inputs
     if inputs.circuit is None:
         raise Refusal("input", "quantum needs 'circuit' to submit: a text in OpenQASM 2 or 3")
@@ -146,7 +146,7 @@ def order_of(call: Call[QuantumInputs], seed: int) -> Order:
         size = None if memory is None else bytes_of(memory)
     except NoAmount as wrong:
         raise Refusal("input", str(wrong)) from None
-    return Order(
+    return JobSpec(
         key=call.idempotency_key,
         circuit=bound(inputs.circuit, inputs.parameters),
         shots=inputs.shots,
@@ -157,7 +157,7 @@ def order_of(call: Call[QuantumInputs], seed: int) -> Order:
     )
 
 
-def polled(job: str, state: State) -> Answer:
+def polled(job: str, state: JobState) -> OperationResult:
     """A job that runs, is done or was cancelled is an answer; one that failed is an error."""
     match state.status:
         case "failed":
@@ -168,20 +168,20 @@ def polled(job: str, state: State) -> Answer:
             outcome = failed("quantum", says, retryable=True)
         case _:
             outcome = ok({"job": job, "status": state.status})
-    return Answer(outcome, job, state.status)
+    return OperationResult(outcome, job, state.status)
 
 
-def unfetched(job: str, state: State) -> Answer:
+def unfetched(job: str, state: JobState) -> OperationResult:
     """There is nothing to fetch; of a job that is not done yet there may be later."""
     if state.status in ("failed", "lost"):
         return polled(job, state)
     says = f"job '{job}' is {state.status} and has no counts"
     waits = state.status in ("queued", "running")
     hint = "; poll it until its status is done" if waits else ""
-    return Answer(failed("quantum", f"{says}{hint}", retryable=waits), job, state.status)
+    return OperationResult(failed("quantum", f"{says}{hint}", retryable=waits), job, state.status)
 
 
-async def fitted(result: dict[str, Any], call: Call[Any], workplace: Workplace) -> Any:
+async def fitted(result: dict[str, Any], call: ToolCall[Any], workplace: Workplace) -> Any:
     """Many counts go to the result store at once (EVT-4)."""
     encoded = msgspec.json.encode(result)
     if len(encoded) <= call.max_inline:

@@ -12,7 +12,7 @@ from noetl.ports.result_store import ResultStore
 from noetl.tools.refusal import Refusal
 from noetl.tools.sql.statements import Statement
 from noetl.tools.streams import elements_of, text_in
-from noetl.tools.tool import Call
+from noetl.tools.tool import ToolCall
 
 _PIECE = 262_144
 
@@ -57,7 +57,7 @@ Cargo = FileCargo | TextCargo | RowsCargo
 
 
 def cargo_of(
-    call: Call[PostgresInputs], statements: tuple[Statement, ...], results: ResultStore
+    call: ToolCall[PostgresInputs], statements: tuple[Statement, ...], results: ResultStore
 ) -> Cargo | None:
     """What the last statement carries; None where it is no COPY over the connection."""
     inputs, last = call.inputs, statements[-1]

@@ -48,7 +48,7 @@ def settings_of(credential: Mapping[str, Any], name: str) -> dict[str, Any]:
     return settings
 
 
-class Connections:
+class SqlConnections:
     """
     A pool that connects in the caller's own call.
 

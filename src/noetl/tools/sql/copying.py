@@ -35,7 +35,7 @@ order by attnum
 """Names and types; anybody may read them, also who may only write to the table."""
 
 
-class Target(NamedTuple):
+class CopyTarget(NamedTuple):
     """Where rows go: the statement, its columns in order, and how each value is written."""
 
     statement: str
@@ -91,7 +91,7 @@ async def _copy_out(connection: Connection, statement: str, path: Path) -> int:
         part.unlink(missing_ok=True)
 
 
-async def target_of(connection: Connection, statement: str, first: Any) -> Target:
+async def target_of(connection: Connection, statement: str, first: Any) -> CopyTarget:
     """Columns are those that the COPY names, else the keys of the first row."""
     found = _INTO.fullmatch(statement)
     if found is None:
@@ -109,7 +109,9 @@ async def target_of(connection: Connection, statement: str, first: Any) -> Targe
         columns = [str(key) for key in first] if isinstance(first, dict) else list(known)
     names = ", ".join('"' + name.replace('"', '""') + '"' for name in columns)
     listed = f"{found['head']} ({names}){found['tail']}" if columns else statement
-    return Target(listed, columns, [WRITERS.get(known.get(name, 0), _as_is) for name in columns])
+    return CopyTarget(
+        listed, columns, [WRITERS.get(known.get(name, 0), _as_is) for name in columns]
+    )
 
 
 async def _known_columns(connection: Connection, table: str) -> dict[str, int]:
@@ -122,7 +124,7 @@ def plain_name(name: str) -> str:
     return name[1:-1].replace('""', '"') if name.startswith('"') else name.lower()
 
 
-def written(row: Any, target: Target, number: int) -> Sequence[Any]:
+def written(row: Any, target: CopyTarget, number: int) -> Sequence[Any]:
     """The row in the order of the columns; says which row does not fit."""
     values = ordered(row, target.columns, number)
     return [

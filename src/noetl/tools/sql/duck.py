@@ -22,7 +22,7 @@ from noetl.tools.sql.duck_paths import placed
 from noetl.tools.sql.duck_rows import shown_rows
 from noetl.tools.sql.duck_work import DuckWork
 from noetl.tools.sql.rows import Rows
-from noetl.tools.tool import Call, Workplace
+from noetl.tools.tool import ToolCall, Workplace
 
 THREADS = 4
 _INTERRUPT_EVERY = 0.05
@@ -54,7 +54,7 @@ class DuckDbTool:
         self._in_memory: dict[str, Database] = {}
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="duckdb")
 
-    async def call(self, call: Call[DuckdbInputs], workplace: Workplace) -> Outcome:
+    async def call(self, call: ToolCall[DuckdbInputs], workplace: Workplace) -> Outcome:
         rows = Rows(call, workplace.results)
         try:
             async with asyncio.timeout(call.timeout.total):
@@ -84,7 +84,7 @@ class DuckDbTool:
             await self.forget(scratch)
         self._threads.shutdown(wait=False)
 
-    async def _run(self, call: Call[DuckdbInputs], rows: Rows, results: ResultStore) -> Outcome:
+    async def _run(self, call: ToolCall[DuckdbInputs], rows: Rows, results: ResultStore) -> Outcome:
         inputs = call.inputs
         text = inputs.command if inputs.command is not None else inputs.query or ""
         text = placed(text, call.folder, call.files)
@@ -105,7 +105,7 @@ class DuckDbTool:
         return ok(await rows.finish(), block=block_of(rowcount=rows.count))
 
     @asynccontextmanager
-    async def _database(self, call: Call[DuckdbInputs]) -> AsyncIterator[Database]:
+    async def _database(self, call: ToolCall[DuckdbInputs]) -> AsyncIterator[Database]:
         """A file is let go after each call, so that other processes can use it."""
         in_memory = call.inputs.database in (None, _MEMORY)
         if in_memory:
@@ -153,7 +153,7 @@ def opened(path: str, root: str | None) -> Database:
     return Database(connection, spool)
 
 
-def settings_of(call: Call[Any]) -> dict[str, Any]:
+def settings_of(call: ToolCall[Any]) -> dict[str, Any]:
     """TASK-11: `resources` bound memory and threads; relative files start at the playbook."""
     settings: dict[str, Any] = {}
     memory, cpu = call.resources.get("memory"), call.resources.get("cpu")

@@ -11,7 +11,7 @@ from noetl.messages.reference import Reference
 from noetl.ports.result_store import ResultStore
 from noetl.tools.refusal import Refusal
 from noetl.tools.streams import json_in
-from noetl.tools.tool import Call
+from noetl.tools.tool import ToolCall
 
 _NEVER = "'\x01%Y'"
 _AS_IT_IS = (
@@ -25,7 +25,7 @@ _AS_IT_IS = (
 
 @asynccontextmanager
 async def shown_rows(
-    call: Call[DuckdbInputs], results: ResultStore, folder: str | None
+    call: ToolCall[DuckdbInputs], results: ResultStore, folder: str | None
 ) -> AsyncIterator[str | None]:
     """
     The statement that makes the view `rows`. Its file lives as long as the `with`, in `folder` or
@@ -48,7 +48,7 @@ async def shown_rows(
         os.unlink(path)
 
 
-async def _spool(call: Call[DuckdbInputs], results: ResultStore, path: str) -> None:
+async def _spool(call: ToolCall[DuckdbInputs], results: ResultStore, path: str) -> None:
     try:
         with open(path, "wb") as file:
             async for piece in json_in(call.inputs.rows, results):

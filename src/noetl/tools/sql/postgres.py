@@ -13,14 +13,14 @@ from noetl.kinds.sql import PostgresInputs
 from noetl.messages.outcome import Outcome, failed, ok
 from noetl.tools.refusal import Refusal, unforeseen
 from noetl.tools.sql.cargo import Cargo, cargo_of
-from noetl.tools.sql.connections import Connection, Connections, settings_of
+from noetl.tools.sql.connections import Connection, SqlConnections, settings_of
 from noetl.tools.sql.copying import run_copy
 from noetl.tools.sql.loading import bound
 from noetl.tools.sql.rows import Rows
 from noetl.tools.sql.sqlstate import block_of, failure_of
 from noetl.tools.sql.statements import Statement, split, statements_of
 from noetl.tools.sql.values import distinct
-from noetl.tools.tool import Call, Workplace
+from noetl.tools.tool import ToolCall, Workplace
 
 POOL = 10
 CONNECT_TIMEOUT = 30.0
@@ -35,9 +35,9 @@ class PostgresTool:
     keeps_time = True
 
     def __init__(self) -> None:
-        self._pools: dict[tuple[Any, ...], Connections] = {}
+        self._pools: dict[tuple[Any, ...], SqlConnections] = {}
 
-    async def call(self, call: Call[PostgresInputs], workplace: Workplace) -> Outcome:
+    async def call(self, call: ToolCall[PostgresInputs], workplace: Workplace) -> Outcome:
         rows = Rows(call, workplace.results)
         try:
             async with asyncio.timeout(call.timeout.total):
@@ -68,7 +68,9 @@ class PostgresTool:
         for pool in pools:
             await pool.close()
 
-    async def _run(self, call: Call[PostgresInputs], workplace: Workplace, rows: Rows) -> Outcome:
+    async def _run(
+        self, call: ToolCall[PostgresInputs], workplace: Workplace, rows: Rows
+    ) -> Outcome:
         text = command_of(call.inputs)
         pool = await self._pool(call, workplace)
         async with pool.lend(call.timeout.connect or CONNECT_TIMEOUT) as connection:
@@ -84,7 +86,7 @@ class PostgresTool:
             return ok({"rowcount": rowcount}, block=block_of(rowcount=rowcount))
         return ok(await rows.finish(), block=block_of(rowcount=rows.count))
 
-    async def _pool(self, call: Call[PostgresInputs], workplace: Workplace) -> Connections:
+    async def _pool(self, call: ToolCall[PostgresInputs], workplace: Workplace) -> SqlConnections:
         name = call.inputs.auth
         if name is None:
             raise Refusal("input", "postgres needs 'auth', the name of a credential")
@@ -93,7 +95,7 @@ class PostgresTool:
         place = (asyncio.get_running_loop(), size, *sorted(settings.items()))
         pool = self._pools.get(place)
         if pool is None:
-            pool = self._pools[place] = Connections(settings, size)
+            pool = self._pools[place] = SqlConnections(settings, size)
         return pool
 
 

@@ -9,13 +9,13 @@ from noetl.messages.reference import Reference
 from noetl.ports.result_store import BodyWriter, ResultStore
 from noetl.tools.refusal import Refusal
 from noetl.tools.spill import finish, spill
-from noetl.tools.tool import Call
+from noetl.tools.tool import ToolCall
 
 
 class Rows:
     """Gathers rows as mappings; beyond `call.max_inline` bytes memory stays flat (EVT-4)."""
 
-    def __init__(self, call: Call[Any], results: ResultStore) -> None:
+    def __init__(self, call: ToolCall[Any], results: ResultStore) -> None:
         self.count = 0
         self._names: Sequence[str] = ()
         self._rows: list[dict[str, Any]] = []

@@ -16,7 +16,7 @@ from noetl.tools.sql.snow_failures import block_of, failure_of
 from noetl.tools.sql.snow_work import BATCH, SnowWork
 from noetl.tools.streams import elements_of
 from noetl.tools.threads import fetched, in_thread
-from noetl.tools.tool import Call, Workplace
+from noetl.tools.tool import ToolCall, Workplace
 
 POOL = 8
 CONNECT_TIMEOUT, READ_TIMEOUT = 30.0, 300.0
@@ -39,7 +39,7 @@ class SnowflakeTool:
         self._traced: set[Any] = set()
         """Connections whose session is no longer as it was opened."""
 
-    async def call(self, call: Call[SnowflakeInputs], workplace: Workplace) -> Outcome:
+    async def call(self, call: ToolCall[SnowflakeInputs], workplace: Workplace) -> Outcome:
         rows = Rows(call, workplace.results)
         try:
             async with asyncio.timeout(call.timeout.total):
@@ -66,7 +66,9 @@ class SnowflakeTool:
         for connection in connections:
             await in_thread(lambda one=connection: _hang_up(one), lambda: None)  # type: ignore[misc]
 
-    async def _run(self, call: Call[SnowflakeInputs], workplace: Workplace, rows: Rows) -> Outcome:
+    async def _run(
+        self, call: ToolCall[SnowflakeInputs], workplace: Workplace, rows: Rows
+    ) -> Outcome:
         inputs = call.inputs
         text = inputs.command if inputs.command is not None else inputs.query or ""
         if inputs.auth is None:
@@ -142,7 +144,7 @@ def _is_theirs(fault: Exception) -> bool:
     return type(fault).__module__.startswith("snowflake.") and hasattr(fault, "errno")
 
 
-def settings_of(call: Call[SnowflakeInputs], credential: Mapping[str, Any]) -> dict[str, Any]:
+def settings_of(call: ToolCall[SnowflakeInputs], credential: Mapping[str, Any]) -> dict[str, Any]:
     """How to connect (KEY-1); what the task says about the place goes before the credential."""
     settings: dict[str, Any] = {
         name: credential[name] for name in _FIELDS if credential.get(name) is not None

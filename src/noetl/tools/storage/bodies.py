@@ -13,16 +13,16 @@ from noetl.ports.result_store import ResultStore
 from noetl.tools.http.forms import Form, Undecodable, form_of, json_of, spelling_of, text_of
 from noetl.tools.refusal import Refusal
 from noetl.tools.spill import finish, spill
-from noetl.tools.storage.bucket import Found, Payload
+from noetl.tools.storage.bucket import Payload, StoredObject
 from noetl.tools.streams import from_base64, json_in, text_in
-from noetl.tools.tool import Call
+from noetl.tools.tool import ToolCall
 
 _UNTOLD = frozenset({"", "application/octet-stream", "binary/octet-stream"})
 """Content types that stores give when nobody told one."""
 _FORMS: dict[str, Form] = {"json": "json", "text": "text", "base64": "binary"}
 
 
-async def payload_of(call: Call[ObjectInputs], results: ResultStore) -> tuple[Payload, str]:
+async def payload_of(call: ToolCall[ObjectInputs], results: ResultStore) -> tuple[Payload, str]:
     """What is to be put, with its content type."""
     inputs = call.inputs
     if (inputs.body is None) == (inputs.path is None):
@@ -59,7 +59,10 @@ def existing(path: Path) -> Path:
 
 
 async def value_of(
-    found: Found, pieces: AsyncIterator[bytes], call: Call[ObjectInputs], results: ResultStore
+    found: StoredObject,
+    pieces: AsyncIterator[bytes],
+    call: ToolCall[ObjectInputs],
+    results: ResultStore,
 ) -> tuple[Any, str | None]:
     """The body, and `base64` where it stands for bytes; large ones go to the store (EVT-4)."""
     head = bytearray()
@@ -80,10 +83,10 @@ async def value_of(
 
 
 async def _stored(
-    found: Found,
+    found: StoredObject,
     head: bytes,
     rest: AsyncIterator[bytes],
-    call: Call[ObjectInputs],
+    call: ToolCall[ObjectInputs],
     results: ResultStore,
 ) -> tuple[Any, str | None]:
     form, charset = _form_of(found, call.inputs, head)
@@ -121,7 +124,7 @@ async def saved(pieces: AsyncIterator[bytes], path: Path) -> int:
     return length
 
 
-def _form_of(found: Found, inputs: ObjectInputs, head: bytes) -> tuple[Form, str | None]:
+def _form_of(found: StoredObject, inputs: ObjectInputs, head: bytes) -> tuple[Form, str | None]:
     """What the task says, else the content type, the name's ending, or what it looks like."""
     told, _, parameters = (found.content_type or "").partition(";")
     content_type = told.strip().lower()

@@ -10,10 +10,10 @@ from noetl.kinds.storage import GcsInputs
 from noetl.messages.outcome import Outcome, failed
 from noetl.tools.http.failures import is_retryable
 from noetl.tools.refusal import Refusal
-from noetl.tools.storage.bucket import Found, Payload
+from noetl.tools.storage.bucket import Payload, StoredObject
 from noetl.tools.storage.tool import ObjectTool
 from noetl.tools.threads import fetched, in_thread
-from noetl.tools.tool import Call
+from noetl.tools.tool import ToolCall
 
 CONNECT_TIMEOUT, READ_TIMEOUT = 30.0, 300.0
 AT_ONCE = 16
@@ -30,7 +30,7 @@ def gcs_tool() -> ObjectTool:
     identities: dict[tuple[Any, ...], Any] = {}
     free = asyncio.Semaphore(AT_ONCE)
 
-    def opening(call: Call[GcsInputs], credential: Mapping[str, Any] | None) -> GcsBucket:
+    def opening(call: ToolCall[GcsInputs], credential: Mapping[str, Any] | None) -> GcsBucket:
         place = tuple(sorted((name, str(value)) for name, value in (credential or {}).items()))
         if place not in identities:
             identities[place] = identity_of(credential, call.inputs.auth)
@@ -44,7 +44,7 @@ class GcsBucket:
 
     def __init__(
         self,
-        call: Call[GcsInputs],
+        call: ToolCall[GcsInputs],
         credential: Mapping[str, Any],
         identity: Any,
         free: asyncio.Semaphore,
@@ -71,17 +71,17 @@ class GcsBucket:
         limits = (call.timeout.connect or CONNECT_TIMEOUT, call.timeout.read or READ_TIMEOUT)
         self._options: dict[str, Any] = {"timeout": limits, "retry": None}
 
-    async def head(self, key: str) -> Found:
+    async def head(self, key: str) -> StoredObject:
         blob = self._bucket.blob(key)
         await self._threaded(lambda: blob.reload(**self._options))
         return found_of(blob)
 
-    async def read(self, key: str) -> tuple[Found, AsyncIterator[bytes]]:
+    async def read(self, key: str) -> tuple[StoredObject, AsyncIterator[bytes]]:
         found = await self.head(key)
         reader = self._bucket.blob(key).open("rb", chunk_size=_PIECE, **self._options)
         return found, self._pieces(reader)
 
-    async def write(self, key: str, payload: Payload, content_type: str) -> Found:
+    async def write(self, key: str, payload: Payload, content_type: str) -> StoredObject:
         blob = self._bucket.blob(key, chunk_size=_PART)
 
         parts = payload if isinstance(payload, bytes | Path) else fetched(payload, 1)
@@ -94,14 +94,14 @@ class GcsBucket:
         await self._threaded(send)
         return found_of(blob)
 
-    async def listed(self, prefix: str | None) -> AsyncIterator[Found]:
+    async def listed(self, prefix: str | None) -> AsyncIterator[StoredObject]:
         answer = self._client.list_blobs(self._bucket, prefix=prefix, **self._options)
         pages = answer.pages
         while (page := await self._threaded(lambda: _page(pages))) is not None:
             for blob in page:
                 yield found_of(blob)
 
-    async def copy(self, source: str, key: str) -> Found:
+    async def copy(self, source: str, key: str) -> StoredObject:
         blob = self._bucket.blob(source)
         copied = await self._threaded(
             lambda: self._bucket.copy_blob(blob, self._bucket, key, **self._options)
@@ -180,8 +180,8 @@ def opened(payload: bytes | Path | Iterator[bytes]) -> Any:
     return io.BufferedReader(Parts(payload), buffer_size=_PIECE)
 
 
-def found_of(blob: Any) -> Found:
-    return Found(
+def found_of(blob: Any) -> StoredObject:
+    return StoredObject(
         key=blob.name,
         size=blob.size,
         etag=blob.etag,

@@ -10,9 +10,9 @@ from noetl.kinds.storage import S3Inputs
 from noetl.messages.outcome import Outcome, failed
 from noetl.tools.http.failures import is_retryable
 from noetl.tools.refusal import Refusal
-from noetl.tools.storage.bucket import Found, Payload
+from noetl.tools.storage.bucket import Payload, StoredObject
 from noetl.tools.storage.tool import ObjectTool
-from noetl.tools.tool import Call
+from noetl.tools.tool import ToolCall
 
 if TYPE_CHECKING:
     from obstore.store import S3Credential
@@ -33,7 +33,7 @@ def s3_tool() -> ObjectTool:
     """Stores are kept per credential and place, with their pool of connections."""
     stores: dict[tuple[Any, ...], Any] = {}
 
-    def opening(call: Call[S3Inputs], credential: Mapping[str, Any] | None) -> S3Bucket:
+    def opening(call: ToolCall[S3Inputs], credential: Mapping[str, Any] | None) -> S3Bucket:
         settings = settings_of(call, credential)
         place = tuple(sorted((name, str(value)) for name, value in settings.items()))
         if place not in stores:
@@ -51,18 +51,18 @@ class S3Bucket:
 
         self._store, self._api = store, obstore
 
-    async def head(self, key: str) -> Found:
+    async def head(self, key: str) -> StoredObject:
         return found_of(await self._api.head_async(self._store, key))
 
-    async def read(self, key: str) -> tuple[Found, AsyncIterator[bytes]]:
+    async def read(self, key: str) -> tuple[StoredObject, AsyncIterator[bytes]]:
         answer = await self._api.get_async(self._store, key)
         found = found_of(answer.meta, answer.attributes.get("Content-Type"))
         return found, _pieces(answer.stream(min_chunk_size=_PIECE))
 
-    async def write(self, key: str, payload: Payload, content_type: str) -> Found:
+    async def write(self, key: str, payload: Payload, content_type: str) -> StoredObject:
         whole = isinstance(payload, bytes)
         options: dict[str, Any] = {"use_multipart": False} if whole else {}
-        counted = payload if isinstance(payload, bytes | Path) else Counted(payload)
+        counted = payload if isinstance(payload, bytes | Path) else CountedBytes(payload)
         try:
             put = await self._api.put_async(
                 self._store,
@@ -74,13 +74,13 @@ class S3Bucket:
                 **options,
             )
         except Exception:
-            if isinstance(counted, Counted) and counted.fault is not None:
+            if isinstance(counted, CountedBytes) and counted.fault is not None:
                 raise counted.fault from None  # the library tells it as its own
             raise
         size = counted.stat().st_size if isinstance(counted, Path) else len(counted)
-        return Found(key=key, size=size, etag=_bare(put["e_tag"]), content_type=content_type)
+        return StoredObject(key=key, size=size, etag=_bare(put["e_tag"]), content_type=content_type)
 
-    async def listed(self, prefix: str | None) -> AsyncIterator[Found]:
+    async def listed(self, prefix: str | None) -> AsyncIterator[StoredObject]:
         """The library lists folders; S3 knows none, and a prefix may end in a name's middle."""
         folder = (prefix or "").rpartition("/")[0]
         async for page in self._api.list(self._store, prefix=folder or None):
@@ -88,7 +88,7 @@ class S3Bucket:
                 if one["path"].startswith(prefix or ""):
                     yield found_of(one)
 
-    async def copy(self, source: str, key: str) -> Found:
+    async def copy(self, source: str, key: str) -> StoredObject:
         await self._api.copy_async(self._store, source, key)
         return await self.head(key)
 
@@ -100,7 +100,7 @@ class S3Bucket:
                 raise
 
 
-class Counted:
+class CountedBytes:
     """A stream that knows how many bytes went through it."""
 
     def __init__(self, pieces: Any) -> None:
@@ -108,7 +108,7 @@ class Counted:
         self._length = 0
         self.fault: Refusal | None = None
 
-    def __aiter__(self) -> "Counted":
+    def __aiter__(self) -> "CountedBytes":
         return self
 
     async def __anext__(self) -> bytes:
@@ -129,8 +129,8 @@ async def _pieces(stream: Any) -> AsyncIterator[bytes]:
         yield bytes(piece)
 
 
-def found_of(meta: Mapping[str, Any], content_type: str | None = None) -> Found:
-    return Found(
+def found_of(meta: Mapping[str, Any], content_type: str | None = None) -> StoredObject:
+    return StoredObject(
         key=meta["path"],
         size=meta["size"],
         etag=_bare(meta["e_tag"]),
@@ -144,7 +144,7 @@ def _bare(etag: str | None) -> str | None:
     return etag and etag.strip('"')
 
 
-def settings_of(call: Call[S3Inputs], credential: Mapping[str, Any] | None) -> dict[str, Any]:
+def settings_of(call: ToolCall[S3Inputs], credential: Mapping[str, Any] | None) -> dict[str, Any]:
     """Where the bucket is and who asks; what the task says goes before the credential."""
     inputs, told = call.inputs, credential or {}
     endpoint = inputs.endpoint or told.get("endpoint")

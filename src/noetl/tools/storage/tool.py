@@ -16,11 +16,11 @@ from noetl.tools.refusal import Refusal, unforeseen
 from noetl.tools.retries import repeated
 from noetl.tools.sql.rows import Rows
 from noetl.tools.storage.bodies import payload_of, saved, value_of
-from noetl.tools.storage.bucket import Bucket, Found
-from noetl.tools.tool import Call, Workplace
+from noetl.tools.storage.bucket import Bucket, StoredObject
+from noetl.tools.tool import ToolCall, Workplace
 from noetl.tools.urls import checked_url
 
-Opening = Callable[[Call[Any], Mapping[str, Any] | None], Bucket]
+Opening = Callable[[ToolCall[Any], Mapping[str, Any] | None], Bucket]
 """The bucket of a call, with the fields of its credential if it names one."""
 Failure = Callable[[Exception, str], Outcome | None]
 """What an exception of the kind's library means; None where it is not the library's."""
@@ -48,7 +48,7 @@ class ObjectTool:
         self._repeats = repeats
         """Whether `client_retries` are this tool's to do, or the library's (TASK-11)."""
 
-    async def call(self, call: Call[ObjectInputs], workplace: Workplace) -> Outcome:
+    async def call(self, call: ToolCall[ObjectInputs], workplace: Workplace) -> Outcome:
         outcome = await self._bounded(call, workplace)
         return outcome if outcome.block else msgspec.structs.replace(outcome, block=block_of(call))
 
@@ -58,7 +58,7 @@ class ObjectTool:
     async def close(self) -> None:
         self._closing()
 
-    async def _bounded(self, call: Call[ObjectInputs], workplace: Workplace) -> Outcome:
+    async def _bounded(self, call: ToolCall[ObjectInputs], workplace: Workplace) -> Outcome:
         inputs = call.inputs
         tries = call.client_retries if self._repeats else 0
         try:
@@ -76,7 +76,10 @@ class ObjectTool:
             return failed("timeout", f"{named(inputs)} {late}", retryable=True)
 
     async def _ask(
-        self, call: Call[ObjectInputs], credential: Mapping[str, Any] | None, results: ResultStore
+        self,
+        call: ToolCall[ObjectInputs],
+        credential: Mapping[str, Any] | None,
+        results: ResultStore,
     ) -> Outcome:
         try:
             bucket = self._opening(call, credential)
@@ -106,7 +109,7 @@ def checked(inputs: ObjectInputs, credential: Mapping[str, Any]) -> None:
         raise Refusal("input", "'copy' needs 'source', the key of the object to copy")
 
 
-def block_of(call: Call[ObjectInputs], found: Found | None = None) -> dict[str, Any]:
+def block_of(call: ToolCall[ObjectInputs], found: StoredObject | None = None) -> dict[str, Any]:
     """OUT-2: always with all four fields."""
     return {
         "bucket": call.inputs.bucket,
@@ -116,7 +119,7 @@ def block_of(call: Call[ObjectInputs], found: Found | None = None) -> dict[str, 
     }
 
 
-async def _get(bucket: Bucket, call: Call[ObjectInputs], results: ResultStore) -> Outcome:
+async def _get(bucket: Bucket, call: ToolCall[ObjectInputs], results: ResultStore) -> Outcome:
     inputs = call.inputs
     target = None if inputs.path is None else call.path(inputs.path)
     found, pieces = await bucket.read(inputs.key or "")
@@ -128,32 +131,32 @@ async def _get(bucket: Bucket, call: Call[ObjectInputs], results: ResultStore) -
     return ok(told, block=block_of(call, found))
 
 
-async def _put(bucket: Bucket, call: Call[ObjectInputs], results: ResultStore) -> Outcome:
+async def _put(bucket: Bucket, call: ToolCall[ObjectInputs], results: ResultStore) -> Outcome:
     payload, content_type = await payload_of(call, results)
     found = await bucket.write(call.inputs.key or "", payload, content_type)
     return ok(found.fields(), block=block_of(call, found))
 
 
-async def _head(bucket: Bucket, call: Call[ObjectInputs], results: ResultStore) -> Outcome:
+async def _head(bucket: Bucket, call: ToolCall[ObjectInputs], results: ResultStore) -> Outcome:
     del results
     found = await bucket.head(call.inputs.key or "")
     return ok(found.fields(), block=block_of(call, found))
 
 
-async def _copy(bucket: Bucket, call: Call[ObjectInputs], results: ResultStore) -> Outcome:
+async def _copy(bucket: Bucket, call: ToolCall[ObjectInputs], results: ResultStore) -> Outcome:
     del results
     found = await bucket.copy(call.inputs.source or "", call.inputs.key or "")
     return ok(found.fields(), block=block_of(call, found))
 
 
-async def _delete(bucket: Bucket, call: Call[ObjectInputs], results: ResultStore) -> Outcome:
+async def _delete(bucket: Bucket, call: ToolCall[ObjectInputs], results: ResultStore) -> Outcome:
     """Deleting what is not there is no error: a repeat after a crash finds nothing (TASK-9)."""
     del results
     await bucket.remove(call.inputs.key or "")
     return ok({"key": call.inputs.key}, block=block_of(call))
 
 
-async def _list(bucket: Bucket, call: Call[ObjectInputs], results: ResultStore) -> Outcome:
+async def _list(bucket: Bucket, call: ToolCall[ObjectInputs], results: ResultStore) -> Outcome:
     rows = Rows(call, results)
     rows.begin(_LISTED)
     try:
@@ -165,7 +168,7 @@ async def _list(bucket: Bucket, call: Call[ObjectInputs], results: ResultStore) 
         await rows.discard()
 
 
-Operation = Callable[[Bucket, Call[ObjectInputs], ResultStore], Awaitable[Outcome]]
+Operation = Callable[[Bucket, ToolCall[ObjectInputs], ResultStore], Awaitable[Outcome]]
 OPERATIONS: dict[str, Operation] = {
     "get": _get,
     "put": _put,

@@ -24,14 +24,14 @@ class ChildDied(Exception):
     """The child ended in the middle of a program: it ran out of memory, or of its time."""
 
 
-class Limits(msgspec.Struct, frozen=True):
+class ProgramLimits(msgspec.Struct, frozen=True):
     """What one program may use."""
 
     memory: int
     cpu_seconds: int
 
 
-class Child:
+class TransformChild:
     """One process, one program at a time."""
 
     def __init__(self, module: str) -> None:
@@ -50,7 +50,7 @@ class Child:
             )
         self._ours.setblocking(False)
 
-    async def ask(self, limits: Limits, text: str, given: str) -> tuple[bytes, bytes]:
+    async def ask(self, limits: ProgramLimits, text: str, given: str) -> tuple[bytes, bytes]:
         """The tag and body of the answer; after anything but an answer the child must be ended."""
         loop = asyncio.get_running_loop()
         request = marshal.dumps((limits.memory, limits.cpu_seconds, text, given))
@@ -79,17 +79,19 @@ class Child:
         self._ours.close()
 
 
-class Children:
+class TransformChildren:
     """At most `most` at once; those that answered are kept for the next program."""
 
     def __init__(self, most: int) -> None:
-        self._free: list[Child] = []
+        self._free: list[TransformChild] = []
         self._turns = asyncio.Semaphore(most)
 
-    async def ask(self, module: str, limits: Limits, text: str, given: str) -> tuple[bytes, bytes]:
+    async def ask(
+        self, module: str, limits: ProgramLimits, text: str, given: str
+    ) -> tuple[bytes, bytes]:
         """What jq makes of the input; cancelling it ends the program."""
         async with self._turns:
-            child = self._free.pop() if self._free else Child(module)
+            child = self._free.pop() if self._free else TransformChild(module)
             try:
                 answer = await child.ask(limits, text, given)
             except BaseException:

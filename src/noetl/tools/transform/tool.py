@@ -15,8 +15,8 @@ from noetl.tools.bounds import cpu_seconds
 from noetl.tools.process.memory import NoAmount, bytes_of
 from noetl.tools.refusal import Refusal, unforeseen
 from noetl.tools.spill import keep
-from noetl.tools.tool import Call, Workplace
-from noetl.tools.transform.children import ChildDied, Children, Limits
+from noetl.tools.tool import ToolCall, Workplace
+from noetl.tools.transform.children import ChildDied, ProgramLimits, TransformChildren
 from noetl.tools.transform.inside.serve import FAILED, UNREADABLE
 
 CHILDREN = 4
@@ -35,9 +35,9 @@ class TransformTool:
 
     def __init__(self, *, children: int = CHILDREN) -> None:
         self._most = children
-        self._children: Children | None = None
+        self._children: TransformChildren | None = None
 
-    async def call(self, call: Call[TransformInputs], workplace: Workplace) -> Outcome:
+    async def call(self, call: ToolCall[TransformInputs], workplace: Workplace) -> Outcome:
         try:
             async with asyncio.timeout(call.timeout.total):
                 outcome = await self._run(call, workplace)
@@ -65,16 +65,16 @@ class TransformTool:
             self._children.close()
             self._children = None
 
-    async def _run(self, call: Call[TransformInputs], workplace: Workplace) -> Outcome:
+    async def _run(self, call: ToolCall[TransformInputs], workplace: Workplace) -> Outcome:
         inputs = call.inputs
         if inputs.jq is None:
             return ok(inputs.value, block={"outputs": 1})
         module = jq_module()
         memory = bytes_of(call.resources.get("memory"))
-        limits = Limits(memory, cpu_seconds(call.timeout.total, 1))
+        limits = ProgramLimits(memory, cpu_seconds(call.timeout.total, 1))
         given = await json_of(inputs.input, workplace)
         if self._children is None:
-            self._children = Children(self._most)
+            self._children = TransformChildren(self._most)
         try:
             tag, body = await self._children.ask(module, limits, inputs.jq, given)
         except ChildDied:
@@ -113,7 +113,7 @@ async def json_of(value: Any, workplace: Workplace) -> str:
         raise Refusal("input", f"input holds what no JSON can hold: {fault}") from None
 
 
-async def result_of(body: bytes, call: Call[Any], workplace: Workplace) -> Outcome:
+async def result_of(body: bytes, call: ToolCall[Any], workplace: Workplace) -> Outcome:
     """The only output itself; several as a list; none as null."""
     outputs = body.split(b"\n") if body else []
     whole = outputs[0] if len(outputs) == 1 else b"[" + b",".join(outputs) + b"]"

@@ -126,7 +126,7 @@ async def test_a_server_that_took_anothers_address_is_not_mistaken_for_it() -> N
 async def test_a_change_of_appetite_takes_no_ring_away() -> None:
     plane = SmallPlane()
     async with served(plane) as found:
-        (wakes,) = plane.dispatcher.notifiers
+        (wakes,) = plane.dispatcher.granting.notifiers
         link = HttpLink([found.url], poll=20)
         hungry = asyncio.create_task(link.wake("w", "p", hungry=True))
         while wakes.waiting < 1:
@@ -137,7 +137,7 @@ async def test_a_change_of_appetite_takes_no_ring_away() -> None:
             await asyncio.sleep(0)
         other = asyncio.create_task(link.wake("v", "p", hungry=True))
         while not other.done():
-            wakes.ring("p", 1)
+            wakes.wake_pool("p", 1)
             await asyncio.sleep(0)
         assert not full.done()
         full.cancel()

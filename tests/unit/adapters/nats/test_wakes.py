@@ -17,7 +17,7 @@ async def test_rings_that_come_at_once_are_one(network: Network) -> None:
     stream = await network.stream()
     for parts in (3, 900, 5):
         for _ in range(100):
-            board.notifier.ring("default", parts)
+            board.notifier.wake_pool("default", parts)
 
     async def rung() -> bool:
         return bool((await stream.stream_info(network.names.stream)).state.messages)
@@ -39,14 +39,14 @@ async def test_a_later_ring_replaces_one_that_nobody_took(network: Network) -> N
     other = await network.serve(Desk("s2"))
     stream = await network.stream()
     for number in range(1, 4):
-        board.notifier.ring("default", number)
+        board.notifier.wake_pool("default", number)
 
         async def rung(number: int = number) -> bool:
             return (await stream.stream_info(network.names.stream)).state.last_seq == number
 
         await until(rung)
-    other.notifier.ring("default", 1)
-    board.notifier.ring("another.pool", 1)
+    other.notifier.wake_pool("default", 1)
+    board.notifier.wake_pool("another.pool", 1)
 
     async def all_rung() -> bool:
         return (await stream.stream_info(network.names.stream)).state.last_seq == 5
@@ -59,7 +59,7 @@ async def test_a_ring_is_over_when_the_worker_has_called(network: Network) -> No
     board = await network.serve(Desk())
     link = await network.opened()
     stream = await network.stream()
-    board.notifier.ring("default", 1)
+    board.notifier.wake_pool("default", 1)
     assert await link.wake("w", "default", hungry=True) == "s1"
     assert (await stream.stream_info(network.names.stream)).state.messages == 1
     await link.call("s1", call(1))
@@ -76,7 +76,7 @@ async def test_a_worker_that_dies_after_the_ring_leaves_it_to_another(
     monkeypatch.setattr(stream_module, "ACK_WAIT", 0.2)
     board = await network.serve(Desk())
     dying, living = await network.opened(), await network.opened()
-    board.notifier.ring("default", 1)
+    board.notifier.wake_pool("default", 1)
     assert await dying.wake("w1", "default", hungry=True) == "s1"
     await dying.close()
     assert await asyncio.wait_for(living.wake("w2", "default", hungry=True), SOON) == "s1"
@@ -98,21 +98,21 @@ async def test_a_ring_for_who_has_had_his_fill_goes_to_another(network: Network)
     await until(pulled)
     pulling.cancel()  # its pull stays with the server, and is first in line
     sleeping = asyncio.ensure_future(hungry.wake("w2", "default", hungry=True))
-    board.notifier.ring("default", 1)
+    board.notifier.wake_pool("default", 1)
     assert await asyncio.wait_for(sleeping, SOON) == "s1"
 
 
 async def test_rings_that_were_taken_and_not_wanted_go_back(network: Network) -> None:
     board = await network.serve(Desk())
     link, other = await network.opened(), await network.opened()
-    board.notifier.ring("default", 1)
+    board.notifier.wake_pool("default", 1)
     sleeping = asyncio.ensure_future(link.wake("w1", "default", hungry=True))
     while not link._wakes._rings and not sleeping.done():
         await asyncio.wait([sleeping], timeout=0.01)
     if not sleeping.done():
         sleeping.cancel()
     full = asyncio.ensure_future(link.wake("w1", "default", hungry=False))
-    board.notifier.ring("default", 1)
+    board.notifier.wake_pool("default", 1)
     assert await asyncio.wait_for(other.wake("w2", "default", hungry=True), SOON) == "s1"
     full.cancel()
 
@@ -121,7 +121,7 @@ async def test_a_ring_of_a_server_that_is_gone_is_over_too(network: Network) -> 
     board = await network.serve(Desk())
     link = await network.opened()
     stream = await network.stream()
-    board.notifier.ring("default", 1)
+    board.notifier.wake_pool("default", 1)
     assert await link.wake("w", "default", hungry=True) == "s1"
     await board.close()
     with pytest.raises(ServerAway):
@@ -139,20 +139,20 @@ async def test_a_wiped_store_is_made_again(alone: Network, polled: bool) -> None
     """T5: NATS restarts with nothing in its store."""
     board = await alone.serve(Desk())
     link = await alone.opened(poll=0.05 if polled else SOON)
-    board.notifier.ring("default", 1)
+    board.notifier.wake_pool("default", 1)
     assert await link.wake("w", "default", hungry=True) == "s1"
     alone.server.stop()
     await alone.until_said("is lost")
-    board.notifier.ring("default", 1)
-    board.notifier.nudge("w")  # neither raises nor waits
+    board.notifier.wake_pool("default", 1)
+    board.notifier.wake_worker("w")  # neither raises nor waits
     assert alone.server.start()
     for line in (board.line, link.line):
         await asyncio.wait_for(line.up.wait(), SOON)
     sleeping = asyncio.ensure_future(link.wake("w", "default", hungry=True))
     if not polled:
-        board.notifier.ring("default", 1)
+        board.notifier.wake_pool("default", 1)
     assert await asyncio.wait_for(sleeping, SOON) == "s1"
-    board.notifier.ring("default", 1)
+    board.notifier.wake_pool("default", 1)
     stream = await alone.stream()
 
     async def there() -> bool:
@@ -169,14 +169,14 @@ async def test_what_somebody_deleted_is_made_again(network: Network, gone: str) 
     board = await network.serve(Desk())
     link = await network.opened()
     stream = await network.stream()
-    board.notifier.ring("default", 1)
+    board.notifier.wake_pool("default", 1)
     assert await link.wake("w", "default", hungry=True) == "s1"
     await link.call("s1", call(1))
     if gone == "stream":
         await stream.delete_stream(network.names.stream)
     else:
         await stream.delete_consumer(network.names.stream, "default")
-    board.notifier.ring("default", 1)
+    board.notifier.wake_pool("default", 1)
     assert await asyncio.wait_for(link.wake("w", "default", hungry=True), SOON) == "s1"
 
 
@@ -184,7 +184,7 @@ async def test_without_jetstream_workers_poll_and_are_told(without_jetstream: Ne
     network = without_jetstream
     board = await network.serve(Desk())
     link = await network.opened(poll=0.05)
-    board.notifier.ring("default", 1)
+    board.notifier.wake_pool("default", 1)
     for _ in range(3):
         assert await link.wake("w", "default", hungry=True) == "s1"
     assert (await link.call("s1", call(1))).tidy == ["1"]
@@ -225,7 +225,7 @@ async def test_rubbish_in_the_queue_and_the_inbox_ends_nothing(network: Network)
         for rubbish in (b"", b"\xff\xfe"):
             await client.publish(subject, rubbish)
     await client.jetstream().publish(network.names.rings("default", "x"), b"\xff\xfe")
-    board.notifier.ring("default", 1)
+    board.notifier.wake_pool("default", 1)
     while (woken := await asyncio.wait_for(sleeping, SOON)) != "s1":
         sleeping = asyncio.ensure_future(link.wake("w", "default", hungry=True))
     assert woken == "s1"

@@ -10,6 +10,7 @@ from tests.contracts.homes import PostgresHomes, decision, row
 from tests.unit.adapters.postgres.asking import asking, until
 
 from noetl.errors import HomeInUse
+from noetl.ports.event_log import clock
 
 HELD = "select expires_at from noetl.process where token = $1"
 
@@ -38,6 +39,65 @@ async def test_renewing_outlives_a_lost_connection(homes: PostgresHomes) -> None
         before = await beside.fetchval("select clock_timestamp()")
         after = "select expires_at > $2 from noetl.process where token = $1"
         await until(lambda: beside.fetchval(after, home.owners.me, before))
+
+
+async def test_sure_since_it_was_asked(homes: PostgresHomes) -> None:
+    home = await homes.open(lease=600)
+    before = clock()
+    await home.log.append(decision("a", 0))
+    assert before + 600 < home.owners.sure_until < clock() + 600
+
+
+async def test_each_renewal_makes_sure_for_longer(homes: PostgresHomes) -> None:
+    home = await homes.open(lease=0.3)
+    await home.log.append(decision("a", 0))
+    since = home.owners.sure_until
+
+    async def longer() -> bool:
+        return home.owners.sure_until > since
+
+    await until(longer)
+
+
+@pytest.mark.rule("SRV-3")
+@pytest.mark.parametrize(
+    "lose",
+    [
+        "delete from noetl.process where token = $1",
+        "update noetl.process set expires_at = now() where token = $1",
+    ],
+)
+async def test_a_lease_that_ran_out_is_entered_again(homes: PostgresHomes, lose: str) -> None:
+    """What was taken over meanwhile stays taken; the process knows, and goes on with the rest."""
+    home, other = await homes.open(lease=0.3), await homes.open()
+    for name in ("a", "b"):
+        await home.log.append(decision(name, 0, row=row(name, owner=home.owners.me)))
+    async with asking(homes.url) as beside:
+        async with beside.transaction():
+            await beside.execute(lose, home.owners.me)
+            # As if another had been there in between.
+            await beside.execute(
+                "update noetl.execution set owner = $1 where execution_id = 'a'", other.owners.me
+            )
+
+        async def noticed() -> bool:
+            return home.owners.lapses > 0
+
+        await until(noticed)
+        alive = "select true from noetl.process where token = $1 and expires_at > now()"
+        await until(lambda: beside.fetchval(alive, home.owners.me))
+    assert await home.owners.owned() == ["b"]
+    await home.log.append(decision("b", 1))
+    await home.log.append(decision("b", 2, row=row("b", owner=home.owners.me)))
+
+
+async def test_claiming_renews_a_lease_that_is_not_sure(homes: PostgresHomes) -> None:
+    home = await homes.open(lease=600)
+    await home.log.append(decision("a", 0))
+    home.writer.lease.sure_until = clock()  # as if no renewal had got through
+    await home.owners.claim("a")
+    assert home.owners.sure_until > clock()
+    assert home.owners.lapses == 1
 
 
 async def held_by(connection: asyncpg.Connection) -> list[Any]:

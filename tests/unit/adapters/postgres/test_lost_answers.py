@@ -4,7 +4,7 @@ import asyncio
 from typing import Any
 
 import pytest
-from tests.contracts.homes import PostgresHomes, answer_of, decision, row
+from tests.contracts.homes import PostgresHomes, answer_of, decision, row, taken
 from tests.support.postgres import Database
 from tests.unit.adapters.postgres.asking import asking, spans, until, writer_of
 from tests.unit.adapters.postgres.proxy import Proxy
@@ -136,7 +136,7 @@ async def test_a_note_whose_answer_was_lost_is_left_and_collected_once(
         home = await homes.open()
         await home.log.append(decision("a", 0, row=row("a", owner=home.owners.me)))
         await home.inbox.leave("a", "pause", {})  # so that the statements are prepared
-        assert [note.kind for note in await home.inbox.collect()] == ["pause"]
+        assert [note.kind for note in await taken(home)] == ["pause"]
         proxy.deaf = True
         leaving = asyncio.ensure_future(home.inbox.leave("a", "cancel", {}))
         await until(lambda: beside.fetchval("select true from noetl.note"))
@@ -146,7 +146,7 @@ async def test_a_note_whose_answer_was_lost_is_left_and_collected_once(
         held = beside.transaction()
         await held.start()
         await beside.execute("select from noetl.note for update")
-        collecting = asyncio.ensure_future(home.inbox.collect())
+        collecting = asyncio.ensure_future(taken(home))
         async with asking(log_database.url) as watching:
             await writer_of(watching)
             proxy.deaf = True
@@ -154,5 +154,5 @@ async def test_a_note_whose_answer_was_lost_is_left_and_collected_once(
             await until(lambda: watching.fetchval("select count(*) = 0 from noetl.note"))
         proxy.cut()
         assert [note.kind for note in await collecting] == ["cancel"]
-        assert list(await home.inbox.collect()) == []
+        assert list(await taken(home)) == []
         await homes.close_all()

@@ -5,13 +5,14 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
-from tests.contracts.homes import PostgresHomes, decision, row
+from tests.contracts.homes import PostgresHomes, decision, row, taken
 from tests.support.postgres import Database, PostgresServer
 from tests.unit.adapters.postgres.asking import asking, until
 from tests.unit.adapters.postgres.proxy import Proxy
 
 from noetl.adapters.postgres.storage import PostgresStorage
 from noetl.errors import LogUnavailable
+from noetl.ports.catalog import Registration
 from noetl.ports.credentials import SealedCredential
 from noetl.ports.tokens import TokenRow
 
@@ -29,7 +30,9 @@ where datname = current_database() and query like 'select exists (%noetl.note%'
 
 
 async def register(home: PostgresStorage) -> Any:
-    entry, fresh = await home.catalog.register("p", "text", digest="d", name="n")
+    entry, fresh = await home.catalog.register(
+        Registration(path="p", text="text", digest="d", name="n")
+    )
     return entry.version, fresh
 
 
@@ -99,7 +102,7 @@ async def test_a_note_is_heard_after_the_connection_was_lost(homes: PostgresHome
             await beside.execute(END_ALL)
             await other.inbox.leave("a", kind, {})
             assert await waiting
-            assert [note.kind for note in await mine.inbox.collect()] == [kind]
+            assert [note.kind for note in await taken(mine)] == [kind]
             waiting = asyncio.ensure_future(mine.inbox.waits(600))
     waiting.cancel()
 
@@ -118,17 +121,22 @@ async def test_waiting_while_the_server_is_away(own_server: PostgresServer) -> N
         await homes.close_all()
 
 
-async def test_credentials_do_not_wait_long_for_a_server(own_server: PostgresServer) -> None:
+async def test_credentials_wait_for_a_server_and_nobody_waits_for_them(
+    own_server: PostgresServer,
+) -> None:
     with own_server.fresh_database() as database:
-        homes = PostgresHomes(database, patience=0)
-        home = await homes.open()
-        home.credentials.keep(SEALED)
+        patient, hasty = PostgresHomes(database, patience=600), PostgresHomes(database, patience=0)
+        home, other = await patient.open(), await hasty.open()
+        await home.credentials.keep(SEALED)
         await asyncio.to_thread(own_server.stop)
-        with pytest.raises(LogUnavailable, match="a credential cannot be stored in or read from"):
-            home.credentials.find("c")
+        finding = asyncio.ensure_future(home.credentials.find("c"))
+        with pytest.raises(LogUnavailable, match=r"does not answer|is lost|failed"):
+            await other.credentials.find("c")
+        assert not finding.done(), "the loop went on meanwhile"
         await asyncio.to_thread(own_server.start)
-        assert home.credentials.find("c") == SEALED
-        await homes.close_all()
+        assert await finding == SEALED
+        for homes in (patient, hasty):
+            await homes.close_all()
 
 
 async def test_who_comes_while_others_adopt_is_not_taken_for_dead(homes: PostgresHomes) -> None:

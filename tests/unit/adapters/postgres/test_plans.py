@@ -50,6 +50,7 @@ READS: dict[str, tuple[str, tuple[Any, ...], int]] = {
     "a time since": ("page_executions_between", (None, None, None, "e19999", 50, 5, None), 60),
     "children": ("children", ("e1",), 60),
     "what runs": ("count_executions", ("running",), 60),
+    "what a process owns": ("owned_executions", ("alive",), 30),
     "orphans": ("any_orphan", (), 10),
     "adoption": ("adopt", ("me", 1, 10), 80),
     "what has ended": ("ended_executions", (50, 20), 120),

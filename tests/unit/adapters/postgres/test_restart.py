@@ -3,7 +3,7 @@
 import asyncio
 
 import pytest
-from tests.contracts.homes import PostgresHomes, answer_of, decision
+from tests.contracts.homes import PostgresHomes, answer_of, decision, taken
 from tests.support.postgres import PostgresServer
 from tests.unit.adapters.postgres.asking import spans
 
@@ -58,7 +58,7 @@ async def test_appends_and_reads_wait_and_go_on(own_server: PostgresServer) -> N
         await asyncio.to_thread(own_server.start)
         await asyncio.gather(*waiting, *asked, reading, keeping)
         assert await spans(home, "a") == [(n, n) for n in range(1, 5)]
-        assert [note.kind for note in await home.inbox.collect()] == ["pause"]
+        assert [note.kind for note in await taken(home)] == ["pause"]
         await homes.close_all()
 
 

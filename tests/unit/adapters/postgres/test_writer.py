@@ -4,7 +4,7 @@ import asyncio
 from typing import Any
 
 import pytest
-from tests.contracts.homes import PostgresHomes, answer_of, decision, row
+from tests.contracts.homes import PostgresHomes, answer_of, decision, row, taken
 from tests.unit.adapters.postgres.asking import asking, commits_of, spans, until, writer_of
 from tests.unit.adapters.postgres.test_lost_answers import line
 
@@ -214,6 +214,6 @@ async def test_a_large_snapshot_and_large_events(homes: PostgresHomes) -> None:
 async def test_processes_that_only_read_leave_no_trace(homes: PostgresHomes) -> None:
     home = await homes.open()
     await home.executions.page()
-    await home.inbox.collect()
+    await taken(home)
     async with asking(homes.url) as beside:
         assert await beside.fetch("select * from noetl.process") == []

@@ -19,12 +19,12 @@ from noetl.cli.background.launch import (
     launch,
     stop,
 )
-from noetl.cli.background.pid_file import PidFile, Running
+from noetl.cli.background.pid_file import PidFile, RunningProcess
 from noetl.cli.background.voice import untimed
 from noetl.errors import NoetlError
 from noetl.settings import Settings
 
-ME = Running(pid=1, ticks=None, boot=None, started_at=0)
+ME = RunningProcess(pid=1, ticks=None, boot=None, started_at=0)
 
 
 def speaking(log: Path, code: str) -> Launched:

@@ -15,7 +15,7 @@ from tests.unit.cli.graph.nets import (
     task,
 )
 
-from noetl.cli.graph.drawing import Box, Link, Mark, Row, bare, draw, failing
+from noetl.cli.graph.drawing import Box, Edge, Mark, Row, bare, draw, failing
 from noetl.playbook.model import Guard, Inner, Step, Task
 
 
@@ -137,9 +137,9 @@ def test_links_are_labelled_with_their_guards(arcs: list, mode: str, labels: lis
 def test_links_follow_the_document() -> None:
     drawing = draw(playbook(step("a", arc("c"), arc("b", FAILED)), step("b", arc("a")), step("c")))
     assert drawing.links == (
-        Link(0, 2, "1: on success"),
-        Link(0, 1, "2: event.name == 'step.failed'", failure=True),
-        Link(1, 0, ""),
+        Edge(0, 2, "1: on success"),
+        Edge(0, 1, "2: event.name == 'step.failed'", failure=True),
+        Edge(1, 0, ""),
     )
 
 

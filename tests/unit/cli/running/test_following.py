@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from tests.unit.cli.running.shown import BUSY, OK, loop_started, requested, scheduled, task_done
 
-from noetl.api.types import Event, Summary
+from noetl.api.types import EventView, Summary
 from noetl.cli.running.following import inside, report_of
 from noetl.messages import events as e
 from noetl.messages.codec import encode_events
@@ -15,11 +15,11 @@ from noetl.messages.envelope import envelope
 STEP = {"step": "work", "step_run_id": "4.0"}
 
 
-def wrapped(event: e.Event) -> Event:
+def wrapped(event: e.Event) -> EventView:
     """As the API would tell of it."""
 
     [fields] = msgspec.json.decode(encode_events([event]))
-    return Event(**envelope(fields, execution_id="x", seq=1, at=0, trace_id=None))
+    return EventView(**envelope(fields, execution_id="x", seq=1, at=0, trace_id=None))
 
 
 @pytest.mark.parametrize(

@@ -56,6 +56,12 @@ def test_a_step_that_is_over_at_once_gets_one_line(
     assert lines(capsys) == ["work: done"]
 
 
+def test_times_are_those_of_the_worker(show: PlainShow, capsys: pytest.CaptureFixture[str]) -> None:
+    timed = {"status": "ok", "meta": {"started_at": 1000, "duration_ms": 277}}
+    show.take(s.active(), [e.StepStarted(**s.RUN), s.task_done(timed), e.StepDone(**s.RUN)])
+    assert lines(capsys) == ["work: done in 277 ms"]
+
+
 def test_a_failure_is_told(show: PlainShow, capsys: pytest.CaptureFixture[str]) -> None:
     show.take(s.active(), [e.StepFailed(**s.RUN, error=s.FAILED)])
     assert lines(capsys) == ["work: failed: http: busy"]

@@ -9,7 +9,7 @@ from noetl.kinds.http import HttpInputs
 from noetl.playbook.load import load_valid
 from noetl.playbook.plan import make_plan
 from noetl.tools.noop import NoopTool
-from noetl.tools.tool import Call
+from noetl.tools.tool import ToolCall
 
 TEXT = """
 apiVersion: noetl.io/v2
@@ -30,8 +30,8 @@ workflow:
 PLAN = make_plan(load_valid(TEXT), TEXT)
 
 
-def call(step: str = "start", label: str = "get") -> Call[Any]:
-    return Call(
+def call(step: str = "start", label: str = "get") -> ToolCall[Any]:
+    return ToolCall(
         inputs=HttpInputs(url="https://example.com"),
         execution_id="x1",
         step=step,

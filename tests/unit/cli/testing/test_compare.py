@@ -6,9 +6,9 @@ import pytest
 
 from noetl.cli.testing.compare import differences, missing_event
 from noetl.cli.testing.document import Expected
-from noetl.server.report import Report
+from noetl.server.report import ExecutionReport
 
-REPORT = Report(
+REPORT = ExecutionReport(
     execution_id="x1",
     status="completed",
     ctx={"a": 1, "deep": {"b": [1, 2], "c": 3}},

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from noetl.playbook.dialects.upstream_code import (
-    Code,
+    PythonCode,
     keys_of_result,
     read_code,
     read_through,
@@ -16,7 +16,7 @@ from noetl.playbook.dialects.upstream_code import (
 )
 
 
-def code(text: str) -> Code:
+def code(text: str) -> PythonCode:
     found = read_code(text)
     assert found is not None
     return found

@@ -16,7 +16,7 @@ from noetl.messages.outcome import Outcome
 from noetl.tools.container.orders import order_of
 from noetl.tools.container.outcomes import NOT_RUN, Ran, outcome_of, unstarted
 from noetl.tools.container.programs import (
-    Program,
+    ContainerRuntime,
     environment_with,
     program_of,
     run_words,
@@ -24,11 +24,11 @@ from noetl.tools.container.programs import (
 )
 from noetl.tools.container.tool import ContainerTool
 from noetl.tools.process.capture import Captured
-from noetl.tools.process.outcomes import Printed
+from noetl.tools.process.outcomes import CommandOutput
 from noetl.tools.refusal import Refusal
 
-PODMAN = Program("podman", "/usr/bin/podman", {"PATH": "/usr/bin"})
-DOCKER = Program("docker", "/usr/bin/docker", {"PATH": "/usr/bin"})
+PODMAN = ContainerRuntime("podman", "/usr/bin/podman", {"PATH": "/usr/bin"})
+DOCKER = ContainerRuntime("docker", "/usr/bin/docker", {"PATH": "/usr/bin"})
 
 
 def run(environment: dict[str, str], **inputs: Any) -> Outcome:
@@ -106,7 +106,7 @@ def test_a_secret_is_refused_on_the_command_line(given: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("program", [PODMAN, DOCKER], ids=["podman", "docker"])
 def test_values_of_the_environment_are_not_on_the_command_line(
-    program: Program, tmp_path: Path
+    program: ContainerRuntime, tmp_path: Path
 ) -> None:
     env = {"TOKEN": "s3cr3t-word", "HOME": "s3cr3t-home"}
     order = order_of(call_of(ContainerInputs(image="a", env=env, stdin="s3cr3t-stdin")))
@@ -217,7 +217,7 @@ def test_what_the_program_says_decides_the_kind(said: str) -> None:
 
 
 def test_a_container_that_others_killed_may_be_tried_again() -> None:
-    printed = Printed(Captured(), Captured())
+    printed = CommandOutput(Captured(), Captured())
     error = outcome_of(Ran(engine="docker", image="a", exit_code=137), printed, None).error
     assert error is not None
     assert (error["kind"], error["retryable"]) == ("exit", True)

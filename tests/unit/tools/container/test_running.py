@@ -13,7 +13,7 @@ from tests.unit.tools.container.bench import Bench
 from noetl.kinds.code import ContainerInputs
 from noetl.messages.reference import Reference
 from noetl.tools.container.programs import KEEPER
-from noetl.tools.tool import Call
+from noetl.tools.tool import ToolCall
 
 
 def test_a_text_is_for_the_shell_of_the_image(bench: Bench) -> None:
@@ -145,7 +145,7 @@ class Listening(BenchPlace):
         super().__init__()
         self.heard = asyncio.Event()
 
-    def log(self, call: Call[Any], stream: str, text: str) -> None:
+    def log(self, call: ToolCall[Any], stream: str, text: str) -> None:
         super().log(call, stream, text)
         self.heard.set()
 

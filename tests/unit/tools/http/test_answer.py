@@ -14,8 +14,7 @@ from noetl.kinds.http import HttpInputs
 from noetl.messages.outcome import Outcome
 from noetl.messages.reference import Reference
 from noetl.playbook.model import Timeout
-from noetl.tools.http.addresses import is_public
-from noetl.tools.http.tool import HttpTool
+from noetl.tools.http.tool import HttpTool, is_public
 
 
 async def no_pause(seconds: float) -> None:

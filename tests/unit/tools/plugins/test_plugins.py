@@ -17,9 +17,9 @@ from noetl.playbook.load import load
 from noetl.playbook.plan import make_plan
 from noetl.playbook.schema import json_schema
 from noetl.tools.noop import NoopTool
-from noetl.tools.plugins import Broken, KnownKinds, Plugin, Plugins
+from noetl.tools.plugins import BrokenPlugin, KnownKinds, Plugin, Plugins
 from noetl.tools.table import Toolbox
-from noetl.tools.tool import Call, Workplace
+from noetl.tools.tool import ToolCall, Workplace
 
 TEXT = """
 apiVersion: noetl.io/v2
@@ -41,7 +41,7 @@ class PaintInputs(Inputs, frozen=True, kw_only=True):
 class PaintTool(NoopTool):
     """Answers with its colour."""
 
-    async def call(self, call: Call[Any], workplace: Workplace) -> Outcome:
+    async def call(self, call: ToolCall[Any], workplace: Workplace) -> Outcome:
         del workplace
         return ok(call.inputs.colour)
 
@@ -116,7 +116,7 @@ def test_a_plugin_is_an_object_or_what_a_call_gives(point: str) -> None:
 )
 def test_a_plugin_that_cannot_be_used_says_why(points: list[str], why: str) -> None:
     found = installed(*points).find("paint")
-    assert isinstance(found, Broken)
+    assert isinstance(found, BrokenPlugin)
     assert why in found.why
     assert found.why.startswith("the plugin 'paint_plugin:")
 
@@ -124,7 +124,7 @@ def test_a_plugin_that_cannot_be_used_says_why(points: list[str], why: str) -> N
 def test_a_module_that_is_not_there() -> None:
     point = EntryPoint("paint", "no_such_module:PLUGIN", "noetl.tools")
     found = Plugins(lambda: [point]).find("paint")
-    assert isinstance(found, Broken)
+    assert isinstance(found, BrokenPlugin)
     assert "ModuleNotFoundError: No module named 'no_such_module'" in found.why
 
 

@@ -9,8 +9,8 @@ from tests.house.tree import ROOT
 from tests.unit.tools.process.bench import Bench
 
 from noetl.tools.process.capture import Captured
-from noetl.tools.process.outcomes import Printed, outcome_of
-from noetl.tools.process.running import Ended, ended_of
+from noetl.tools.process.outcomes import CommandOutput, outcome_of
+from noetl.tools.process.running import CommandEnd, ended_of
 from noetl.tools.process.tool import ShellTool
 
 
@@ -44,25 +44,25 @@ def test_no_network_holds_without_the_other_namespaces(bench: Bench) -> None:
 @pytest.mark.parametrize(
     ("said", "returncode", "ended"),
     [
-        (b"exit 3 0\n", 0, Ended(exit_code=3)),
-        (b"exit 3 1\n", -9, Ended(exit_code=3)),
-        (b"signal 15 0\n", 0, Ended(signal=15)),
-        (b"exec 2\nexit 127 0\n", 0, Ended(fault=2)),
-        (b"network 0\n", 0, Ended(lacking="network")),
-        (b"namespaces 0\n", 0, Ended(lacking="namespaces")),
-        (b"free 0\nexit 3 1\n", 0, Ended(exit_code=3, free=True)),
-        (b"free 0\n", -9, Ended(signal=9, free=True)),
-        (b"", -9, Ended(signal=9)),
-        (b"", 1, Ended()),
+        (b"exit 3 0\n", 0, CommandEnd(exit_code=3)),
+        (b"exit 3 1\n", -9, CommandEnd(exit_code=3)),
+        (b"signal 15 0\n", 0, CommandEnd(signal=15)),
+        (b"exec 2\nexit 127 0\n", 0, CommandEnd(fault=2)),
+        (b"network 0\n", 0, CommandEnd(lacking="network")),
+        (b"namespaces 0\n", 0, CommandEnd(lacking="namespaces")),
+        (b"free 0\nexit 3 1\n", 0, CommandEnd(exit_code=3, free=True)),
+        (b"free 0\n", -9, CommandEnd(signal=9, free=True)),
+        (b"", -9, CommandEnd(signal=9)),
+        (b"", 1, CommandEnd()),
     ],
 )
-def test_what_the_warden_tells(said: bytes, returncode: int, ended: Ended) -> None:
+def test_what_the_warden_tells(said: bytes, returncode: int, ended: CommandEnd) -> None:
     assert ended_of(said, returncode) == ended
 
 
 def test_what_must_be_confined_and_cannot_is_not_run() -> None:
-    nothing = Printed(Captured(), Captured())
-    outcome = outcome_of(Ended(lacking="network"), nothing, "/bin/sh")
+    nothing = CommandOutput(Captured(), Captured())
+    outcome = outcome_of(CommandEnd(lacking="network"), nothing, "/bin/sh")
     assert outcome.error is not None
     assert outcome.error["kind"] == "input"
     assert outcome.error["message"].startswith("spec.resources.network is none, but the kernel")

@@ -11,7 +11,7 @@ from noetl.kinds.quantum import QuantumInputs
 from noetl.messages.outcome import Outcome
 from noetl.playbook.model import Timeout
 from noetl.tools.quantum.aer import AerProvider
-from noetl.tools.quantum.provider import Accepted, Order, State
+from noetl.tools.quantum.provider import Accepted, JobSpec, JobState
 from noetl.tools.quantum.providers import Providers
 from noetl.tools.quantum.tool import QuantumTool
 
@@ -103,22 +103,22 @@ class Elsewhere:
     def __init__(self) -> None:
         self.asked: list[tuple[str, Any]] = []
 
-    async def submit(self, order: Order, credential: Mapping[str, Any] | None) -> Accepted:
+    async def submit(self, order: JobSpec, credential: Mapping[str, Any] | None) -> Accepted:
         self.asked.append((order.circuit, credential))
         return Accepted(job="j1", backend="cold", versions={"fridge": "9"})
 
-    async def poll(self, job: str, credential: Mapping[str, Any] | None) -> State:
+    async def poll(self, job: str, credential: Mapping[str, Any] | None) -> JobState:
         del credential
         if job == "asleep":
             await asyncio.Event().wait()
         known = job in ("j1", "asleep")
-        return State(status="done" if known else "lost", message="" if known else "unknown")
+        return JobState(status="done" if known else "lost", message="" if known else "unknown")
 
     async def fetch(self, job: str, credential: Mapping[str, Any] | None) -> Mapping[str, int]:
         del job, credential
         return {"0": 3, "1": 5}
 
-    async def cancel(self, job: str, credential: Mapping[str, Any] | None) -> State:
+    async def cancel(self, job: str, credential: Mapping[str, Any] | None) -> JobState:
         return await self.poll(job, credential)
 
     async def forget(self, job: str) -> None:

@@ -12,7 +12,7 @@ from noetl.masking import KNOWN
 from noetl.messages.outcome import Outcome
 from noetl.messages.reference import Reference
 from noetl.playbook.model import Timeout
-from noetl.tools.transform.children import ChildDied, Children, Limits
+from noetl.tools.transform.children import ChildDied, ProgramLimits, TransformChildren
 from noetl.tools.transform.tool import TransformTool, jq_module
 
 
@@ -184,9 +184,9 @@ def test_a_limit_of_processor_time_ends_a_program() -> None:
     """A net below the timeout: it holds even where the worker that should end it is stopped."""
 
     async def ask() -> None:
-        children = Children(1)
+        children = TransformChildren(1)
         try:
-            await children.ask(jq_module(), Limits(2**31, 1), "def f: f; f", "null")
+            await children.ask(jq_module(), ProgramLimits(2**31, 1), "def f: f; f", "null")
         finally:
             children.close()
 

@@ -37,7 +37,7 @@ to_text = json.encoder.JSONEncoder(
 ).encode
 
 
-class Refused(Exception):
+class ResultRefused(Exception):
     """The result cannot be given on; `kind` is the kind of the error."""
 
     def __init__(self, kind: str, message: str) -> None:
@@ -53,10 +53,12 @@ def to_json(value: Any) -> bytes:
     except (TypeError, ValueError, RecursionError) as refusal:
         fault = find_fault(value) or ("result", f"cannot be written as JSON: {refusal}", OTHERWISE)
     if fault:
-        raise Refused("result", "{} {}; {}".format(*fault))
+        raise ResultRefused("result", "{} {}; {}".format(*fault))
     if len(body) > LONGEST:
         found = f"the result is {len(body)} bytes of JSON, more than {LONGEST}"
-        raise Refused("limit", f"{found}; write it to a file or a store and return where it is")
+        raise ResultRefused(
+            "limit", f"{found}; write it to a file or a store and return where it is"
+        )
     return body
 
 
@@ -132,7 +134,7 @@ def shown(value: Any) -> str:
 
 def failure(fault: BaseException, text: str) -> bytes:
     """The error of an answer: kind, message, and of an exception its type and traceback."""
-    if isinstance(fault, Refused):
+    if isinstance(fault, ResultRefused):
         return shape(fault.kind, str(fault), None, None)
     name = type(fault).__name__
     return shape("python", message_of(fault), name, "\n".join(told(fault, text.split("\n"))))

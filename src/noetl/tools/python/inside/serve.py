@@ -40,7 +40,7 @@ LIMITS = {
 }
 
 
-class Printed(io.RawIOBase):
+class PrintStream(io.RawIOBase):
     """What Python code prints: both streams share one pipe, which keeps their order."""
 
     def __init__(self, pipe: int, stream: int) -> None:
@@ -141,7 +141,7 @@ def address_space() -> int:
 
 
 def opened(pipe: int, stream: int) -> io.TextIOWrapper:
-    raw = io.BufferedWriter(Printed(pipe, stream))
+    raw = io.BufferedWriter(PrintStream(pipe, stream))
     return io.TextIOWrapper(raw, "utf-8", errors="backslashreplace", line_buffering=True)
 
 

@@ -16,7 +16,7 @@ NAME = "aer_simulator"
 Tell = Callable[..., None]
 
 
-class Refused(Exception):
+class CircuitRefused(Exception):
     """Aer does not run this; the message says why."""
 
 
@@ -29,12 +29,12 @@ def simulate(
         backend = simulator(order)
         method = backend.options.method
         if not circuit.num_clbits:
-            raise Refused("the circuit measures nothing; add a 'measure' to have counts")
+            raise CircuitRefused("the circuit measures nothing; add a 'measure' to have counts")
         prepared = qiskit.transpile(circuit, backend, seed_transpiler=order["seed"])
     except Unreadable as fault:
         tell(status="failed", message=str(fault), line=fault.line, column=fault.column)
         return
-    except (Refused, qiskit.exceptions.QiskitError, MemoryError) as fault:
+    except (CircuitRefused, qiskit.exceptions.QiskitError, MemoryError) as fault:
         tell(status="failed", message=sentence(fault))
         return
     versions = {"qiskit": qiskit.__version__, "qiskit-aer": qiskit_aer.__version__}
@@ -43,7 +43,7 @@ def simulate(
     tell(status="running")
     try:
         counts = run(backend, prepared, order)
-    except (Refused, qiskit.exceptions.QiskitError, MemoryError) as fault:
+    except (CircuitRefused, qiskit.exceptions.QiskitError, MemoryError) as fault:
         tell(status="failed", message=sentence(fault))
         return
     result.write_text(json.dumps(counts))
@@ -55,7 +55,7 @@ def simulator(order: dict[str, Any]) -> Any:
     method = (order["backend"] or NAME).removeprefix(f"{NAME}_")
     known = [one for one in AerSimulator().available_methods() if one != "automatic"]
     if method not in (NAME, "automatic", *known):
-        raise Refused(f"aer has no backend '{method}'; it has {NAME}, {', '.join(known)}")
+        raise CircuitRefused(f"aer has no backend '{method}'; it has {NAME}, {', '.join(known)}")
     return AerSimulator(
         method="automatic" if method == NAME else method,
         max_parallel_threads=order["cpu"],
@@ -66,7 +66,7 @@ def simulator(order: dict[str, Any]) -> Any:
 def run(backend: Any, circuit: Any, order: dict[str, Any]) -> dict[str, int]:
     outcome = backend.run(circuit, shots=order["shots"], seed_simulator=order["seed"]).result()
     if not outcome.success:
-        raise Refused(
+        raise CircuitRefused(
             f"Aer says: {outcome.results[0].status if outcome.results else outcome.status}"
         )
     return {bits: int(count) for bits, count in sorted(outcome.get_counts().items())}

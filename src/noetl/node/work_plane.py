@@ -5,29 +5,25 @@ import os
 import secrets
 import socket
 import time
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
 
 import msgspec
 
 from noetl import __version__
-from noetl.adapters.memory.credentials import MemoryCredentials
+from noetl.errors import CredentialUnavailable
 from noetl.keychain.door import KeychainDoor
-from noetl.playbook.plan import Plan
+from noetl.ports.bodies import Bodies
 from noetl.ports.credentials import SealedCredential
-from noetl.ports.link import Call, CredentialWanted, Link
+from noetl.ports.link import Call, CredentialWanted, Link, LogKeysWanted
 from noetl.ports.result_store import ResultStore
 from noetl.server.library import plan_from
 from noetl.settings import Settings
 from noetl.tools.table import Toolbox
 from noetl.worker.questions import Questions
-from noetl.worker.session import Session
+from noetl.worker.session import WireSession
 from noetl.worker.work_loop import WorkLoop
 from noetl.worker.worker import Worker
-from noetl.worker.workplace import Surround
-
-if TYPE_CHECKING:
-    from noetl.keychain.seals import Seals
+from noetl.worker.workplace import WorkerContext
 
 PATIENCE = 5.0
 """Seconds: a pause that is longer is waited for without a worker (TASK-8)."""
@@ -41,45 +37,38 @@ DRAIN = 30.0
 Says = Callable[[str], None]
 
 
-class FetchedKeychain:
-    """A keychain whose registered credentials come from the servers, sealed (KEY-2)."""
+class FetchedCredentials:
+    """
+    The registered credentials as servers have them, sealed (KEY-2), and the keys of recorded
+    secrets (KEY-3): made by the servers, so that what one worker records every other can read.
+    """
 
-    def __init__(self, settings: Settings, questions: Questions) -> None:
+    def __init__(self, questions: Questions) -> None:
         self._questions = questions
-        self._kept = MemoryCredentials()
-        self._until: dict[str, float] = {}
-        self._door = KeychainDoor(self._kept, settings.home, None)
+        self._kept: dict[str, tuple[SealedCredential | None, float]] = {}
 
-    async def unlock(self, plan: Plan, name: str) -> dict[str, Any]:
-        await self._fetch(plan, name)
-        return await self._door.unlock(plan, name)
+    async def find(self, name: str) -> SealedCredential | None:
+        found, until = self._kept.get(name, (None, 0.0))
+        if until <= time.monotonic():
+            row = await self._questions.ask(CredentialWanted(name))
+            found = None if row is None else msgspec.convert(row, SealedCredential)
+            self._kept[name] = (found, time.monotonic() + FRESH)
+        return found
 
-    async def secret(self, plan: Plan, provider: str, name: str, auth: str | None) -> Any:
-        await self._fetch(plan, name, auth)
-        return await self._door.secret(plan, provider, name, auth)
+    async def all(self) -> Sequence[SealedCredential]:
+        """The keys of recorded secrets; whoever lists credentials asks a server."""
+        rows = await self._questions.ask(LogKeysWanted())
+        return [msgspec.convert(row, SealedCredential) for row in rows]
 
-    @property
-    def seals(self) -> "Seals":
-        return self._door.seals
+    async def keep(self, credential: SealedCredential) -> None:
+        raise CredentialUnavailable(f"'{credential.name}' is kept by servers, not by a worker")
 
-    async def close(self) -> None:
-        await self._door.close()
+    async def remove(self, name: str) -> bool:
+        raise CredentialUnavailable(f"'{name}' is removed at a server, not by a worker")
 
-    async def _fetch(self, plan: Plan, *names: str | None) -> None:
-        """Whatever of these the store may have."""
-        wanted = {name for name in names if name is not None}
-        for entry in plan.keychain:
-            if entry.name in wanted:
-                wanted.add(entry.key or entry.name)
-        for name in wanted:
-            if self._until.get(name, 0.0) > time.monotonic():
-                continue
-            found = await self._questions.ask(CredentialWanted(name))
-            if found is None:
-                self._kept.remove(name)
-            else:
-                self._kept.keep(msgspec.convert(found, SealedCredential))
-            self._until[name] = time.monotonic() + FRESH
+    async def rewrite(self, change: Callable[[SealedCredential], SealedCredential]) -> int:
+        del change
+        raise CredentialUnavailable("keys are changed at a server, not by a worker")
 
 
 class WorkPlane:
@@ -106,25 +95,27 @@ class WorkPlane:
             host=socket.gethostname(),
             pid=os.getpid(),
         )
-        self.desk = Session(link, me=me, plan_of=plan_from, says=says)
-        self.keychain = FetchedKeychain(settings, self.desk.questions)
+        self.session = WireSession(link, me=me, plan_of=plan_from, says=says)
+        credentials = FetchedCredentials(self.session.questions)
+        self.keychain = KeychainDoor(credentials, settings.home, None)
         self.worker = Worker(
             name=self.name,
-            desk=self.desk,
+            session=self.session,
             tools=tools,
             results=results,
-            surround=Surround(
-                printed=self.desk,
+            bodies=Bodies(results),
+            context=WorkerContext(
+                printed=self.session,
                 keychain=self.keychain,
-                broken=self.desk.broken,
-                far_ahead=self.desk.far_ahead,
+                broken=self.session.broken,
+                far_ahead=self.session.far_ahead,
             ),
             slots=settings.slots,
             run_ahead=settings.run_ahead,
             patience=PATIENCE,
         )
-        self.desk.worker = self.worker
-        self.work_loop = WorkLoop(self.desk)
+        self.session.worker = self.worker
+        self.work_loop = WorkLoop(self.session)
 
     async def run(self) -> None:
         """Until drained; raises ServerRefused if the servers want nothing of this worker."""
@@ -168,7 +159,7 @@ async def open_line(settings: Settings, says: Says) -> tuple[Link, ResultStore]:
     """Over NATS where a queue is set, else over HTTP to the server that is set."""
     if settings.queue is not None:
         from noetl.adapters.nats.link import NatsLink
-        from noetl.homes import open_results
+        from noetl.node.opening import open_results
 
         link = NatsLink(settings.queue, name=f"worker-{os.getpid()}", says=says)
         await link.open()

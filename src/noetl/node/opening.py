@@ -1,4 +1,4 @@
-"""Which home, and which result store, do the settings ask for?"""
+"""Which storage, and which result store, do the settings ask for?"""
 
 import fcntl
 import os
@@ -49,7 +49,7 @@ def lock_home(settings: Settings) -> HomeLock:
     return HomeLock(descriptor)
 
 
-async def open_settings_home(settings: Settings, says: Callable[[str], None]) -> Storage:
+async def open_settings_storage(settings: Settings, says: Callable[[str], None]) -> Storage:
     """The home on SQLite, or in the database that is set."""
     if settings.db is None:
         return await open_sqlite(settings.home)
@@ -67,9 +67,15 @@ async def open_settings_home(settings: Settings, says: Callable[[str], None]) ->
             says(f"{away}; it is waited for")
 
 
-def open_results(settings: Settings) -> ResultStore:
+async def open_local_storage(settings: Settings) -> Storage:
+    """`noetl run` keeps what it does in the home folder, whatever servers use."""
+    return await open_sqlite(settings.home)
+
+
+def open_results(settings: Settings, *, local: bool = False) -> ResultStore:
     """RES-1: files below the home folder, the database, NATS, S3 or GCS."""
-    chosen = settings.results or ("files" if settings.db is None else "postgres")
+    chosen = "files" if local else settings.results
+    chosen = chosen or ("files" if settings.db is None else "postgres")
     if chosen == "files":
         return ResultStore(FileObjectStore(settings.home / RESULTS))
     if chosen == "postgres":

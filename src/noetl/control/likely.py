@@ -1,0 +1,110 @@
+"""
+Which bodies will a decision probably ask for? (RES-2)
+
+A good guess saves a second attempt on a state that must be read again; a wrong one costs a load.
+Nothing is right or wrong by it: `decide` says what it truly needs.
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+from noetl.control.execution import Execution, Run
+from noetl.expression.lookup import SEARCHED
+from noetl.messages import events as e
+from noetl.messages import requests as r
+from noetl.messages.reference import Reference
+from noetl.playbook.plan import Paths, Plan, Scope
+
+DEEPEST = 3
+WIDEST = 100
+"""How far into a value is looked for references."""
+
+
+def likely(plan: Plan, execution: Execution, given: r.Input) -> list[Reference]:
+    """References that the templates of this decision look into, as far as can be told."""
+    if execution.finished:
+        return []
+    found: dict[str, Reference] = {}
+    if isinstance(given, r.StartExecution):
+        scope = {"workload": given.payload, "ctx": given.ctx, "args": {}}
+        look(found, plan.steps[plan.entry].touches, scope)
+        return list(found.values())
+    run = execution.runs.get(getattr(given, "step_run_id", ""))
+    if run is not None:
+        event = ending_of(given, run)
+        if event is not None:
+            look_behind(found, plan, execution, run, event)
+    for token in execution.tokens.values():
+        if token.waits == "refused" or (token.waits and isinstance(given, r.ResumeExecution)):
+            look(found, plan.steps[token.step].touches, scope_of(execution, token.args))
+    return list(found.values())
+
+
+def scope_of(execution: Execution, args: Any) -> Scope:
+    return {"workload": execution.workload, "ctx": execution.ctx, "args": args}
+
+
+def ending_of(given: r.Input, run: Run) -> dict[str, Any] | None:
+    """`event` as far as it is known before the decision; None where the run goes on."""
+    if not isinstance(given, r.Report):
+        return None if isinstance(given, r.PartClaimed) else {}
+    last = given.events[-1]
+    loop = run.loop
+    if loop is not None:
+        ended = sum(
+            isinstance(event, e.IterationDone | e.IterationFailed) for event in given.events
+        )
+        over = type(last) in ENDS or loop.done + loop.failed + ended >= loop.total
+        return {"result": loop.results.chunks} if over else None
+    if isinstance(last, e.StepDone):
+        return {"result": last.result}
+    return {"result": last.result, "error": last.error} if isinstance(last, e.StepFailed) else None
+
+
+ENDS = {e.StepDone, e.StepFailed, e.LoopDone}
+
+
+def look_behind(
+    found: dict[str, Reference], plan: Plan, execution: Execution, run: Run, event: dict[str, Any]
+) -> None:
+    """At what the arcs of an ended run look into, and the steps that they lead to."""
+    router = plan.steps[run.step].router
+    if router is None:
+        return
+    scope = {**scope_of(execution, run.args), "event": event}
+    carried = {"workload": execution.workload, "ctx": execution.ctx}
+    for arc in router.after_success:
+        if arc.touches:
+            look(found, arc.touches, scope)
+        touched = plan.steps[arc.step].touches
+        if touched:
+            look(found, touched, carried)
+            if arc.args is not None and any(path[0] not in carried for path in touched):
+                gather(found, event.get("result"), 1)
+
+
+def look(found: dict[str, Reference], paths: Paths, scope: Scope) -> None:
+    for path in paths:
+        for value in values_at(path, scope):
+            gather(found, value, DEEPEST)
+
+
+def values_at(path: tuple[str, ...], scope: Scope) -> Iterable[Any]:
+    """What a path may mean: a bare name is looked up as templates do (TPL-2)."""
+    root, *keys = path
+    if root not in scope:
+        keys, places = [root], [scope[name] for name in SEARCHED if name in scope]
+    else:
+        places = [scope[root]]
+    if not keys:
+        return places
+    return [place[keys[0]] for place in places if isinstance(place, dict) and keys[0] in place]
+
+
+def gather(found: dict[str, Reference], value: Any, depth: int) -> None:
+    if isinstance(value, Reference):
+        if value.sealed is None:
+            found[value.key] = value
+    elif depth and isinstance(value, dict | list) and len(value) <= WIDEST:
+        for below in value.values() if isinstance(value, dict) else value:
+            gather(found, below, depth - 1)

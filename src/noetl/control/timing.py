@@ -1,0 +1,31 @@
+"""How long may a step run take, and what is left of it? (TASK-10)"""
+
+from typing import Any
+
+from noetl.control.execution import Run
+from noetl.playbook.plan import Plan
+
+
+def step_deadline(plan: Plan, run: Run) -> int | None:
+    """
+    When the run's time is up (ms, by the server's clock): counted from its first claim, however
+    often it has changed hands since. None without a timeout, or while nobody has had it.
+    """
+    seconds = plan.steps[run.step].timeout
+    if seconds is None or run.since is None:
+        return None
+    return run.since + int(seconds * 1000)
+
+
+def seconds_left(plan: Plan, run: Run, at: int) -> float | None:
+    """What is left of the step's timeout at a time; None without one."""
+    deadline = step_deadline(plan, run)
+    if deadline is None:
+        return plan.steps[run.step].timeout
+    return max(0.0, (deadline - at) / 1000)
+
+
+def too_long(step: str, seconds: float) -> dict[str, Any]:
+    """The error of a run whose time was up: the same whoever noticed it first."""
+    message = f"step '{step}' took longer than its timeout of {seconds:g} s"
+    return {"kind": "timeout", "message": message, "retryable": True}

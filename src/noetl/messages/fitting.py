@@ -1,0 +1,164 @@
+"""
+What fits into an event, and what becomes of the rest? The one place that decides it (EVT-4, RES-1).
+
+An event holds values in places that `HOLDS` names. A large one is kept outside the log the first
+time it is recorded (decision 0042), and what stays is at most `max_payload_bytes` in all, whoever
+makes the event. A body's key is its hash: equal bodies are one.
+"""
+
+from collections.abc import Iterator, MutableMapping
+from typing import Any, NamedTuple, TypeVar
+
+import msgspec
+
+from noetl.messages import events as e
+from noetl.messages.codec import encode, reference_to
+from noetl.messages.reference import Reference
+from noetl.messages.size import surely_fits
+
+INLINE = 131_072
+"""Bytes of JSON: a larger value is never in the log."""
+
+POINTER = 400
+"""Bytes that a reference takes, about: a smaller value is not worth one."""
+
+ENVELOPE = 4096
+"""Bytes that an event may have beside its values, and one reference or two too many."""
+
+READABLE = 1000
+"""Characters of an error's message that stay in the log when the error is too large for it."""
+
+HOLDS: dict[type[e.Event], dict[str, str]] = {
+    e.ExecutionRequested: {"payload": "each", "ctx": "each"},
+    e.RequestEvaluated: {"workload": "each", "error": "error"},
+    e.TokenCreated: {"args": "each"},
+    e.TokenDropped: {"error": "error"},
+    e.AdmitEvaluated: {"error": "error"},
+    e.StepScheduled: {"args": "each"},
+    e.StepDone: {"result": "whole"},
+    e.StepFailed: {"error": "error", "result": "whole", "loop": "each"},
+    e.TaskDone: {
+        "outcome": "each",
+        "set_iter": "each",
+        "set_ctx": "each",
+        "set_prev": "whole",
+        "error": "error",
+    },
+    e.CtxPatched: {"patch": "each"},
+    e.LoopStarted: {"items": "whole"},
+    e.IterationDone: {"result": "whole"},
+    e.IterationFailed: {"error": "error"},
+    e.LoopDone: {"results": "whole", "errors": "whole"},
+    e.NextEvaluated: {"error": "error"},
+    e.WorkflowFinished: {"result": "whole", "error": "error"},
+}
+"""Where an event holds values: one that moves as a whole, a mapping of such, or an error."""
+
+E = TypeVar("E", bound=e.Event)
+
+
+class Slot(NamedTuple):
+    """One value that may be moved: a field, or one key of it."""
+
+    field: str
+    key: str | None
+    value: Any
+    is_error: bool
+
+
+def slots_of(event: e.Event) -> Iterator[Slot]:
+    for field, how in HOLDS.get(type(event), {}).items():
+        value = getattr(event, field)
+        if how != "each":
+            yield Slot(field, None, value, how == "error")
+            continue
+        outcome = field == "outcome"
+        for key, below in (value or {}).items():
+            yield Slot(field, key, below, outcome and key == "error")
+
+
+def is_small(event: e.Event, limit: int) -> bool:
+    """Whether nothing of the event need be moved, as far as a short look can tell."""
+    fields = HOLDS.get(type(event))
+    return fields is None or surely_fits([getattr(event, field) for field in fields], limit)
+
+
+class Fitting:
+    """Moves values of events out of the log, into bodies that must be stored before the event."""
+
+    def __init__(
+        self,
+        store: str,
+        execution_id: str,
+        largest: int,
+        made: MutableMapping[str, bytes],
+        values: MutableMapping[str, Any] | None = None,
+    ) -> None:
+        self._store = store
+        self._execution_id = execution_id
+        self._largest = largest
+        self._inline = min(INLINE, largest)
+        self.made = made
+        """Key → body, of all that was moved."""
+        self._values = values
+        """Key → value of the same, for whoever reads on."""
+
+    def event(self, event: E) -> E:
+        """The event, its largest values moved out until the rest of them fits."""
+        if is_small(event, self._inline):
+            return event
+        slots = [(written(slot.value), slot) for slot in slots_of(event)]
+        total = sum(len(body) + len(slot.key or "") + 4 for body, slot in slots)
+        moved: dict[str, Any] = {}
+        for body, slot in sorted(slots, key=_length, reverse=True):
+            size = len(body)
+            if size <= self._inline and (total <= self._largest or size <= POINTER):
+                break
+            value = self._shortened(slot.value) if slot.is_error else self.refer(slot.value, body)
+            total += len(encode(value)) - size
+            if slot.key is None:
+                moved[slot.field] = value
+            else:
+                before = moved.get(slot.field) or dict(getattr(event, slot.field))
+                moved[slot.field] = {**before, slot.key: value}
+        return msgspec.structs.replace(event, **moved) if moved else event
+
+    def refer(self, value: Any, body: bytes | None = None) -> Any:
+        """The reference to a value, which lies outside from now on."""
+        if isinstance(value, Reference) and value.sealed is None:
+            return value
+        body = encode(value) if body is None else body
+        reference = reference_to(self._store, self._execution_id, body, hint_of(value))
+        self.made[reference.key] = body
+        if self._values is not None:
+            self._values[reference.key] = value
+        return reference
+
+    def _shortened(self, error: Any) -> Any:
+        """An error keeps its kind and a message that can be read; what else is long moves out."""
+        if not isinstance(error, dict):
+            return error
+        kept = dict(error)
+        for key, value in error.items():
+            if key == "message" and len(value) > READABLE:
+                kept[key] = f"{value[:READABLE]}… ({len(value)} characters)"
+            elif key == "cause" and isinstance(value, dict):
+                kept[key] = self._shortened(value)
+            elif key not in ("kind", "message", "retryable") and len(encode(value)) > READABLE:
+                kept[key] = self.refer(value)
+        return kept
+
+
+def written(value: Any) -> bytes:
+    return b"" if value is None or value is msgspec.UNSET else encode(value)
+
+
+def _length(sized: tuple[bytes, Slot]) -> int:
+    return len(sized[0])
+
+
+def hint_of(value: Any) -> str | None:
+    """RES-1 `schema_hint`: what kind of value lies behind a reference."""
+    if isinstance(value, list):
+        return f"list[{len(value)}]"
+    return "object" if isinstance(value, dict) else None

@@ -1,0 +1,92 @@
+"""Executions that a task of another one starts and waits for (TOOL-1)."""
+
+import asyncio
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from noetl.control.ending import result_of
+from noetl.control.execution import Execution
+from noetl.errors import ServerRefused
+from noetl.server.active import ActiveExecution
+
+if TYPE_CHECKING:
+    from noetl.node.control_plane import ControlPlane
+
+
+class Children:
+    """Begins children where their parent is decided for, and so that no cancel misses one."""
+
+    def __init__(self, plane: "ControlPlane") -> None:
+        self._plane = plane
+
+    async def begin(
+        self,
+        execution_id: str,
+        *,
+        parent_execution_id: str,
+        parent_id: str,
+        path: str,
+        version: str | None,
+        payload: dict[str, Any],
+    ) -> dict[str, Any]:
+        """Its id derives from the task run: a task that runs again finds its child."""
+        plane = self._plane
+        parent = plane.server.find(parent_execution_id)
+        if parent is None or not plane.ownership.sure():
+            raise ServerRefused("another server decides for the parent", code="moved")
+        active = plane.server.find(execution_id)
+        if active is None and await plane.storage.executions.find(execution_id) is not None:
+            return await self._again(execution_id)
+        if active is None and not parent.execution.stop:
+            found = await plane.library.child(path, version, parent.plan.path, parent.folder)
+            plan = await plane.library.plan_of(found.text, found.folder)
+            active = await plane.start(
+                plan,
+                execution_id=execution_id,
+                payload=payload,
+                version=found.version or plan.version,
+                folder=found.folder,
+                parent_execution_id=parent_execution_id,
+                parent_id=parent_id,
+            )
+        if active is None and not parent.execution.stop:  # another began it under this id
+            return await self._again(execution_id)
+        # Either the cancel of the parent found the child, or its child finds the cancel here.
+        if parent.execution.stop and active is not None:
+            await plane.ownership.cancel_child(execution_id)
+        if active is None:
+            raise ServerRefused("the parent is being stopped: nothing new starts", code="stopped")
+        return summary(active.execution)
+
+    async def _again(self, execution_id: str) -> dict[str, Any]:
+        found = await self._plane.ownership.bring(execution_id)
+        if isinstance(found, ActiveExecution):
+            return summary(found.execution)
+        execution, _ = await self._plane.state(execution_id)
+        return summary(execution)
+
+    async def outlive(self, execution_id: str, stopping: Callable[[], bool]) -> dict[str, Any]:
+        """Wait for its end in this process; whoever is cancelled meanwhile cancels it."""
+        active = self._plane.server.find(execution_id)
+        if active is None:
+            execution, _ = await self._plane.state(execution_id)
+            return summary(execution)
+        try:
+            await asyncio.shield(active.finished)
+        except asyncio.CancelledError:
+            if not stopping():
+                await self._plane.ownership.cancel_child(execution_id)
+                await asyncio.wait([active.finished])
+            raise
+        return summary(active.execution)
+
+
+def summary(execution: Execution) -> dict[str, Any]:
+    """What a parent sees of its child."""
+    return {
+        "execution_id": execution.execution_id,
+        "status": execution.status,
+        "ctx": execution.ctx,
+        "result": result_of(execution.leaves),
+        "error": execution.error,
+    }

@@ -1,0 +1,352 @@
+"""The control plane of a node: what the API, the workers and the command line may ask of it."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
+from typing import Any
+
+from noetl.control.execution import Execution
+from noetl.errors import (
+    ExecutionNotFound,
+    LogUnavailable,
+    OutcomeUnknown,
+    ServerRefused,
+    VersionConflict,
+)
+from noetl.keychain.door import KeychainDoor
+from noetl.messages import events as e
+from noetl.messages import requests as r
+from noetl.messages.codec import decode_events
+from noetl.node.answers import Answers
+from noetl.node.children import Children
+from noetl.node.playbooks import PlaybookFinder
+from noetl.playbook.plan import Plan
+from noetl.ports.bodies import Bodies
+from noetl.ports.catalog import CatalogEntry
+from noetl.ports.event_log import ExecutionRow, LogRow
+from noetl.ports.result_store import ResultStore
+from noetl.ports.session import PartLost
+from noetl.ports.storage import Storage
+from noetl.server.active import ActiveExecution
+from noetl.server.library import Library
+from noetl.server.ownership import Order, Ownership
+from noetl.server.replay import rows_of
+from noetl.server.report import report_of
+from noetl.server.server import Server
+from noetl.settings import Settings
+
+PAGE = 200
+"""Decisions that a follower reads at a time."""
+
+LATELY = 5_000
+"""Events that are looked through for progress when a process has died."""
+
+ELSEWHERE = 0.5
+"""Seconds between two looks at the log of an execution that another server owns."""
+
+Says = Callable[[str], None]
+
+
+class ControlPlane:
+    """Server, ownership and stores of one process, with or without workers of its own."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        storage: Storage,
+        *,
+        results: ResultStore,
+        adopts: bool,
+        says: Says = print,
+    ) -> None:
+        self.settings = settings
+        self.storage = storage
+        self.results = results
+        self.says = says
+        self._tasks: list[asyncio.Task[None]] = []
+        bodies = Bodies(results)
+        self.keychain = KeychainDoor(storage.credentials, storage.folder, storage.key)
+        self.server = Server(
+            log=storage.log,
+            results=results,
+            bodies=bodies,
+            me=storage.owners.me,
+            run_ahead=settings.run_ahead,
+        )
+        self.library = Library(storage)
+        self.ownership = Ownership(storage, self.server, self.library, says, adopts=adopts)
+        self.playbooks = PlaybookFinder(storage, shared=settings.db is not None)
+        self.bodies = bodies
+        self.children = Children(self)
+        self.answers = Answers(self)
+        self.closing = asyncio.Event()
+        """Set when this process stops: streams and long polls end."""
+
+    @property
+    def name(self) -> str:
+        return self.storage.owners.me
+
+    # ── starting ─────────────────────────────────────────────────────────────────────────────
+
+    def begin(
+        self,
+        plan: Plan,
+        *,
+        execution_id: str,
+        payload: dict[str, Any],
+        version: str | None,
+        folder: str | None = None,
+        parent_execution_id: str | None = None,
+        parent_id: str | None = None,
+    ) -> ActiveExecution:
+        """Begin an execution; it exists when `begun` is committed."""
+        request = r.StartExecution(
+            execution_id=execution_id,
+            path=plan.path,
+            digest=plan.digest,
+            folder=folder,
+            version=version,
+            payload=payload,
+            store=self.results.name,
+            parent_execution_id=parent_execution_id,
+            parent_id=parent_id,
+        )
+        active = self.server.start(request, plan, folder, self.ownership.term)
+        return self.ownership.mind(active)
+
+    async def start(
+        self, plan: Plan, *, execution_id: str, **request: Any
+    ) -> ActiveExecution | None:
+        """
+        Begin an execution and wait for its commit (promise 1); None where another began it under
+        this id before. Raises OutcomeUnknown where the log went away before it answered: if the
+        decision is there after all, `Ownership.compare` finds it and it runs (T23).
+        """
+        active = self.begin(plan, execution_id=execution_id, **request)
+        try:
+            assert active.begun is not None, "it was decided"
+            await active.begun
+            if active.execution.seq == 0:  # it could not even be decided
+                await active.finished
+        except VersionConflict:
+            self.storage.log.forget(execution_id)
+            return None
+        except LogUnavailable as away:
+            raise OutcomeUnknown(
+                f"it is not known whether execution {execution_id} has begun: {away}; ask again "
+                "with the same Idempotency-Key"
+            ) from away
+        return active
+
+    async def register(
+        self, text: str, *, original: str | None = None
+    ) -> tuple[CatalogEntry, bool]:
+        """A new version of a playbook, unless the newest is this text; raises PlaybookRejected."""
+        return await self.playbooks.register(text, original=original)
+
+    async def execute(
+        self,
+        *,
+        payload: dict[str, Any],
+        playbook_id: str | None = None,
+        path: str | None = None,
+        version: int | None = None,
+        key: str | None = None,
+    ) -> ExecutionRow:
+        """SRV-2. The answer comes after the commit (promise 1); one key starts one execution."""
+        entry = await self.playbooks.entry(playbook_id, path, version)
+        plan = await self.library.plan_by(entry.digest)
+        execution_id, found = await self.playbooks.claimed(entry, payload, key)
+        if found is not None:
+            return found
+        active = await self.start(
+            plan, execution_id=execution_id, payload=payload, version=str(entry.version)
+        )
+        if active is None:
+            return await self.row(execution_id)
+        return self.server.row(active, active.started_at)
+
+    async def take_up(self, execution_id: str) -> ActiveExecution:
+        """Own an execution whose owner is gone, and go on where its log stands (`noetl resume`)."""
+        row = await self.row(execution_id)
+        died = row.finished_at is None and await self.storage.owners.claim(execution_id)
+        execution, plan, folder = await self.library.load(execution_id)
+        if execution.stop and not execution.finished:
+            await self._stop_children(execution_id)
+        progressed = died and await self._has_progressed(execution)
+        active = self.ownership.mind(self.server.go_on(execution, plan, row, folder))
+        active.resumed, active.careful = True, died
+        if died:
+            self._record_losses(active, counted=not progressed)
+        if execution.status == "paused":
+            self.server.receive(active, r.ResumeExecution())
+        return active
+
+    async def _has_progressed(self, execution: Execution) -> bool:
+        """Whether anything was recorded since the death before this one."""
+        progress = False
+        async for row in rows_of(
+            self.storage.log, execution.execution_id, max(0, execution.seq - LATELY)
+        ):
+            for event in decode_events(row.events):
+                if isinstance(event, e.LeaseExpired):
+                    progress = False
+                elif isinstance(event, e.TaskDone | e.IterationDone | e.IterationFailed):
+                    progress = True
+        return progress
+
+    def _record_losses(self, active: ActiveExecution, *, counted: bool) -> None:
+        """T11: what a process had begun when it died; the third time without progress ends it."""
+        for run in list(active.execution.runs.values()):
+            for part in list(run.parts.values()):
+                if part.worker is not None:
+                    lost = r.LeaseLost(
+                        step_run_id=run.step_run_id,
+                        part=part.part,
+                        epoch=part.epoch,
+                        worker=part.worker,
+                        counted=counted,
+                    )
+                    self.server.receive(active, lost)
+
+    # ── orders ───────────────────────────────────────────────────────────────────────────────
+
+    async def order(self, execution_id: str, kind: Order, reason: str = "") -> ExecutionRow:
+        """Cancel, pause or resume: durable when this returns, whoever owns the execution."""
+        row = await self.row(execution_id)
+        if row.finished_at is not None:
+            raise ServerRefused(
+                f"execution {execution_id} has ended ({row.status}): there is nothing to {kind}",
+                code="finished",
+                status=409,
+            )
+        active = self.server.find(execution_id)
+        if active is not None and self.ownership.sure():
+            with suppress(PartLost):  # it ended, or stood so already
+                await self.ownership.order(active, kind, reason)
+        else:
+            await self.storage.inbox.leave(execution_id, kind, {"reason": reason})
+        return await self.row(execution_id)
+
+    async def cancel_abandoned(self, execution_id: str, reason: str) -> None:
+        """End an execution that nobody runs, and its children; HomeInUse where somebody does."""
+        row = await self.row(execution_id)
+        await self.storage.owners.claim(execution_id)
+        await self._stop_children(execution_id)
+        execution, plan, folder = await self.library.load(execution_id)
+        active = self.server.go_on(execution, plan, row, folder)
+        self.server.receive(active, r.CancelExecution(reason=reason))
+        self.server.end_stopped(active)
+        await active.finished
+
+    async def _stop_children(self, execution_id: str) -> None:
+        """TOOL-1. They end first: once their parent has ended nobody would remember them."""
+        for row in await self.storage.executions.children(execution_id):
+            if row.finished_at is None:
+                await self.cancel_abandoned(row.execution_id, "the parent was cancelled")
+
+    # ── looking ──────────────────────────────────────────────────────────────────────────────
+
+    async def row(self, execution_id: str) -> ExecutionRow:
+        row = await self.storage.executions.find(execution_id)
+        if row is None:
+            raise ExecutionNotFound(f"no execution '{execution_id}'; `noetl list` shows them")
+        return row
+
+    async def state(self, execution_id: str) -> tuple[Execution, Plan]:
+        """Rebuilt from the log (EVT-5): any server can, whoever owns the execution."""
+        await self.row(execution_id)
+        execution, plan, _ = await self.library.load(execution_id)
+        return execution, plan
+
+    async def summary(self, execution_id: str, *, wait: float = 0.0) -> dict[str, Any]:
+        """What `noetl run --json` prints; before the end with the status as it stands."""
+        await self.ended(execution_id, wait)
+        row = await self.row(execution_id)
+        execution, _ = await self.state(execution_id)
+        until = row.finished_at or int(time.time() * 1000)
+        report = await report_of(execution, self.results, until - row.started_at)
+        return {field: getattr(report, field) for field in report.__struct_fields__}
+
+    async def ended(self, execution_id: str, wait: float) -> bool:
+        """Whether it has ended, after waiting so many seconds for it at the most."""
+        until = time.monotonic() + wait
+        while True:
+            active = self.server.find(execution_id)
+            left = until - time.monotonic()
+            if active is not None and not active.finished.done() and left > 0:
+                await self._wait_for(active.finished, left)
+                continue
+            row = await self.row(execution_id)
+            if row.finished_at is not None or left <= 0 or self.closing.is_set():
+                return row.finished_at is not None
+            if active is None:
+                await asyncio.sleep(min(ELSEWHERE, left))
+
+    async def _wait_for(self, awaited: "asyncio.Future[None]", seconds: float) -> None:
+        closing = asyncio.ensure_future(self.closing.wait())
+        try:
+            await asyncio.wait(
+                (awaited, closing), timeout=seconds, return_when=asyncio.FIRST_COMPLETED
+            )
+        finally:
+            closing.cancel()
+
+    async def follow(self, execution_id: str, *, after: int = 0) -> AsyncIterator[LogRow]:
+        """
+        The log from a `seq` on, and what comes until the end.
+
+        It is read page by page as the caller takes it: a slow reader holds up nobody (T13).
+        """
+        await self.row(execution_id)
+        while not self.closing.is_set():
+            row = await self.row(execution_id)
+            rows = await self.storage.log.read(execution_id, after=after, limit=PAGE)
+            for found in rows:
+                yield found
+                after = found.last
+            if rows:
+                continue
+            if row.finished_at is not None:
+                return
+            await self._news(execution_id, after)
+
+    async def _news(self, execution_id: str, after: int) -> None:
+        """Wait until there may be something new after a `seq`."""
+        active = self.server.find(execution_id)
+        if active is None:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self.closing.wait(), ELSEWHERE)
+            return
+        news = asyncio.Event()
+        active.listeners.append(news.set)
+        try:
+            if active.execution.seq <= after or active.uncommitted:
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(news.wait(), 4 * ELSEWHERE)
+        finally:
+            active.listeners.remove(news.set)
+
+    # ── going on and stopping ────────────────────────────────────────────────────────────────
+
+    def go(self, *works: Callable[[], Any]) -> None:
+        """Work that goes on as long as the process does."""
+        loop = asyncio.get_running_loop()
+        for work in works:
+            self._tasks.append(loop.create_task(self._for_ever(work)))
+
+    async def _for_ever(self, work: Callable[[], Any]) -> None:
+        """Promise 7: a fault in one of these is said, and the work goes on."""
+        while True:
+            try:
+                await work()
+            except Exception as fault:
+                self.says(f"a fault of NoETL itself: {type(fault).__name__}: {fault}")
+                await asyncio.sleep(1.0)
+
+    async def halt(self) -> None:
+        self.closing.set()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)

@@ -1,0 +1,110 @@
+"""
+Server and worker of one process: the protocol between the planes without a wire.
+
+To the server it is the runner of parts, to the worker the session with its server. What is said is
+what `ports.link` says; nothing is encoded, and a report is decided when `report` returns.
+"""
+
+from typing import Any
+
+from noetl.control.dispatch import Command
+from noetl.control.execution import Execution, Part, Run
+from noetl.masking import KNOWN
+from noetl.messages import events as e
+from noetl.messages import requests as r
+from noetl.node.children import Children
+from noetl.playbook.plan import Plan
+from noetl.ports.commit import Commit
+from noetl.ports.session import Taken
+from noetl.server.active import ActiveExecution
+from noetl.server.server import Server
+from noetl.worker.through import run_through
+from noetl.worker.worker import Worker
+
+
+class DirectSession:
+    """Runner for the server, Session for the worker."""
+
+    worker: Worker
+
+    def __init__(self, server: Server, children: Children, name: str) -> None:
+        self.name = name
+        self._server = server
+        self._children = children
+
+    # ── runner of the server ─────────────────────────────────────────────────────────────────
+
+    def begin(self, command: Command, plan: Plan, folder: str | None) -> None:
+        active = self._server.find(command.execution_id)
+        if active is None or not active.careful or not plan.steps[command.step].pipeline.effect:
+            self.worker.begin(command, plan, folder)
+            return
+        # A process died with this execution before: if this one does too, the log knows of what.
+        claim = r.PartClaimed(
+            step_run_id=command.step_run_id,
+            part=command.part,
+            epoch=command.epoch,
+            worker=self.name,
+        )
+
+        def claimed(commit: Commit) -> None:
+            if commit.exception() is None:
+                self.worker.begin(command, plan, folder)
+
+        self._server.receive(active, claim).committed.add_done_callback(claimed)
+
+    def run_through(self, plan: Plan, execution: Execution, run: Run) -> list[e.Event] | None:
+        return run_through(plan, execution, run, self.name)
+
+    def keeps(self, active: ActiveExecution, run: Run, part: Part) -> bool:
+        """Nothing outlives the process: what it ran before is run by it anew."""
+        del active, run, part
+        return False
+
+    async def cancel(self, execution_id: str, step_run_id: str | None = None) -> None:
+        await self.worker.cancel(execution_id, step_run_id)
+
+    async def forget(self, scratch: str) -> None:
+        await self.worker.forget(scratch)
+
+    # ── session of the worker ────────────────────────────────────────────────────────────────
+
+    def report(self, execution_id: str, report: r.Report) -> Taken:
+        return self._server.take(execution_id, report)
+
+    def hand_back(self, command: Command) -> None:
+        """A process that is its own worker waits itself."""
+
+    def far_ahead(self) -> bool:
+        return not self._server.runs_ahead
+
+    def broken(self, command: Command, fault: BaseException) -> None:
+        """A part fell to a fault of ours: its run fails honestly, the others go on (promise 7)."""
+        active = self._server.find(command.execution_id)
+        if active is not None:
+            said = KNOWN.masked(f"{type(fault).__name__}: {fault}")
+            error = {"kind": "internal", "message": said}
+            self._server.fail_part(active, command, command.part, command.epoch, error)
+
+    async def child(
+        self,
+        *,
+        execution_id: str,
+        parent_execution_id: str,
+        parent_id: str,
+        path: str,
+        version: str | None,
+        payload: dict[str, Any],
+        wait: bool,
+    ) -> dict[str, Any]:
+        begun = await self._children.begin(
+            execution_id,
+            parent_execution_id=parent_execution_id,
+            parent_id=parent_id,
+            path=path,
+            version=version,
+            payload=payload,
+        )
+        if not wait:
+            return begun
+        return await self._children.outlive(execution_id, lambda: self.worker.stopping)

@@ -1,0 +1,145 @@
+"""
+A control plane and a worker in one process on one home: `noetl run`.
+
+Every process of NoETL is one assembly of the same parts, each there or not: a control plane
+(`node.control_plane`), here with a worker beside it, with the API and workers elsewhere in
+`node.server`; a work plane alone in `node.work_plane`.
+"""
+
+import os
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+from noetl.adapters.memory.object_store import MemoryObjectStore
+from noetl.adapters.memory.storage import MemoryStorage
+from noetl.control.execution import Execution
+from noetl.errors import NoetlError
+from noetl.node.control_plane import ControlPlane
+from noetl.node.direct import DirectSession
+from noetl.node.opening import open_local_storage, open_results
+from noetl.playbook.plan import Plan
+from noetl.ports.event_log import Printed, PrintedLine
+from noetl.ports.result_store import ResultStore
+from noetl.ports.storage import Storage
+from noetl.server.active import ActiveExecution
+from noetl.server.ids import new_execution_id
+from noetl.server.retention import forget_old, sweep
+from noetl.settings import Settings
+from noetl.tools.table import Toolbox
+from noetl.worker.worker import Worker
+from noetl.worker.workplace import WorkerContext
+
+
+class Overheard:
+    """Keeps printed lines where they belong, and lets whoever shows them live hear them too."""
+
+    def __init__(self, printed: Printed) -> None:
+        self._printed = printed
+        self.listeners: list[Callable[[PrintedLine], None]] = []
+        self.read = printed.read
+
+    def keep(self, line: PrintedLine) -> None:
+        self._printed.keep(line)
+        for listener in self.listeners:
+            listener(line)
+
+
+class LocalNode(ControlPlane):
+    """Server and worker in one process on one home: `noetl run`."""
+
+    def __init__(
+        self, settings: Settings, storage: Storage, *, results: ResultStore, tools: Toolbox
+    ) -> None:
+        super().__init__(settings, storage, results=results, adopts=False, says=_unsaid)
+        self.overheard = Overheard(storage.printed)
+        self.session = DirectSession(self.server, self.children, f"local-{os.getpid()}")
+        self.worker = Worker(
+            name=self.session.name,
+            session=self.session,
+            tools=tools,
+            results=results,
+            bodies=self.bodies,
+            context=WorkerContext(
+                printed=self.overheard,
+                keychain=self.keychain,
+                broken=self.session.broken,
+                far_ahead=self.session.far_ahead,
+            ),
+            slots=settings.slots,
+            run_ahead=settings.run_ahead,
+        )
+        self.session.worker = self.worker
+        self.server.runner = self.session
+
+    @classmethod
+    async def open(cls, settings: Settings) -> "LocalNode":
+        return cls(
+            settings,
+            await open_local_storage(settings),
+            results=open_results(settings, local=True),
+            tools=Toolbox(settings.home, bounds=settings.bounds),
+        )
+
+    @classmethod
+    def in_memory(cls, settings: Settings, tools: Toolbox) -> "LocalNode":
+        """The same system on a storage that is gone with the process: tests and simulations."""
+        return cls(settings, MemoryStorage(), results=ResultStore(MemoryObjectStore()), tools=tools)
+
+    async def run_text(
+        self,
+        text: str,
+        *,
+        folder: str | None,
+        payload: dict[str, Any],
+        execution_id: str | None = None,
+        plan: Plan | None = None,
+    ) -> ActiveExecution:
+        plan = await self.library.plan_of(text, folder, plan)
+        active = self.begin(
+            plan,
+            execution_id=execution_id or new_execution_id(),
+            payload=payload,
+            version=plan.version,
+            folder=folder,
+        )
+        return self._watched(active)
+
+    async def resume(self, execution_id: str) -> ActiveExecution:
+        return self._watched(await self.take_up(execution_id))
+
+    def _watched(self, active: ActiveExecution) -> ActiveExecution:
+        if not self._tasks:
+            self.go(self.ownership.watch)
+        return active
+
+    async def cancel(self, execution_id: str, reason: str) -> None:
+        await self.cancel_abandoned(execution_id, reason)
+
+    async def load(self, execution_id: str) -> tuple[Execution, Plan, str | None]:
+        """The state of an execution, and the plan that it began with."""
+        return await self.library.load(execution_id)
+
+    async def clean_up(self, active: ActiveExecution) -> None:
+        """RES-4: after an end, remove what nothing refers to and what is too old to keep."""
+        if active.resumed:  # a crash may have left bodies without a place in the log
+            await sweep(self.storage.log, self.results, active.execution_id)
+        days = self.settings.retention_days
+        if days is not None:
+            before = int((time.time() - days * 86_400) * 1000)
+            await forget_old(self.storage.prune, self.results, before)
+
+    async def close(self) -> None:
+        await self.halt()
+        await self.worker.close()
+        await self.keychain.close()
+        with suppress(NoetlError):
+            for active in self.server.owned:
+                await self.storage.owners.release(active.execution_id)
+        await self.results.close()
+        await self.storage.close()
+
+
+def _unsaid(_: str) -> None:
+    """What a run has to say is shown by whoever attends it."""

@@ -1,0 +1,91 @@
+"""Which playbook, and which execution, does a request mean?"""
+
+import asyncio
+import hashlib
+import time
+from typing import Any
+
+from noetl.errors import KeyReused, PlaybookNotFound, ServerRefused
+from noetl.messages.codec import encode
+from noetl.ports.catalog import CatalogEntry
+from noetl.ports.event_log import ExecutionRow
+from noetl.ports.storage import Storage
+from noetl.server.ids import new_execution_id
+from noetl.server.registering import registered
+
+NEWEST = 0.25
+"""Seconds for which a server remembers which version of a playbook is the newest."""
+
+MOST_ENTRIES = 10_000
+
+Wanted = tuple[str, int | None]
+
+
+class PlaybookFinder:
+    """Registers playbooks and finds them again; many that ask at once ask the database once."""
+
+    def __init__(self, storage: Storage, *, shared: bool) -> None:
+        self._storage = storage
+        self._shared = shared
+        self._entries: dict[Wanted, tuple[CatalogEntry, float]] = {}
+        self._finding: dict[Wanted, tuple[asyncio.Future[CatalogEntry | None], float]] = {}
+
+    async def register(
+        self, text: str, *, original: str | None = None
+    ) -> tuple[CatalogEntry, bool]:
+        """A new version of a playbook, unless the newest is this text; raises PlaybookRejected."""
+        entry, fresh = await registered(self._storage.catalog, text, original=original)
+        self._entries.pop((entry.path, None), None)
+        if self._shared:
+            await asyncio.sleep(NEWEST)  # from now on no server takes an older one for the newest
+        return entry, fresh
+
+    async def entry(
+        self, playbook_id: str | None, path: str | None, version: int | None
+    ) -> CatalogEntry:
+        if playbook_id is not None:
+            entry = await self._storage.catalog.by_id(playbook_id)
+            wanted = playbook_id
+        elif path is not None:
+            entry = await self._found(path, version)
+            wanted = path if version is None else f"{path}, version {version}"
+        else:
+            raise ServerRefused("name a playbook by `path` or `playbook_id`", code="invalid")
+        if entry is None:
+            raise PlaybookNotFound(
+                f"the catalog has no playbook '{wanted}'; register it with `noetl register FILE`"
+            )
+        return entry
+
+    async def _found(self, path: str, version: int | None) -> CatalogEntry | None:
+        """A version never changes; which one is the newest is known for a moment."""
+        kept = self._entries.get((path, version))
+        now = time.monotonic()
+        if kept is not None and (version is not None or kept[1] > now):
+            return kept[0]
+        if (path, version) not in self._finding:  # of many that ask at once one asks the database
+            asking = asyncio.ensure_future(self._storage.catalog.find(path, version))
+            self._finding[path, version] = (asking, now)
+            asking.add_done_callback(lambda _: self._finding.pop((path, version), None))
+        finding, began = self._finding[path, version]
+        entry = await asyncio.shield(finding)
+        if entry is not None:
+            if len(self._entries) > MOST_ENTRIES:
+                self._entries.clear()
+            self._entries[path, version] = (entry, began + NEWEST)
+        return entry
+
+    async def claimed(
+        self, entry: CatalogEntry, payload: dict[str, Any], key: str | None
+    ) -> tuple[str, ExecutionRow | None]:
+        """The id for a request, and the execution where its key came before."""
+        execution_id = new_execution_id()
+        if key is None:
+            return execution_id, None
+        fingerprint = hashlib.sha256(encode([entry.playbook_id, payload])).hexdigest()
+        holder = await self._storage.keys.claim(key, fingerprint, execution_id)
+        if holder.fingerprint != fingerprint:
+            raise KeyReused("this idempotency key came before, with another request")
+        if holder.fresh:
+            return execution_id, None
+        return holder.execution_id, await self._storage.executions.find(holder.execution_id)

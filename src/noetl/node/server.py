@@ -1,0 +1,162 @@
+"""A server process: a control plane, the dispatcher to workers elsewhere, and what the API asks."""
+
+import asyncio
+import time
+from contextlib import suppress
+from typing import Any
+
+from noetl import __version__
+from noetl.errors import NoetlError
+from noetl.node.control_plane import ControlPlane, Says
+from noetl.node.opening import lock_home, open_results, open_settings_storage
+from noetl.node.watchdog import Watchdog
+from noetl.ports.result_store import ResultStore
+from noetl.ports.roster import ServerRow, WorkerRow
+from noetl.ports.storage import Storage
+from noetl.server.dispatcher import Dispatcher
+from noetl.server.retention import forget_old
+from noetl.settings import Settings
+from noetl.worker.through import run_through
+
+ROSTER = 3.0
+"""Seconds between two entries into the list of who is there."""
+
+HOUSEKEEPING = 600.0
+"""Seconds between two looks for what retention removes."""
+
+SILENT = 5.0
+"""Seconds without an answer of the log after which a server is not ready."""
+
+
+class ServerNode(ControlPlane):
+    """A server process: control plane, dispatcher to workers elsewhere, and what the API asks."""
+
+    def __init__(
+        self, settings: Settings, storage: Storage, *, results: ResultStore, says: Says = print
+    ) -> None:
+        super().__init__(settings, storage, results=results, adopts=True, says=says)
+        self.dispatcher = Dispatcher(
+            self.server,
+            name=storage.owners.me,
+            version=__version__,
+            printed=storage.printed,
+            through=run_through,
+            bring=self.ownership.bring,
+            ask=self.answers.answer,
+            sure=self.ownership.sure,
+            ttl=settings.lease_ttl,
+        )
+        self.server.runner = self.dispatcher
+        self.ownership.released = self.dispatcher.release
+        self.watchdog = Watchdog()
+        self.address = ""
+        """Where others reach it; known once it listens."""
+        self._began = int(time.time() * 1000)
+        self._closers: list[Any] = []
+        self._switchboard: Any = None
+
+    @classmethod
+    async def open(cls, settings: Settings, *, says: Says = print) -> "ServerNode":
+        """Wait for database and queue, where they are away, and begin to serve."""
+        lock = lock_home(settings)
+        storage = await open_settings_storage(settings, says)
+        node = cls(settings, storage, results=open_results(settings), says=says)
+        node._closers.append(lock)
+        await node.serve()
+        return node
+
+    async def serve(self) -> None:
+        await self.ownership.begin()
+        if self.settings.queue is not None:
+            from noetl.adapters.nats.switchboard import NatsSwitchboard
+
+            switchboard = NatsSwitchboard(self.settings.queue, self.dispatcher, says=self.says)
+            await switchboard.open()
+            self._switchboard = switchboard
+            self.dispatcher.granting.notifiers.append(switchboard.notifier)
+            self.dispatcher.reachable = lambda: switchboard.there
+            self._closers.append(switchboard)
+        watch = self.ownership.watch
+        self.go(self.dispatcher.watch, watch, self._enter, self._keep_house, self.watchdog.watch)
+
+    async def close(self) -> None:
+        """Stop taking, write what waits, hand over."""
+        await self.halt()
+        for closer in reversed(self._closers):
+            await closer.close()
+        await self.dispatcher.record_claims()
+        with suppress(NoetlError):
+            await self.storage.roster.server_gone(self.name)
+            await self.ownership.hand_over()
+        await self.keychain.close()
+        await self.results.close()
+        await self.storage.close()
+
+    def health(self) -> dict[str, Any]:
+        """Ready while it does not stop, and the log and the queue are there."""
+        waits = []
+        if self.closing.is_set():
+            waits.append("this server stops")
+        if time.monotonic() - self.ownership.looked > SILENT:
+            waits.append("the log does not answer")
+        if self._switchboard is not None and not self._switchboard.there:
+            waits.append("the queue does not answer")
+        return {"live": True, "ready": not waits, "waits_for": waits}
+
+    async def counts(self) -> dict[str, Any]:
+        executions = self.storage.executions
+        return {
+            "executions": {
+                status: await executions.count(status)
+                for status in ("queued", "running", "paused", "completed", "failed", "cancelled")
+            },
+            "owned": len(self.server.owned),
+            "parts_waiting": self.dispatcher.parts.pools(),
+            "leases": len(self.dispatcher.leases),
+            "workers": len(self.dispatcher.granting.seen),
+            "uncommitted": self.server.uncommitted,
+            "longest_stall_ms": self.watchdog.longest_ms,
+            "set_aside": dict(self.ownership.aside),
+        }
+
+    async def _enter(self) -> None:
+        """Keep the list of who is there."""
+        roster = self.storage.roster
+        while True:
+            now = int(time.time() * 1000)
+            await roster.server_seen(
+                ServerRow(
+                    name=self.name,
+                    address=self.address,
+                    version=__version__,
+                    started_at=self._began,
+                    seen_at=now,
+                )
+            )
+            for seen in list(self.dispatcher.granting.seen.values()):
+                await roster.seen(
+                    WorkerRow(
+                        name=seen.name,
+                        pool=seen.pool,
+                        slots=seen.slots,
+                        version=seen.version,
+                        host=seen.host,
+                        pid=seen.pid,
+                        started_at=int(seen.since * 1000),
+                        seen_at=int(seen.at * 1000),
+                        busy=self.dispatcher.leases.load_of(seen.name),
+                        server=self.name,
+                    )
+                )
+            await asyncio.sleep(ROSTER)
+
+    async def _keep_house(self) -> None:
+        """RES-4, and keys that nobody will use again."""
+        while True:
+            now = int(time.time() * 1000)
+            await self.storage.keys.prune(now - 86_400_000 * 7)
+            days = self.settings.retention_days
+            if days is not None:
+                before = now - int(days * 86_400_000)
+                await forget_old(self.storage.prune, self.results, before)
+            await asyncio.sleep(HOUSEKEEPING)

@@ -1,0 +1,48 @@
+"""
+The control plane as a worker sees it: it takes reports, and starts children.
+
+Two things keep this contract: `worker.session.WireSession`, over NATS or HTTP, and
+`node.direct.DirectSession`, where server and worker share a process.
+"""
+
+from typing import Any, NamedTuple, Protocol
+
+from noetl.control.dispatch import Command
+from noetl.messages.events import Event
+from noetl.messages.requests import Report
+from noetl.ports.commit import Commit
+
+
+class PartLost(Exception):
+    """The server refused a report: another worker owns the part, or the run has ended."""
+
+
+class Taken(NamedTuple):
+    """The answer to a report."""
+
+    events: list[Event] | None
+    """What was recorded; nothing: it was refused; None: that is known with the commit."""
+    committed: Commit
+
+
+class Session(Protocol):
+    """What the work on a part asks of the control plane."""
+
+    def report(self, execution_id: str, report: Report) -> Taken:
+        """Hand over a report; the answer is there at once, the commit comes later."""
+
+    def hand_back(self, command: Command) -> None:
+        """Give up a part that waits long; its report is committed (TASK-8)."""
+
+    async def child(
+        self,
+        *,
+        execution_id: str,
+        parent_execution_id: str,
+        parent_id: str,
+        path: str,
+        version: str | None,
+        payload: dict[str, Any],
+        wait: bool,
+    ) -> dict[str, Any]:
+        """Run a playbook as a child (TOOL-1): `{execution_id, status, ctx, result, error}`."""

@@ -1,0 +1,159 @@
+"""
+Which parts are begun, and when?
+
+Effect barrier (promise 8): a part that may touch the world is begun after the commit of its order.
+One without an effect may run ahead of it, and what it leads to still waits.
+"""
+
+import asyncio
+import time
+from collections import deque
+from functools import partial
+from typing import Any, Protocol
+
+from noetl.control.dispatch import Command, command, due_of, may_run_ahead, runs_inline
+from noetl.control.execution import Execution, Part, Run, is_stopped
+from noetl.messages import events as e
+from noetl.messages import requests as r
+from noetl.playbook.plan import Plan
+from noetl.ports.commit import Commit
+from noetl.server.active import ActiveExecution
+from noetl.server.timers import arm_step, now
+
+TURN = 0.005
+"""Seconds of parts without waiting before the event loop gets a turn."""
+
+Key = tuple[ActiveExecution, str, int]
+
+
+class Runner(Protocol):
+    """Whoever runs parts: the worker in this process, or the dispatcher to others."""
+
+    name: str
+
+    def begin(self, command: Command, plan: Plan, folder: str | None) -> None: ...
+
+    def run_through(self, plan: Plan, execution: Execution, run: Run) -> list[e.Event] | None: ...
+
+    async def cancel(self, execution_id: str, step_run_id: str | None = None) -> None: ...
+
+    async def forget(self, scratch: str) -> None: ...
+
+    def keeps(self, active: ActiveExecution, run: Run, part: Part) -> bool:
+        """Whether the worker that had this part before this process may go on with it."""
+
+
+class Decider(Protocol):
+    """The part of the server that the hand-out speaks to."""
+
+    @property
+    def runner(self) -> Runner: ...
+
+    @property
+    def runs_ahead(self) -> bool: ...
+
+    def is_active(self, active: ActiveExecution) -> bool: ...
+
+    def receive(self, active: ActiveExecution, given: r.Input) -> Any: ...
+
+    def stop_part(self, active: ActiveExecution, run: Run, part: int, epoch: int) -> None: ...
+
+    def chore(self, work: Any) -> None: ...
+
+
+class Handout:
+    """The parts that are ready to be begun, in order."""
+
+    def __init__(self, server: Decider) -> None:
+        self._server = server
+        self._ready: deque[Key] = deque()
+        self._pumping = False
+
+    def __bool__(self) -> bool:
+        return bool(self._ready)
+
+    def follow(self, active: ActiveExecution, parts: list[e.TokenEnqueued], commit: Commit) -> None:
+        """What a row orders: now where that is allowed, else after its commit."""
+        ahead = self._server.runs_ahead
+        for part in parts:
+            key = (active, part.step_run_id, part.part)
+            pure = may_run_ahead(active.plan.steps[part.step])
+            if commit.done() or (pure and ahead):
+                self._ready.append(key)
+            else:
+                commit.add_done_callback(partial(self.offer, key))
+        if self._ready:
+            self._pump_soon()
+
+    def offer(self, key: Key, commit: Commit) -> None:
+        """The log has the order: begin it when it is due."""
+        if commit.exception() is None:
+            active, run_id, number = key
+            run = active.execution.runs.get(run_id)
+            part = run.parts.get(number) if run is not None else None
+            self.offer_when_due(key, None if run is None or part is None else due_of(run, part))
+
+    def offer_when_due(self, key: Key, due: int | None) -> None:
+        """TASK-8: a part that waits for a time is begun when it has come."""
+        left = 0.0 if due is None else due / 1000 - time.time()
+        if left > 0:
+            asyncio.get_running_loop().call_later(left, self.offer_when_due, key, None)
+            return
+        self._ready.append(key)
+        self._pump_soon()
+
+    def pump(self) -> None:
+        """Begin what is ready now, not in the next turn."""
+        if self._ready:
+            self._pump()
+
+    def _pump_soon(self) -> None:
+        if not self._pumping:
+            self._pumping = True
+            asyncio.get_running_loop().call_soon(self._pump)
+
+    def _pump(self) -> None:
+        """Begin what is ready. What needs no waiting runs here, one part after the other."""
+        until = time.monotonic() + TURN
+        while self._ready:
+            active, run_id, number = self._ready.popleft()
+            if active.inputs:  # its state is being read again: what is open is offered after that
+                continue
+            run = active.execution.runs.get(run_id)
+            part = run.parts.get(number) if run is not None else None
+            if run is not None and part is not None and self._server.is_active(active):
+                self._begin(active, run, part)
+            if time.monotonic() > until:
+                break
+        self._pumping = False
+        if self._ready:
+            self._pump_soon()
+
+    def _begin(self, active: ActiveExecution, run: Run, part: Part) -> None:
+        epoch = max(active.term, part.epoch + 1)
+        if is_stopped(active.execution, active.plan, run.step):  # NEXT-8: nothing new starts
+            self._server.stop_part(active, run, part.part, epoch)
+            return
+        report = self.run_through(active, run, part)
+        if report is not None:
+            self._server.receive(active, report)
+            return
+        arm_step(self._server, active, run)
+        ordered = command(active.plan, active.execution, run, part, epoch, at=now())
+        self._server.runner.begin(ordered, active.plan, active.folder)
+
+    def run_through(self, active: ActiveExecution, run: Run, part: Part) -> r.Report | None:
+        """The fast lane for a run that waits for nothing; None if it must go the ordinary way."""
+        if not runs_inline(active.plan, active.execution, run):
+            return None
+        runner = self._server.runner
+        events = runner.run_through(active.plan, active.execution, run)
+        if events is None:
+            return None
+        return r.Report(
+            step_run_id=run.step_run_id,
+            part=part.part,
+            epoch=max(active.term, part.epoch + 1),
+            worker=runner.name,
+            events=events,
+        )

@@ -1,0 +1,56 @@
+"""T19: logs and snapshots that an older release wrote are read, and prove themselves still."""
+
+import asyncio
+import base64
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from noetl.adapters.memory.object_store import MemoryObjectStore
+from noetl.adapters.memory.storage import MemoryStorage
+from noetl.playbook.plan import digest_of
+from noetl.ports.event_log import LogRow, Snapshot
+from noetl.ports.result_store import ResultStore
+from noetl.server.replay import replay
+from noetl.server.verify import plan_of, verify
+
+LOGS = [
+    msgspec.json.decode(line)
+    for line in (Path(__file__).parent / "logs_of_rules_1.jsonl").read_bytes().splitlines()
+]
+"""Executions that were written before the log knew its rules: text, rows, bodies, snapshots."""
+
+
+def storage_of(kept: dict[str, Any], snapshot: str | None) -> tuple[MemoryStorage, Any]:
+    storage, results = MemoryStorage(), ResultStore(MemoryObjectStore())
+    shelves = storage.shelves
+    shelves.playbooks[digest_of(kept["playbook"])] = (kept["playbook"], None)
+    shelves.decisions["x1"] = [
+        LogRow(first, last, at, events.encode()) for first, last, at, events in kept["rows"]
+    ]
+    if snapshot is not None:
+        seq, body = kept[snapshot]
+        shelves.snapshots["x1"] = Snapshot(seq, body.encode())
+    results.bodies.update((key, base64.b64decode(body)) for key, body in kept["bodies"].items())
+    return storage, results
+
+
+@pytest.mark.rule("EVT-5")
+@pytest.mark.parametrize("snapshot", [None, "snapshot", "end"])
+@pytest.mark.parametrize("kept", LOGS, ids=lambda kept: kept["name"])
+def test_a_log_of_an_older_release_proves_itself(
+    kept: dict[str, Any], snapshot: str | None
+) -> None:
+    asyncio.run(proves_itself(kept, snapshot))
+
+
+async def proves_itself(kept: dict[str, Any], snapshot: str | None) -> None:
+    storage, results = storage_of(kept, snapshot)
+    found = await verify(storage.log, storage.playbooks, results, "x1")
+    assert found.ok, found.message
+    assert found.rows == len(kept["rows"])
+    plan = await plan_of(storage.log, storage.playbooks, "x1")
+    execution, _ = await replay(storage.log, "x1", plan)
+    assert execution.finished

@@ -1,0 +1,36 @@
+"""What a command carries of a loop: the elements of its own part, and no others (LOOP-2)."""
+
+import pytest
+from tests.support.decided import ByHand
+from tests.support.steps import call, loop, step
+
+from noetl.control.dispatch import command, open_parts
+from noetl.messages.codec import encode
+
+
+@pytest.mark.rule("LOOP-2", "LOOP-9")
+def test_a_part_of_a_distributed_loop_carries_its_slice() -> None:
+    rows = [{"id": n, "text": "x" * 40} for n in range(1000)]
+    looped = loop(rows, mode="parallel", exec="distributed", flight=100)
+    hand = ByHand(step("start", call("ask"), loop=looped))
+    shares = [
+        command(hand.plan, hand.execution, run, part, 1, at=hand.at).iterations
+        for run, part in open_parts(hand.execution)
+    ]
+    assert len(shares) == 4
+    for share in shares:
+        assert share is not None
+        assert share.items == rows[share.first : share.last]
+        assert share.items[0] == rows[share.offset]
+        assert len(encode(share)) < 3000
+
+
+@pytest.mark.rule("LOOP-2", "TASK-9")
+def test_a_local_loop_that_is_taken_up_carries_what_is_left() -> None:
+    hand = ByHand(step("start", call("ask"), loop=loop(list(range(9)), exec="local")))
+    assert hand.run.loop is not None
+    assert hand.command().iterations.items == list(range(9))  # type: ignore[union-attr]
+    hand.run.loop.low = 6
+    share = hand.command().iterations
+    assert share is not None
+    assert (share.items, share.offset, share.total) == ([6, 7, 8], 6, 9)
