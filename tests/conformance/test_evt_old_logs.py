@@ -24,7 +24,7 @@ LOGS = [
 
 
 def storage_of(kept: dict[str, Any], snapshot: str | None) -> tuple[MemoryStorage, Any]:
-    storage, results = MemoryStorage(), ResultStore(MemoryObjectStore())
+    storage, objects = MemoryStorage(), MemoryObjectStore()
     shelves = storage.shelves
     shelves.playbooks[digest_of(kept["playbook"])] = (kept["playbook"], None)
     shelves.decisions["x1"] = [
@@ -33,8 +33,8 @@ def storage_of(kept: dict[str, Any], snapshot: str | None) -> tuple[MemoryStorag
     if snapshot is not None:
         seq, body = kept[snapshot]
         shelves.snapshots["x1"] = Snapshot(seq, body.encode())
-    results.bodies.update((key, base64.b64decode(body)) for key, body in kept["bodies"].items())
-    return storage, results
+    objects.kept.update((key, base64.b64decode(body)) for key, body in kept["bodies"].items())
+    return storage, ResultStore(objects)
 
 
 @pytest.mark.rule("EVT-5")
