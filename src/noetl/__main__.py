@@ -1,7 +1,29 @@
-"""`python -m noetl`: the program, by the interpreter that is asked."""
+"""The program from its first moment: `noetl`, and `python -m noetl`."""
 
+import os
+import signal
 import sys
+from types import FrameType
 
-from noetl.cli.main import main
+INTERRUPTED = 130
 
-sys.exit(main())
+
+def leave(_number: int, _frame: FrameType | None) -> None:
+    os.write(2, b"interrupted\n")
+    os._exit(INTERRUPTED)
+
+
+def start() -> int:
+    """Ctrl-C has an answer while modules are still read, and while the process goes down."""
+    signal.signal(signal.SIGINT, leave)
+    from noetl.cli.main import main
+
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        return main()
+    finally:
+        signal.signal(signal.SIGINT, leave)
+
+
+if __name__ == "__main__":
+    sys.exit(start())

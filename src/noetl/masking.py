@@ -2,7 +2,7 @@
 Which secret values this process knows, and how they are kept out of whatever leaves it (KEY-2).
 
 There is one register per process, because a secret that was unlocked for one execution may come
-out through another door: an error of the driver, a line that a child printed. While nothing is
+out another way: an error of the driver, a line that a child printed. While nothing is
 registered every question costs one `if`.
 """
 

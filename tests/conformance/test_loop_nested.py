@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from tests.support.crash import crash_everywhere
 from tests.support.scenario import Ran, Scenario, ok, scenario
-from tests.support.steps import Tree, call, loop, nested, noop, otherwise, step, when
+from tests.support.steps import Tree, arc, call, loop, nested, noop, otherwise, step, when
 
 from noetl.messages import events as e
 from noetl.messages.outcome import Outcome
@@ -196,3 +196,111 @@ def test_a_crash_between_any_two_events_changes_nothing(
 
 def recorded(ran: Ran) -> list[tuple[str, int]]:
     return [(event.task_run_id, event.attempt) for event in ran.of(e.TaskDone)]
+
+
+REDUCED: dict[str, tuple[Any, Any, Any]] = {
+    # reducer → what ctx had, what it comes to without and with that
+    "sum": (100, 21, 121),
+    "min": (4, 1, 1),
+    "max": (4, 6, 6),
+    "count": (10, 6, 16),
+    "first": (9, 1, 9),
+    "last": (9, 6, 6),
+    "append": ([0], [1, 2, 3, 4, 5, 6], [0, 1, 2, 3, 4, 5, 6]),
+    "extend": ([0], [1, 2, 3, 4, 5, 6], [0, 1, 2, 3, 4, 5, 6]),
+    "merge": ({"0": 0}, {str(n): n for n in range(1, 7)}, {str(n): n for n in range(7)}),
+}
+WRITES = {"extend": "{{ [iter.m] }}", "merge": "{{ {iter.m | string: iter.m} }}"}
+
+
+@pytest.mark.rule("LOOP-5", "LOOP-7")
+@pytest.mark.parametrize(("mode", "where"), WAYS)
+@pytest.mark.parametrize("how", REDUCED)
+@pytest.mark.parametrize("depth", [1, 2])
+def test_loops_that_reduce_one_key_count_every_write_once(
+    how: str, depth: int, mode: str, where: str
+) -> None:
+    had, alone, onto = REDUCED[how]
+    elements = "{{ iter.n }}" if depth == 1 else "{{ [iter.x] }}"
+    write = noop("work", otherwise(set_ctx={"k": WRITES.get(how, "{{ iter.m }}")}))
+    work = nested("in", loop(elements, iterator="m", reduce={"k": how}), write)
+    if depth == 2:  # the middle loop goes over the elements, the inner one over each of them
+        work = nested("mid", loop("{{ iter.n }}", iterator="x", reduce={"k": how}), work)
+    for before, after in (({}, alone), ({"k": had}, onto)):
+        made = looped([[1, 2], [3], [4, 5, 6]], work, mode=mode, exec=where, reduce={"k": how})
+        assert made.run(ctx=before).ctx == {"k": after}
+
+
+@pytest.mark.rule("LOOP-5", "LOOP-7")
+def test_loops_that_reduce_one_key_differently_fold_it_twice() -> None:
+    """The sum of each row begins with nothing; the greatest of them is compared with ctx."""
+    add = noop("work", otherwise(set_ctx={"k": "{{ iter.m }}"}))
+    inner = nested("in", loop("{{ iter.n }}", iterator="m", reduce={"k": "sum"}), add)
+    made = looped([[1, 2], [30], [4, 5]], inner, reduce={"k": "max"})
+    assert made.run(ctx={"k": 7}).ctx == {"k": 30}
+    assert looped([[1, 2]], inner, reduce={"k": "max"}).run(ctx={"k": 7}).ctx == {"k": 7}
+
+
+@pytest.mark.rule("LOOP-5", "LOOP-7")
+@pytest.mark.parametrize("how", ["sum", "count", "append"])
+def test_inner_iterations_that_fail_are_left_out_of_the_outer_loop(how: str) -> None:
+    write = noop("work", otherwise(set_ctx={"k": "{{ iter.m }}"}))
+    spoil = noop("judge", when("iter.m == 2", "fail"), otherwise())
+    policy: dict[str, Any] = {"reduce": {"k": how}, "on_failure": "continue"}
+    inner = nested("in", loop("{{ iter.n }}", iterator="m", **policy), write, spoil)
+    ran = looped([[1, 2], [3]], inner, reduce={"k": how}).run()
+    assert ran.ctx == {"k": {"sum": 4, "count": 2, "append": [1, 3]}[how]}
+
+
+@pytest.mark.rule("LOOP-5", "LOOP-9")
+@pytest.mark.parametrize(("mode", "where"), WAYS)
+def test_what_reducers_gather_lies_in_chunks(mode: str, where: str) -> None:
+    """Two loops in a row append to one key: the second begins with what lies outside already."""
+    gather = noop(
+        "work", otherwise(set_ctx={"rows": "{{ 'x' * 400 }}", "all": "{{ [iter.n] * 9 }}"})
+    )
+    reduce = {"rows": "append", "all": "extend"}
+    each = loop(list(range(8)), mode=mode, exec=where, iterator="n", reduce=reduce)
+    see = "{{ [ctx.rows | length, ctx.all | length, ctx.all[-1], ctx.rows[9] | length] }}"
+    made = scenario(
+        step("start", gather, loop=each, arcs=[arc("again")]),
+        step("again", gather, loop=each, arcs=[arc("end")]),
+        step("end", call("see", body=see)),
+        executor={"spec": {"policy": {"limits": {"max_payload_bytes": 1000}}}},
+    )
+    ran = made.run()
+    assert ran.inputs("see") == [[16, 144, 7, 400]]
+    assert str(ran.ctx["rows"].schema_hint).startswith("chunks[16]")
+
+
+@pytest.mark.rule("LOOP-5", "RES-2")
+def test_merge_begins_with_what_lies_outside() -> None:
+    add = noop("work", otherwise(set_ctx={"found": "{{ {iter.n: 1} }}"}))
+    each = loop(["a", "b"], iterator="n", reduce={"found": "merge"})
+    made = scenario(
+        step("start", add, loop=each, arcs=[arc("end")]),
+        step("end", call("see", body="{{ ctx.found }}")),
+        executor={"spec": {"policy": {"limits": {"max_payload_bytes": 1000}}}},
+    )
+    had = {"begun": "x" * 2000}
+    assert made.run(ctx={"found": had}).inputs("see") == [{**had, "a": 1, "b": 1}]
+
+
+@pytest.mark.rule("LOOP-5", "RES-1")
+@pytest.mark.parametrize("how", ["merge", "extend", "sum"])
+@pytest.mark.parametrize("where", ["local", "distributed"])
+def test_reducers_take_large_writes(how: str, where: str) -> None:
+    """A value that is stored outside elsewhere is looked into here."""
+    big = {
+        "merge": {"{{ n }}": "x" * 200_000},
+        "extend": ["x" * 90_000] * 2,
+        "sum": ["y" * 150_000],
+    }
+    work = call("work", otherwise(set_ctx={"k": "{{ outcome.result }}"}))
+    made = scenario(
+        step("start", work, loop=loop([1, 2], exec=where, reduce={"k": how}), arcs=[arc("end")]),
+        step("end", call("see", body="{{ ctx.k }}")),
+    )
+    ran = made.answers("work", ok(big[how])).run()
+    assert ran.status == "completed"
+    assert ran.inputs("see") == [big[how] if how == "merge" else [*big[how], *big[how]]]

@@ -232,7 +232,13 @@ def test_an_execution_says_how_it_stands_and_what_it_waits_for(tmp_path: Path) -
         one = f"/api/executions/{execution_id}"
         standing = await api.get(one)
         assert (standing["status"], standing["interrupted"]) == ("running", False)
-        assert [(wait["step"], wait["kind"]) for wait in standing["waits"]] == [("first", "worker")]
+        [wait] = standing["waits"]
+        assert (wait["step"], wait["kind"], wait["pool"]) == ("first", "worker", "default")
+        assert wait["since"] >= standing["started_at"]
+        assert wait["words"] == (
+            f"waits for a worker of pool 'default' since {wait['since']}; "
+            "no worker of that pool is known"
+        )
         state = await api.get(f"{one}/state")
         assert [run["step"] for run in state["runs"]] == ["first"]
         tools = CannedTools()

@@ -10,8 +10,8 @@ from tests.support.canned import CannedTools
 from tests.support.cluster import Cluster, clustered
 from tests.support.steps import noop, playbook, step
 
+from noetl.api.context import ApiContext
 from noetl.api.executions import ExecutionsRoutes
-from noetl.api.surround import ApiContext
 from noetl.api.types import BatchRequest, ExecutionBatch, KeyedRequest
 
 

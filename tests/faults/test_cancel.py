@@ -89,7 +89,7 @@ def test_a_worker_that_still_fetches_the_playbook_does_not_begin(
             until(line.struck.is_set, fleet.fleet.told)
             fleet.ask(partial(cancelled, begun))
             passes(1)
-            line.mend()
+            line.fix()
             assert fleet.ended(begun).status == "cancelled"
             fresh = fleet.start("one", {})
             assert fleet.all_ended(fresh) == {"completed": 1}

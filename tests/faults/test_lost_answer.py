@@ -66,7 +66,7 @@ def loses_the_answer(fleet: Trial, line: Proxy, ask: Callable[[], Answer]) -> An
     with answering(ask) as heard:
         until(line.struck.is_set, fleet.fleet.told)
         until(lambda: bool(heard), fleet.fleet.told)
-    line.mend()
+    line.fix()
     return heard[0]
 
 

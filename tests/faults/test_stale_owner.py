@@ -20,7 +20,7 @@ Fault = tuple[Callable[[], None], Callable[[], None]]
 
 FAULTS: dict[str, Callable[[Member, Proxy], Fault]] = {
     "paused": lambda server, _: (partial(paused, server), partial(woken, server)),
-    "cut off from the database": lambda _, line: (line.cut, line.mend),
+    "cut off from the database": lambda _, line: (line.cut, line.fix),
 }
 
 

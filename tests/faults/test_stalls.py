@@ -83,7 +83,7 @@ def test_a_server_answers_while_a_large_value_waits_for_its_store(
             begun = fleet.start("carries", {"half": "x" * HALF})
             fleet.begun(begun)
             until(Passing(AWAY))
-            line.mend()
+            line.fix()
             assert fleet.all_ended(begun) == {"completed": 1}
         idle.kill()
         fleet.judged()

@@ -196,7 +196,7 @@ def failing() -> str:
         ),
         step(
             "rescue",
-            effect("mend", 1, keep(mended=True)),
+            effect("fix", 1, keep(mended=True)),
             arcs=[arc("again"), arc("good")],
             mode="inclusive",
         ),

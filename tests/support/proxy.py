@@ -42,11 +42,11 @@ class Proxy:
         self._whole.clear()
 
     def break_(self) -> None:
-        """Every connection ends, and nobody is let in until it is mended."""
+        """Every connection ends, and nobody is let in until it is fixed."""
         self._broken = True
         self._end_all()
 
-    def mend(self) -> None:
+    def fix(self) -> None:
         self._broken = False
         self._released.set()
         self._whole.set()
@@ -121,7 +121,7 @@ class Proxy:
             one.close()
 
     def close(self) -> None:
-        self.mend()
+        self.fix()
         with suppress(OSError):
             self._listening.shutdown(socket.SHUT_RDWR)
         self._listening.close()

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,10 +24,19 @@ class Answer(NamedTuple):
         return [json.loads(line) for line in self.out.splitlines()]
 
 
-def noetl(*words: str | bytes | Path, stdin: bytes = b"", **environment: str) -> Answer:
+POWERLESS = ("setpriv", "--bounding-set", "-dac_override,-dac_read_search", "--inh-caps", "-all")
+"""Root obeys the bits of permissions, too."""
+
+
+def noetl(
+    *words: str | bytes | Path,
+    stdin: bytes = b"",
+    before: Sequence[str] = (),
+    **environment: str,
+) -> Answer:
     """Run `noetl` with these words; no traceback may ever be in its answer."""
     done = subprocess.run(
-        [NOETL, *words],
+        [*before, NOETL, *words],
         input=stdin,
         capture_output=True,
         timeout=60,

@@ -157,7 +157,7 @@ def test_a_worker_that_is_cut_off_changes_nothing(
         other = fleet.worker()
         load.finish()
         other.kill()
-        line.mend()
+        line.fix()
         load.start(len(expected))
         load.finish()
         load.prove()

@@ -2,11 +2,13 @@
 
 import os
 import signal
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from tests.system.program import Answer, noetl
+from tests.system.program import HELLO, NOETL, Answer, noetl
 from tests.system.run_playbooks import GATED
 from tests.system.running import Running, running
 
@@ -198,3 +200,39 @@ def test_a_running_execution_says_what_it_does(gate: Gate, standing: Running) ->
     assert "at task 'wait'" in gate.noetl("explain", name).out
     gate.open()
     assert standing.end() == 0
+
+
+EARLY = """
+import os, signal, sys
+
+class Hook:
+    def find_spec(self, name, path=None, target=None):
+        if name == "noetl.cli.main":
+            os.kill(os.getpid(), signal.SIGINT)
+
+sys.meta_path.insert(0, Hook())
+from noetl.__main__ import start
+sys.exit(start())
+"""
+
+
+def test_ctrl_c_while_modules_are_read_says_so_and_no_more() -> None:
+    done = subprocess.run([sys.executable, "-c", EARLY], capture_output=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"interrupted\n")
+
+
+def test_an_output_that_cannot_be_written_does_not_stop_the_run(tmp_path: Path) -> None:
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            [NOETL, "run", HELLO],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+            env={**os.environ, "NOETL_HOME": str(tmp_path)},
+        )
+    assert done.returncode == 3
+    *_, shown, last = done.stderr.splitlines()
+    assert shown.startswith("progress can no longer be shown")
+    assert "the execution is completed: noetl status " in last
+    assert noetl("status", last.split()[-1], NOETL_HOME=str(tmp_path)).code == 0

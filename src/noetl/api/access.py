@@ -7,10 +7,10 @@ from litestar.params import FromPath, JSONBody
 
 from noetl.api import types as t
 from noetl.api.answers import answered
+from noetl.api.context import ApiContext
 from noetl.api.entries import token_fields
 from noetl.api.gate import Gate
 from noetl.api.paging import USUAL, Cursor, Limit, page_of, place_in
-from noetl.api.surround import ApiContext
 from noetl.api.tokens import new_token
 from noetl.errors import ServerRefused
 
@@ -18,8 +18,8 @@ from noetl.errors import ServerRefused
 class AccessRoutes:
     """Answers for tokens."""
 
-    def __init__(self, surround: ApiContext, gate: Gate) -> None:
-        self._tokens = surround.plane.storage.tokens
+    def __init__(self, context: ApiContext, gate: Gate) -> None:
+        self._tokens = context.plane.storage.tokens
         self._gate = gate
 
     async def make(self, data: JSONBody[t.TokenRequest]) -> Response[t.TokenMade]:

@@ -6,46 +6,46 @@ from litestar import Litestar
 from litestar.datastructures import State
 
 from noetl.api.access import AccessRoutes
+from noetl.api.context import ApiContext
 from noetl.api.document import DocumentRoutes
 from noetl.api.faults import refusal_to
 from noetl.api.gate import Gate
 from noetl.api.plane import ServerProcess
 from noetl.api.routes import ROUTES, bound
-from noetl.api.surround import ApiContext
 
 
 def create_app(plane: ServerProcess, *, auth: bool) -> Litestar:
-    """The app. Whoever serves it calls `surround_of(app).close()` when it is to stop."""
-    surround = ApiContext(plane)
+    """The app. Whoever serves it calls `context_of(app).close()` when it is to stop."""
+    context = ApiContext(plane)
     gate = Gate(plane.storage.tokens if auth else None)
     return Litestar(
         [
-            bound(desk, route)
+            bound(answers, route)
             for kind, routes in ROUTES
-            for desk in [desk_of(kind, surround, gate)]
+            for answers in [made_for(kind, context, gate)]
             for route in routes
         ],
         guards=[gate],
         exception_handlers={Exception: refusal_to},
-        middleware=[surround.metrics.watched],
+        middleware=[context.metrics.watched],
         openapi_config=None,  # it would bring routes that are not in the table
         logging_config=None,
-        state=State({"surround": surround}),
-        on_shutdown=[surround.close],
+        state=State({"context": context}),
+        on_shutdown=[context.close],
     )
 
 
-def surround_of(app: Litestar) -> ApiContext:
-    surround: ApiContext = app.state.surround
-    return surround
+def context_of(app: Litestar) -> ApiContext:
+    context: ApiContext = app.state.context
+    return context
 
 
-def desk_of(kind: type[Any], surround: ApiContext, gate: Gate) -> object:
+def made_for(kind: type[Any], context: ApiContext, gate: Gate) -> object:
     if kind is AccessRoutes:
-        return AccessRoutes(surround, gate)
+        return AccessRoutes(context, gate)
     if kind is DocumentRoutes:
         return DocumentRoutes(described)
-    made: object = kind(surround)
+    made: object = kind(context)
     return made
 
 

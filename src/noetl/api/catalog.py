@@ -9,9 +9,9 @@ from litestar.params import FromPath, QueryParameter
 
 from noetl.api import types as t
 from noetl.api.answers import answered
+from noetl.api.context import ApiContext, Asking
 from noetl.api.entries import entry_fields, entry_of
 from noetl.api.paging import USUAL, Cursor, Limit, page_of, place_in
-from noetl.api.surround import ApiContext, Asking
 from noetl.api.texts import decoded, is_yaml, loaded, refuse_large, yaml_in
 from noetl.errors import PlaybookNotFound, PlaybookRejected
 from noetl.playbook.dialects.migrate import Migrated, migrate
@@ -28,8 +28,8 @@ Version = Annotated[int | None, QueryParameter(ge=1, le=999_999_999)]
 class CatalogRoutes:
     """Answers for the catalog."""
 
-    def __init__(self, surround: ApiContext) -> None:
-        self._plane = surround.plane
+    def __init__(self, context: ApiContext) -> None:
+        self._plane = context.plane
         self._schema: dict[str, Any] | None = None
 
     async def register(self, request: Asking, older: Migrate = False) -> Response[t.RegisterAnswer]:

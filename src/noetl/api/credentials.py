@@ -7,8 +7,8 @@ from litestar.params import FromPath, JSONBody
 
 from noetl.api import types as t
 from noetl.api.answers import answered
+from noetl.api.context import ApiContext
 from noetl.api.paging import USUAL, Cursor, Limit, page_of, place_in
-from noetl.api.surround import ApiContext
 from noetl.errors import CredentialMissing, ServerRefused
 from noetl.keychain.fields import register as mask
 from noetl.keychain.store import CredentialSummary, Store
@@ -18,8 +18,8 @@ from noetl.messages.envelope import timestamp
 class CredentialsRoutes:
     """Answers for credentials."""
 
-    def __init__(self, surround: ApiContext) -> None:
-        self._plane = surround.plane
+    def __init__(self, context: ApiContext) -> None:
+        self._plane = context.plane
 
     async def put(
         self, name: FromPath[Path], data: JSONBody[t.CredentialRequest]

@@ -13,9 +13,9 @@ from litestar.response import Stream
 
 from noetl.api import types as t
 from noetl.api.answers import answered, shown
+from noetl.api.context import ApiContext
 from noetl.api.executions import known
 from noetl.api.paging import USUAL, Limit
-from noetl.api.surround import ApiContext
 from noetl.errors import NoetlError
 from noetl.messages.envelope import envelope
 from noetl.messages.names import canonical
@@ -42,9 +42,9 @@ HEADERS = {"cache-control": "no-store", "x-accel-buffering": "no"}
 class EventsRoutes:
     """Answers for the log."""
 
-    def __init__(self, surround: ApiContext, *, beat: float = BEAT) -> None:
-        self._surround = surround
-        self._plane = surround.plane
+    def __init__(self, context: ApiContext, *, beat: float = BEAT) -> None:
+        self._context = context
+        self._plane = context.plane
         self._beat = beat
 
     async def page(
@@ -103,14 +103,14 @@ class EventsRoutes:
         try:
             trace = await self._trace(execution_id)
             rows = self._plane.follow(execution_id, after=after)
-            async for row in with_beats(rows, self._surround.closing, self._beat):
+            async for row in with_beats(rows, self._context.closing, self._beat):
                 if row is None:
                     yield b": nothing new\n\n"
                     continue
                 for event in enveloped(row, execution_id, trace, after):
                     if wanted is None or fnmatchcase(event["name"], wanted):
                         yield frame(event)
-            if not self._surround.closing.is_set():
+            if not self._context.closing.is_set():
                 ended = await self._plane.row(execution_id)
                 status = msgspec.json.encode({"status": ended.status, "seq": ended.seq})
                 yield b"event: end\ndata: " + status + b"\n\n"

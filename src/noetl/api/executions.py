@@ -12,10 +12,10 @@ from litestar.params import FromPath, FromQuery, HeaderParameter, JSONBody, Quer
 
 from noetl.api import types as t
 from noetl.api.answers import answered
+from noetl.api.context import ApiContext, Asking
 from noetl.api.paging import USUAL, Cursor, Limit, cursor_of, page_of, place_in
 from noetl.api.plane import OrderKind
 from noetl.api.refusals import refusal_of
-from noetl.api.surround import ApiContext, Asking
 from noetl.errors import ExecutionNotFound, NoetlError, ServerAway, ServerRefused
 from noetl.ports.event_log import ExecutionRow
 from noetl.server.verify import Verified, verify
@@ -43,9 +43,9 @@ FARTHEST = 1_000_000
 class ExecutionsRoutes:
     """Answers for executions."""
 
-    def __init__(self, surround: ApiContext) -> None:
-        self._surround = surround
-        self._plane = surround.plane
+    def __init__(self, context: ApiContext) -> None:
+        self._context = context
+        self._plane = context.plane
 
     async def execute(self, data: JSONBody[t.ExecuteRequest], key: Key = None) -> Response[Listed]:
         """Start an execution; the answer comes after the commit (promise 1)."""
@@ -109,27 +109,20 @@ class ExecutionsRoutes:
         """How an execution stands, and what it waits for."""
         row = await self._plane.row(known(execution_id))
         execution, plan = await self._plane.state(execution_id)
-        holder = await self._plane.storage.owners.holder(execution_id)
-        return answered(standing_of(row, execution, plan, holder=holder))
+        return answered(await standing_of(self._plane.storage, row, execution, plan))
 
     async def explanation(self, execution_id: FromPath[str]) -> Response[Explanation]:
         """Why it waits or failed: the chain of causes."""
         row = await self._plane.row(known(execution_id))
         execution, plan = await self._plane.state(execution_id)
-        storage = self._plane.storage
-        holder = await storage.owners.holder(execution_id)
-        return answered(
-            await explanation_of(
-                storage.log, storage.playbooks, row, execution, plan, holder=holder
-            )
-        )
+        return answered(await explanation_of(self._plane.storage, row, execution, plan))
 
     async def verify(self, request: Asking, execution_id: FromPath[str]) -> Response[Verified]:
         """Make every decision of its log again, and compare (EVT-5)."""
         await self._plane.row(known(execution_id))
         storage, results = self._plane.storage, self._plane.results
         proving = verify(storage.log, storage.playbooks, results, execution_id)
-        proof = await self._surround.unless_gone(request, proving)
+        proof = await self._context.unless_gone(request, proving)
         if proof is None:
             raise ServerAway("the server stops; ask again")
         return answered(proof)
@@ -148,7 +141,7 @@ class ExecutionsRoutes:
         summary = None
         if wait:
             waiting = self._plane.summary(execution_id, wait=wait)
-            summary = await self._surround.unless_gone(request, waiting)
+            summary = await self._context.unless_gone(request, waiting)
         if summary is None:
             summary = await self._plane.summary(execution_id)
         return answered(t.Summary(**summary))

@@ -8,9 +8,9 @@ from litestar import Response
 from litestar.exceptions import HTTPException, ValidationException
 
 from noetl.api.answers import answered
+from noetl.api.context import Asking
 from noetl.api.refusals import refusal_of
 from noetl.api.routes import methods_at
-from noetl.api.surround import Asking
 from noetl.api.types import ApiError, ErrorBody
 from noetl.errors import NoetlError
 

@@ -27,7 +27,7 @@ class WorkerCalls(Protocol):
 
 
 class ServerProcess(Protocol):
-    """A server process without its doors."""
+    """A server process, as the routes need it."""
 
     @property
     def name(self) -> str: ...

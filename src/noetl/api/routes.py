@@ -37,7 +37,7 @@ class Route(NamedTuple):
     path: str
     access: Access
     answer: Callable[..., Any]
-    """A method of the desk that the route is listed under."""
+    """A method of the class that the route is listed under."""
     takes: tuple[str, ...] = ()
     """Types of the body; none for a route without one."""
     most: int | None = 64 * KB
@@ -46,7 +46,7 @@ class Route(NamedTuple):
     """What OpenAPI calls the usual answer."""
 
 
-Desks = tuple[tuple[type[Any], tuple[Route, ...]], ...]
+Table = tuple[tuple[type[Any], tuple[Route, ...]], ...]
 ALL = "/api/executions"
 ONE = "/api/executions/{execution_id:str}"
 C, E, L, K, A, R, W, D = (
@@ -60,7 +60,7 @@ C, E, L, K, A, R, W, D = (
     DocumentRoutes,
 )
 
-ROUTES: Desks = (
+ROUTES: Table = (
     (
         C,
         (
@@ -142,8 +142,8 @@ def all_routes() -> Iterator[Route]:
         yield from routes
 
 
-def bound(desk: object, route: Route) -> HTTPRouteHandler:
-    """The route as the framework takes it, answered by this desk."""
+def bound(answers: object, route: Route) -> HTTPRouteHandler:
+    """The route as the framework takes it, answered by this object."""
     made: HTTPRouteHandler = HTTPRouteHandler(
         route.path,
         http_method=route.method,  # type: ignore[arg-type]
@@ -152,13 +152,13 @@ def bound(desk: object, route: Route) -> HTTPRouteHandler:
         status_code=route.status,
         operation_id=operation_of(route),
         description=route.answer.__doc__,
-    )(MethodType(route.answer, desk))
+    )(MethodType(route.answer, answers))
     return made
 
 
 def operation_of(route: Route) -> str:
-    desk, _, name = route.answer.__qualname__.partition(".")
-    return f"{desk.removesuffix('Desk').lower()}_{name}"
+    kind, _, name = route.answer.__qualname__.partition(".")
+    return f"{kind.removesuffix('Routes').lower()}_{name}"
 
 
 def methods_at(path: str) -> list[str]:

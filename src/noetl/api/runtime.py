@@ -8,22 +8,20 @@ from litestar import Response
 from noetl import __version__
 from noetl.api import types as t
 from noetl.api.answers import answered
+from noetl.api.context import ApiContext
 from noetl.api.metrics import TYPE
-from noetl.api.surround import ApiContext
 from noetl.messages.envelope import timestamp
 from noetl.ports.roster import ServerRow, WorkerRow
-
-RECENT = 60_000
-"""Milliseconds after which a server or worker that was not seen is not there."""
+from noetl.server.waiting import RECENT
 
 
 class RuntimeRoutes:
     """Answers about servers and workers."""
 
-    def __init__(self, surround: ApiContext) -> None:
-        self._plane = surround.plane
-        self._metrics = surround.metrics
-        self._closing = surround.closing
+    def __init__(self, context: ApiContext) -> None:
+        self._plane = context.plane
+        self._metrics = context.metrics
+        self._closing = context.closing
 
     async def runtime(self) -> Response[t.Runtime]:
         """Servers, workers and pools that were seen in the last minute, and what waits."""

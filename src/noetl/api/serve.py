@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 import uvicorn
 
-from noetl.api.app import create_app, surround_of
+from noetl.api.app import context_of, create_app
 from noetl.api.gate import is_loopback
 from noetl.api.plane import ServerProcess
 from noetl.errors import SettingRefused
@@ -95,7 +95,7 @@ async def serve(
         raise
     finally:
         stopping.cancel()
-        surround_of(app).close()
+        context_of(app).close()
         server.should_exit = True
         try:
             await serving

@@ -6,7 +6,7 @@ from typing import TypeVar
 import msgspec
 from litestar.exceptions import HTTPException, ValidationException
 
-from noetl.api.surround import Asking
+from noetl.api.context import Asking
 from noetl.playbook.load import Loaded, load
 from noetl.tools.plugins import KnownKinds
 

@@ -12,8 +12,8 @@ from litestar.response import Stream
 from noetl import __version__
 from noetl.api import types as t
 from noetl.api.answers import NEVER_KEPT, answered
+from noetl.api.context import ApiContext, Asking
 from noetl.api.executions import known
-from noetl.api.surround import ApiContext, Asking
 from noetl.api.texts import decoded
 from noetl.errors import BodyLost, ServerRefused
 from noetl.masking import KNOWN
@@ -32,9 +32,9 @@ JSON = "application/json"
 class WorkerRoutes:
     """Answers for workers; the dispatcher behind it is the one that NATS leads to."""
 
-    def __init__(self, surround: ApiContext) -> None:
-        self._surround = surround
-        self._plane = surround.plane
+    def __init__(self, context: ApiContext) -> None:
+        self._context = context
+        self._plane = context.plane
         self._under_way: set[asyncio.Task[bytes]] = set()
 
     async def hello(self) -> Response[t.ServerIdentity]:
@@ -70,8 +70,8 @@ class WorkerRoutes:
         wait: Seconds = POLL,
     ) -> Response[t.Woken]:
         """Wait until there may be something to do, or so many seconds."""
-        waiting = self._surround.wakes.wait(worker, pool, hungry=hungry, seconds=wait)
-        rung = await self._surround.unless_gone(request, waiting)
+        waiting = self._context.wakes.wait(worker, pool, hungry=hungry, seconds=wait)
+        rung = await self._context.unless_gone(request, waiting)
         return answered(t.Woken(server=self._plane.name, rung=bool(rung)))
 
     async def keep(

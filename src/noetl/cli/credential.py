@@ -215,7 +215,7 @@ def in_store(work: Callable[[Store], Awaitable[T]], *, make: bool = False) -> T:
     async def opened() -> T:
         if not make and not (home / FILE).exists():
             return await work(Store(MemoryCredentials(), KeySource(home)))
-        storage = await open_storage(home)
+        storage = await open_storage(home, looking=not make)
         try:
             return await work(Store(storage.credentials, KeySource(home)))
         finally:

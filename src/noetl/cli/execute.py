@@ -72,9 +72,13 @@ def execute(
             raise click.UsageError("--key needs a server: --server URL or NOETL_SERVER")
 
         return begin_here(path, version, given, as_json)
-    begun = at_server(
-        target, lambda client: client.execute(path, version=version, payload=given, key=key)
-    )
+    try:
+        begun = at_server(
+            target, lambda client: client.execute(path, version=version, payload=given, key=key)
+        )
+    except KeyboardInterrupt:
+        click.echo("interrupted; if the server began it, it is in: noetl list", err=True)
+        return exits.INTERRUPTED
     if wait:
         from noetl.cli.running.following import follow_through
 

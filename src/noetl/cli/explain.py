@@ -59,9 +59,7 @@ def explain(execution_id: str, as_json: bool, target: Target) -> int:
 async def explanation_in(local: LocalNode, execution_id: str) -> Explanation:
     row = await local.row(execution_id)
     execution, plan, _ = await local.load(execution_id)
-    storage = local.storage
-    holder = await storage.owners.holder(execution_id)
-    return await explanation_of(storage.log, storage.playbooks, row, execution, plan, holder=holder)
+    return await explanation_of(local.storage, row, execution, plan)
 
 
 def explained(found: Explanation, words: list[str]) -> Explained:
@@ -190,7 +188,7 @@ ADVICE: dict[str, str] = {
     "loop": "check what `loop.in` comes to, and what its iterations do",
     "limit": "end the cycle, or raise the limit that the message names",
     "ctx_conflict": "declare a reducer for the key (loop.spec.policy.reduce), or use set_iter",
-    "retry_exhausted": "mend the cause, or allow more `attempts`",
+    "retry_exhausted": "fix the cause, or allow more `attempts`",
     "result": "return only what JSON can hold",
     "not_found": "correct the name",
     "cancelled": "start it again: noetl run",

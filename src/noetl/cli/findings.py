@@ -1,4 +1,4 @@
-"""Findings as a compiler would print them: the fault, its place, the line, how to mend it."""
+"""Findings as a compiler would print them: the fault, its place, the line, how to fix it."""
 
 from collections.abc import Iterable, Sequence
 

@@ -19,13 +19,16 @@ JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON, for pro
 
 
 def in_home(work: Callable[[LocalNode], Awaitable[T]], *, make: bool = False) -> T:
-    """Open the home, do the work, and let go of it. One that is not there is made if asked."""
+    """
+    Open the home, do the work, and let go of it. One that is not there is made if asked, and one
+    that may not be written is looked at.
+    """
     settings = read_settings()
     if not make:
         refuse_missing(settings)
 
     async def opened() -> T:
-        local = await LocalNode.open(settings)
+        local = await LocalNode.open(settings, looking=True)
         try:
             return await work(local)
         finally:

@@ -49,8 +49,7 @@ def status(execution_id: str, as_json: bool, target: Target) -> int:
 async def standing_in(local: LocalNode, execution_id: str) -> Standing:
     row = await local.row(execution_id)
     execution, plan, _ = await local.load(execution_id)
-    holder = await local.storage.owners.holder(execution_id)
-    return standing_of(row, execution, plan, holder=holder)
+    return await standing_of(local.storage, row, execution, plan)
 
 
 def lines_of(standing: Standing, paint: Paint) -> list[str]:

@@ -47,7 +47,7 @@ POOL = click.option("--pool", metavar="POOL", help="Only those of this pool.")
 
 @worker.command(epilog=START)
 @click.option("--pool", metavar="POOL", help="The pool that it works for [default].")
-@click.option("--concurrency", metavar="N", help="Legs that it runs at once [100].")
+@click.option("--concurrency", metavar="N", help="Step runs and parts of loops at once [100].")
 @click.option("--queue", metavar="URL", help="NATS that wakes it; servers answer through it.")
 @click.option("--server", metavar="URL", help="The server that it asks (NOETL_SERVER).")
 @click.option("--context", metavar="NAME", help="The server of this context.")

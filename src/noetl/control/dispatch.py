@@ -53,6 +53,7 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
     """The part of a loop; None for a step without one."""
     left: float | None = None
     """Seconds that the step run may still take, as of when the command was made (TASK-10)."""
+    rules: int = 1
     losses: int = 0
     """Workers that were lost on this part since its last progress: a suspect runs alone."""
 
@@ -79,6 +80,7 @@ def command(
         iterations=None if run.loop is None else share(run.loop, part),
         left=seconds_left(plan, run, at),
         losses=part.lost,
+        rules=execution.rules,
     )
 
 

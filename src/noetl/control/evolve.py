@@ -176,7 +176,7 @@ def _task_done(execution: Execution, event: e.TaskDone, plan: Plan) -> None:
     _progress(execution, run.parts[event.part])
     if run.suspended:
         run.suspended.pop(event.task_run_id, None)
-    take_task_done(run, event, plan.steps[run.step])
+    take_task_done(execution, run, event, plan.steps[run.step])
 
 
 def _task_suspended(execution: Execution, event: e.TaskSuspended, _: Plan) -> None:
@@ -206,7 +206,7 @@ def _loop_started(execution: Execution, event: e.LoopStarted, plan: Plan) -> Non
     run = execution.runs[event.step_run_id]
     if event.parent_id is not None:
         run.parts[event.part].taken += 1
-    begin_loop(run, event, plan.steps[run.step], execution.ctx)
+    begin_loop(execution, run, event, plan.steps[run.step])
 
 
 def _iteration_started(execution: Execution, event: e.IterationStarted, plan: Plan) -> None:

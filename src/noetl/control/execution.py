@@ -91,6 +91,10 @@ class LoopRun(msgspec.Struct, kw_only=True):
     writes: dict[str, tuple[int, Any]] = {}
     """Parallel: who wrote a ctx key first, and what (LOOP-5)."""
     reduced: dict[str, Any] = {}
+    piles: dict[str, Pile] = {}
+    """What `append` and `extend` come to: as bounded as the results (LOOP-9)."""
+    bases: dict[str, Any] = {}
+    """What a reducer begins with where that lies outside: it is added at the end."""
 
 
 class Suspension(msgspec.Struct, kw_only=True):

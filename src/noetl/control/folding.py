@@ -4,18 +4,20 @@ How a run's position follows its reports: frames, iterations, folded results.
 Part of the fold: like `evolve`, it reads only events, state and plan.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
 
 from noetl.control.execution import Ended, Execution, LoopRun, Part, Pile, Run
-from noetl.control.reducers import fold, owned
+from noetl.control.reducers import LOOKS_INTO, PILED, describe, fold, owned
 from noetl.messages import events as e
 from noetl.messages.codec import encode, reference_to
+from noetl.messages.reference import Reference
 from noetl.messages.size import rough_size, surely_fits
 from noetl.pipeline.advance import advance
 from noetl.pipeline.frame import Frame, Iteration, Nested
+from noetl.playbook.model import Reducer
 from noetl.playbook.plan import LoopPlan, Pipeline, StepPlan
 
 CHUNK = 10_000
@@ -79,23 +81,52 @@ def index_of(number: str) -> int:
     return int(number.partition("r")[0]) - 1
 
 
-def take_task_done(run: Run, event: e.TaskDone, step: StepPlan) -> None:
+def take_task_done(execution: Execution, run: Run, event: e.TaskDone, step: StepPlan) -> None:
     """Move the frame of a task run, and remember what it wrote (LOOP-5)."""
     if run.frame is not None and run.frame.inner is None:  # no loop around it: the common case
         advance(run.frame, event, step.pipeline)
         return
     spot = locate(run, event.task_run_id, step)
+    nested = spot.frame.inner
+    if nested is not None and event.outcome["status"] == "ok" and execution.rules >= 2:
+        inner = spot.pipeline.tasks[spot.frame.pc].inner
+        assert inner is not None, "only an iterator task has iterations"
+        plans = [place.plan for place in spot.around]
+        for key, value in passed_on(nested, inner.loop, plans):
+            remember(execution, spot.around, key, value)
     if event.set_ctx and spot.around:
         for key, value in event.set_ctx.items():
-            remember(spot.around, key, value)
+            remember(execution, spot.around, key, value)
     advance(spot.frame, event, spot.pipeline)
 
 
-def remember(around: tuple[Around, ...], key: str, value: Any) -> None:
-    """A write goes to the innermost loop that reduces its key, else to ctx, under its owner."""
+def passed_on(
+    nested: Nested, loop: LoopPlan, around: Sequence[LoopPlan]
+) -> Iterator[tuple[str, Any]]:
+    """
+    LOOP-5: the writes, in index order, that a nested loop does not fold: they are those of a
+    loop around it, which counts each of them once.
+    """
+    mine = folded_by(loop, around)
+    for index in sorted(nested.reduced):
+        yield from (write for write in nested.reduced[index] if write[0] not in mine)
+
+
+def folded_by(loop: LoopPlan, around: Sequence[LoopPlan]) -> frozenset[str]:
+    """The keys that a loop folds itself: not those that a loop around reduces in the same way."""
+    nearest = {key: plan.reduce[key] for plan in reversed(around) for key in plan.reduce}
+    return frozenset(key for key, how in loop.reduce.items() if nearest.get(key) != how)
+
+
+def remember(execution: Execution, around: tuple[Around, ...], key: str, value: Any) -> None:
+    """
+    A write that some loop around reduces is kept with its iteration, and counts when that ends
+    well; by rules 1 it went to the loop at once. Any other goes to ctx, under its owner.
+    """
     for place in around:
         if key in place.plan.reduce:
-            place.iteration.writes.append((key, value))
+            kept = around[0] if execution.rules >= 2 else place
+            kept.iteration.writes.append((key, value))
             return
     for place in around:
         if place.plan.mode == "parallel":
@@ -123,19 +154,34 @@ def conflict(around: tuple[Around, ...], writes: dict[str, Any]) -> tuple[str, i
     return None
 
 
-def begin_loop(run: Run, event: e.LoopStarted, step: StepPlan, ctx: dict[str, Any]) -> None:
+def length_of(items: Any) -> int | None:
+    """A list's length, also of one that lies outside the log; None for what is no list."""
+    if isinstance(items, Reference):
+        hint = items.schema_hint or ""
+        known = hint.startswith(("list[", "chunks["))
+        return int(hint[hint.index("[") + 1 : hint.index("]")]) if known else None
+    return len(items) if isinstance(items, list | tuple) else None
+
+
+def begin_loop(execution: Execution, run: Run, event: e.LoopStarted, step: StepPlan) -> None:
     if event.parent_id is not None:
         spot = locate(run, event.parent_id, step)
         spot.frame.inner = Nested(total=event.total, items=event.items)
         return
     assert step.loop is not None, "only a step with a loop starts one"
-    run.loop = LoopRun(
-        total=event.total,
-        items=event.items,
-        mode=event.mode,
-        exec=event.exec,
-        reduced={key: owned(ctx[key]) for key in step.loop.reduce if key in ctx},
+    reduce = step.loop.reduce
+    run.loop = loop = LoopRun(
+        total=event.total, items=event.items, mode=event.mode, exec=event.exec
     )
+    for key, value in ((key, execution.ctx[key]) for key in reduce if key in execution.ctx):
+        length = length_of(value) if reduce[key] in PILED and execution.rules >= 2 else None
+        if length is not None:
+            loop.piles[key] = Pile()
+            pile_all(execution, loop.piles[key], value, length)
+        elif reduce[key] in LOOKS_INTO and isinstance(value, Reference) and execution.rules >= 2:
+            loop.bases[key] = value
+        else:
+            loop.reduced[key] = owned(value)
 
 
 def begin_iteration(run: Run, event: e.IterationStarted, step: StepPlan) -> None:
@@ -196,17 +242,28 @@ def _fold_ended(execution: Execution, loop: LoopRun, plan: LoopPlan) -> None:
     while loop.low in loop.ended:
         ended = loop.ended.pop(loop.low)
         if ended.writes:
-            ended.error = _reduce(loop, plan, ended)
+            ended.error = _reduce(execution, loop, plan, ended)
         pile_up(execution, loop.results, None if ended.error else ended.result)
         if ended.error is not None:
             pile_up(execution, loop.errors, {"index": loop.low, "error": ended.error})
         loop.low += 1
 
 
-def _reduce(loop: LoopRun, plan: LoopPlan, ended: Ended) -> dict[str, Any] | None:
+def _reduce(
+    execution: Execution, loop: LoopRun, plan: LoopPlan, ended: Ended
+) -> dict[str, Any] | None:
     """A write that its reducer cannot take fails the iteration that made it."""
+    piled: list[tuple[str, Any, int]] = []
+    plain = ended.writes
     try:
-        fold(plan.reduce, loop.reduced, ended.writes)
+        if execution.rules >= 2:
+            piled = [
+                (key, value, taken(plan.reduce[key], value))
+                for key, value in ended.writes
+                if plan.reduce[key] in PILED and key not in loop.reduced
+            ]
+            plain = [pair for pair in ended.writes if pair[0] not in {key for key, *_ in piled}]
+        fold(plan.reduce, loop.reduced, plain)
     except TypeError as fault:
         message = f"a reducer refused a write: {fault}"
         error = {"kind": "loop", "message": message, "retryable": False}
@@ -214,7 +271,33 @@ def _reduce(loop: LoopRun, plan: LoopPlan, ended: Ended) -> dict[str, Any] | Non
         if loop.first_failed is None or loop.low < loop.first_failed[0]:
             loop.first_failed = (loop.low, error)
         return error
+    for key, value, length in piled:
+        pile = loop.piles.setdefault(key, Pile())
+        if plan.reduce[key] == "append":
+            pile_up(execution, pile, value)
+        else:
+            pile_all(execution, pile, value, length)
     return None
+
+
+def taken(how: Reducer, value: Any) -> int:
+    """How many values a write adds; raises TypeError where `extend` is given no list."""
+    length = 1 if how == "append" else length_of(value)
+    if length is None:
+        raise TypeError(f"`{how}` takes a list, got {describe(value)}")
+    return length
+
+
+def pile_all(execution: Execution, pile: Pile, values: Any, length: int) -> None:
+    """Add the values of a list; one that lies outside becomes a chunk as it is."""
+    if not isinstance(values, Reference):
+        for value in values:
+            pile_up(execution, pile, value)
+        return
+    if pile.values:
+        fold_away(execution, pile)
+    pile.chunks.append(values)
+    pile.count += length
 
 
 def pile_up(execution: Execution, pile: Pile, value: Any) -> None:

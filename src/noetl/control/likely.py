@@ -33,6 +33,7 @@ def likely(plan: Plan, execution: Execution, given: r.Input) -> list[Reference]:
     if run is not None:
         event = ending_of(given, run)
         if event is not None:
+            gather(found, event.get("bases"), 1)
             look_behind(found, plan, execution, run, event)
     for token in execution.tokens.values():
         if token.waits == "refused" or (token.waits and isinstance(given, r.ResumeExecution)):
@@ -55,7 +56,7 @@ def ending_of(given: r.Input, run: Run) -> dict[str, Any] | None:
             isinstance(event, e.IterationDone | e.IterationFailed) for event in given.events
         )
         over = type(last) in ENDS or loop.done + loop.failed + ended >= loop.total
-        return {"result": loop.results.chunks} if over else None
+        return {"result": loop.results.chunks, "bases": loop.bases} if over else None
     if isinstance(last, e.StepDone):
         return {"result": last.result}
     return {"result": last.result, "error": last.error} if isinstance(last, e.StepFailed) else None

@@ -4,7 +4,8 @@ from typing import Any
 
 from noetl.control.deciding import Deciding
 from noetl.control.execution import LoopRun, Run, is_stopped
-from noetl.control.folding import whole
+from noetl.control.folding import length_of, whole
+from noetl.control.reducers import onto
 from noetl.errors import TemplateFailed
 from noetl.expression.lookup import body_of
 from noetl.messages import events as e
@@ -24,7 +25,7 @@ def start_loop(deciding: Deciding, run: Run, plan: LoopPlan) -> None:
         items = deciding.evaluate(plan.items, scope)
         total = length_of(items)
         if total is None:  # a list that was streamed into the store says nothing of its length
-            total = length_of(deciding.evaluate(lambda scope: body_of(scope, items), scope))
+            total = length_of(value_of(deciding, items))
     except TemplateFailed as fault:
         error = template_error(fault, f"`loop.in` of step '{run.step}'")
         end(deciding, run, deciding.fit(e.StepFailed(**ids, error=error)))
@@ -37,15 +38,6 @@ def start_loop(deciding: Deciding, run: Run, plan: LoopPlan) -> None:
         deciding.emit(e.TokenEnqueued(**ids, pool=deciding.plan.executor.pool))
     else:
         offer(deciding, run, plan)
-
-
-def length_of(items: Any) -> int | None:
-    """A list's length, also of one that lies outside the log; None for what is no list."""
-    if isinstance(items, Reference):
-        hint = items.schema_hint or ""
-        known = hint.startswith(("list[", "chunks["))
-        return int(hint[hint.index("[") + 1 : hint.index("]")]) if known else None
-    return len(items) if isinstance(items, list | tuple) else None
 
 
 def no_list(items: Any) -> dict[str, Any]:
@@ -94,16 +86,16 @@ def end_loop(deciding: Deciding, run: Run, plan: LoopPlan) -> None:
     loop = run.loop
     assert loop is not None, "the loop has started"
     ids = run.ids
-    done = close(deciding, run, loop, plan)
+    fault = patch_reduced(deciding, run, loop, plan)
+    done = came_to(deciding, run, loop)
     cut_short = loop.done + loop.failed < loop.total
+    error: dict[str, Any] | None = fault
     if cut_short and is_stopped(deciding.execution, deciding.plan, run.step):
-        failed = e.StepFailed(**ids, error=stopped(deciding), loop=summary(done))
-        end(deciding, run, deciding.fit(failed))
+        error = stopped(deciding)
     elif loop.failed and plan.on_failure == "stop":
-        failed = e.StepFailed(**ids, error=failure(loop), loop=summary(done))
-        end(deciding, run, deciding.fit(failed))
-    else:
-        end(deciding, run, deciding.fit(done))
+        error = failure(loop)
+    ended = done if error is None else e.StepFailed(**ids, error=error, loop=summary(done))
+    end(deciding, run, deciding.fit(ended))
 
 
 def end_early(deciding: Deciding, run: Run, error: dict[str, Any]) -> None:
@@ -112,15 +104,38 @@ def end_early(deciding: Deciding, run: Run, error: dict[str, Any]) -> None:
     if loop is None or plan is None:
         end(deciding, run, e.StepFailed(**run.ids, error=error))
         return
-    done = close(deciding, run, loop, plan)
-    failed = e.StepFailed(**run.ids, error=error, loop=summary(done))
+    patch_reduced(deciding, run, loop, plan)
+    failed = e.StepFailed(**run.ids, error=error, loop=summary(came_to(deciding, run, loop)))
     end(deciding, run, deciding.fit(failed))
 
 
-def close(deciding: Deciding, run: Run, loop: LoopRun, plan: LoopPlan) -> e.LoopDone:
-    """The reducers' one patch (LOOP-5), and what the loop came to."""
-    if loop.reduced and plan.reduce:
-        deciding.make(e.CtxPatched(**run.ids, patch=loop.reduced))
+def patch_reduced(
+    deciding: Deciding, run: Run, loop: LoopRun, plan: LoopPlan
+) -> dict[str, Any] | None:
+    """The reducers' one patch (LOOP-5); an error if what they began with cannot be had."""
+    reduced = dict(loop.reduced)
+    try:
+        for key, base in loop.bases.items():
+            if key in reduced:
+                reduced[key] = onto(plan.reduce[key], value_of(deciding, base), reduced[key])
+    except TypeError as fault:
+        return {"kind": "loop", "message": f"a reducer failed: {fault}", "retryable": False}
+    except TemplateFailed as fault:
+        return template_error(fault, f"`loop.spec.policy.reduce` of step '{run.step}'")
+    for key, pile in loop.piles.items():
+        reduced[key] = whole(deciding.execution, pile)
+    if reduced:
+        ordered = {key: reduced[key] for key in plan.reduce if key in reduced}
+        patch = reduced if deciding.execution.rules < 2 else ordered
+        deciding.make(e.CtxPatched(**run.ids, patch=patch))
+    return None
+
+
+def value_of(deciding: Deciding, reference: Reference) -> Any:
+    return deciding.evaluate(lambda scope: body_of(scope, reference), deciding.scope({}))
+
+
+def came_to(deciding: Deciding, run: Run, loop: LoopRun) -> e.LoopDone:
     return e.LoopDone(
         **run.ids,
         total=loop.total,

@@ -67,6 +67,13 @@ GROWS_IN_PLACE: dict[Reducer, Callable[[Any, Any], None]] = {
 """What may change a value that the fold owns, so that a long loop does not copy it each time."""
 
 
+PILED: frozenset[Reducer] = frozenset({"append", "extend"})
+"""Those whose value grows with the loop."""
+
+LOOKS_INTO: frozenset[Reducer] = frozenset({"sum", "min", "max", "merge"})
+"""Those that need the values themselves: a reference cannot be folded."""
+
+
 def owned(value: Any) -> Any:
     """A copy that the fold may grow in place: ctx as others see it stays as it was."""
     if isinstance(value, list):
@@ -96,6 +103,12 @@ def fold(
     reduced.update(fresh)
     for grow, key, value in grown:
         grow(reduced[key], value)
+
+
+def onto(how: Reducer, base: Any, folded: Any) -> Any:
+    """What was folded from nothing, put onto what there was before; raises TypeError."""
+    check_types(how, base, folded)
+    return REDUCERS[how](base, folded)
 
 
 TAKES: dict[Reducer, tuple[type | None, type | None]] = {

@@ -31,7 +31,7 @@ NAMESPACES: Final = frozenset(
 SEARCHED: Final = ("args", "ctx", "iter", "workload")  # for an unqualified name, in this order
 BODIES: Final = "$bodies"  # the scope's loaded bodies, by the key of their reference
 
-# No clock, no randomness, nothing that opens a door (TPL-5).
+# No clock, no randomness, nothing that reaches outside (TPL-5).
 GLOBALS: Final[Mapping[str, Any]] = {
     "range": bounded_range,
     "dict": dict,

@@ -1,4 +1,4 @@
-"""The front door: values with templates inside, compiled once to plain callables (TPL-4)."""
+"""Values with templates inside, compiled once to plain callables (TPL-4)."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager

@@ -103,8 +103,12 @@ class Fitting:
         self._values = values
         """Key → value of the same, for whoever reads on."""
 
-    def event(self, event: E) -> E:
-        """The event, its largest values moved out until the rest of them fits."""
+    def event(self, event: E, keep: frozenset[str] = frozenset()) -> E:
+        """
+        The event, its largest values moved out until the rest of them fits.
+
+        `keep` are keys of `set_ctx` that go only where they must: reducers look into them.
+        """
         if is_small(event, self._inline):
             return event
         slots = [(written(slot.value), slot) for slot in slots_of(event)]
@@ -112,6 +116,8 @@ class Fitting:
         moved: dict[str, Any] = {}
         for body, slot in sorted(slots, key=_length, reverse=True):
             size = len(body)
+            if total <= self._largest and slot.field == "set_ctx" and slot.key in keep:
+                continue
             if size <= self._inline and (total <= self._largest or size <= POINTER):
                 break
             value = self._shortened(slot.value) if slot.is_error else self.refer(slot.value, body)

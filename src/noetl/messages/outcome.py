@@ -51,6 +51,8 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     """Where `block` stands, if not under the name that the kind declares."""
     writes: dict[str, Any] | None = None
     """What a nested loop's reducers came to (LOOP-5): written to ctx with the task."""
+    passed: list[tuple[str, Any]] = []
+    """What a nested loop wrote for the loop around it, which reduces it in the same way."""
 
 
 def ok(result: Any = None, *, block: dict[str, Any] | None = None) -> Outcome:

@@ -11,7 +11,9 @@ RULES = 2
 The rules that new executions are decided by. A log names its own (`ExecutionRequested.rules`):
 
 1. Every lease that ran out counts as a lost worker; times are not part of the state.
-2. Progress forgives losses, which are told with the workers' names; runs know since when they run.
+2. Progress forgives losses, which are told with the workers' names; runs know since when they run;
+   events are fitted as a whole (decision 0042); nested reducers count each write once, and what
+   they gather lies in chunks (LOOP-5).
 """
 
 

@@ -74,10 +74,11 @@ class LocalNode(ControlPlane):
         self.server.runner = self.session
 
     @classmethod
-    async def open(cls, settings: Settings) -> "LocalNode":
+    async def open(cls, settings: Settings, *, looking: bool = False) -> "LocalNode":
+        """`looking`: nothing will be written, and the home may be one that cannot be."""
         return cls(
             settings,
-            await open_local_storage(settings),
+            await open_local_storage(settings, looking=looking),
             results=open_results(settings, local=True),
             tools=Toolbox(settings.home, bounds=settings.bounds),
         )

@@ -67,9 +67,9 @@ async def open_settings_storage(settings: Settings, says: Callable[[str], None])
             says(f"{away}; it is waited for")
 
 
-async def open_local_storage(settings: Settings) -> Storage:
+async def open_local_storage(settings: Settings, *, looking: bool = False) -> Storage:
     """`noetl run` keeps what it does in the home folder, whatever servers use."""
-    return await open_sqlite(settings.home)
+    return await open_sqlite(settings.home, looking=looking)
 
 
 def open_results(settings: Settings, *, local: bool = False) -> ResultStore:

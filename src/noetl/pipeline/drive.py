@@ -20,7 +20,7 @@ from noetl.pipeline.advance import FAILED, advance, failure_of
 from noetl.pipeline.frame import Frame
 from noetl.pipeline.policy import GO_ON, Verdict, judge, template_error
 from noetl.playbook.model import TaskSpec
-from noetl.playbook.plan import Pipeline, Plan, Scope, TaskPlan
+from noetl.playbook.plan import LoopPlan, Pipeline, Plan, Scope, TaskPlan
 
 
 class CallTool(msgspec.Struct, frozen=True):
@@ -39,6 +39,8 @@ class RunLoop(msgspec.Struct, frozen=True):
     task_run_id: str
     frame: Frame
     scope: Scope
+    loops: tuple[LoopPlan, ...]
+    """The loops around the task, inner first."""
 
 
 class Pause(msgspec.Struct, frozen=True):
@@ -93,6 +95,8 @@ class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
     part: int = 0
     reduced: frozenset[str] = frozenset()
     """ctx keys that a loop around folds: what is written there is seen when it ends (LOOP-5)."""
+    loops: tuple[LoopPlan, ...] = ()
+    """The loops around the pipeline, inner first."""
     settles: bool = False
     """Whether writes to ctx must be settled by the server before the pipeline goes on."""
     due: dict[str, int] = {}
@@ -140,18 +144,18 @@ def run_pipeline(
         began = around.now()
         if task.kind == "noop":  # SCOPE-3: it passes `_prev` through
             outcome: dict[str, Any] = {"status": "ok", "result": frame.prev, "error": None}
-            took, given = 0, None
+            took, given, passed = 0, None, None
         else:
             answer = yield from invoke(task, task, scope, frame, task_run_id, attempt, around)
             outcome = recorded(answer, task, around.conceal)
-            given = answer.writes
+            given, passed = answer.writes, answer.passed
             took = round((around.now() - began) * 1000)
         outcome["meta"] = meta(attempt, began, took, task_run_id, around)
         verdict = yield from weigh(task, scope, outcome, attempt, around)
         done = around.fit(settled(task, verdict, outcome, given, task_run_id, attempt, around))
         events.append(done)
-        if done.set_ctx:
-            done = yield from write(done, scope, around, writes)
+        if done.set_ctx or passed:
+            done = yield from write(done, scope, around, writes, passed)
         if done.set_iter:
             scope["iter"] = {**scope["iter"], **done.set_iter}
         ended = advance(frame, done, pipeline)
@@ -206,9 +210,12 @@ def write(
     scope: Scope,
     around: Surroundings,
     writes: list[tuple[str, Any]] | None,
+    passed: list[tuple[str, Any]] | None,
 ) -> Generator[Ask, Any, TaskDone]:
     """Settle a write to ctx where iterations may collide, and let the run see its own (SCOPE-4)."""
-    if around.settles:
+    if writes is not None and passed:
+        writes.extend(passed)
+    if around.settles and done.set_ctx:
         done = yield Settle(done)
     if done.set_ctx:
         scope["ctx"] = {**scope["ctx"], **seen(done.set_ctx, around.reduced)}
@@ -275,7 +282,7 @@ def invoke(
 ) -> Generator[Ask, Any, Outcome]:
     """Render the inputs and ask for the call. `called` differs from `task` for a workbook's."""
     if called.inner is not None:
-        outcome: Outcome = yield RunLoop(called, task_run_id, frame, scope)
+        outcome: Outcome = yield RunLoop(called, task_run_id, frame, scope, around.loops)
         return outcome
     while True:
         try:

@@ -1,4 +1,4 @@
-"""What validation says about a document (VAL): where, what is wrong, how to mend it."""
+"""What validation says about a document (VAL): where, what is wrong, how to fix it."""
 
 from typing import Literal
 

@@ -1,4 +1,4 @@
-"""Does a template of the document parse? The door from the playbook to the expressions (VAL-2)."""
+"""Does a template of the document parse? (VAL-2)."""
 
 import re
 from typing import Any, Final, NamedTuple
@@ -10,7 +10,7 @@ from noetl.expression.template import check_text
 from noetl.playbook.suggest import did_you_mean
 
 GUARD_HINT = 'write true, false or one whole expression: when: "{{ … }}"'
-TEMPLATE_HINT = "mend the expression between '{{' and '}}'"
+TEMPLATE_HINT = "fix the expression between '{{' and '}}'"
 # A document of legal size must not take long to judge, whatever stands in it (DOC-7).
 MOST_FAULTS: Final = 1_000
 LONGEST_RARE: Final = 131_072
@@ -46,7 +46,7 @@ def worded(message: str) -> str:
 
 
 def remedy(message: str) -> str:
-    """How to mend what the parser complains of."""
+    """How to fix what the parser complains of."""
     unknown = UNKNOWN.match(message)
     if unknown is not None:
         return did_you_mean(unknown[2], KNOWN[unknown[1]], TEMPLATE_HINT)
@@ -97,7 +97,7 @@ class Templates:
         if fault is not None:
             self._faults += 1
             if self._faults > MOST_FAULTS:
-                return self._end(f"more than {MOST_FAULTS:,} templates do not parse", MEND_FIRST)
+                return self._end(f"more than {MOST_FAULTS:,} templates do not parse", FIX_FIRST)
             said = f"the template does not parse: {worded(fault.message)}"
             return TemplateProblem("template-syntax", said, remedy(fault.message), fault.line)
         if "{%" in text:
@@ -117,5 +117,5 @@ class Templates:
         return TemplateProblem("too-many-templates", f"{said}; the rest is not checked", hint)
 
 
-MEND_FIRST: Final = "mend those that are told, then validate again"
+FIX_FIRST: Final = "fix those that are told, then validate again"
 MOVE: Final = "move the work into a task of kind python, and data out of the playbook"

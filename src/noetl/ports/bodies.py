@@ -56,11 +56,14 @@ class Bodies:
             done.exception()  # those who wait hear it, if anybody still does
 
     async def _load(self, reference: Reference, patience: float | None) -> Any:
-        value = await self._store.fetch(reference, patience=patience)
-        size = reference.size
-        if in_chunks(reference):
-            chunks = chunks_of(value)
-            size += sum(chunk.size for chunk in chunks)
-            value = joined([await self._store.fetch(one, patience=patience) for one in chunks])
+        value, size = await self._whole(reference, patience)
         self.keep(reference, value, size)
         return value
+
+    async def _whole(self, reference: Reference, patience: float | None) -> tuple[Any, int]:
+        """A chunk may be a list in chunks itself: what a loop appended to (LOOP-5)."""
+        value = await self._store.fetch(reference, patience=patience)
+        if not in_chunks(reference):
+            return value, reference.size
+        parts = [await self._whole(chunk, patience) for chunk in chunks_of(value)]
+        return joined([part for part, _ in parts]), sum(size for _, size in parts)

@@ -57,6 +57,8 @@ class ActiveExecution:
         """Whether a process died with it: what is begun is recorded before (T11)."""
         self.inputs: deque[Waiting] = deque()
         """Inputs that came while bodies were loaded; until then nothing is decided."""
+        self.postponed: list[tuple[str, int]] = []
+        """Step runs and parts that became ready meanwhile."""
         self.held: deque[Held] = deque()
         """Decisions that wait for their bodies to be stored, in order."""
         self.settle: Callable[[Commit], None] = _nothing

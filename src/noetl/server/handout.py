@@ -16,7 +16,7 @@ from noetl.control.execution import Execution, Part, Run, is_stopped
 from noetl.messages import events as e
 from noetl.messages import requests as r
 from noetl.playbook.plan import Plan
-from noetl.ports.commit import Commit
+from noetl.ports.commit import Commit, committed
 from noetl.server.active import ActiveExecution
 from noetl.server.timers import arm_step, now
 
@@ -87,11 +87,21 @@ class Handout:
 
     def offer(self, key: Key, commit: Commit) -> None:
         """The log has the order: begin it when it is due."""
-        if commit.exception() is None:
-            active, run_id, number = key
-            run = active.execution.runs.get(run_id)
-            part = run.parts.get(number) if run is not None else None
-            self.offer_when_due(key, None if run is None or part is None else due_of(run, part))
+        active, run_id, number = key
+        if commit.exception() is not None:
+            return
+        if active.inputs:  # its state is being read again
+            active.postponed.append((run_id, number))
+            return
+        run = active.execution.runs.get(run_id)
+        part = run.parts.get(number) if run is not None else None
+        self.offer_when_due(key, None if run is None or part is None else due_of(run, part))
+
+    def offer_postponed(self, active: ActiveExecution) -> None:
+        """Its state can be looked at again."""
+        postponed, active.postponed = active.postponed, []
+        for run_id, number in postponed:
+            self.offer((active, run_id, number), committed())
 
     def offer_when_due(self, key: Key, due: int | None) -> None:
         """TASK-8: a part that waits for a time is begun when it has come."""
@@ -117,7 +127,8 @@ class Handout:
         until = time.monotonic() + TURN
         while self._ready:
             active, run_id, number = self._ready.popleft()
-            if active.inputs:  # its state is being read again: what is open is offered after that
+            if active.inputs:  # its state is being read again
+                active.postponed.append((run_id, number))
                 continue
             run = active.execution.runs.get(run_id)
             part = run.parts.get(number) if run is not None else None

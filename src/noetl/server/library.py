@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Protocol
 
 from noetl.control.execution import Execution
-from noetl.errors import NoetlError, PlaybookNotFound, UnreadableFile
+from noetl.errors import PlaybookNotFound, UnreadableFile
 from noetl.messages.events import ExecutionRequested
 from noetl.playbook.load import load_valid
 from noetl.playbook.plan import Plan, digest_of, make_plan
@@ -86,10 +86,7 @@ class Library:
     async def load(self, execution_id: str) -> tuple[Execution, Plan, str | None]:
         """The state of an execution, the plan that it began with, and its folder."""
         requested = await self.origin(execution_id)
-        found = await self._storage.playbooks.text(requested.digest)
-        if found is None:
-            raise NoetlError(f"the playbook of '{execution_id}' is not in this home any more")
-        plan = await self.plan_of(found[0], requested.folder)
+        plan = await self.plan_by(requested.digest)  # without writing: others only look
         execution, _ = await replay(self._storage.log, execution_id, plan)
         return execution, plan, requested.folder
 

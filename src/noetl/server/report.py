@@ -85,9 +85,10 @@ class ShownValues:
             if not in_chunks(reference):
                 return value
             chunks = chunks_of(value)
-            if not self._fits(sum(chunk.size for chunk in chunks)):
+            if sum(chunk.size for chunk in chunks) > min(LARGEST, self._room):
                 return reference
-            return joined([await self._results.fetch(chunk) for chunk in chunks])
+            parts = [await self._behind(chunk) for chunk in chunks]
+            return reference if any(type(part) is Reference for part in parts) else joined(parts)
         except BodyLost:
             return reference
 

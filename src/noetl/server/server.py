@@ -328,8 +328,8 @@ class Server:
         for one in waiting:
             taken = self.receive(active, one.given, notes=one.notes)
             _follow(one.commit, taken)
-        if again and self.is_active(active):
-            self._offer_open(active)
+        if not active.inputs:
+            self.handout.offer_postponed(active)
 
     # ── appending and dispatching ────────────────────────────────────────────────────────────
 

@@ -1,13 +1,22 @@
 """What runs, what waits, and for what? Nothing waits for ever without saying so (promise 6)."""
 
+import time
 from typing import Any, Literal
 
 import msgspec
 
 from noetl.control.execution import Execution, Run, Token
 from noetl.control.joins import needed
+from noetl.messages import events as e
+from noetl.messages.codec import decode_events
 from noetl.messages.envelope import timestamp
 from noetl.playbook.plan import Pipeline, Plan
+from noetl.ports.storage import Storage
+
+RECENT = 60_000
+"""Milliseconds after which a server or worker that was not seen is not there."""
+LOOKED_AT = 500
+"""Rows of the log that are read for the moment from which something waits."""
 
 WaitKind = Literal["task", "worker", "timer", "loop", "refused", "join", "paused"]
 
@@ -24,17 +33,66 @@ class WaitReason(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     attempt: int | None = None
     until: str | None = None
     """RFC 3339."""
+    pool: str | None = None
+    """The pool whose workers may take it, where it waits for one."""
+    since: str | None = None
+    """RFC 3339."""
     missing: tuple[str, ...] = ()
     """The sources that a join has not heard from."""
 
 
-def waits_of(execution: Execution, plan: Plan) -> list[WaitReason]:
+class Workers(msgspec.Struct, frozen=True):
+    """The workers of the pool of an execution, and since when its runs wait for one of them."""
+
+    known: int | None = None
+    """None where nobody counts them: an execution of `noetl run` has its own."""
+    free: int = 0
+    since: dict[str, int] = {}
+
+
+UNCOUNTED = Workers()
+
+
+async def waits_in(
+    storage: Storage, execution: Execution, plan: Plan, holder: str | None
+) -> list[WaitReason]:
+    """What an execution waits for; `holder`: whoever decides for it now, and lives."""
+    waiting = {run.step_run_id for run in execution.runs.values() if unclaimed(run)}
+    if not waiting:
+        return waits_of(execution, plan)
+    since = await since_when(storage, execution.execution_id, waiting)
+    if holder is None or holder.isdecimal():
+        return waits_of(execution, plan, Workers(since=since))
+    rows = await storage.roster.workers(since_ms=int(time.time() * 1000) - RECENT)
+    of_pool = [row for row in rows if row.pool == plan.executor.pool]
+    free = sum(max(0, row.slots - row.busy) for row in of_pool)
+    return waits_of(execution, plan, Workers(len(of_pool), free, since))
+
+
+def unclaimed(run: Run) -> int:
+    """How many parts of a run no worker has."""
+    return sum(part.worker is None for part in run.parts.values())
+
+
+async def since_when(storage: Storage, execution_id: str, runs: set[str]) -> dict[str, int]:
+    """When each run was last offered (ms). Their ids begin with the `seq` of their cause."""
+    first = min(int(run.partition(".")[0]) for run in runs)
+    rows = await storage.log.read(execution_id, after=first - 1, limit=LOOKED_AT)
+    return {
+        event.step_run_id: row.at
+        for row in rows
+        for event in decode_events(row.events)
+        if isinstance(event, e.TokenEnqueued | e.LeaseExpired) and event.step_run_id in runs
+    }
+
+
+def waits_of(execution: Execution, plan: Plan, workers: Workers = UNCOUNTED) -> list[WaitReason]:
     """Every run in flight and every token that led to none, in order of their making."""
-    runs = [wait for run in execution.runs.values() for wait in waits_of_run(run, plan)]
+    runs = [wait for run in execution.runs.values() for wait in waits_of_run(run, plan, workers)]
     return runs + [wait_of_token(execution, token, plan) for token in execution.tokens.values()]
 
 
-def waits_of_run(run: Run, plan: Plan) -> list[WaitReason]:
+def waits_of_run(run: Run, plan: Plan, workers: Workers) -> list[WaitReason]:
     if run.suspended:
         return [
             WaitReason(
@@ -46,28 +104,53 @@ def waits_of_run(run: Run, plan: Plan) -> list[WaitReason]:
             )
             for wait in run.suspended.values()
         ]
-    return [wait_of_loop(run) if run.loop is not None else wait_of_pipeline(run, plan)]
+    if run.loop is not None:
+        return [wait_of_loop(run, plan, workers)]
+    return [wait_of_pipeline(run, plan, workers)]
 
 
 def until_words(due: int | None) -> str:
     return "" if due is None else f" until {timestamp(due)}"
 
 
-def wait_of_loop(run: Run) -> WaitReason:
+def for_worker(run: Run, plan: Plan, workers: Workers) -> dict[str, Any]:
+    """Which pool must bring a worker, since when, and what is known of it."""
+    pool, since = plan.executor.pool, workers.since.get(run.step_run_id)
+    words = f"waits for a worker of pool '{pool}'"
+    if since is not None:
+        words = f"{words} since {timestamp(since)}"
+    match workers:
+        case Workers(known=None):
+            pass
+        case Workers(known=0):
+            words = f"{words}; no worker of that pool is known"
+        case Workers(free=0):
+            words = f"{words}; all places of its {workers.known} workers are taken"
+        case _:
+            words = f"{words}; its {workers.known} workers have {workers.free} free places"
+    return {"words": words, "pool": pool, "since": None if since is None else timestamp(since)}
+
+
+def wait_of_loop(run: Run, plan: Plan, workers: Workers) -> WaitReason:
     loop = run.loop
     assert loop is not None, "the run has a loop"
     failed = f", {loop.failed:,} failed" if loop.failed else ""
     words = f"loop: {loop.done:,} of {loop.total:,} iterations done{failed}"
     if loop.active:
         words = f"{words}, {len(loop.active):,} in flight"
-    return WaitReason(step=run.step, step_run_id=run.step_run_id, kind="loop", words=words)
+    told: dict[str, Any] = {"words": words}
+    if waiting := unclaimed(run):
+        told = for_worker(run, plan, workers)
+        parts = "it" if len(run.parts) == waiting else f"a part of it ({waiting:,})"
+        told["words"] = f"{words}; {parts} {told['words']}"
+    return WaitReason(step=run.step, step_run_id=run.step_run_id, kind="loop", **told)
 
 
-def wait_of_pipeline(run: Run, plan: Plan) -> WaitReason:
-    workers = [part.worker for part in run.parts.values() if part.worker is not None]
-    if not workers or run.frame is None:
-        words = "waits for a worker to claim it"
-        return WaitReason(step=run.step, step_run_id=run.step_run_id, kind="worker", words=words)
+def wait_of_pipeline(run: Run, plan: Plan, workers: Workers) -> WaitReason:
+    on = [part.worker for part in run.parts.values() if part.worker is not None]
+    if not on or run.frame is None:
+        told = for_worker(run, plan, workers)
+        return WaitReason(step=run.step, step_run_id=run.step_run_id, kind="worker", **told)
     label = label_at(plan.steps[run.step].pipeline, run.frame.pc)
     again = f", attempt {run.frame.attempt}" if run.frame.attempt > 1 else ""
     return WaitReason(
@@ -76,7 +159,7 @@ def wait_of_pipeline(run: Run, plan: Plan) -> WaitReason:
         kind="task",
         task=label,
         attempt=run.frame.attempt,
-        words=f"at task '{label}'{again} on worker {workers[0]}",
+        words=f"at task '{label}'{again} on worker {on[0]}",
     )
 
 

@@ -178,6 +178,10 @@ async def _each(*values: T) -> AsyncIterator[T]:
 async def _chunked(manifest: Reference, results: ResultStore) -> AsyncIterator[Any]:
     try:
         for chunk in chunks_of(await results.fetch(manifest)):
+            if in_chunks(chunk):
+                async for element in _chunked(chunk, results):
+                    yield element
+                continue
             for element in await results.fetch(chunk):
                 whole = isinstance(element, Reference)
                 yield await results.fetch(element) if whole else element

@@ -46,9 +46,9 @@ class PartFitting:
             bodies,
         )
 
-    def event(self, event: E) -> E:
+    def event(self, event: E, keep: frozenset[str]) -> E:
         """The event as the log can take it."""
-        fitted = self._moves.event(event)
+        fitted = self._moves.event(event, keep)
         self._make_room()
         return fitted
 

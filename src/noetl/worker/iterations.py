@@ -41,9 +41,7 @@ class LoopWork(PartWork):
         assert share is not None, "a part of a loop has a share of it"
         self.share = share
         self.ctx = self.command.ctx
-        self.settles = self.loop.mode == "parallel"
-        self.reduced = frozenset(self.loop.reduce)
-        self.around = self.surroundings(settles=self.settles, reduced=self.reduced)
+        self.around = self.surroundings(self.loop)
         if isinstance(share.items, Reference) or self.loop.exec == "local":
             self.spawn(self._run(), partial(self._fail, CANCELLED))
         else:

@@ -3,7 +3,7 @@
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-from noetl.control.folding import number_of
+from noetl.control.folding import folded_by, number_of, passed_on
 from noetl.control.reducers import fold, owned
 from noetl.errors import BodyLost, NeedsBody, TemplateFailed
 from noetl.messages import events as e
@@ -74,9 +74,9 @@ class NestedWork:
         parallel = inner.loop.mode == "parallel"
         self.ctx = ask.scope["ctx"] if parallel else None
         """What parallel iterations see: ctx as it was when the loop began (SCOPE-4)."""
-        self.around = part.surroundings(
-            settles=parallel or part.settles, reduced=part.reduced | frozenset(inner.loop.reduce)
-        )
+        self.fresh = part.command.rules >= 2
+        """Whether what loops around reduce, too, is theirs to fold (LOOP-5)."""
+        self.around = part.surroundings(inner.loop, *ask.loops)
 
     async def run(self) -> Outcome:
         nested, loop = self.nested, self.inner.loop
@@ -169,19 +169,27 @@ class NestedWork:
             cause = nested.errors[lowest]
             message = f"iteration {lowest} failed: {cause.get('message', '')}"
             return failed("loop", message, index=lowest, cause=cause)
+        passed = list(passed_on(nested, loop, self.ask.loops)) if self.fresh else []
         try:
-            return Outcome(status="ok", result=results, writes=self.reduced() or None)
+            writes = self.reduced() or None
+            return Outcome(status="ok", result=results, writes=writes, passed=passed)
         except TypeError as fault:
             return failed("loop", f"a reducer refused a write: {fault}")
 
     def reduced(self) -> dict[str, Any]:
-        """LOOP-5: what the reducers come to, in index order, onto what ctx had."""
+        """
+        LOOP-5: what the reducers come to, in index order, onto what ctx had; onto nothing where a
+        loop around reduces the key, which adds what ctx had itself.
+        """
         loop, ctx = self.inner.loop, self.ask.scope["ctx"]
-        reduced = {key: owned(ctx[key]) for key in loop.reduce if key in ctx}
+        around = self.ask.loops if self.fresh else ()
+        mine = folded_by(loop, around)
+        outer = {key for plan in around for key in plan.reduce}
+        reduced = {key: owned(ctx[key]) for key in mine - outer if key in ctx}
         for index in sorted(self.nested.reduced):
-            mine = [write for write in self.nested.reduced[index] if write[0] in loop.reduce]
-            fold(loop.reduce, reduced, mine)
-        return reduced
+            writes = [write for write in self.nested.reduced[index] if write[0] in mine]
+            fold(loop.reduce, reduced, writes)
+        return {key: reduced[key] for key in loop.reduce if key in reduced}
 
 
 def ending(end: End) -> dict[str, Any]:

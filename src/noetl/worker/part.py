@@ -11,6 +11,7 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from noetl.control.dispatch import Command
+from noetl.control.reducers import LOOKS_INTO
 from noetl.control.timing import too_long
 from noetl.errors import BodyLost
 from noetl.masking import KNOWN
@@ -29,7 +30,7 @@ from noetl.pipeline.drive import (
     run_pipeline,
 )
 from noetl.pipeline.frame import Frame
-from noetl.playbook.plan import Pipeline, Plan, Scope
+from noetl.playbook.plan import LoopPlan, Pipeline, Plan, Scope
 from noetl.ports.commit import Commit
 from noetl.ports.session import PartLost, Taken
 from noetl.worker.calling import call_tool
@@ -61,11 +62,8 @@ class Unsent(NamedTuple):
 class PartWork:
     """The work on one part. Subclasses run a plain pipeline, or iterations."""
 
-    settles = False
-    """Whether writes to ctx must be settled by the server (LOOP-5)."""
     asks = False
     """Whether a pipeline of this part, or of a loop inside it, waits for verdicts on writes."""
-    reduced: frozenset[str] = frozenset()
     may_wait_elsewhere = False
     """Whether the part may be given back while it pauses (TASK-8)."""
 
@@ -111,13 +109,13 @@ class PartWork:
             outcome = {**outcome, "result": self.fitting.refer(outcome["result"])}
         return outcome
 
-    def fit(self, event: E) -> E:
+    def fit(self, event: E, keep: frozenset[str] = frozenset()) -> E:
         """EVT-4, KEY-3. A cheap look first."""
         if KNOWN:
             event = self.secrecy.event(event)
         if is_small(event, min(INLINE, self.plan.limits.max_payload_bytes)):
             return event
-        return self.fitting.event(event)
+        return self.fitting.event(event, keep)
 
     # ── what a pipeline sees ─────────────────────────────────────────────────────────────────
 
@@ -131,8 +129,12 @@ class PartWork:
             "$bodies": self.bodies,
         }
 
-    def surroundings(self, *, settles: bool, reduced: frozenset[str]) -> Surroundings:
+    def surroundings(self, *loops: LoopPlan) -> Surroundings:
+        """What is the same for all tasks of a pipeline inside these loops, inner first."""
+        settles = any(loop.mode == "parallel" for loop in loops)
         self.asks = self.asks or settles
+        reduce = [pair for loop in loops for pair in loop.reduce.items()]
+        keep = frozenset(key for key, how in reduce if how in LOOKS_INTO)
         return Surroundings(
             plan=self.plan,
             step=self.command.step,
@@ -141,10 +143,11 @@ class PartWork:
             trace_id=self.command.trace_id,
             now=time.time,
             chance=random.random,
-            fit=self.fit,
+            fit=partial(self.fit, keep=keep) if keep else self.fit,
             conceal=self.conceal,
+            loops=loops,
             settles=settles,
-            reduced=reduced,
+            reduced=frozenset(key for key, _ in reduce),
             part=self.command.part,
             due=self.command.due,
         )
@@ -345,7 +348,7 @@ class PlainWork(PartWork):
         assert frame is not None, "a part without a loop has a frame"
         if not command.resumed:
             self.events.append(e.StepStarted(step=command.step, step_run_id=command.step_run_id))
-        around = self.surroundings(settles=False, reduced=frozenset())
+        around = self.surroundings()
         scope = self.scope(command.ctx, frame.iter)
         prefix = command.step_run_id.partition(".")[0]
         driven = self.pipeline(self.step.pipeline, frame, scope, prefix, around)

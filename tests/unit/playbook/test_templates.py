@@ -35,7 +35,7 @@ from noetl.playbook.templates import Templates
         (
             "{{ a | zzz }}",
             "there is no filter named 'zzz'",
-            "mend the expression between '{{' and '}}'",
+            "fix the expression between '{{' and '}}'",
         ),
     ],
 )

@@ -61,8 +61,8 @@ async def test_an_iteration_and_a_nested_one() -> None:
 
 async def test_failures_that_an_arc_took_are_no_causes() -> None:
     told = scenario(
-        step("start", call("get"), arcs=[arc("mend", "event.name == 'step.failed'")]),
-        step("mend", noop("a")),
+        step("start", call("get"), arcs=[arc("fix", "event.name == 'step.failed'")]),
+        step("fix", noop("a")),
     ).answers("get", error("http"))
     causes, trail = await explained(told)
     assert causes == []

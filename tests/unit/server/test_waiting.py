@@ -1,11 +1,12 @@
 """What runs and what waits, each with its reason."""
 
 import pytest
+from msgspec.structs import replace
 from tests.support.scenario import Gate, scenario
 from tests.support.steps import arc, call, loop, noop, otherwise, refuse, sets, step, when
 
 from noetl.messages import requests as r
-from noetl.server.waiting import waits_of
+from noetl.server.waiting import Workers, waits_of
 
 
 @pytest.mark.rule("NEXT-7")
@@ -58,6 +59,35 @@ async def test_a_task_says_where_it_stands() -> None:
         assert (wait.kind, wait.task, wait.attempt) == ("task", "get", 1)
         assert "at task 'get' on worker local-" in wait.words
         await gate.let_go(held)
+        await active.finished
+
+
+@pytest.mark.parametrize(
+    ("workers", "words"),
+    [
+        (Workers(), "waits for a worker of pool 'default'"),
+        (Workers(0), "waits for a worker of pool 'default'; no worker of that pool is known"),
+        (Workers(2, 0, {"4.0": 0}), "since 1970-01-01T00:00:00.000Z; all places of its 2 workers"),
+        (Workers(2, 3), "its 2 workers have 3 free places"),
+    ],
+)
+async def test_what_waits_for_a_worker_names_its_pool(workers: Workers, words: str) -> None:
+    gate = Gate()
+    told = scenario(step("start", call("get"), loop=loop([1, 2], mode="parallel")))
+    async with told.answers("get", gate).running() as (_, active):
+        await gate.held(2)
+        [run] = active.execution.runs.values()
+        held = [(part, part.worker) for part in run.parts.values()]
+        workers = replace(workers, since=dict.fromkeys([run.step_run_id] * len(workers.since), 0))
+        for part, _ in held:
+            part.worker = None
+        [wait] = waits_of(active.execution, active.plan, workers)
+        assert (wait.kind, wait.pool) == ("loop", "default")
+        assert words in wait.words
+        for part, worker in held:
+            part.worker = worker
+        for one in await gate.held(2):
+            await gate.let_go(one)
         await active.finished
 
 

@@ -1,10 +1,12 @@
 """The file `noetl.db` of a home: opened, created, brought up to date, or refused untouched."""
 
+import os
 import random
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
+from urllib.parse import quote
 
 import apsw
 
@@ -69,11 +71,50 @@ def open_database(folder: Path) -> apsw.Connection:
         raise unavailable(error, folder) from error
 
 
+def may_be_written(folder: Path) -> bool:
+    """Whether this process may write the home and its file."""
+    return all(os.access(path, os.W_OK) for path in (folder, folder / FILE))
+
+
+def open_to_look(folder: Path) -> apsw.Connection:
+    """A home that may not be written, for whoever only reads."""
+    try:
+        connection = patiently(lambda: _unwritable(folder / FILE))
+        version = int(connection.pragma("user_version"))
+    except apsw.Error as error:
+        raise unavailable(error, folder) from error
+    if version != VERSION:
+        connection.close()
+        _refuse_newer(version, folder)
+        raise LogUnavailable(
+            f"{folder / FILE} has format {version}, this program reads {VERSION}, and the home is "
+            "read-only; make it writable and try again: it is brought up to date then"
+        )
+    return connection
+
+
 def open_reader(folder: Path) -> apsw.Connection:
     """A connection that only reads, beside the one that writes."""
-    flags = apsw.SQLITE_OPEN_READWRITE
-    connection = apsw.Connection(str(folder / FILE), flags=flags)
+    if not may_be_written(folder):
+        return _unwritable(folder / FILE)
+    connection = apsw.Connection(str(folder / FILE), flags=apsw.SQLITE_OPEN_READWRITE)
     connection.execute("pragma query_only = on")
+    return connection
+
+
+def _unwritable(path: Path) -> apsw.Connection:
+    """
+    Nothing is made beside the file, which SQLite would do to find its way in a journal.
+
+    Without a journal the file is all there is, and nobody changes it. With one, its index is
+    read if it is there, and else built in memory, which takes that nobody asks for locks.
+    """
+    journal, index = (path.with_name(f"{path.name}-{end}") for end in ("wal", "shm"))
+    how = "immutable=1" if not journal.exists() else "" if index.exists() else "vfs=unix-none"
+    flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+    connection = apsw.Connection(f"file:{quote(str(path))}?mode=ro&{how}", flags=flags)
+    if how == "vfs=unix-none":
+        connection.execute("pragma locking_mode = exclusive")
     return connection
 
 

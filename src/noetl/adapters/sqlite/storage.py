@@ -8,7 +8,7 @@ import apsw
 
 from noetl.adapters.sqlite.catalog import SqliteCatalog
 from noetl.adapters.sqlite.credentials import SqliteCredentials
-from noetl.adapters.sqlite.database import open_database, write
+from noetl.adapters.sqlite.database import may_be_written, open_database, open_to_look, write
 from noetl.adapters.sqlite.event_log import SqliteEventLog
 from noetl.adapters.sqlite.executions import SqliteExecutions
 from noetl.adapters.sqlite.inbox import SqliteInbox
@@ -71,10 +71,15 @@ class SqliteStorage:
         self._reader.close()
 
 
-async def open_storage(folder: Path) -> SqliteStorage:
-    """Open a home, creating it where it is missing."""
+async def open_storage(folder: Path, *, looking: bool = False) -> SqliteStorage:
+    """
+    Open a home, creating it where it is missing.
+
+    `looking`: one that may not be written is opened too, and refuses what would write.
+    """
     me = secrets.token_hex(8)
-    writer = SqliteWriter(open_database(folder), folder, lambda home: register(home, me))
+    opened = open_to_look if looking and not may_be_written(folder) else open_database
+    writer = SqliteWriter(opened(folder), folder, lambda home: register(home, me))
     return SqliteStorage(folder, writer, me)
 
 

@@ -100,7 +100,7 @@ class PidFile:
             os.close(file)
 
     def in_use(self, what: str) -> HomeInUse:
-        """Why it cannot be had, and what to do."""
+        """Why it cannot be held, and what to do."""
         held_by = self.running()
         who = "another process" if held_by is None else f"process {held_by.pid}"
         at = f" at {held_by.url}" if held_by is not None and held_by.url else ""
@@ -112,7 +112,7 @@ class PidFile:
 
 
 class HeldPidFile:
-    """The file in the hands of its process."""
+    """The file, while its process holds it."""
 
     def __init__(self, file: int, told: RunningProcess) -> None:
         self._file = file

@@ -11,6 +11,7 @@ import msgspec
 
 from noetl.cli import exits
 from noetl.cli.running.show import Show
+from noetl.errors import LogUnavailable, NoetlError
 from noetl.node.local import LocalNode
 from noetl.server.active import ActiveExecution
 from noetl.server.report import ExecutionReport, report_of
@@ -25,7 +26,8 @@ GARBAGE = (20_000, 20, 50)
 class Attended(msgspec.Struct, frozen=True):
     """How it went. `report` is None where the execution was interrupted before its end."""
 
-    execution_id: str
+    execution_id: str | None
+    """None where it was interrupted before anything was begun, as far as is known."""
     report: ExecutionReport | None
 
 
@@ -52,11 +54,15 @@ def runner() -> Callable[[Coroutine[Any, Any, T]], T]:
 
 async def _attend(settings: Settings, begin: Begin, show: Show) -> Attended:
     interrupted = watch_signals()
-    local = await LocalNode.open(settings)
+    local = await unless(interrupted, LocalNode.open(settings))
+    if local is None:
+        return Attended(None, None)
     try:
         local.server.watch(show.take)
         local.overheard.listeners.append(show.hear)
-        active = await begin(local)
+        active = await unless(interrupted, begin(local))
+        if active is None:
+            return Attended(None, None)
         show.begin(active)
         while going := [one.finished for one in local.server.owned if not one.finished.done()]:
             if interrupted.done():
@@ -74,12 +80,27 @@ async def attended(local: LocalNode, active: ActiveExecution) -> Attended:
     execution_id = active.execution.execution_id
     if not active.finished.done():
         return Attended(execution_id, None)
-    active.finished.result()  # raises where the log could not be written
+    try:
+        active.finished.result()
+    except (NoetlError, OSError) as wrong:  # the log or a result could not be written
+        on = f"noetl resume {execution_id}"
+        said = str(wrong) if on in str(wrong) else f"{wrong}; then go on with: {on}"
+        raise LogUnavailable(said) from wrong
     took = max(0, (active.ended_at or active.started_at) - active.started_at)
     return Attended(execution_id, await report_of(active.execution, local.results, took))
 
 
-async def first_of(*awaited: "asyncio.Future[None]") -> None:
+async def unless(interrupted: "asyncio.Future[None]", work: Awaitable[T]) -> T | None:
+    """What the work comes to; None where somebody interrupts it first."""
+    doing = asyncio.ensure_future(work)
+    await first_of(interrupted, doing)
+    if doing.done():
+        return doing.result()
+    doing.cancel()
+    return None
+
+
+async def first_of(*awaited: "asyncio.Future[Any]") -> None:
     await asyncio.wait(awaited, return_when=asyncio.FIRST_COMPLETED)
 
 

@@ -7,9 +7,10 @@ import click
 
 from noetl.cli import exits
 from noetl.cli.running.attend import Begin, attend
-from noetl.cli.running.show import Show
+from noetl.cli.running.show import Show, SteadyShow
 from noetl.cli.running.words import error_words, seconds, value_words
 from noetl.cli.terminal import Paint, columns, plain, wants_colour
+from noetl.errors import NoetlError
 from noetl.messages.codec import encode_shown
 from noetl.server.report import ExecutionReport
 from noetl.settings import read_settings
@@ -23,12 +24,31 @@ def see_through(begin: Begin, *, as_json: bool) -> int:
     """Attend an execution to its end, say how it went, and give the exit code."""
     came_to = attend(read_settings(), begin, make_show(err=as_json))
     if came_to.report is None:
-        click.echo(f"interrupted; go on with: noetl resume {came_to.execution_id}", err=as_json)
+        click.echo(f"interrupted; {how_on(came_to.execution_id)}", err=as_json)
         return exits.INTERRUPTED
-    if as_json:
-        click.echo(encode_shown(came_to.report))
-    tell(came_to.report, err=as_json)
-    return EXITS[came_to.report.status]
+    return last_words(came_to.report, as_json=as_json)
+
+
+def how_on(execution_id: str | None) -> str:
+    if execution_id is None:
+        return "if it was begun, it is in: noetl list"
+    return f"go on with: noetl resume {execution_id}"
+
+
+def last_words(report: ExecutionReport, *, as_json: bool) -> int:
+    """The end of an execution, for programs and for people; the exit code that goes with it."""
+    try:
+        if as_json:
+            click.echo(encode_shown(report))
+        tell(report, err=as_json)
+    except BrokenPipeError:
+        raise
+    except OSError as wrong:
+        raise NoetlError(
+            f"the output cannot be written ({wrong.strerror}); the execution is {report.status}: "
+            f"noetl status {report.execution_id}"
+        ) from None
+    return EXITS[report.status]
 
 
 def make_show(*, err: bool) -> Show:
@@ -37,10 +57,10 @@ def make_show(*, err: bool) -> Show:
     if stream is not None and stream.isatty() and os.environ.get("TERM", "dumb") != "dumb":
         from noetl.cli.running.tree import TreeShow
 
-        return TreeShow(err=err)
+        return SteadyShow(TreeShow(err=err))
     from noetl.cli.running.plain import PlainShow
 
-    return PlainShow(err=err)
+    return SteadyShow(PlainShow(err=err))
 
 
 def tell(report: ExecutionReport, *, err: bool) -> None:

@@ -11,13 +11,14 @@ from noetl.api.types import EventView, Summary
 from noetl.cli import exits
 from noetl.cli.contexts import Target
 from noetl.cli.running.attend import runner
-from noetl.cli.running.ending import EXITS, make_show, tell
+from noetl.cli.running.ending import EXITS, last_words, make_show
 from noetl.cli.running.show import Show
 from noetl.client.async_client import AsyncClient
 from noetl.client.stream import LAST
 from noetl.control.execution import Execution
+from noetl.errors import ServerAway
 from noetl.messages import events as e
-from noetl.messages.codec import decode_events, encode_shown
+from noetl.messages.codec import decode_events
 from noetl.ports.event_log import PrintedLine
 from noetl.server.report import ExecutionReport
 
@@ -34,33 +35,37 @@ class Followed:
 
 def follow_through(target: Target, execution_id: str, path: str, *, as_json: bool) -> int:
     """Show an execution of a server to its end; output and exit code are those of `run`."""
-    report = runner()(_follow(target, Followed(execution_id, path), make_show(err=as_json)))
+    on = f"it goes on at the server: noetl status {execution_id}"
+    try:
+        report = runner()(_follow(target, Followed(execution_id, path), make_show(err=as_json)))
+    except ServerAway as away:
+        raise ServerAway(f"{away}; {on}") from None
     if report is None:
-        said = f"stopped watching; it goes on: noetl status {execution_id}"
-        click.echo(said, err=as_json)
+        click.echo(f"stopped watching; {on}", err=as_json)
         return exits.INTERRUPTED
-    if as_json:
-        click.echo(encode_shown(report))
-    tell(report, err=as_json)
-    return EXITS[report.status]
+    return last_words(report, as_json=as_json)
 
 
 async def _follow(target: Target, far: Followed, show: Show) -> ExecutionReport | None:
     assert target.url is not None, "a target that is not local has an address"
-    execution_id = far.execution.execution_id
     loop = asyncio.get_running_loop()
     async with AsyncClient(target.url, target.token) as client:
-        watching = loop.create_task(_watch(client, far, show))
+        watching = loop.create_task(_see_end(client, far, show))
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, watching.cancel)
         try:
-            await watching
-            await _hear(client, execution_id, show)
+            return report_of(await watching)
         except asyncio.CancelledError:
             return None
-        finally:
-            show.end()
-        return report_of(await ended(client, execution_id))
+
+
+async def _see_end(client: AsyncClient, far: Followed, show: Show) -> Summary:
+    try:
+        await _watch(client, far, show)
+        await _hear(client, far.execution.execution_id, show)
+    finally:
+        show.end()
+    return await ended(client, far.execution.execution_id)
 
 
 async def _watch(client: AsyncClient, far: Followed, show: Show) -> None:

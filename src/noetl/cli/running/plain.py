@@ -105,7 +105,7 @@ class PlainShow:
         began, took = self._began.pop(key, None), self._called.pop(key, None)
         waited = None if began is None else (self._now() - began) * 1000
         if took is not None and (waited is None or type(event) is not e.StepFailed):
-            waited = took[1] - took[0]
+            waited = took[1] - took[0] or waited  # a step that is over at once has no time
         return "" if waited is None else f" in {seconds(waited)}"
 
     def task_done(self, execution_id: str, event: e.TaskDone) -> None:

@@ -1,7 +1,10 @@
 """How a running execution is shown: what every way of showing must offer."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Protocol
+
+import click
 
 from noetl.control.execution import Execution
 from noetl.messages.events import Event
@@ -29,3 +32,35 @@ class Show(Protocol):
     def hear(self, line: PrintedLine) -> None: ...
 
     def end(self) -> None: ...
+
+
+class SteadyShow:
+    """A show that cannot disturb what it shows: its first fault is told, and it ends there."""
+
+    def __init__(self, show: Show) -> None:
+        self._show = show
+        self._broken = False
+
+    def begin(self, active: ShownExecution) -> None:
+        self._try(lambda: self._show.begin(active))
+
+    def take(self, active: ShownExecution, events: Sequence[Event]) -> None:
+        self._try(lambda: self._show.take(active, events))
+
+    def hear(self, line: PrintedLine) -> None:
+        self._try(lambda: self._show.hear(line))
+
+    def end(self) -> None:
+        self._try(self._show.end)
+
+    def _try(self, act: Callable[[], None]) -> None:
+        if self._broken:
+            return
+        try:
+            act()
+        except Exception as fault:
+            self._broken = True
+            if not isinstance(fault, BrokenPipeError):  # whoever read it has gone on purpose
+                said = f"progress can no longer be shown ({fault}); the execution goes on"
+                with suppress(OSError):
+                    click.echo(said, err=True)

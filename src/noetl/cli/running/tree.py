@@ -63,7 +63,10 @@ class TreeShow:
             self._screen.stop()
 
     def _tick(self) -> None:
-        self._draw()
+        try:
+            self._draw()
+        except OSError:
+            return  # the terminal is gone; whoever takes or ends next tells it
         self._timer = asyncio.get_running_loop().call_later(REFRESH, self._tick)
 
     def _draw(self, *, last: bool = False) -> None:

@@ -36,13 +36,13 @@ class AwsProvider:
         self._now = now
 
     async def fetch(self, key: str, login: Fields | None) -> str:
-        door = self._door(login, key)
-        url = door["endpoint_url"] or f"https://secretsmanager.{door['region']}.amazonaws.com/"
+        access = self._access(login, key)
+        url = access["endpoint_url"] or f"https://secretsmanager.{access['region']}.amazonaws.com/"
         signer = Signer(
-            access_key_id=str(door["access_key_id"]),
-            secret_access_key=str(door["secret_access_key"]),
-            session_token=door["session_token"],
-            region=str(door["region"]),
+            access_key_id=str(access["access_key_id"]),
+            secret_access_key=str(access["secret_access_key"]),
+            session_token=access["session_token"],
+            region=str(access["region"]),
             service="secretsmanager",
         )
         body = msgspec.json.encode({"SecretId": key})
@@ -56,24 +56,24 @@ class AwsProvider:
         )
         return text_in(answer, key)
 
-    def _door(self, login: Fields | None, key: str) -> Fields:
+    def _access(self, login: Fields | None, key: str) -> Fields:
         given = login or {}
-        door = {
+        access = {
             field: given.get(field) or next(filter(None, map(self._environment.get, names)), None)
             for field, names in FROM.items()
         }
         if key.startswith("arn:"):  # it says the region itself
-            door["region"] = key.split(":")[3]
+            access["region"] = key.split(":")[3]
         missing = [
-            field for field in ("access_key_id", "secret_access_key", "region") if not door[field]
+            field for field in ("access_key_id", "secret_access_key", "region") if not access[field]
         ]
         if missing:
             raise CredentialMissing(
                 f"AWS Secrets Manager needs {', '.join(missing)}: set AWS_ACCESS_KEY_ID, "
                 "AWS_SECRET_ACCESS_KEY and AWS_REGION, or name a credential of kind aws in `auth`"
             )
-        register(door)
-        return door
+        register(access)
+        return access
 
 
 def text_in(answer: ProviderAnswer, key: str) -> str:

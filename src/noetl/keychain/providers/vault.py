@@ -38,40 +38,40 @@ class VaultProvider:
         self._environment = environment
 
     async def fetch(self, key: str, login: Fields | None) -> str:
-        door = self._door(login)
+        access = self._access(login)
         key = key.strip("/")
-        mount = await self._mount(door, key)
+        mount = await self._mount(access, key)
         rest = key.removeprefix(mount.path)
         path = f"{mount.path}data/{rest}" if mount.version == 2 else key
-        answer = await self._ask(door, "GET", path)
+        answer = await self._ask(access, "GET", path)
         fields = answer.fields.get("data")
         if mount.version == 2 and isinstance(fields, dict):
             fields = fields.get("data")
         if answer.status != 200 or not isinstance(fields, dict):
             raise CredentialMissing(
-                f"Vault at {door['address']} has no secret '{key}' (KV version {mount.version}, "
+                f"Vault at {access['address']} has no secret '{key}' (KV version {mount.version}, "
                 f"{answer.words()}); the key is `mount/path`, without `data/`"
             )
         return msgspec.json.encode(fields).decode()
 
-    def _door(self, login: Fields | None) -> Fields:
+    def _access(self, login: Fields | None) -> Fields:
         given = login or {}
-        door = {
+        access = {
             field: given.get(field) or next(filter(None, map(self._environment.get, names)), None)
             for field, names in FROM.items()
         }
-        if not door["address"] or not (door["token"] or door["role_id"]):
+        if not access["address"] or not (access["token"] or access["role_id"]):
             raise CredentialMissing(
                 "Vault needs an address and a token or an AppRole: set VAULT_ADDR and VAULT_TOKEN "
                 "(or VAULT_ROLE_ID and VAULT_SECRET_ID), or name a credential of kind vault in "
                 "`auth`"
             )
-        register(door)
-        return {**door, "address": str(door["address"]).rstrip("/")}
+        register(access)
+        return {**access, "address": str(access["address"]).rstrip("/")}
 
-    async def _mount(self, door: Fields, key: str) -> VaultMount:
+    async def _mount(self, access: Fields, key: str) -> VaultMount:
         """Asked as Vault's own command line asks; who may not ask is taken to have version 2."""
-        answer = await self._ask(door, "GET", f"sys/internal/ui/mounts/{key}")
+        answer = await self._ask(access, "GET", f"sys/internal/ui/mounts/{key}")
         found = answer.fields.get("data")
         if answer.status == 200 and isinstance(found, dict) and found.get("path"):
             options = found.get("options") or {}
@@ -81,50 +81,50 @@ class VaultProvider:
             raise CredentialMissing(f"Vault: expected `mount/path` as key, got '{key}'")
         return VaultMount(f"{first}/", 2)
 
-    async def _ask(self, door: Fields, method: str, path: str) -> ProviderAnswer:
-        answer = await self._with(door, await self._token(door), method, path)
-        if answer.status == 403 and not door["token"]:
+    async def _ask(self, access: Fields, method: str, path: str) -> ProviderAnswer:
+        answer = await self._with(access, await self._token(access), method, path)
+        if answer.status == 403 and not access["token"]:
             # The token of an AppRole may have been revoked: one more try with a new one.
-            self._once.drop(_who(door))
-            answer = await self._with(door, await self._token(door), method, path)
+            self._once.drop(_who(access))
+            answer = await self._with(access, await self._token(access), method, path)
         if answer.status == 403 and "internal" not in path:
             raise CredentialMissing(
-                f"Vault at {door['address']} refuses '{path}' ({answer.words()}); "
+                f"Vault at {access['address']} refuses '{path}' ({answer.words()}); "
                 "check the token and its policies"
             )
         return answer
 
-    async def _with(self, door: Fields, token: str, method: str, path: str) -> ProviderAnswer:
+    async def _with(self, access: Fields, token: str, method: str, path: str) -> ProviderAnswer:
         headers = {"X-Vault-Token": token, "X-Vault-Request": "true"}
-        if door["namespace"]:
-            headers["X-Vault-Namespace"] = str(door["namespace"])
-        url = f"{door['address']}/v1/{quote(path, safe='/')}"
+        if access["namespace"]:
+            headers["X-Vault-Namespace"] = str(access["namespace"])
+        url = f"{access['address']}/v1/{quote(path, safe='/')}"
         return await self._asking.ask("Vault", method, url, headers=headers)
 
-    async def _token(self, door: Fields) -> str:
-        if door["token"]:
-            return str(door["token"])
-        token: str = await self._once.value(_who(door), lambda: self._log_in(door))
+    async def _token(self, access: Fields) -> str:
+        if access["token"]:
+            return str(access["token"])
+        token: str = await self._once.value(_who(access), lambda: self._log_in(access))
         return token
 
-    async def _log_in(self, door: Fields) -> Fetched:
+    async def _log_in(self, access: Fields) -> Fetched:
         headers = {"Content-Type": "application/json"}
-        if door["namespace"]:
-            headers["X-Vault-Namespace"] = str(door["namespace"])
-        body = {"role_id": door["role_id"], "secret_id": door["secret_id"] or ""}
-        url = f"{door['address']}/v1/auth/approle/login"
+        if access["namespace"]:
+            headers["X-Vault-Namespace"] = str(access["namespace"])
+        body = {"role_id": access["role_id"], "secret_id": access["secret_id"] or ""}
+        url = f"{access['address']}/v1/auth/approle/login"
         answer = await self._asking.ask(
             "Vault", "POST", url, headers=headers, body=msgspec.json.encode(body)
         )
         auth: Any = answer.fields.get("auth") or {}
         if answer.status != 200 or not auth.get("client_token"):
             raise CredentialMissing(
-                f"Vault at {door['address']} refuses the AppRole ({answer.words()}); "
+                f"Vault at {access['address']} refuses the AppRole ({answer.words()}); "
                 "check role_id and secret_id"
             )
         register({"token": auth["client_token"]})
         return Fetched(auth["client_token"], float(auth.get("lease_duration") or TOKEN_LIFE))
 
 
-def _who(door: Fields) -> tuple[str, ...]:
-    return ("vault", *(str(door[field]) for field in ("address", "namespace", "role_id")))
+def _who(access: Fields) -> tuple[str, ...]:
+    return ("vault", *(str(access[field]) for field in ("address", "namespace", "role_id")))

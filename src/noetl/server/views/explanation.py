@@ -7,9 +7,10 @@ from noetl.errors import NoetlError
 from noetl.playbook.load import load_valid
 from noetl.playbook.model import Playbook
 from noetl.playbook.plan import Plan
-from noetl.ports.event_log import EventLog, ExecutionRow, Playbooks
+from noetl.ports.event_log import ExecutionRow
+from noetl.ports.storage import Storage
 from noetl.server.causes import Cause, Trail, causes_of, trail_of
-from noetl.server.waiting import WaitReason, waits_of
+from noetl.server.waiting import WaitReason, waits_in
 from noetl.tools.plugins import KnownKinds
 
 
@@ -55,22 +56,16 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def explanation_of(
-    log: EventLog,
-    playbooks: Playbooks,
-    row: ExecutionRow,
-    execution: Execution,
-    plan: Plan,
-    *,
-    holder: str | None,
+    storage: Storage, row: ExecutionRow, execution: Execution, plan: Plan
 ) -> Explanation:
-    """`holder`: whoever decides for it now, and lives."""
-    kept = await playbooks.text(row.digest)
+    holder = await storage.owners.holder(row.execution_id)
+    kept = await storage.playbooks.text(row.digest)
     if kept is None:
         raise NoetlError(f"the playbook of '{row.execution_id}' is not in this home any more")
     playbook = load_valid(kept[0], KnownKinds())
-    trail = await trail_of(log, row.execution_id)
+    trail = await trail_of(storage.log, row.execution_id)
     order = trail.cancelled
-    waits = waits_of(execution, plan)
+    waits = await waits_in(storage, execution, plan, holder)
     return Explanation(
         execution_id=row.execution_id,
         path=row.path,

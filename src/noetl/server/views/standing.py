@@ -8,8 +8,9 @@ from noetl.control.execution import Execution
 from noetl.messages.envelope import timestamp
 from noetl.playbook.plan import Plan
 from noetl.ports.event_log import ExecutionRow, PrintedLine
+from noetl.ports.storage import Storage
 from noetl.server.report import steps_of
-from noetl.server.waiting import WaitReason, waits_of
+from noetl.server.waiting import WaitReason, waits_in
 
 
 class Listed(msgspec.Struct, frozen=True, kw_only=True):
@@ -76,10 +77,10 @@ def listed_of(row: ExecutionRow, *, interrupted: bool) -> Listed:
     )
 
 
-def standing_of(
-    row: ExecutionRow, execution: Execution, plan: Plan, *, holder: str | None
+async def standing_of(
+    storage: Storage, row: ExecutionRow, execution: Execution, plan: Plan
 ) -> Standing:
-    """`holder`: whoever decides for it now, and lives."""
+    holder = await storage.owners.holder(row.execution_id)
     return Standing(
         execution_id=row.execution_id,
         path=row.path,
@@ -94,7 +95,7 @@ def standing_of(
         duration_ms=(row.finished_at or row.updated_at) - row.started_at,
         error=execution.error,
         steps=steps_of(execution),
-        waits=waits_of(execution, plan),
+        waits=await waits_in(storage, execution, plan, holder),
     )
 
 

@@ -24,7 +24,7 @@ class Folders:
         if self._own is None:
             remove_abandoned(Path(tempfile.gettempdir()), self._prefix)
             self._own = Path(tempfile.mkdtemp(prefix=self._prefix))
-            # Locked before it has its name, lest it be taken for one that nobody holds.
+            # Locked before it has its name, so that nobody takes it for an abandoned one.
             self._lock = open(self._own / "new", "wb")  # noqa: SIM115
             fcntl.flock(self._lock, fcntl.LOCK_EX)
             os.rename(self._own / "new", self._own / LOCK)

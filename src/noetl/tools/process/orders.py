@@ -84,7 +84,7 @@ def script_file(call: ToolCall[ScriptInputs], folder: str) -> Path:
 
 
 def written(folder: Path, name: str, text: str) -> Path:
-    """Beside the working folder, lest the command find what it did not make."""
+    """Beside the working folder, so that the command finds only what it made."""
     file = folder.with_name(f"{folder.name}.{name}")
     try:
         file.write_text(text, "utf-8", newline="")

@@ -10,7 +10,7 @@ from noetl.messages.outcome import Outcome, failed
 _RETRYABLE = ("08", "40", "53", "55P03", "57P")
 """Lost connections, conflicts, exhausted resources, locks not available, shutdown."""
 _KINDS = (
-    ("08P01", "input"),  # what was sent breaks the protocol: no repeat will mend it
+    ("08P01", "input"),  # what was sent breaks the protocol: no repeat will fix it
     ("08", "connection"),
     ("28", "auth"),
     ("57014", "timeout"),

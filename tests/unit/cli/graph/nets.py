@@ -97,7 +97,7 @@ def orders() -> Playbook:
             "repair",
             arc("fetch_orders", "{{ ctx.repaired }}"),
             arc("alert", FAILED),
-            tasks=(task("mend", "python"),),
+            tasks=(task("fix", "python"),),
         ),
         step(
             "split",

@@ -1,4 +1,4 @@
-"""What must stand after a call as it stood before, lest one call see another."""
+"""What must be the same before and after a call, so that no call sees another."""
 
 import os
 import sys
