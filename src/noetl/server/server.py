@@ -273,6 +273,7 @@ class Server:
                 report = self._report_through(active, run, run.parts[offered.part])
                 if report is not None:
                     left -= 1
+                    active.tail += 1  # recovery reads it like a row of its own
                     fresh += self._decided(active, report)
             events += fresh
 
@@ -335,15 +336,10 @@ class Server:
         )
         self._uncommitted += 1
         active.uncommitted += 1
-        # What is over with its first row leaves nobody in `_live`: where a thousand such come at
-        # once, each would seem alone and make a commit of its own.
-        alone = (
-            self._uncommitted == 1
-            and len(self._live) == 1
-            and not (execution.finished and not expected)
-            and not self._goes_on(active, parts)
-        )
-        commit = self._log.append(decision, alone=alone)
+        # Over with its first row, each of a thousand that come at once would seem to be alone.
+        short = execution.finished and expected == 0
+        alone = self._uncommitted == 1 and len(self._live) == 1 and not short
+        commit = self._log.append(decision, alone=alone and not self._goes_on(active, parts))
         commit.add_done_callback(active.settle)
         return commit
 
