@@ -1,7 +1,9 @@
 """The values behind references: fetched when first touched, kept while there is room (RES-2)."""
 
+import asyncio
 from collections import OrderedDict
 from typing import Any
+from weakref import WeakValueDictionary
 
 from noetl.messages.reference import Reference
 from noetl.ports.result_store import ResultStore
@@ -18,16 +20,19 @@ class Bodies:
         self._room = room
         self._kept: OrderedDict[str, tuple[int, Any]] = OrderedDict()
         self._size = 0
+        self._loading: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def load(self, reference: Reference) -> Any:
         """The value; raises BodyLost."""
-        if reference.key not in self._kept:
-            value = await self._store.fetch(reference)
-            if in_chunks(reference):
-                parts = [await self._store.fetch(chunk) for chunk in chunks_of(value)]
-                value = joined(parts)
-            self._keep(reference, value)
-        return self._found(reference)
+        # Parts of one loop ask for its collection at the same moment: it is fetched once.
+        async with self._loading.setdefault(reference.key, asyncio.Lock()):
+            if reference.key not in self._kept:
+                value = await self._store.fetch(reference)
+                if in_chunks(reference):
+                    parts = [await self._store.fetch(chunk) for chunk in chunks_of(value)]
+                    value = joined(parts)
+                self._keep(reference, value)
+            return self._found(reference)
 
     def load_now(self, reference: Reference) -> Any:
         """The same without awaiting."""
@@ -43,8 +48,8 @@ class Bodies:
         return self._kept[reference.key][1]
 
     def _keep(self, reference: Reference, value: Any) -> None:
+        self._size += reference.size - self._kept.pop(reference.key, (0, None))[0]
         self._kept[reference.key] = (reference.size, value)
-        self._size += reference.size
         while self._size > self._room and len(self._kept) > 1:
             _, (size, _) = self._kept.popitem(last=False)
             self._size -= size

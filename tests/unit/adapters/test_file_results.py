@@ -1,5 +1,6 @@
 """What is particular to results in files: durable, bounded, healed, cleaned up."""
 
+import asyncio
 import os
 import tracemalloc
 from pathlib import Path
@@ -8,6 +9,7 @@ import pytest
 
 from noetl.adapters.files.result_store import FileResultStore
 from noetl.errors import BodyLost, LogUnavailable
+from noetl.ports.bodies import Bodies
 
 
 @pytest.fixture
@@ -104,3 +106,12 @@ async def test_a_folder_that_cannot_be_written_is_named(folder: Path) -> None:
     with pytest.raises(LogUnavailable, match="cannot be stored"):
         writer.write(b"1")
     await writer.discard()
+
+
+async def test_whoever_asks_for_a_body_at_the_same_moment_gets_the_same_one(folder: Path) -> None:
+    """The parts of a loop begin together: four of them held its collection four times."""
+    bodies = Bodies(FileResultStore(folder))
+    reference = await FileResultStore(folder).put("e1", b"[1, 2, 3]")
+    first, *others = await asyncio.gather(*(bodies.load(reference) for _ in range(4)))
+    assert first == [1, 2, 3]
+    assert all(other is first for other in others)
