@@ -18,7 +18,6 @@ from bench.log import raw_commit, raw_file, raw_rows
 from bench.playbooks import FIBONACCI, chain, loop
 from bench.size import sized
 from noetl.adapters.sqlite.database import CHECKPOINT_PAGES
-from noetl.assembly import Local
 from noetl.messages.events import Event, StepDone
 from noetl.node.local import LocalNode
 from noetl.server.active import ActiveExecution
@@ -69,8 +68,8 @@ async def measure(folder: Path) -> list[Figure]:
     # A journal that still grows costs twice as much to sync as one that is written over: both sides
     # of a figure are in the same state, at first the one that every short run is in.
     raw, fresh = raw_file(folder / "raw.db"), raw_file(folder / "fresh.db", CHECKPOINT_PAGES)
-    waits = await Local.open(Settings(home=folder / "waits", run_ahead=False))
-    ahead = await Local.open(Settings(home=folder / "ahead"))
+    waits = await LocalNode.open(Settings(home=folder / "waits", run_ahead=False))
+    ahead = await LocalNode.open(Settings(home=folder / "ahead"))
     found = [
         *await chains(fresh, waits, ahead),
         await sequential(raw, waits),
