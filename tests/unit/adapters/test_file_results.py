@@ -130,12 +130,3 @@ async def test_a_folder_for_temporary_files_that_is_full_is_named(
     with pytest.raises(ResultsUnavailable, match="cannot be set aside: No such file"):
         writer.write(b" " * 5_000_000)
     await writer.discard()
-
-
-async def test_whoever_asks_for_a_body_at_the_same_moment_gets_the_same_one(folder: Path) -> None:
-    """The parts of a loop begin together: four of them held its collection four times."""
-    bodies = Bodies(FileResultStore(folder))
-    reference = await FileResultStore(folder).put("e1", b"[1, 2, 3]")
-    first, *others = await asyncio.gather(*(bodies.load(reference) for _ in range(4)))
-    assert first == [1, 2, 3]
-    assert all(other is first for other in others)
