@@ -17,8 +17,8 @@ from bench.figure import Figure
 from bench.place import Place, call_of
 from bench.size import sized
 from noetl.kinds.code import PythonInputs
-from noetl.tools.process.ending import end_group
-from noetl.tools.python.start import StartedChild, start
+from noetl.tools.children import end_group
+from noetl.tools.python.child import StartedChild, start
 from noetl.tools.python.tool import PythonTool, request_of
 
 CALLS, AT_ONCE, REPEATS = sized(4_000), 8, sized(5)

@@ -13,8 +13,7 @@ from noetl.kinds.sql import SnowflakeInputs
 from noetl.messages.outcome import Outcome
 from noetl.messages.reference import Reference
 from noetl.playbook.model import Timeout
-from noetl.tools.sql.snow_failures import failure_of
-from noetl.tools.sql.snowflake import SnowflakeTool
+from noetl.tools.sql.snowflake import SnowflakeTool, failure_of
 
 
 class Snow:

@@ -26,8 +26,7 @@ from noetl.tools.http.tool import HttpTool
 from noetl.tools.nats.tool import NatsTool
 from noetl.tools.process.tool import ScriptTool, ShellTool
 from noetl.tools.python.tool import PythonTool
-from noetl.tools.quantum.providers import Providers
-from noetl.tools.quantum.tool import QuantumTool
+from noetl.tools.quantum.tool import Providers, QuantumTool
 from noetl.tools.sql.duck import DuckDbTool
 from noetl.tools.sql.postgres import PostgresTool
 from noetl.tools.tool import Tool

@@ -5,7 +5,7 @@ from unicodedata import category
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from noetl.cli.excerpt import excerpt
+from noetl.cli.findings import excerpt
 from noetl.cli.terminal import HIDDEN, cell, plain, width_of
 
 bounded = settings(max_examples=300, deadline=None, database=None)

@@ -10,8 +10,7 @@ from noetl.cli.catalog import missing, text_in
 from noetl.cli.contexts import Target
 from noetl.cli.home import in_home, print_json
 from noetl.cli.running.ending import see_through
-from noetl.cli.running.payload import payload_of
-from noetl.cli.source import FILE
+from noetl.cli.running.payload import PAYLOAD, SETS, payload_of
 from noetl.cli.target import aimed, at_server
 from noetl.node.local import LocalNode
 from noetl.server.active import ActiveExecution
@@ -31,19 +30,8 @@ Exit codes: with --wait as of `noetl run`; without it 0 once the server has it o
 @click.command(epilog=EPILOG)
 @click.argument("path", metavar="PATH")
 @click.option("--version", type=click.IntRange(min=1), metavar="N", help="Not the newest, but N.")
-@click.option(
-    "--set",
-    "sets",
-    multiple=True,
-    metavar="NAME=VALUE",
-    help="Set a key of the workload; VALUE is JSON, else text. May be repeated.",
-)
-@click.option(
-    "--payload",
-    metavar="FILE",
-    type=FILE,
-    help="Read the payload from FILE (JSON or YAML), or - for standard input.",
-)
+@SETS
+@PAYLOAD
 @click.option("--wait", is_flag=True, help="Show it to its end; exit codes are those of run.")
 @click.option(
     "--key", metavar="KEY", help="At a server: the same key never starts a second execution."

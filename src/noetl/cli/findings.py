@@ -1,10 +1,10 @@
 """Findings as a compiler would print them: the fault, its place, the line, how to fix it."""
 
+import re
 from collections.abc import Iterable, Sequence
 
-from noetl.cli.excerpt import excerpt
 from noetl.cli.source import PlaybookSource
-from noetl.cli.terminal import Paint, plain
+from noetl.cli.terminal import Paint, cell, plain
 from noetl.playbook.finding import Finding
 
 MOST_SHOWN = 1_000  # nobody reads more, and printing them costs seconds
@@ -54,3 +54,66 @@ def summary(name: str, findings: Sequence[Finding], paint: Paint) -> str:
     )
     verdict = paint("error", "invalid") if errors else paint("good", "valid")
     return f"{plain(name)}: {verdict}{f', {counts}' if counts else ''}"
+
+
+CUT = "…"
+# What one YAML scalar or key covers, by its first character; the rest of the line is not meant.
+QUOTED = re.compile(r"""'(?:[^']|'')*'?|"(?:[^"\\]|\\.)*"?""")
+SPLICE = re.compile(r"\{\{.*?\}\}|\{%.*?%\}")
+PLAIN = re.compile(r"[^\s:#,\[\]{}]+(?:(?::(?=\S)|#|[ ]+(?![#\s,\[\]{}]))[^\s:#,\[\]{}]*)*")
+
+
+def reach(line: str, start: int) -> int:
+    """The index after the key or scalar that begins at `start`; at least one character."""
+    for pattern in (QUOTED, SPLICE, PLAIN):
+        found = pattern.match(line, start)
+        if found and found.end() > start:
+            return found.end()
+    return start + 1
+
+
+def excerpt(line: str, column: int, room: int) -> tuple[str, str]:
+    """
+    The line as it can be shown in `room` columns, and the carets to print below it.
+
+    Tabs are widened, wide characters counted as two, control characters escaped; a line too long
+    is cut on either side, the meant part in view.
+    """
+    room = max(room, 20)
+    start = max(0, min(column - 1, len(line)))
+    # Only what can be shown is looked at: one line may be two megabytes long.
+    skipped = max(0, start - room)
+    piece, start = line[skipped : start + room + 1], start - skipped
+    cells = cells_of(piece)
+    widths = [width for _, width in cells]
+    whole = len(piece) == len(line) and sum(widths) <= room
+    first, last = (0, len(cells)) if whole else window(widths, start, room)
+    left = CUT if first or skipped else ""
+    right = CUT if last < len(cells) or skipped + len(piece) < len(line) else ""
+    shown = left + "".join(text for text, _ in cells[first:last]) + right
+    before = len(left) + sum(width for _, width in cells[first:start])
+    marked = sum(width for _, width in cells[start : min(reach(piece, start), last)])
+    return shown.rstrip(), " " * before + "^" * max(1, marked)
+
+
+def cells_of(line: str) -> list[tuple[str, int]]:
+    cells: list[tuple[str, int]] = []
+    column = 0
+    for char in line:
+        cells.append(cell(char, column))
+        column += cells[-1][1]
+    return cells
+
+
+def window(widths: list[int], start: int, room: int) -> tuple[int, int]:
+    """Which cells to show so that `start` is in view, with a third of the room before it."""
+    room -= 2 * len(CUT)
+    first, before = 0, sum(widths[:start])
+    while before > room // 3:
+        before -= widths[first]
+        first += 1
+    last, used = start, before
+    while last < len(widths) and used + widths[last] <= room:
+        used += widths[last]
+        last += 1
+    return first, last

@@ -6,7 +6,7 @@ import click
 
 from noetl.cli import exits
 from noetl.cli.running.ending import see_through
-from noetl.cli.running.payload import payload_of
+from noetl.cli.running.payload import PAYLOAD, SETS, payload_of
 from noetl.cli.source import FILE, PlaybookSource, read_source
 from noetl.cli.validate import FileVerdict, show, show_json
 from noetl.errors import PlaybookRejected
@@ -31,19 +31,8 @@ Exit codes: 0 completed, 1 failed or cancelled, 2 invalid playbook, 3 usage or e
 
 @click.command(epilog=EPILOG)
 @click.argument("file", metavar="FILE", type=FILE)
-@click.option(
-    "--set",
-    "sets",
-    multiple=True,
-    metavar="NAME=VALUE",
-    help="Set a key of the workload; VALUE is JSON, else text. May be repeated.",
-)
-@click.option(
-    "--payload",
-    metavar="FILE",
-    type=FILE,
-    help="Read the payload from FILE (JSON or YAML), or - for standard input.",
-)
+@SETS
+@PAYLOAD
 @click.option("--migrate", is_flag=True, help="Take a playbook of an older dialect too.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object.")
 def run(file: str, sets: tuple[str, ...], payload: str | None, migrate: bool, as_json: bool) -> int:

@@ -1,6 +1,6 @@
 """From the text of a playbook to its model and everything that is wrong with it (VAL)."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -9,7 +9,19 @@ from yaml.nodes import MappingNode, Node, SequenceNode
 from noetl.errors import PlaybookRejected
 from noetl.kinds.kind import Kind
 from noetl.kinds.table import KINDS
-from noetl.playbook.checks import check
+from noetl.playbook.check_events import check_events
+from noetl.playbook.check_graph import (
+    check_arcs,
+    check_entry,
+    check_final,
+    check_reach,
+    check_step_names,
+)
+from noetl.playbook.check_joins import check_joins
+from noetl.playbook.check_literals import check_names, check_secrets
+from noetl.playbook.check_spelling import check_spelling
+from noetl.playbook.check_tasks import check_admission, check_jumps, check_sql
+from noetl.playbook.check_workbook import check_workbook_cycles, check_workbook_names
 from noetl.playbook.codes import CODES
 from noetl.playbook.finding import Finding
 from noetl.playbook.model import Playbook
@@ -100,3 +112,30 @@ def _walk(root: Node) -> Iterator[tuple[Node, str]]:
             for key, child in node.value:
                 here = below(path, key.value) if isinstance(key.value, str) else path
                 waiting += [(child, here), (key, here)]
+
+
+Check = Callable[[Reader, Playbook], None]
+
+CHECKS: tuple[Check, ...] = (
+    check_step_names,
+    check_arcs,
+    check_entry,
+    check_final,
+    check_joins,
+    check_jumps,
+    check_workbook_names,
+    check_workbook_cycles,
+    check_events,
+    check_admission,
+    check_sql,
+    check_secrets,
+    check_names,
+    check_spelling,
+    check_reach,  # the last: it speaks only where the arcs are sound
+)
+
+
+def check(reader: Reader, playbook: Playbook) -> None:
+    """Run every check; each tells the reader what it finds."""
+    for one in CHECKS:
+        one(reader, playbook)

@@ -8,9 +8,9 @@ from litestar.testing import AsyncTestClient
 from tests.support.api import SmallPlane
 
 from noetl import errors
-from noetl.api.app import create_app
 from noetl.api.faults import fault_of
 from noetl.api.refusals import OURS
+from noetl.api.serve import create_app
 from noetl.errors import NoetlError, PlaybookRejected, ServerRefused
 from noetl.masking import KNOWN
 from noetl.playbook.finding import Finding

@@ -13,10 +13,10 @@ from litestar.handlers import HTTPRouteHandler
 from litestar.testing import AsyncTestClient
 from tests.support.api import SmallPlane
 
-from noetl.api.app import create_app
 from noetl.api.gate import ACCESS, FRESH, Gate
 from noetl.api.roles import allows
 from noetl.api.routes import Route, all_routes
+from noetl.api.serve import create_app
 from noetl.api.tokens import new_token
 from noetl.api.types import Role
 from noetl.errors import ServerRefused

@@ -4,8 +4,8 @@ from litestar.testing import AsyncTestClient
 from prometheus_client.parser import text_string_to_metric_families
 from tests.support.api import SmallPlane
 
-from noetl.api.app import create_app
 from noetl.api.metrics import Metrics
+from noetl.api.serve import create_app
 
 
 def samples(text: str) -> dict[tuple[str, tuple[str, ...]], float]:

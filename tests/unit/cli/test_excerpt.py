@@ -2,7 +2,7 @@
 
 import pytest
 
-from noetl.cli.excerpt import excerpt, reach
+from noetl.cli.findings import excerpt, reach
 from noetl.cli.terminal import width_of
 
 

@@ -14,8 +14,7 @@ from tests.unit.keychain.conftest import Asker
 
 from noetl.errors import CredentialMissing, CredentialUnavailable
 from noetl.keychain.asking import ProviderAnswer
-from noetl.keychain.providers.aws import AwsProvider, text_in
-from noetl.keychain.providers.sigv4 import Signer
+from noetl.keychain.providers.aws import AwsProvider, Signer, text_in
 
 ENVIRONMENT = {
     "AWS_ACCESS_KEY_ID": "AKIDEXAMPLE",

@@ -7,6 +7,8 @@ import signal
 import sys
 from collections.abc import Callable, Mapping
 
+from noetl.tools.children import PIPE, spawn_async
+
 Says = Callable[[str], None]
 PAUSES = (0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
 """Seconds before a worker that died is started again; the last one stays."""
@@ -62,11 +64,12 @@ class Crew:
             await asyncio.sleep(pause)
 
     async def _one(self) -> int:
-        worker = await asyncio.create_subprocess_exec(
+        worker = await spawn_async(
             *(sys.executable, "-m", "noetl", "worker", "start", "--foreground", TIED),
-            stdin=asyncio.subprocess.PIPE,
-            env=dict(self._environment),
-            start_new_session=True,
+            stdin=PIPE,
+            stdout=None,
+            stderr=None,
+            env=self._environment,
         )
         self._workers.add(worker)
         if self._stopping:

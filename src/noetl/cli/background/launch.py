@@ -10,6 +10,7 @@ from pathlib import Path
 
 from noetl.cli.background.pid_file import PidFile, RunningProcess
 from noetl.errors import NoetlError
+from noetl.tools.children import spawn
 
 LOOK = 0.05
 """Seconds between two looks at whether a program is ready, or has ended."""
@@ -54,14 +55,9 @@ def launch(words: Sequence[str], log: Path, environment: Mapping[str, str]) -> L
     file = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
     try:
         began = os.fstat(file).st_size
-        child = subprocess.Popen(
-            [sys.executable, "-m", "noetl", *words],
-            stdin=subprocess.DEVNULL,
-            stdout=file,
-            stderr=file,
-            env={**environment, "PYTHONUNBUFFERED": "1"},
-            start_new_session=True,
-        )
+        program = [sys.executable, "-m", "noetl", *words]
+        unbuffered = {**environment, "PYTHONUNBUFFERED": "1"}
+        child = spawn(program, stdout=file, stderr=file, env=unbuffered)
     finally:
         os.close(file)
     return Launched(child, log, began)

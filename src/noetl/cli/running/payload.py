@@ -6,7 +6,21 @@ from typing import Any
 import click
 import msgspec
 
-from noetl.cli.source import PlaybookSource, read_source
+from noetl.cli.source import FILE, PlaybookSource, read_source
+
+SETS = click.option(
+    "--set",
+    "sets",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Set a key of the workload; VALUE is JSON, else text. May be repeated.",
+)
+PAYLOAD = click.option(
+    "--payload",
+    metavar="FILE",
+    type=FILE,
+    help="Read the payload from FILE (JSON or YAML), or - for standard input.",
+)
 
 
 def payload_of(file: str | None, sets: Sequence[str]) -> dict[str, Any]:

@@ -1,19 +1,18 @@
 """A container while it runs, seen from the worker: a command line with its streams."""
 
 import asyncio
-import os
-import signal
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from noetl.tools.children import NULL, PIPE, end_group, spawn_async
 from noetl.tools.container.programs import ContainerRuntime
 from noetl.tools.process.capture import LONGEST, Capture
 from noetl.tools.process.outcomes import CommandOutput
 from noetl.tools.process.output import Output
 from noetl.tools.tool import ToolCall, Workplace
 
-PIPE = 65_536
+CHUNK = 65_536
 STDOUT, STDERR = 1, 2
 ASKED_LONG = 60.0
 """Seconds for a question to the program itself, such as what became of a container."""
@@ -64,22 +63,14 @@ class Attached:
         streams: Streams,
         stdin: bytes | None,
     ) -> "Attached":
-        process = await asyncio.create_subprocess_exec(
-            *words,
-            stdin=asyncio.subprocess.DEVNULL if stdin is None else asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-            env=environment,
-            cwd=folder,
-            start_new_session=True,
-        )
+        given = NULL if stdin is None else PIPE
+        process = await spawn_async(*words, stdin=given, stderr=PIPE, env=environment, cwd=folder)
         return cls(process, streams, stdin)
 
     def kill(self) -> None:
         """End the program; the container is another matter."""
-        with suppress(ProcessLookupError):
-            if self._process.returncode is None:
-                os.killpg(self._process.pid, signal.SIGKILL)
+        if self._process.returncode is None:
+            end_group(self._process.pid)
 
     async def _follow(self, stdin: bytes | None) -> int:
         out, err = self._process.stdout, self._process.stderr
@@ -96,7 +87,7 @@ class Attached:
 
     async def _read(self, pipe: asyncio.StreamReader, stream: int) -> None:
         """To the end, even if nothing more can be kept: a full pipe would never be closed."""
-        while piece := await pipe.read(PIPE):
+        while piece := await pipe.read(CHUNK):
             if self._refused is None:
                 try:
                     self._streams.take(stream, piece)
@@ -116,15 +107,7 @@ class Attached:
 
 async def ask(program: ContainerRuntime, *words: str) -> tuple[int, bytes]:
     """Exit code and output of a short question; 124 where it does not answer."""
-    process = await asyncio.create_subprocess_exec(
-        program.path,
-        *words,
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.DEVNULL,
-        env=program.environment,
-        start_new_session=True,
-    )
+    process = await spawn_async(program.path, *words, env=program.environment)
     try:
         async with asyncio.timeout(ASKED_LONG):
             out, _ = await process.communicate()

@@ -14,8 +14,9 @@ import msgspec
 from noetl.kinds.code import ScriptInputs, ShellInputs
 from noetl.masking import KNOWN
 from noetl.tools.bounds import cpu_seconds
+from noetl.tools.children import ENVIRONMENT
 from noetl.tools.process.memory import NoAmount, bytes_of
-from noetl.tools.process.start import ENVIRONMENT, ProcessSpec
+from noetl.tools.process.start import ProcessSpec
 from noetl.tools.refusal import Refusal
 from noetl.tools.tool import ToolCall
 

@@ -8,7 +8,7 @@ from contextlib import suppress
 
 import msgspec
 
-from noetl.tools.process.ending import end_all, end_group
+from noetl.tools.children import end_all, end_group
 from noetl.tools.process.start import ProcessSpec, start
 
 PIPE = 65_536

@@ -3,21 +3,18 @@
 import marshal
 import os
 import subprocess
-import sys
-from contextlib import ExitStack
 from pathlib import Path
 
 import msgspec
 
 from noetl.tools.bounds import CPU_SECONDS, Namespaces
+from noetl.tools.children import NULL, PipeEnds, isolated, spawn
 
 PROGRAM = (
     "import sys; sys.path.insert(0, sys.argv[1]); from inside.warden import serve; "
     "serve(*map(int, sys.argv[2:]))"
 )
 """Not by path: what is imported is compiled once, what is run as a script is so each time."""
-ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8"}
-"""What a command gets of the system; no variable of the worker is among it (trust model)."""
 
 
 class ProcessSpec(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,37 +48,22 @@ class StartedCommand(msgspec.Struct, frozen=True):
 
 def start(order: ProcessSpec, folder: str) -> StartedCommand:
     """A warden that works in `folder` and runs the command; raises OSError."""
-    with ExitStack() as theirs, ExitStack() as undo:
-        pipes = []
-        for _ in range(3):
-            reading, writing = os.pipe()
-            undo.callback(os.close, reading)
-            theirs.callback(os.close, writing)
-            os.set_blocking(reading, False)
-            pipes.append((reading, writing))
-        (status, status_end), (out, out_end), (err, err_end) = pipes
-        stdin, stdin_end = None, subprocess.DEVNULL
-        if order.stdin is not None:
-            stdin_end, stdin = os.pipe()
-            theirs.callback(os.close, stdin_end)
-            undo.callback(os.close, stdin)
-            os.set_blocking(stdin, False)
+    with PipeEnds() as ends:
+        (status, status_end), (out, out_end), (err, err_end) = (ends.pipe() for _ in range(3))
+        stdin, stdin_end = (None, NULL) if order.stdin is None else ends.pipe(writes=True)
         orders = os.memfd_create("orders")
-        theirs.callback(os.close, orders)
+        ends.theirs.callback(os.close, orders)
         write_all(orders, marshal.dumps(told(order)))
         os.lseek(orders, 0, os.SEEK_SET)
         given = map(str, (orders, status_end, os.getpid()))
-        process = subprocess.Popen(
-            [sys.executable, "-I", "-S", "-c", PROGRAM, str(Path(__file__).parent), *given],
+        process = spawn(
+            isolated(PROGRAM, str(Path(__file__).parent), *given),
             stdin=stdin_end,
             stdout=out_end,
             stderr=err_end,
-            pass_fds=(orders, status_end),
-            start_new_session=True,
+            fds=(orders, status_end),
             cwd=folder,
-            env=ENVIRONMENT,
         )
-        undo.pop_all()
     return StartedCommand(process, os.pidfd_open(process.pid), status, stdin, out, err)
 
 

@@ -4,13 +4,15 @@ import asyncio
 import os
 import select
 import shutil
+import socket
+import subprocess
+from pathlib import Path
 
 import msgspec
 
-from noetl.tools.process.ending import end_all, end_group
+from noetl.tools.children import ENVIRONMENT, PipeEnds, end_all, end_group, isolated, spawn
 from noetl.tools.process.output import Output
 from noetl.tools.python.inside.frames import LONGEST
-from noetl.tools.python.start import start
 
 HEAD = 5
 """Bytes before the body of an answer: length and tag."""
@@ -194,3 +196,48 @@ class PythonChild:
 
 def namespace_of(pid: int) -> int:
     return os.stat(f"/proc/{pid}/ns/pid_for_children").st_ino
+
+
+PROGRAM = (
+    "import sys; sys.path[:0] = sys.argv[1:3]; mode = sys.argv[3]; "
+    "control, printed, worker = map(int, sys.argv[4:]); sys.argv[:] = ['task']; "
+    "from namespaces import confine; parent = confine(mode, worker, (0, 1, 2, control, printed)); "
+    "from inside.serve import serve; del sys.path[:2]; serve(control, printed, parent)"
+)
+"""Not by path: what is imported is compiled once, what is run as a script is so each time."""
+FOLDERS = (
+    str(Path(__file__).parent),
+    str(Path(__file__).parent.with_name("process") / "inside"),
+)
+
+
+class StartedChild(msgspec.Struct, frozen=True):
+    """The worker's ends."""
+
+    process: subprocess.Popen[bytes]
+    exit: int
+    """Readable when the process has ended."""
+    connection: socket.socket
+    printed: int
+    out: int
+    err: int
+
+
+def start(python: str, folder: str, mode: str) -> StartedChild:
+    """A new child that works in `folder`, ready to be asked; raises OSError."""
+    with PipeEnds() as ends:
+        ours, connection = socket.socketpair()
+        ends.ours.callback(ours.close)
+        ends.theirs.callback(connection.close)
+        (printed, printed_end), (out, out_end), (err, err_end) = (ends.pipe() for _ in range(3))
+        given = (connection.fileno(), printed_end, os.getpid())
+        process = spawn(
+            isolated(PROGRAM, *FOLDERS, mode, *map(str, given), python=python),
+            stdout=out_end,
+            stderr=err_end,
+            fds=(connection.fileno(), printed_end),
+            cwd=folder,
+            env=ENVIRONMENT | {"HOME": folder, "TMPDIR": folder},
+        )
+    ours.setblocking(False)
+    return StartedChild(process, os.pidfd_open(process.pid), ours, printed, out, err)

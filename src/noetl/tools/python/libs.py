@@ -12,6 +12,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+from noetl.tools.children import end_group, spawn_async
+
 PATIENCE = 0.05
 """Seconds between two looks at a lock that another process holds."""
 LAST_LINES = 8
@@ -81,19 +83,15 @@ class Libs:
             shutil.rmtree(made, ignore_errors=True)
 
     async def _run_installer(self, wanted: tuple[str, ...], target: str) -> None:
-        process = await asyncio.create_subprocess_exec(
-            *self._installer(),
-            *("--target", target, "--", *wanted),
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
+        process = await spawn_async(
+            *(*self._installer(), "--target", target, "--", *wanted),
             stderr=asyncio.subprocess.STDOUT,
             env={name: text for name, text in os.environ.items() if PASSED_ON.fullmatch(name)},
-            start_new_session=True,
         )
         try:
             output, _ = await process.communicate()
         except asyncio.CancelledError:
-            os.killpg(process.pid, 9)
+            end_group(process.pid)
             await process.wait()
             raise
         if process.returncode:

@@ -3,7 +3,6 @@
 import asyncio
 import importlib.util
 import os
-import signal
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
@@ -13,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from noetl.tools.children import PIPE, end_group, spawn_async
 from noetl.tools.process.folders import Folders
 from noetl.tools.process.memory import DEFAULT
 from noetl.tools.quantum.circuits import version_of
@@ -21,7 +21,6 @@ from noetl.tools.refusal import Refusal
 
 MOST_OPEN = 256
 """Jobs that have a process; a further one is refused until another has ended."""
-ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8"}
 LOST = "the process that ran it is gone; submit the circuit again"
 ENDED = ("done", "failed", "cancelled", "lost")
 
@@ -117,8 +116,7 @@ class AerProvider:
     async def close(self) -> None:
         process, self._process = self._process, None
         if process is not None:
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
+            end_group(process.pid)
             await process.wait()
         if self._listening is not None:
             await self._listening
@@ -150,14 +148,8 @@ class AerProvider:
         if self._folder is None:
             self._folder = Path(self._folders.new())
         words = ("-m", "noetl.tools.quantum.inside.serve", str(self._folder), str(self._most))
-        self._process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-I", *words),
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.DEVNULL,
-            env=ENVIRONMENT,
-            cwd=self._folder,
-            start_new_session=True,
+        self._process = await spawn_async(
+            *(sys.executable, "-I", *words), stdin=PIPE, cwd=self._folder
         )
         self._listening = asyncio.create_task(self._listen(self._process))
 
@@ -178,8 +170,7 @@ class AerProvider:
                 told.versions = told.versions or job.told.versions
                 job.told = told
                 job.heard.set()
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
+        end_group(process.pid)
         await process.wait()
         if self._process is process:
             self._process = None

@@ -2,7 +2,8 @@
 
 import asyncio
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from importlib.metadata import entry_points
 from typing import Any
 
 import msgspec
@@ -12,10 +13,10 @@ from noetl.kinds.quantum import QuantumInputs
 from noetl.masking import KNOWN
 from noetl.messages.outcome import Outcome, failed, ok
 from noetl.tools.process.memory import NoAmount, bytes_of
+from noetl.tools.quantum.aer import AerProvider
 from noetl.tools.quantum.circuits import bound
 from noetl.tools.quantum.provenance import Provenance, block_of, provenance_of
 from noetl.tools.quantum.provider import JobSpec, JobState, Provider
-from noetl.tools.quantum.providers import Providers
 from noetl.tools.refusal import Refusal, unforeseen
 from noetl.tools.spill import finish, spill
 from noetl.tools.tool import ToolCall, Workplace
@@ -39,7 +40,7 @@ class QuantumTool:
 
     keeps_time = True
 
-    def __init__(self, providers: Providers | None = None) -> None:
+    def __init__(self, providers: "Providers | None" = None) -> None:
         self._providers = providers or Providers()
         self._jobs: dict[tuple[str, str], Provenance] = {}
 
@@ -193,3 +194,42 @@ async def fitted(result: dict[str, Any], call: ToolCall[Any], workplace: Workpla
     except BaseException:
         await writer.discard()
         raise
+
+
+GROUP = "noetl.quantum"
+BUILT_IN: Mapping[str, Callable[[], Provider]] = {"aer": AerProvider}
+
+
+class Providers:
+    """Each is made when it is first asked for, and kept."""
+
+    def __init__(self, table: Mapping[str, Callable[[], Provider]] = BUILT_IN) -> None:
+        self._table = table
+        self._made: dict[str, Provider] = {}
+
+    def find(self, name: str) -> Provider:
+        """Raises Refusal where there is none, or it cannot be made."""
+        if name not in self._made:
+            self._made[name] = self._make(name)
+        return self._made[name]
+
+    async def close(self) -> None:
+        made = list(self._made.values())
+        self._made.clear()
+        for provider in made:
+            await provider.close()
+
+    def _make(self, name: str) -> Provider:
+        if name in self._table:
+            return self._table[name]()
+        found = entry_points(group=GROUP)
+        if name not in found.names:
+            known = ", ".join(sorted({*self._table, *found.names}))
+            says = f"no quantum provider '{name}'; there is {known}"
+            raise Refusal("not_found", f"{says}. Others are packages with an entry point {GROUP}")
+        try:
+            provider: Provider = found[name].load()()
+        except Exception as fault:
+            says = f"the quantum provider '{name}' cannot be used: {type(fault).__name__}: {fault}"
+            raise Refusal("not_found", says) from None
+        return provider

@@ -4,7 +4,7 @@ import pytest
 
 from noetl.cli.graph.card import NARROWEST, PAD, PILE, Card, card_of
 from noetl.cli.graph.drawing import Box, Mark, Row
-from noetl.cli.graph.palette import DAY, NIGHT, style
+from noetl.cli.graph.svg import DAY, NIGHT, style
 
 
 def card(name: str = "a", **more: object) -> Card:

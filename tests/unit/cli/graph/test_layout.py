@@ -10,8 +10,7 @@ from noetl.cli.graph.drawing import draw
 from noetl.cli.graph.layout import Layout, lay_out
 from noetl.cli.graph.order import crossings, neighbours, ordered
 from noetl.cli.graph.place import spread_out
-from noetl.cli.graph.ranks import backward, ranks
-from noetl.cli.graph.slots import Ends, layered
+from noetl.cli.graph.slots import Ends, backward, layered, ranks
 from noetl.playbook.model import Playbook
 
 CHAIN = [(0, 1), (1, 2), (2, 3)]

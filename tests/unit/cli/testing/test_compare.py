@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from noetl.cli.testing.compare import differences, missing_event
+from noetl.cli.testing.command import differences, missing_event
 from noetl.cli.testing.document import Expected
 from noetl.server.report import ExecutionReport
 

@@ -11,7 +11,7 @@ from tests.support.nats import NatsServer, running
 from tests.unit.tools.nats.bench import Bench
 
 from noetl.playbook.model import Timeout
-from noetl.tools.nats.nkey import SEED, USER, Nkey, checksum
+from noetl.tools.nats.connections import SEED, USER, Nkey, checksum
 from noetl.tools.refusal import Refusal
 
 SECRET = bytes(range(32))

@@ -12,8 +12,7 @@ from noetl.messages.outcome import Outcome
 from noetl.playbook.model import Timeout
 from noetl.tools.quantum.aer import AerProvider
 from noetl.tools.quantum.provider import Accepted, JobSpec, JobState
-from noetl.tools.quantum.providers import Providers
-from noetl.tools.quantum.tool import QuantumTool
+from noetl.tools.quantum.tool import Providers, QuantumTool
 
 BELL = """OPENQASM 2.0;
 include "qelib1.inc";

@@ -14,8 +14,7 @@ from noetl.masking import KNOWN
 from noetl.messages.outcome import Outcome
 from noetl.messages.reference import Reference
 from noetl.tools.quantum.inside.reading import PARTLY, Unreadable, misplaced, read_3, unreadable
-from noetl.tools.quantum.providers import Providers
-from noetl.tools.quantum.tool import QuantumTool
+from noetl.tools.quantum.tool import Providers, QuantumTool
 
 
 def asked(elsewhere: Elsewhere, place: BenchPlace | None = None, **inputs: Any) -> Outcome:
@@ -98,7 +97,7 @@ def entry(value: str) -> importlib.metadata.EntryPoints:
 
 def test_a_provider_comes_from_an_installed_package(monkeypatch: pytest.MonkeyPatch) -> None:
     named = "tests.unit.tools.quantum.bench:Elsewhere"
-    monkeypatch.setattr("noetl.tools.quantum.providers.entry_points", lambda **_: entry(named))
+    monkeypatch.setattr("noetl.tools.quantum.tool.entry_points", lambda **_: entry(named))
     assert asked(Elsewhere(), operation="poll", job="j1", provider="far").result == {
         "job": "j1",
         "status": "done",
@@ -106,7 +105,7 @@ def test_a_provider_comes_from_an_installed_package(monkeypatch: pytest.MonkeyPa
 
 
 def test_a_provider_that_cannot_be_loaded_is_an_outcome(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("noetl.tools.quantum.providers.entry_points", lambda **_: entry("no:x"))
+    monkeypatch.setattr("noetl.tools.quantum.tool.entry_points", lambda **_: entry("no:x"))
     error = asked(Elsewhere(), operation="poll", job="j1", provider="far").error
     assert error is not None
     assert (error["kind"], error["retryable"]) == ("not_found", False)

@@ -12,8 +12,13 @@ from noetl.masking import KNOWN
 from noetl.messages.outcome import Outcome
 from noetl.messages.reference import Reference
 from noetl.playbook.model import Timeout
-from noetl.tools.transform.children import ChildDied, ProgramLimits, TransformChildren
-from noetl.tools.transform.tool import TransformTool, jq_module
+from noetl.tools.transform.tool import (
+    ChildDied,
+    ProgramLimits,
+    TransformChildren,
+    TransformTool,
+    jq_module,
+)
 
 
 def run(*inputs: TransformInputs, place: BenchPlace | None = None, **more: Any) -> list[Outcome]:
