@@ -17,6 +17,7 @@ NoetlError
 ├── ExecutionNotFound     the caller's: no such execution in this home
 ├── VersionConflict       nobody's: another writer was first; load again and decide again
 ├── LogUnavailable        the world's: the log cannot be written (disk full, read-only home)
+├── LogDamaged            the world's: a row of the log is there and cannot be read
 ├── ReceiverUnavailable   the world's: who should take an export is away, or refuses it
 ├── ServerAway            the world's: no server answered; the question may be asked again
 ├── PlaybookNotFound      the caller's: no such playbook, or version of it, in the catalog
@@ -112,6 +113,10 @@ class VersionConflict(NoetlError):
 
 class LogUnavailable(NoetlError):
     """The log cannot be read or written; the message says why and what to do."""
+
+
+class LogDamaged(NoetlError):
+    """What was recorded cannot be read any more; the message names it and what to do."""
 
 
 class ReceiverUnavailable(NoetlError):

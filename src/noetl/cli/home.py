@@ -5,7 +5,7 @@ from typing import TypeVar
 
 import click
 
-from noetl.adapters.sqlite.database import FILE
+from noetl.adapters.sqlite.locks import FILE
 from noetl.assembly import Local
 from noetl.cli.running.attend import runner
 from noetl.errors import ExecutionNotFound

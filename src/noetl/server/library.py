@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Protocol
 
 from noetl.control.execution import Execution
-from noetl.errors import NoetlError, PlaybookNotFound, UnreadableFile
+from noetl.errors import PlaybookNotFound, UnreadableFile
 from noetl.messages.events import ExecutionRequested
 from noetl.playbook.load import load_valid
 from noetl.playbook.plan import Plan, digest_of, make_plan

@@ -17,7 +17,7 @@ from noetl.control.execution import Execution, Run
 from noetl.errors import BodyLost, NoetlError
 from noetl.messages import events as e
 from noetl.messages import requests as r
-from noetl.messages.codec import decode_events, encode, encode_events
+from noetl.messages.codec import decode_events, encode, encode_events, recorded_events
 from noetl.messages.reference import Reference
 from noetl.playbook.load import load_valid
 from noetl.playbook.plan import Plan, make_plan
@@ -63,7 +63,7 @@ async def verify(
     rows = 0
     try:
         async for row in rows_of(log, execution_id):
-            recorded = decode_events(row.events)
+            recorded = recorded_events(execution_id, row.first, row.events)
             check_numbers(row, state.seq, len(recorded))
             for part in decisions_in(recorded):
                 first = state.seq + 1
