@@ -80,9 +80,11 @@ def row(name: str) -> ExecutionRow:
     )
 
 
-def raw_file(path: Path) -> apsw.Connection:
+def raw_file(path: Path, checkpoint: int = 1000) -> apsw.Connection:
+    """A file as safe as ours; its journal is written over after so many pages."""
     connection = apsw.Connection(str(path))
     connection.execute("pragma journal_mode = wal")
+    connection.execute(f"pragma wal_autocheckpoint = {checkpoint}")
     connection.execute("pragma synchronous = full")
     connection.execute("create table body (n integer, text text)")
     return connection

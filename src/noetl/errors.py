@@ -19,6 +19,7 @@ NoetlError
 ├── LogUnavailable        the world's: the log cannot be written (disk full, read-only home)
 │   └── ResultsUnavailable  the result store is away, or refuses (disk full, no bucket)
 ├── OutcomeUnknown        the world's: it may or may not have been recorded; ask with the key
+├── LogDamaged            the world's: a row of the log is there and cannot be read
 ├── ReceiverUnavailable   the world's: who should take an export is away, or refuses it
 ├── ServerAway            the world's: no server answered; the question may be asked again
 ├── PlaybookNotFound      the caller's: no such playbook, or version of it, in the catalog
@@ -126,6 +127,10 @@ class ResultsUnavailable(LogUnavailable):
 
 class OutcomeUnknown(NoetlError):
     """The log went away before it answered: asking again with the same key settles it."""
+
+
+class LogDamaged(NoetlError):
+    """What was recorded cannot be read any more; the message names it and what to do."""
 
 
 class ReceiverUnavailable(NoetlError):

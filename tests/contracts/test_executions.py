@@ -1,5 +1,7 @@
 """What lists and pages of executions promise, and what retention leaves."""
 
+from typing import Any
+
 import msgspec
 import pytest
 from tests.contracts.homes import Homes, decision, row
@@ -219,3 +221,24 @@ async def test_a_printed_line_without_end_is_cut(homes: Homes) -> None:
     home.printed.keep(line("a", text="x" * 70_000))
     kept = (await home.printed.read("a"))[0].text
     assert kept == "x" * 65_536 + "… (4464 more characters)"
+
+
+PLACES: dict[str, Any] = {
+    "status": "queued",
+    "limit_key": "tenant/ä",
+    "priority": 5,
+    "queued_at": 1_700_000_000_000,
+    "wake_at": 1_700_000_060_000,
+    "origin_execution_id": "before",
+    "origin_seq": 12,
+}
+
+
+async def test_a_row_has_room_for_limits_waits_and_restarts(homes: Homes) -> None:
+    home = await homes.open()
+    await home.log.append(decision("a", 0, 1, row=row("a", **PLACES)))
+    kept = await home.executions.find("a")
+    assert kept == row("a", seq=1, **PLACES)
+    assert list(await home.executions.page(status="queued")) == [kept]
+    await home.log.append(decision("a", 1, 2, row=row("a", status="running")))
+    assert await home.executions.find("a") == row("a", status="running", seq=2)

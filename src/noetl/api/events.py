@@ -17,6 +17,7 @@ from noetl.api.context import ApiContext
 from noetl.api.executions import known
 from noetl.api.paging import USUAL, Limit
 from noetl.errors import NoetlError
+from noetl.messages.codec import recorded_mappings
 from noetl.messages.envelope import envelope
 from noetl.messages.names import canonical
 from noetl.ports.event_log import LogRow
@@ -120,7 +121,7 @@ class EventsRoutes:
     async def _trace(self, execution_id: str) -> str | None:
         """EVT-1: the trace stands in the first event, and in the envelope of all."""
         rows = await self._plane.storage.log.read(execution_id, limit=1)
-        first = msgspec.json.decode(rows[0].events)[0] if rows else {}
+        first = recorded_mappings(execution_id, 1, rows[0].events)[0] if rows else {}
         trace: str | None = first.get("trace_id")
         return trace
 
@@ -129,7 +130,7 @@ def enveloped(
     row: LogRow, execution_id: str, trace: str | None, after: int
 ) -> Iterator[dict[str, Any]]:
     """The events of a row behind `after`."""
-    for offset, event in enumerate(msgspec.json.decode(row.events)):
+    for offset, event in enumerate(recorded_mappings(execution_id, row.first, row.events)):
         seq = row.first + offset
         if seq > after:
             yield envelope(event, execution_id=execution_id, seq=seq, at=row.at, trace_id=trace)

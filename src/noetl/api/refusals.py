@@ -15,6 +15,7 @@ OURS: dict[type[NoetlError], tuple[int, str, str]] = {
     errors.CredentialMissing: (422, "credential", ""),
     errors.CredentialUnreadable: (503, "credential_key", "the server lacks the key of it"),
     errors.CredentialUnavailable: (503, "credential_unavailable", "ask again later"),
+    errors.LogDamaged: (500, "log_damaged", "restore the log from a backup"),
     errors.LogUnavailable: (503, "log_unavailable", "ask again; nothing of the request happened"),
     errors.ServerAway: (503, "server_away", "ask again"),
 }

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 
 import click
 
-from noetl.adapters.sqlite.database import FILE as DATABASE
+from noetl.adapters.sqlite.locks import FILE as DATABASE
 from noetl.api.entries import entry_fields, entry_of
 from noetl.api.types import CatalogVersion, EntryText
 from noetl.cli import exits

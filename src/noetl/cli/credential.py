@@ -8,7 +8,7 @@ from typing import TypeVar
 import click
 
 from noetl.adapters.memory.credentials import MemoryCredentials
-from noetl.adapters.sqlite.database import FILE
+from noetl.adapters.sqlite.locks import FILE
 from noetl.adapters.sqlite.storage import open_storage
 from noetl.api.types import Credential
 from noetl.cli import exits

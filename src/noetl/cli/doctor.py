@@ -14,7 +14,7 @@ import click
 import msgspec
 
 from noetl import __version__
-from noetl.adapters.sqlite.database import FILE
+from noetl.adapters.sqlite.locks import FILE
 from noetl.cli import exits
 from noetl.cli.contexts import Target, target_of
 from noetl.cli.home import JSON, print_json

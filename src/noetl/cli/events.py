@@ -16,6 +16,7 @@ from noetl.cli.running.words import seconds, value_words
 from noetl.cli.target import aimed, near_or_far
 from noetl.cli.terminal import columns
 from noetl.client.client import Client
+from noetl.messages.codec import recorded_mappings
 from noetl.messages.envelope import envelope
 from noetl.messages.names import canonical
 from noetl.messages.times import Interval, Times
@@ -100,7 +101,7 @@ async def envelopes(
     while True:
         ended = (await local.row(execution_id)).finished_at is not None
         async for row in rows_of(local.storage.log, execution_id, after):
-            for offset, event in enumerate(msgspec.json.decode(row.events)):
+            for offset, event in enumerate(recorded_mappings(execution_id, row.first, row.events)):
                 if row.first + offset == 1:
                     trace_id = event.get("trace_id")
                 yield envelope(

@@ -4,7 +4,7 @@ from typing import Any
 
 import click
 
-from noetl.adapters.sqlite.database import FILE as DATABASE
+from noetl.adapters.sqlite.locks import FILE as DATABASE
 from noetl.cli import exits
 from noetl.cli.catalog import missing, text_in
 from noetl.cli.contexts import Target

@@ -5,7 +5,7 @@ from typing import TypeVar
 
 import click
 
-from noetl.adapters.sqlite.database import FILE
+from noetl.adapters.sqlite.locks import FILE
 from noetl.cli.running.attend import runner
 from noetl.errors import ExecutionNotFound
 from noetl.messages.codec import encode_shown

@@ -6,7 +6,7 @@ from itertools import islice
 
 import click
 
-from noetl.adapters.sqlite.database import FILE
+from noetl.adapters.sqlite.locks import FILE
 from noetl.cli import exits
 from noetl.cli.contexts import Target
 from noetl.cli.home import JSON, is_interrupted, print_json

@@ -1,10 +1,11 @@
 """What is exported: the events of chosen executions, as envelopes, in the order of the log."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from typing import Any
 
 import msgspec
 
+from noetl.messages.codec import recorded_mappings
 from noetl.messages.envelope import envelope
 from noetl.ports.event_log import EventLog, Executions
 
@@ -37,7 +38,9 @@ async def envelopes(
     while True:
         page = await log.read(execution_id, after=after, limit=PAGE)
         for row in page:
-            for seq, event in enumerate(msgspec.json.decode(row.events), row.first):
+            for seq, event in enumerate(
+                recorded_mappings(execution_id, row.first, row.events), row.first
+            ):
                 if cut.holds(seq, row.at):
                     yield (
                         row.at,
@@ -72,6 +75,8 @@ async def all_ids(executions: Executions, since: int = 0) -> list[str]:
 
 
 async def _trace_of(log: EventLog, execution_id: str) -> str | None:
-    rows: Sequence[Any] = await log.read(execution_id, limit=1)
-    trace_id: str | None = msgspec.json.decode(rows[0].events)[0].get("trace_id") if rows else None
+    rows = await log.read(execution_id, limit=1)
+    if not rows:
+        return None
+    trace_id: str | None = recorded_mappings(execution_id, 1, rows[0].events)[0].get("trace_id")
     return trace_id

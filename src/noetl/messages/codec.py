@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from noetl.errors import LogDamaged
 from noetl.messages.events import AnyEvent, Event
 from noetl.messages.reference import Reference, secret
 
@@ -77,6 +78,33 @@ def decode_events(text: bytes) -> list[Event]:
     raw = [_unmarked(event) for event in msgspec.json.decode(text)]
     events: list[Event] = msgspec.convert(raw, list[AnyEvent])
     return events
+
+
+def recorded_events(execution_id: str, first: int, text: bytes) -> list[Event]:
+    """The events of one row of the log, of which `first` is the first; raises LogDamaged."""
+    try:
+        return decode_events(text)
+    except (msgspec.DecodeError, ValueError, TypeError, LookupError) as wrong:
+        raise _damaged(execution_id, first, wrong) from None
+
+
+def recorded_mappings(execution_id: str, first: int, text: bytes) -> list[dict[str, Any]]:
+    """The same as they stand there, for those who only show them."""
+    try:
+        found = msgspec.json.decode(text, type=list[dict[str, Any]])
+    except (msgspec.DecodeError, ValueError) as wrong:
+        raise _damaged(execution_id, first, wrong) from None
+    for event in found:
+        if not isinstance(event.get("name"), str):
+            raise _damaged(execution_id, first, "an event has no name")
+    return found
+
+
+def _damaged(execution_id: str, first: int, wrong: object) -> LogDamaged:
+    return LogDamaged(
+        f"the log of execution {execution_id} is damaged at seq {first}: {wrong}; the others are "
+        "not harmed. Check the home with `noetl doctor`, and restore it from a backup"
+    )
 
 
 def reference_to(store: str, execution_id: str, body: bytes, hint: str | None = None) -> Reference:

@@ -24,6 +24,16 @@ class ExecutionRow(msgspec.Struct, kw_only=True, omit_defaults=True):
     owner: str | None = None
     """The process that decides for it; None once it has ended."""
     error: str | None = None
+    limit_key: str | None = None
+    """The limit across executions under which it waits while its status is `queued`."""
+    priority: int | None = None
+    """Among those of its limit: the highest first, then the one that has waited longest."""
+    queued_at: int | None = None
+    wake_at: int | None = None
+    """When something that it waits for is due (ms): any server finds it then, unloaded."""
+    origin_execution_id: str | None = None
+    """The execution that it was restarted from, and the `seq` up to which it shares its log."""
+    origin_seq: int | None = None
     seq: int = 0
 
 

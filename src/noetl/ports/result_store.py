@@ -4,7 +4,6 @@ import asyncio
 import hashlib
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
 from typing import Any, NoReturn, TypeVar
 from weakref import WeakValueDictionary
@@ -120,27 +119,6 @@ class ResultStore:
     async def close(self) -> None:
         """Let go of connections; nothing is asked of it any more."""
         await self.objects.close()
-
-    # Temporary, for the last callers that cannot await (server, fitting): gone with them.
-
-    def put_now(self, execution_id: str, body: bytes) -> Reference:
-        return self._now(lambda store: store.put(execution_id, body))
-
-    def fetch_now(self, reference: Reference) -> Any:
-        return self._now(lambda store: store.fetch(reference))
-
-    def _now(self, act: Callable[["ResultStore"], Awaitable[T]]) -> T:
-        async def apart() -> T:
-            again = getattr(self.objects, "again", None)
-            store = ResultStore(again() if again else self.objects, patience=self.patience)
-            try:
-                return await act(store)
-            finally:
-                if again:
-                    await store.close()
-
-        with ThreadPoolExecutor(1) as thread:
-            return thread.submit(lambda: asyncio.run(apart())).result()
 
     def _stored(self, reference: Reference, patience: float | None) -> AsyncIterator[bytes]:
         if reference.store != self.name or KEY.fullmatch(reference.key) is None:

@@ -7,7 +7,7 @@ import msgspec
 
 from noetl.control.execution import Execution
 from noetl.messages import events as e
-from noetl.messages.codec import decode_events
+from noetl.messages.codec import recorded_events
 from noetl.messages.envelope import timestamp
 from noetl.messages.times import called
 from noetl.playbook.model import Guard, Playbook, Task
@@ -68,7 +68,7 @@ class Trail(msgspec.Struct):
 async def trail_of(log: EventLog, execution_id: str) -> Trail:
     trail = Trail()
     async for row in rows_of(log, execution_id):
-        for event in decode_events(row.events):
+        for event in recorded_events(execution_id, row.first, row.events):
             note(trail, event)
     return trail
 

@@ -167,7 +167,7 @@ class Dispatcher:
             self._places[call.pool] -= call.free
         self._server.handout.pump()  # what these reports led to may go back with the answer
         grants = self.granting.grants(call, self._server.find, self._grant_to)
-        waiting = self.parts.count(call.pool) > 0
+        waiting = self.parts.count(call.pool) > 0 and self.granting.sure()
         if waiting:  # a wake-up reaches one worker: the next one, too
             self.granting.wake_soon(call.pool, self._places)
         return Answer(

@@ -58,7 +58,7 @@ class Granting:
         self.seen: dict[str, KnownWorker] = {}
         self._parts = parts
         self._leases = leases
-        self._sure = sure
+        self.sure = sure
         self._clock = clock
         self._cleared: dict[str, str] = {}
         """Pool → the worker that takes nothing until it is idle, to run a suspect alone."""
@@ -85,7 +85,7 @@ class Granting:
 
     def grants(self, call: Call, find: Callable[[str], Any], grant_to: GrantTo) -> list[Grant]:
         """What a worker gets with its answer."""
-        if call.free < 1 or not self._sure():  # promise 4: a stale owner grants nothing
+        if call.free < 1 or not self.sure():  # promise 4: a stale owner grants nothing
             return []
         alone = self._alone(call)
         if alone is not None:
@@ -164,7 +164,7 @@ class Granting:
     def _wake(self, pool: str, places: Mapping[str, int]) -> None:
         self._waking.discard(pool)
         waiting = self._parts.count(pool) - places.get(pool, 0)
-        if waiting > 0:
+        if waiting > 0 and self.sure():  # whoever may grant nothing keeps nobody from others
             for notifier in self.notifiers:
                 notifier.wake_pool(pool, waiting)
 

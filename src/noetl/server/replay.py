@@ -1,13 +1,14 @@
 """From the log back to the state: a snapshot and its tail, or everything (EVT-5)."""
 
 from collections.abc import AsyncIterator
+from contextlib import suppress
 
 import msgspec
 
 from noetl.control.evolve import evolve
 from noetl.control.execution import Execution
 from noetl.errors import ExecutionNotFound
-from noetl.messages.codec import decode, decode_events, encode
+from noetl.messages.codec import decode, encode, recorded_events
 from noetl.messages.events import Event
 from noetl.playbook.plan import Plan
 from noetl.ports.event_log import EventLog, LogRow
@@ -31,11 +32,11 @@ async def replay(
 ) -> tuple[Execution, int]:
     """The state at the end of the log, and how many decisions were folded for it."""
     kept = await log.snapshot(execution_id) if from_snapshot else None
-    execution = Execution(execution_id=execution_id) if kept is None else thawed(kept.body)
+    execution = thawed_or_new(b"" if kept is None else kept.body, execution_id)
     folded = 0
     async for row in rows_of(log, execution_id, execution.seq):
         execution.now = row.at
-        for event in decode_events(row.events):
+        for event in recorded_events(execution_id, row.first, row.events):
             evolve(execution, event, plan)
         folded += 1
     if execution.seq == 0:
@@ -51,7 +52,15 @@ async def first_event(log: EventLog, execution_id: str) -> Event:
         raise ExecutionNotFound(
             f"no execution '{execution_id}' in this home; `noetl list` shows those there are"
         )
-    return decode_events(rows[0].events)[0]
+    return recorded_events(execution_id, 1, rows[0].events)[0]
+
+
+def thawed_or_new(body: bytes, execution_id: str) -> Execution:
+    """A snapshot that cannot be read is no loss: the log has everything (EVT-5)."""
+    if body:
+        with suppress(msgspec.DecodeError, ValueError, TypeError, LookupError):
+            return thawed(body)
+    return Execution(execution_id=execution_id)
 
 
 class Frozen(msgspec.Struct, kw_only=True):

@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 
-from noetl.messages.codec import decode_events
+from noetl.messages.codec import recorded_events
 from noetl.messages.references import chunks_of, in_chunks, references_in
 from noetl.ports.event_log import EventLog
 from noetl.ports.result_store import ResultStore
@@ -27,7 +27,7 @@ async def sweep(log: EventLog, results: ResultStore, execution_id: str) -> int:
     kept: set[str] = set()
     async for row in rows_of(log, execution_id):
         if b'"$ref"' in row.events:
-            for reference in references_in(decode_events(row.events)):
+            for reference in references_in(recorded_events(execution_id, row.first, row.events)):
                 kept.add(reference.key)
                 if in_chunks(reference):
                     kept |= {chunk.key for chunk in chunks_of(await results.fetch(reference))}

@@ -282,6 +282,7 @@ class Server:
                 report = self.handout.run_through(active, run, run.parts[offered.part])
                 if report is not None:
                     left -= 1
+                    active.tail += 1  # recovery reads it like a row of its own
                     fresh += self._decided(active, report, at)
             events += fresh
 

@@ -22,7 +22,7 @@ from noetl.control.timing import too_long
 from noetl.errors import BodyLost, NoetlError
 from noetl.messages import events as e
 from noetl.messages import requests as r
-from noetl.messages.codec import decode_events, encode, encode_events
+from noetl.messages.codec import decode_events, encode, encode_events, recorded_events
 from noetl.messages.names import REPORTED
 from noetl.messages.reference import Reference
 from noetl.playbook.load import load_valid
@@ -106,7 +106,7 @@ async def verify(
     rows = 0
     try:
         async for row in rows_of(log, execution_id):
-            recorded = decode_events(row.events)
+            recorded = recorded_events(execution_id, row.first, row.events)
             check_numbers(row, proof.decided.seq, len(recorded))
             for part in decisions_in(recorded):
                 await proof.decide(part, row.at)

@@ -178,13 +178,13 @@ class LoopWork(PartWork):
                 end = await self.drive(driven, ask)
             self.ctx = scope["ctx"]
             self.ended(index, iteration_id, end)
-            if not run_ahead:
+            breath = count % BREATH == 0  # a commit that was made at once gives nobody a turn
+            if not run_ahead or breath:
                 self.report()
-                if self.committed is not None:
-                    await self.committed
-            elif count % BREATH == 0:
-                self.report()
-                await self.worker.breathe(self)
+            if not run_ahead and self.committed is not None:
+                await self.committed
+            if breath:
+                await (self.worker.breathe(self) if run_ahead else asyncio.sleep(0))
             if end.error is not None and self.loop.on_failure == "stop":
                 return
 

@@ -14,8 +14,9 @@ import pytest
 from tests.contracts.homes import decision
 
 from noetl.adapters.sqlite.batch import COLUMNS
-from noetl.adapters.sqlite.database import FILE, VERSION, open_database
+from noetl.adapters.sqlite.database import VERSION, open_database
 from noetl.adapters.sqlite.executions import page_led_by
+from noetl.adapters.sqlite.locks import FILE
 from noetl.adapters.sqlite.statements import MIGRATIONS, SIZES, SQL, in_bulk, load, of_size
 from noetl.adapters.sqlite.storage import open_storage
 from noetl.errors import LogUnavailable
@@ -113,9 +114,18 @@ def test_a_migration_is_done_whole_or_not_at_all(tmp_path: Path) -> None:
     older.close()
 
 
+NEXT = (
+    "select execution_id from execution where status = 'queued' and limit_key = ?"
+    " order by priority desc, queued_at limit 1"
+)
+DUE = "select execution_id from execution where wake_at <= ? order by wake_at limit 10"
+
+
 @pytest.mark.parametrize(
     ("statement", "index"),
     [
+        (NEXT, "execution USING INDEX execution_queue (limit_key=?"),
+        (DUE, "execution USING INDEX execution_wake (wake_at<?"),
         (page_led_by("none"), "execution"),
         (page_led_by("status"), "execution USING INDEX execution_status (status=?"),
         (page_led_by("path"), "execution USING INDEX execution_path (path=?"),
@@ -215,7 +225,7 @@ def test_the_columns_of_the_table_are_those_of_the_row(tmp_path: Path) -> None:
     connection = open_database(tmp_path)
     columns = [row[1] for row in connection.execute("pragma table_info(execution)").fetchall()]
     connection.close()
-    assert columns == ["number", *COLUMNS]
+    assert set(columns) == {"number", *COLUMNS}
 
 
 def test_every_statement_can_be_prepared(tmp_path: Path) -> None:

@@ -42,6 +42,18 @@ def test_a_snapshot_and_its_tail_come_to_the_same_state(monkeypatch: pytest.Monk
     assert 0 < few < all_ == len(ran.rows)
 
 
+def test_steps_that_share_a_row_count_for_the_next_snapshot(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Recovery costs what is live, however much a row holds."""
+    monkeypatch.setattr(live_module, "SNAPSHOT_AFTER", 6)
+    chain = [step(f"s{n}", noop("t"), arcs=[arc(f"s{n + 1}")]) for n in range(20)]
+    made = scenario(*chain, step("s20", noop("t")))
+    ran = made.run()
+    assert len(ran.rows) < 6
+    assert asyncio.run(made.home.log.snapshot("x1")) is not None
+
+
 def test_pages_of_a_log_are_read_to_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("noetl.server.replay.PAGE", 2)
     made = long()

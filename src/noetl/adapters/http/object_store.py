@@ -54,10 +54,6 @@ class HttpObjectStore:
     async def remove(self, keys: Sequence[str]) -> int:
         raise StoreRefused(f"a worker lists and removes no results (of {len(keys)} keys)")
 
-    def again(self) -> "HttpObjectStore":
-        """Temporary: on another event loop, for `put_now`."""
-        return HttpObjectStore(self._urls, self._token, name=self.name)
-
     async def close(self) -> None:
         session, self._session = self._session, None
         if session is not None:

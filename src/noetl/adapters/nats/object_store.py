@@ -24,8 +24,8 @@ LAST = {api.Header.ROLLUP: "sub"}
 T = TypeVar("T")
 
 
-class ObjectAbout(msgspec.Struct):
-    """What the bucket keeps about an object: the fields that other clients expect."""
+class ObjectMeta(msgspec.Struct):
+    """What the bucket keeps about an object, in the fields that other clients expect."""
 
     name: str
     bucket: str
@@ -50,7 +50,6 @@ class NatsObjectStore:
     name = "nats"
 
     def __init__(self, url: str, *, root: str = "noetl", says: Says = silent) -> None:
-        self._url, self._root = url, root
         self._bucket = f"{token_of(root).replace('=', '_')}-results"
         self._stream = f"OBJ_{self._bucket}"
         self._line = NatsLine(url, name=f"{root} results", says=says)
@@ -107,10 +106,6 @@ class NatsObjectStore:
                 gone += await self._asked(lambda stream, key=key: self._forget(stream, key))  # type: ignore[misc]
         return gone
 
-    def again(self) -> "NatsObjectStore":
-        """Temporary: on another event loop, for `put_now`."""
-        return NatsObjectStore(self._url, root=self._root)
-
     async def close(self) -> None:
         if self._opening is not None:
             self._opening.cancel()
@@ -123,9 +118,9 @@ class NatsObjectStore:
     def _chunks(self, end: str) -> str:
         return f"$O.{self._bucket}.C.{end}"
 
-    async def _about(self, stream: Any, key: str) -> ObjectAbout:
+    async def _about(self, stream: Any, key: str) -> ObjectMeta:
         found = await self._message(stream, subject=self._meta(key))
-        about = msgspec.json.decode(found.data, type=ObjectAbout)
+        about = msgspec.json.decode(found.data, type=ObjectMeta)
         if about.deleted:
             raise stream_errors.ObjectNotFoundError
         return about
@@ -156,7 +151,7 @@ class NatsObjectStore:
             await stream.publish(self._chunks(nuid), piece)
             count += 1
         digest = f"SHA-256={base64.urlsafe_b64encode(bytes.fromhex(checksum)).decode()}"
-        about = ObjectAbout(key, self._bucket, nuid, body.size, count, digest)
+        about = ObjectMeta(key, self._bucket, nuid, body.size, count, digest)
         await stream.publish(self._meta(key), msgspec.json.encode(about), headers=LAST)
 
     async def _make_bucket(self, stream: Any) -> None:

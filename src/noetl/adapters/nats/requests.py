@@ -7,7 +7,7 @@ from typing import Any
 
 from noetl.adapters.nats.library import FAULTS, Msg, reason_of
 from noetl.adapters.nats.line import NatsLine
-from noetl.adapters.nats.parcels import Parcels, parts_of
+from noetl.adapters.nats.parts import MessageParts, parts_of
 from noetl.errors import ServerAway
 
 FAULT = "Noetl-Fault"
@@ -25,7 +25,7 @@ class NatsRequests:
         self._line = line
         self._numbers = count(1)
         self._waiting: dict[str, tuple[Waiting, str]] = {}
-        self._parcels = Parcels()
+        self._parts = MessageParts()
         self._sending = asyncio.Lock()
         self._inbox = f"_INBOX.{uuid.uuid4().hex}."
         line.losses.append(self._lose)
@@ -50,7 +50,7 @@ class NatsRequests:
         finally:
             timer.cancel()
             if self._waiting.pop(number, None) is not None:
-                self._parcels.forget(number)
+                self._parts.forget(number)
         if isinstance(outcome, ServerAway):
             raise outcome
         return outcome
@@ -86,7 +86,7 @@ class NatsRequests:
             _settle(waiting, ServerAway(f"{whom} is not there: nobody listens to its calls"))
         elif FAULT in headers:
             _settle(waiting, ServerAway(f"{whom} could not answer: {headers[FAULT]}"))
-        elif (whole := self._parcels.join(number, message.data, headers)) is not None:
+        elif (whole := self._parts.join(number, message.data, headers)) is not None:
             _settle(waiting, whole)
 
     def _lose(self) -> None:

@@ -11,7 +11,7 @@ from noetl.adapters.nats.library import FAULTS, Msg
 from noetl.adapters.nats.line import NatsLine, Says, silent
 from noetl.adapters.nats.names import Names
 from noetl.adapters.nats.notifier import NatsNotifier
-from noetl.adapters.nats.parcels import Parcels, parts_of
+from noetl.adapters.nats.parts import MessageParts, parts_of
 from noetl.adapters.nats.requests import FAULT
 from noetl.adapters.nats.stream import make_stream
 from noetl.ports.link import POLL, Answer, Call, Listener, Question, Reply
@@ -44,7 +44,7 @@ class NatsSwitchboard:
     ) -> None:
         self._names = Names(root)
         self._listener = listener
-        self._parcels = Parcels()
+        self._parts = MessageParts()
         self._answering: set[asyncio.Task[None]] = set()
         self.line = NatsLine(url, name=listener.name, says=says)
         self.notifier = NatsNotifier(self.line, listener.name, self._names)
@@ -98,7 +98,7 @@ class NatsSwitchboard:
         # Without a reply subject nobody waits for the answer, and reports would go unconfirmed.
         if not message.reply:
             return None
-        return self._parcels.join(message.reply, message.data, message.headers)
+        return self._parts.join(message.reply, message.data, message.headers)
 
     def _refuse(self, message: Msg, whole: bytes, fault: msgspec.DecodeError) -> None:
         """A worker of another version learns why; rubbish learns nothing."""

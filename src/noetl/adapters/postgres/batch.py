@@ -12,7 +12,7 @@ from msgspec.structs import astuple
 
 from noetl.adapters.batching import DecisionBatch, DecisionChain
 
-WRITTEN, SNAPSHOT, PRINTED, NOTE = 13, 3, 7, 2
+WRITTEN, SNAPSHOT, PRINTED, NOTE = 19, 3, 7, 2
 """How many columns the parts of the statement take."""
 BETWEEN = "\x1f"
 """Stands in no id and, unescaped, in no JSON."""

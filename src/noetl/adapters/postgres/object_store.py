@@ -68,10 +68,6 @@ class PostgresObjectStore:
         ids, checksums = zip(*(key.split("/") for key in keys), strict=True) if keys else ((), ())
         return int(await self._value("remove_objects", ids, checksums))
 
-    def again(self) -> "PostgresObjectStore":
-        """Temporary: on another event loop, for `put_now`."""
-        return PostgresObjectStore(self._dsn)
-
     async def close(self) -> None:
         while self._idle:
             self._idle.pop().terminate()

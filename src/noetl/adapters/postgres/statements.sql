@@ -131,11 +131,13 @@ given as (
 written as (
     select * from unnest(
         $13::text[], $14::text[], $15::text[], $16::text[], $17::bigint[], $18::bigint[],
-        $19::text[], $20::bigint[], $21::text[], $22::text[], $23::text[], $24::bigint[],
-        $25::bigint[]
+        $19::text[], $20::bigint[], $21::text[], $22::text[], $23::text[], $24::text[],
+        $25::integer[], $26::bigint[], $27::bigint[], $28::text[], $29::bigint[], $30::bigint[],
+        $31::bigint[]
     ) as written (
         execution_id, path, digest, status, started_at, updated_at, version, finished_at,
-        parent_execution_id, owner, error, seq, expected
+        parent_execution_id, owner, error, limit_key, priority, queued_at, wake_at,
+        origin_execution_id, origin_seq, seq, expected
     )
 ),
 moved as (
@@ -148,11 +150,13 @@ moved as (
 begun as (
     insert into noetl.execution (
         execution_id, path, digest, status, started_at, updated_at, version, finished_at,
-        parent_execution_id, owner, error, seq
+        parent_execution_id, owner, error, limit_key, priority, queued_at, wake_at,
+        origin_execution_id, origin_seq, seq
     )
     select
         execution_id, path, digest, status, started_at, updated_at, version, finished_at,
-        parent_execution_id, owner, error, seq
+        parent_execution_id, owner, error, limit_key, priority, queued_at, wake_at,
+        origin_execution_id, origin_seq, seq
     from written
     where expected = 0 and exists (select from mine)
     on conflict do nothing
@@ -164,7 +168,10 @@ changed as (
         started_at = written.started_at, updated_at = written.updated_at,
         version = written.version, finished_at = written.finished_at,
         parent_execution_id = written.parent_execution_id, owner = written.owner,
-        error = written.error, seq = written.seq
+        error = written.error, limit_key = written.limit_key, priority = written.priority,
+        queued_at = written.queued_at, wake_at = written.wake_at,
+        origin_execution_id = written.origin_execution_id, origin_seq = written.origin_seq,
+        seq = written.seq
     from written
     where execution.execution_id = written.execution_id and execution.seq = written.expected
         and written.expected > 0 and exists (select from mine)
@@ -186,7 +193,7 @@ appended as (
 ),
 kept as (
     insert into noetl.snapshot (execution_id, seq, body)
-    select * from unnest($26::text[], $27::bigint[], $28::bytea[])
+    select * from unnest($32::text[], $33::bigint[], $34::bytea[])
         as given (execution_id, seq, body)
     where given.execution_id in (select execution_id from advanced)
     on conflict (execution_id) do update set seq = excluded.seq, body = excluded.body
@@ -195,15 +202,15 @@ told as (
     insert into noetl.printed (execution_id, step, task_run_id, attempt, at, stream, text)
     select execution_id, step, task_run_id, attempt, at, stream, text
     from unnest(
-        $29::text[], $30::text[], $31::text[], $32::integer[], $33::bigint[], $34::text[],
-        $35::text[]
+        $35::text[], $36::text[], $37::text[], $38::integer[], $39::bigint[], $40::text[],
+        $41::text[]
     ) with ordinality
         as given (execution_id, step, task_run_id, attempt, at, stream, text, place)
     where exists (select from mine)
     order by place
 ),
 obeyed as (
-    delete from noetl.note using unnest($36::text[], $37::bigint[]) as given (execution_id, note_id)
+    delete from noetl.note using unnest($42::text[], $43::bigint[]) as given (execution_id, note_id)
     where note.note_id = given.note_id
         and given.execution_id in (select execution_id from advanced)
 )
@@ -249,13 +256,15 @@ select seq, body from noetl.snapshot where execution_id = $1
 -- name: find_execution
 select
     execution_id, path, digest, status, started_at, updated_at, version, finished_at,
-    parent_execution_id, owner, error, seq
+    parent_execution_id, owner, error, limit_key, priority, queued_at, wake_at,
+    origin_execution_id, origin_seq, seq
 from noetl.execution where execution_id = $1
 
 -- name: page_executions
 select
     execution_id, path, digest, status, started_at, updated_at, version, finished_at,
-    parent_execution_id, owner, error, seq
+    parent_execution_id, owner, error, limit_key, priority, queued_at, wake_at,
+    origin_execution_id, origin_seq, seq
 from noetl.execution
 where ($1::text is null or status = $1)
     and ($2::text is null or path = $2)
@@ -269,7 +278,8 @@ order by number desc limit $5
 -- name: page_executions_between
 select
     execution_id, path, digest, status, started_at, updated_at, version, finished_at,
-    parent_execution_id, owner, error, seq
+    parent_execution_id, owner, error, limit_key, priority, queued_at, wake_at,
+    origin_execution_id, origin_seq, seq
 from noetl.execution
 where ($1::text is null or status = $1)
     and ($2::text is null or path = $2)
@@ -286,7 +296,8 @@ order by started_at desc, number desc limit $5
 -- name: children
 select
     execution_id, path, digest, status, started_at, updated_at, version, finished_at,
-    parent_execution_id, owner, error, seq
+    parent_execution_id, owner, error, limit_key, priority, queued_at, wake_at,
+    origin_execution_id, origin_seq, seq
 from noetl.execution where parent_execution_id = $1 order by number
 
 -- name: count_executions

@@ -1,46 +1,25 @@
 """The file `noetl.db` of a home: opened, created, brought up to date, or refused untouched."""
 
 import os
-import random
-import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 from urllib.parse import quote
 
 import apsw
 
-from noetl.adapters.sqlite.faults import OVER_SOON, unavailable
+from noetl.adapters.sqlite.faults import unavailable
+from noetl.adapters.sqlite.locks import FILE, Locks
 from noetl.adapters.sqlite.statements import MIGRATIONS, SQL
 from noetl.errors import LogUnavailable
 from noetl.messages.names import NAMES
 
 VERSION = len(MIGRATIONS)
 """A change of the table of names needs a migration too, and be it an empty one."""
-FILE = "noetl.db"
 CHECKPOINT_PAGES = 4000
 CACHE_KIB = 16_000
 """A batch of a thousand executions touches as many pages of the index: they fit."""
-LONGEST_PAUSE = 0.016
 
-T = TypeVar("T")
 Parameters = dict[str, Any] | tuple[Any, ...]
-
-
-def patiently(attempt: Callable[[], T]) -> T:
-    """
-    Try until no other process is in the way.
-
-    Short pauses of uneven length instead of SQLite's own waiting, which grows to 100 ms and gives
-    up in the end: with many processes at one home each gets its turn, and none sees a lock.
-    """
-    pause = 0.0005
-    while True:
-        try:
-            return attempt()
-        except OVER_SOON:
-            time.sleep(pause * random.uniform(0.5, 1.5))
-            pause = min(pause * 2, LONGEST_PAUSE)
 
 
 def rows_of(
@@ -56,7 +35,7 @@ def write(connection: apsw.Connection, statement: str, parameters: Parameters) -
     return connection.changes()
 
 
-def open_database(folder: Path) -> apsw.Connection:
+def open_database(folder: Path, locks: Locks | None = None) -> apsw.Connection:
     """The connection that writes; the home and its tables are created where they are missing."""
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -66,7 +45,7 @@ def open_database(folder: Path) -> apsw.Connection:
             "set NOETL_HOME to a folder that can be written"
         ) from refused
     try:
-        return patiently(lambda: _opened(folder))
+        return (locks or Locks(folder)).patiently(lambda: _opened(folder))
     except apsw.Error as error:
         raise unavailable(error, folder) from error
 
@@ -76,10 +55,10 @@ def may_be_written(folder: Path) -> bool:
     return all(os.access(path, os.W_OK) for path in (folder, folder / FILE))
 
 
-def open_to_look(folder: Path) -> apsw.Connection:
+def open_to_look(folder: Path, locks: Locks) -> apsw.Connection:
     """A home that may not be written, for whoever only reads."""
     try:
-        connection = patiently(lambda: _unwritable(folder / FILE))
+        connection = locks.patiently(lambda: _unwritable(folder / FILE))
         version = int(connection.pragma("user_version"))
     except apsw.Error as error:
         raise unavailable(error, folder) from error

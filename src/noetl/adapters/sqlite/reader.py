@@ -8,8 +8,9 @@ from typing import Any, TypeVar
 
 import apsw
 
-from noetl.adapters.sqlite.database import Parameters, open_reader, patiently, rows_of
+from noetl.adapters.sqlite.database import Parameters, open_reader, rows_of
 from noetl.adapters.sqlite.faults import unavailable
+from noetl.adapters.sqlite.locks import Locks
 from noetl.errors import LogUnavailable
 
 T = TypeVar("T")
@@ -18,8 +19,9 @@ T = TypeVar("T")
 class SqliteReader:
     """Reads see all that was committed before they began. The thread starts with the first."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, locks: Locks) -> None:
         self._folder = folder
+        self._locks = locks
         self._connection: apsw.Connection | None = None
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="noetl-read")
         self._closed = False
@@ -47,7 +49,7 @@ class SqliteReader:
 
     def _attempt(self, at: Callable[[apsw.Connection], T]) -> T:
         try:
-            return patiently(lambda: at(self._opened()))
+            return self._locks.patiently(lambda: at(self._opened()))
         except apsw.Error as error:
             raise unavailable(error, self._folder) from error
 

@@ -13,9 +13,10 @@ rollback
 -- name: start_executions
 insert into execution (
     execution_id, path, digest, status, started_at, updated_at, version, finished_at,
-    parent_execution_id, owner, error, seq
+    parent_execution_id, owner, error, limit_key, priority, queued_at, wake_at,
+    origin_execution_id, origin_seq, seq
 )
-select * from (values @rows(12)) where column1 is not null
+select * from (values @rows(18)) where column1 is not null
 on conflict do nothing
 
 -- name: advance_executions
@@ -30,9 +31,11 @@ update execution set
     path = given.column2, digest = given.column3, status = given.column4,
     started_at = given.column5, updated_at = given.column6, version = given.column7,
     finished_at = given.column8, parent_execution_id = given.column9, owner = given.column10,
-    error = given.column11, seq = given.column12
-from (values @rows(13)) as given
-where execution.execution_id = given.column1 and execution.seq = given.column13
+    error = given.column11, limit_key = given.column12, priority = given.column13,
+    queued_at = given.column14, wake_at = given.column15, origin_execution_id = given.column16,
+    origin_seq = given.column17, seq = given.column18
+from (values @rows(19)) as given
+where execution.execution_id = given.column1 and execution.seq = given.column19
 
 -- name: advance_one
 update execution set seq = ?, updated_at = ? where execution_id = ? and seq = ?
@@ -74,7 +77,8 @@ select seq, body from snapshot where execution_id = ?
 -- name: find_execution
 select
     execution_id, path, digest, status, started_at, updated_at, version, finished_at,
-    parent_execution_id, owner, error, seq
+    parent_execution_id, owner, error, limit_key, priority, queued_at, wake_at,
+    origin_execution_id, origin_seq, seq
 from execution where execution_id = ?
 
 -- name: page_executions
@@ -82,7 +86,8 @@ from execution where execution_id = ?
 -- be absent has no index.
 select
     execution_id, path, digest, status, started_at, updated_at, version, finished_at,
-    parent_execution_id, owner, error, seq
+    parent_execution_id, owner, error, limit_key, priority, queued_at, wake_at,
+    origin_execution_id, origin_seq, seq
 from execution
 where @lead
     and (:status is null or status = :status)
@@ -96,7 +101,8 @@ order by number desc limit :limit
 -- name: page_executions_between
 select
     execution_id, path, digest, status, started_at, updated_at, version, finished_at,
-    parent_execution_id, owner, error, seq
+    parent_execution_id, owner, error, limit_key, priority, queued_at, wake_at,
+    origin_execution_id, origin_seq, seq
 from execution
 where started_at >= ifnull(:since, 0) and started_at < ifnull(:until, 9223372036854775807)
     and (:status is null or status = :status)
@@ -124,7 +130,8 @@ true
 -- name: children
 select
     execution_id, path, digest, status, started_at, updated_at, version, finished_at,
-    parent_execution_id, owner, error, seq
+    parent_execution_id, owner, error, limit_key, priority, queued_at, wake_at,
+    origin_execution_id, origin_seq, seq
 from execution where parent_execution_id = ? order by number
 
 -- name: count_executions

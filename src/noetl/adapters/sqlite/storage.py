@@ -13,6 +13,7 @@ from noetl.adapters.sqlite.event_log import SqliteEventLog
 from noetl.adapters.sqlite.executions import SqliteExecutions
 from noetl.adapters.sqlite.inbox import SqliteInbox
 from noetl.adapters.sqlite.keys import SqliteKeys
+from noetl.adapters.sqlite.locks import PATIENCE, Locks, Says, to_stderr
 from noetl.adapters.sqlite.owners import SqliteOwners, register
 from noetl.adapters.sqlite.playbooks import SqlitePlaybooks
 from noetl.adapters.sqlite.printed import SqlitePrinted
@@ -34,12 +35,12 @@ PARTS = (
 class SqliteStorage:
     """Everything of one home. Several processes may have it open at the same time."""
 
-    def __init__(self, folder: Path, writer: SqliteWriter, me: str) -> None:
+    def __init__(self, folder: Path, writer: SqliteWriter, me: str, locks: Locks) -> None:
         self.folder = folder
         self.key: bytes | None = None
         """Not here: a home keeps it in a file of its own, or its owner elsewhere."""
         self.writer = writer
-        self._reader = SqliteReader(folder)
+        self._reader = SqliteReader(folder, locks)
         self.log = SqliteEventLog(writer, self._reader)
         self.executions = SqliteExecutions(self._reader)
         self.playbooks = SqlitePlaybooks(writer, self._reader)
@@ -71,16 +72,24 @@ class SqliteStorage:
         self._reader.close()
 
 
-async def open_storage(folder: Path, *, looking: bool = False) -> SqliteStorage:
+async def open_storage(
+    folder: Path,
+    *,
+    looking: bool = False,
+    patience: float = PATIENCE,
+    says: Says = to_stderr,
+) -> SqliteStorage:
     """
     Open a home, creating it where it is missing.
 
-    `looking`: one that may not be written is opened too, and refuses what would write.
+    `looking`: one that may not be written is opened too, and refuses what would write;
+    `patience`: how many seconds a lock of another program is waited for; `says` hears of it.
     """
     me = secrets.token_hex(8)
+    locks = Locks(folder, patience=patience, says=says)
     opened = open_to_look if looking and not may_be_written(folder) else open_database
-    writer = SqliteWriter(opened(folder), folder, lambda home: register(home, me))
-    return SqliteStorage(folder, writer, me)
+    writer = SqliteWriter(opened(folder, locks), folder, lambda home: register(home, me), locks)
+    return SqliteStorage(folder, writer, me, locks)
 
 
 def _forget(execution_id: str, connection: apsw.Connection) -> None:

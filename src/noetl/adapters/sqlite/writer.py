@@ -8,6 +8,7 @@ does not touch the connection, for its answer is the last thing it does.
 
 import threading
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, TypeVar
@@ -23,10 +24,10 @@ from noetl.adapters.batching import (
     batches,
 )
 from noetl.adapters.sqlite.batch import Overtaken, write_batch, write_one, write_printed
-from noetl.adapters.sqlite.database import patiently
 from noetl.adapters.sqlite.faults import OF_THE_WORLD, OVER_SOON, unavailable
+from noetl.adapters.sqlite.locks import Locks
 from noetl.adapters.sqlite.statements import SQL
-from noetl.errors import NoetlError
+from noetl.errors import LogUnavailable, NoetlError
 from noetl.ports.commit import Commit
 from noetl.ports.event_log import Decision, PrintedLine
 
@@ -37,8 +38,9 @@ BEGIN, COMMIT = SQL["begin"], SQL["commit"]
 class SqliteWriter(BatchWriter):
     """The one hand that writes. All methods are called on the thread of the event loop."""
 
-    def __init__(self, connection: apsw.Connection, folder: Path, first: Job) -> None:
+    def __init__(self, connection: apsw.Connection, folder: Path, first: Job, locks: Locks) -> None:
         super().__init__(str(folder))
+        self._locks = locks
         self.connection = connection
         self.folder = folder
         self._cursor = connection.cursor()
@@ -117,13 +119,20 @@ class SqliteWriter(BatchWriter):
             while len(entries) < MOST_PER_COMMIT and not self._queue.empty():
                 entries += self._queue.get_nowait() or []
             lines = self._take_lines()
-            written = patiently(lambda: self._write(entries, lines))  # noqa: B023
+            written = self._written(entries, lines)
             try:
                 self._loop.call_soon_threadsafe(self._answered, written, len(entries))
             except RuntimeError:  # the loop is closed: nobody waits for the answers any more
                 return
 
     # ── on the thread whose turn it is ───────────────────────────────────────────────────────
+
+    def _written(self, entries: list[Entry], lines: list[PrintedLine]) -> list[DecisionBatch]:
+        """Write it as soon as no other process is in the way, or give it up."""
+        try:
+            return self._locks.patiently(lambda: self._write(entries, lines))
+        except LogUnavailable as locked:
+            return self._give_up(entries, locked)
 
     def _write(self, entries: list[Entry], lines: list[PrintedLine]) -> list[DecisionBatch]:
         """Write it in one transaction. Raises only OVER_SOON; nothing is written then."""
@@ -143,7 +152,7 @@ class SqliteWriter(BatchWriter):
         # One of them is bad: each for itself, so that the others are not harmed by it.
         written: list[DecisionBatch] = []
         for entry in entries:
-            written += patiently(lambda: self._write([entry], []))  # noqa: B023
+            written += self._written([entry], [])
         return written
 
     def _transaction(
@@ -169,9 +178,12 @@ class SqliteWriter(BatchWriter):
     def _give_up(self, entries: list[Entry], error: Exception) -> list[DecisionBatch]:
         given_up: list[DecisionBatch] = []
         for batch in batches(entries, self._refused):
-            batch.give_up(lambda name: unavailable(error, self.folder, name))
+            batch.give_up(partial(self._fault, error))
             given_up.append(batch)
         return given_up
+
+    def _fault(self, error: Exception, name: str | None) -> LogUnavailable:
+        return error if isinstance(error, LogUnavailable) else unavailable(error, self.folder, name)
 
     def _roll_back(self) -> None:
         # SQLite has rolled back by itself after some errors.

@@ -13,8 +13,11 @@ Key = tuple[str, str, int]
 """What a child is bound to by its first call: execution, folder of libs, memory (TOOL-3)."""
 SPARES = 2
 """Children that wait, already started, for an execution that has none."""
-BREATH = 0.01
-"""Seconds until a spare is started, so that it does not delay the call that took the last."""
+BREATH = 0.1
+"""
+Seconds until a spare is started, so that it delays neither the call that took the last nor those
+right after it: namespaces make a start half as long again, and it needs a core of its own.
+"""
 IDLE = 60.0
 """Seconds after which a child without work is ended."""
 

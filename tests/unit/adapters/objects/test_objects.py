@@ -208,3 +208,39 @@ def test_without_an_identity_google_is_not_asked(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", "nowhere.json")
     with pytest.raises(SettingRefused, match=r"identity at Google: .*nowhere\.json"):
         open_object_results("gs://bucket")
+
+
+async def test_removing_does_not_read_what_others_keep_in_nats(
+    request: pytest.FixtureRequest,
+) -> None:
+    opening = Openings(PLACES["nats"](request))
+    store = opening()
+    await asyncio.gather(*(store.put(f"other{n}", b"[1]") for n in range(200)))
+    await store.put("e1", b"[1]")
+    objects = store.objects
+    assert isinstance(objects, NatsObjectStore)
+    before = objects._line.client.stats["in_msgs"]
+    assert await store.remove("e1") == 1
+    assert objects._line.client.stats["in_msgs"] - before < 20
+    await opening.close_all()
+
+
+async def test_objects_of_earlier_releases_are_read_and_removed(
+    request: pytest.FixtureRequest,
+) -> None:
+    """They were written by the library, which names their chunks as it likes."""
+    opening = Openings(PLACES["nats"](request))
+    store = opening()
+    reference = await store.put("e1", b"[1]")
+    await store.put("e2", b"[2]")
+    objects = store.objects
+    assert isinstance(objects, NatsObjectStore)
+    assert await store.remove("e1") == 1
+    bucket = await objects._line.client.jetstream().object_store(objects._bucket)
+    await bucket.put(reference.key, b"[1]")
+    assert await store.fetch(reference) == [1]
+    assert (await bucket.get((await store.put("e3", b"[3]")).key)).data == b"[3]", "and the reverse"
+    assert await store.remove("e1") == 1
+    with pytest.raises(BodyLost):
+        await store.fetch(reference)
+    await opening.close_all()

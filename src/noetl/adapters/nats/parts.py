@@ -25,7 +25,7 @@ def parts_of(payload: bytes, largest: int) -> Iterator[Part]:
         yield piece, {PART: f"{number + 1}/{count}"}
 
 
-class Parcels:
+class MessageParts:
     """Parts that wait for the others. Parts may come twice, and in any order (T10)."""
 
     def __init__(self, room: int = ROOM) -> None:

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from noetl.adapters.nats.parcels import MARGIN, PART, Parcels, parts_of
+from noetl.adapters.nats.parts import MARGIN, PART, MessageParts, parts_of
 
 LARGEST = 4096
 MOST = LARGEST - MARGIN
@@ -18,14 +18,14 @@ def test_parts_fit_and_make_the_whole(size: int, count: int) -> None:
     parts = list(parts_of(payload, LARGEST))
     assert len(parts) == count
     assert all(len(piece) <= MOST for piece, _ in parts)
-    parcels = Parcels()
-    joined = [parcels.join("k", *part) for part in parts]
+    waiting = MessageParts()
+    joined = [waiting.join("k", *part) for part in parts]
     assert joined == [None] * (count - 1) + [payload]
 
 
 def test_small_messages_have_no_header() -> None:
     assert list(parts_of(b"x", LARGEST)) == [(b"x", None)]
-    assert Parcels().join("k", b"x", {"Other": "1"}) == b"x"
+    assert MessageParts().join("k", b"x", {"Other": "1"}) == b"x"
 
 
 def test_a_tiny_limit_still_lets_something_pass() -> None:
@@ -39,10 +39,10 @@ def test_parts_in_any_order_any_number_of_times(seed: int) -> None:
     sent = [(key, *part) for key, body in messages.items() for part in parts_of(body, LARGEST)]
     sent *= 3
     chance.shuffle(sent)
-    parcels = Parcels()
+    waiting = MessageParts()
     whole: dict[str, set[bytes]] = {}
     for key, piece, headers in sent:
-        joined = parcels.join(key, piece, headers)
+        joined = waiting.join(key, piece, headers)
         if joined is not None:
             whole.setdefault(key, set()).add(joined)
     assert whole == {key: {body} for key, body in messages.items()}
@@ -51,21 +51,21 @@ def test_parts_in_any_order_any_number_of_times(seed: int) -> None:
 @pytest.mark.parametrize("mark", ["", "1", "x/2", "0/2", "3/2", "-1/2", "1/2/3", "1.0/2"])
 def test_a_header_that_cannot_be_is_refused(mark: str) -> None:
     with pytest.raises(ValueError, match=r"part|values to unpack|invalid literal"):
-        Parcels().join("k", b"x", {PART: mark})
+        MessageParts().join("k", b"x", {PART: mark})
 
 
 def test_unfinished_messages_have_bounded_room() -> None:
-    parcels = Parcels(room=100)
+    waiting = MessageParts(room=100)
     for number in range(1000):
-        assert parcels.join(f"k{number}", b"x" * 30, {PART: "1/2"}) is None
-    assert parcels.join("k999", b"y" * 30, {PART: "2/2"}) == b"x" * 30 + b"y" * 30
-    assert parcels.join("k0", b"y" * 30, {PART: "2/2"}) is None, "it was forgotten"
+        assert waiting.join(f"k{number}", b"x" * 30, {PART: "1/2"}) is None
+    assert waiting.join("k999", b"y" * 30, {PART: "2/2"}) == b"x" * 30 + b"y" * 30
+    assert waiting.join("k0", b"y" * 30, {PART: "2/2"}) is None, "it was forgotten"
 
 
 def test_what_is_forgotten_begins_anew() -> None:
-    parcels = Parcels()
-    parcels.join("k", b"old", {PART: "1/2"})
-    parcels.forget("k")
-    parcels.forget("never there")
-    assert parcels.join("k", b"b", {PART: "2/2"}) is None
-    assert parcels.join("k", b"a", {PART: "1/2"}) == b"ab"
+    waiting = MessageParts()
+    waiting.join("k", b"old", {PART: "1/2"})
+    waiting.forget("k")
+    waiting.forget("never there")
+    assert waiting.join("k", b"b", {PART: "2/2"}) is None
+    assert waiting.join("k", b"a", {PART: "1/2"}) == b"ab"
