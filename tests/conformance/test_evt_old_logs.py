@@ -25,14 +25,14 @@ LOGS = [
 
 def storage_of(kept: dict[str, Any], snapshot: str | None) -> tuple[MemoryStorage, Any]:
     storage, objects = MemoryStorage(), MemoryObjectStore()
-    shelves = storage.shelves
-    shelves.playbooks[digest_of(kept["playbook"])] = (kept["playbook"], None)
-    shelves.decisions["x1"] = [
+    tables = storage.tables
+    tables.playbooks[digest_of(kept["playbook"])] = (kept["playbook"], None)
+    tables.decisions["x1"] = [
         LogRow(first, last, at, events.encode()) for first, last, at, events in kept["rows"]
     ]
     if snapshot is not None:
         seq, body = kept[snapshot]
-        shelves.snapshots["x1"] = Snapshot(seq, body.encode())
+        tables.snapshots["x1"] = Snapshot(seq, body.encode())
     objects.kept.update((key, base64.b64decode(body)) for key, body in kept["bodies"].items())
     return storage, ResultStore(objects)
 

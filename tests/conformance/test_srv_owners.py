@@ -261,13 +261,13 @@ def test_an_execution_that_cannot_be_read_is_set_aside_and_the_others_go_on(tmp_
         bad = await cluster.start(CHAIN)
         good = await cluster.start(CHAIN)
         await cluster.kill_server(first)
-        shelves = cluster.root.shelves
+        tables = cluster.root.tables
         digest = (await cluster.root.executions.find(bad)).digest  # type: ignore[union-attr]
-        text = shelves.playbooks[digest]
-        shelves.playbooks[digest] = ("not: [a, playbook", None)
+        text = tables.playbooks[digest]
+        tables.playbooks[digest] = ("not: [a, playbook", None)
         second = await cluster.server()
         await until(lambda: len(second.ownership.aside) == 2)
-        shelves.playbooks[digest] = text
+        tables.playbooks[digest] = text
         second.ownership.aside.clear()
         for execution_id in (bad, good):
             await second.ownership.bring(execution_id)

@@ -428,7 +428,7 @@ def test_an_outcome_is_committed_before_the_next_effect() -> None:
     found: list[int] = []
 
     def look(call_: Any) -> Outcome:
-        rows = made.home.shelves.decisions[call_.execution_id]
+        rows = made.home.tables.decisions[call_.execution_id]
         found.append(sum(row.events.count(b'"task.done"') for row in rows))
         return ok()
 

@@ -9,8 +9,8 @@ import asyncpg
 import pytest
 from tests.support.postgres import Database
 
-from noetl.adapters.memory.shelves import Shelves
 from noetl.adapters.memory.storage import MemoryStorage
+from noetl.adapters.memory.tables import MemoryTables
 from noetl.adapters.postgres.storage import PostgresStorage
 from noetl.adapters.postgres.storage import open_storage as open_postgres
 from noetl.adapters.sqlite.storage import SqliteStorage, open_storage
@@ -30,14 +30,14 @@ class Homes(Protocol):
 
 
 class MemoryHomes:
-    """Views of the same shelves."""
+    """Views of the same tables."""
 
     def __init__(self, _: Path) -> None:
-        self._shelves = Shelves()
+        self._tables = MemoryTables()
         self._opened: list[MemoryStorage] = []
 
     async def open(self) -> MemoryStorage:
-        self._opened.append(MemoryStorage(self._shelves, f"{len(self._opened) + 1}"))
+        self._opened.append(MemoryStorage(self._tables, f"{len(self._opened) + 1}"))
         return self._opened[-1]
 
     async def kill(self, home: Any) -> None:

@@ -25,6 +25,7 @@ from noetl.playbook.blocks import BLOCKS
 from noetl.playbook.codes import CODES
 from noetl.playbook.load import load
 from noetl.playbook.shape import Block, Field
+from noetl.ports.link import PROTOCOL
 from noetl.settings import SETTINGS, Settings
 
 NOTE = "Written by `make docs` from the code; do not edit.\n"
@@ -169,11 +170,29 @@ def default_of(field: str) -> str:
     return "" if value is None else f"`{shown}`"
 
 
+def protocol_page() -> str:
+    """The life of a part between the planes, drawn from the table of `ports.link`."""
+    arrows = [f"  {state} --> {then}: {cell(said)}" for state, said, then, _ in PROTOCOL]
+    said = (
+        "A *part* is what one worker owns at a time: a whole step run, or a range of a loop's"
+        " iterations. This is its life, from the order in the log to its end.\n",
+        "Workers call, servers answer. A call carries reports, renewals of leases and free places;"
+        " the answer carries verdicts, orders to stop and new parts. A message that is lost is sent"
+        " again, and one that comes twice changes nothing: reports are numbered per part and lease"
+        " epoch. NATS wakes idle workers and carries calls; over HTTP workers ask the server;"
+        " `noetl run` hands everything over in memory.\n",
+    )
+    drawn = "\n".join(["```mermaid", "stateDiagram-v2", *arrows, "```", ""])
+    rows = table(("state", "what is said or happens", "next state", "who decides"), PROTOCOL)
+    return "\n".join(["# Between servers and workers\n", NOTE, said[0], drawn, rows, said[1]])
+
+
 PAGES: Mapping[str, Callable[[], str]] = {
     "docs/reference/findings.md": findings_page,
     "docs/reference/keys.md": keys_page,
     "docs/reference/kinds.md": kinds_page,
     "docs/reference/cli.md": cli_page,
+    "docs/reference/protocol.md": protocol_page,
 }
 
 

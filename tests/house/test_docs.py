@@ -89,7 +89,7 @@ def test_the_floors_are_those_that_imports_keep() -> None:
     layers = project["tool"]["importlinter"]["contracts"][0]["layers"]
     kept = [name.strip().removeprefix("noetl.") for layer in layers for name in layer.split("|")]
     text = (ROOT / "ARCHITECTURE.md").read_text("utf-8")
-    floors = text.partition("## Rooms and floors")[2].partition("\n## ")[0]
+    floors = text.partition("## Packages")[2].partition("\n## ")[0]
     drawn = re.findall(r"^\|[a-z ]*\| `(\w+)[./]", floors, re.MULTILINE)
     assert drawn == kept
 

@@ -91,7 +91,7 @@ def go_on(made: Scenario, events: list[e.Event], before: list[ToolCall[Any]]) ->
 
     state = asyncio.run(whole())
     written = [
-        event for row in made.home.shelves.decisions["x1"] for event in decode_events(row.events)
+        event for row in made.home.tables.decisions["x1"] for event in decode_events(row.events)
     ]
     again = Counter((call.task_run_id, call.attempt) for call in made.tools.calls)
     return Cut(
@@ -113,11 +113,11 @@ def outcomes_in(events: list[e.Event]) -> list[tuple[str, int]]:
 
 def lay_down(made: Scenario, events: list[e.Event]) -> None:
     """Put a log into the scenario's home, as one that a dead process wrote."""
-    shelves = made.home.shelves
+    tables = made.home.tables
     plan = made.plan
-    shelves.playbooks[plan.digest] = (made.text, None)
-    shelves.decisions["x1"] = [LogRow(1, len(events), 1, encode_events(events))]
-    shelves.rows["x1"] = ExecutionRow(
+    tables.playbooks[plan.digest] = (made.text, None)
+    tables.decisions["x1"] = [LogRow(1, len(events), 1, encode_events(events))]
+    tables.rows["x1"] = ExecutionRow(
         execution_id="x1",
         path=plan.path,
         digest=plan.digest,

@@ -79,7 +79,7 @@ class World:
 
     def __init__(self, seed: int, *, jumps: bool = False) -> None:
         self.chance = random.Random(seed)
-        self.shelves = MemoryStorage().shelves
+        self.tables = MemoryStorage().tables
         # Not in files: threads would have a time of their own.
         self.results = ResultStore(MemoryObjectStore())
         self.ledger: list[Done] = []
@@ -293,7 +293,7 @@ class Simulation:
     async def _process(self, me: str, last: int | None, orders: Sequence[Input]) -> bool:
         """One process; False if it died."""
         life = Life(self.world, last)
-        home = MemoryStorage(self.world.shelves, me)
+        home = MemoryStorage(self.world.tables, me)
         setattr(home, "log", SlowLog(life, home))  # noqa: B010
         settings = Settings(home=self.folder, run_ahead=self.world.chance.random() < 0.7)
         tools = EffectTools(life)
@@ -326,13 +326,13 @@ class Simulation:
     # ── afterwards ───────────────────────────────────────────────────────────────────────────
 
     async def _look(self) -> list[Came]:
-        home = MemoryStorage(self.world.shelves, "reader")
+        home = MemoryStorage(self.world.tables, "reader")
         local = LocalNode(
             Settings(home=self.folder), home, results=self.world.results, tools=CannedTools()
         )
         found = await verify_all(home.log, home.playbooks, self.world.results, home.executions)
         self.world.wrong += [verified.message for verified in found.values() if not verified.ok]
-        came = [await self._came(local, name) for name in self.world.shelves.rows]
+        came = [await self._came(local, name) for name in self.world.tables.rows]
         return sorted(came, key=encode)
 
     async def _came(self, local: LocalNode, name: str) -> Came:
@@ -349,13 +349,13 @@ class Simulation:
 
     def _check_log(self, name: str) -> None:
         wrong, seq = self.world.wrong, 0
-        for row in self.world.shelves.decisions[name]:
+        for row in self.world.tables.decisions[name]:
             if row.first != seq + 1:
                 wrong.append(f"{name}: a gap before {row.first}")
             seq = row.last
         events = [
             event
-            for row in self.world.shelves.decisions[name]
+            for row in self.world.tables.decisions[name]
             for event in decode_events(row.events)
         ]
         ends = [n for n, event in enumerate(events) if isinstance(event, e.WorkflowFinished)]

@@ -56,7 +56,7 @@ class Ran:
 
     def __init__(self, execution: Execution, home: MemoryStorage, tools: CannedTools) -> None:
         self.execution = execution
-        self.rows = home.shelves.decisions.get(execution.execution_id, [])
+        self.rows = home.tables.decisions.get(execution.execution_id, [])
         self.events: list[e.Event] = [
             event for row in self.rows for event in decode_events(row.events)
         ]

@@ -1,4 +1,4 @@
-"""A worker process, put together: a line to the servers, a desk, hands and tools (WRK)."""
+"""A worker process: a line to the servers, a session, a worker and its tools (WRK)."""
 
 import asyncio
 import os

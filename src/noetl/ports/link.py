@@ -5,11 +5,34 @@ The worker always begins: it has no inbound endpoint. One call carries everythin
 (reports, renewals, free slots), and the answer everything it has to know (verdicts, lost leases,
 orders to stop, new parts), so that a chain of steps costs one round trip and one commit a step.
 The wake-up for an idle worker says only whom to call (promise 5): losing it loses nothing.
+
+The carriers are memory (`node.direct`, which encodes nothing), NATS and HTTP. `PROTOCOL` below is
+the life of a part: in which state it is, what is said or happens, which state follows, and who
+decides that. docs/reference/protocol.md is drawn from it.
 """
 
 from typing import Any, Literal, Protocol
 
 import msgspec
+
+PROTOCOL: tuple[tuple[str, str, str, str], ...] = (
+    # state, what is said or happens, next state, who decides
+    ("ordered", "commit of `token.enqueued`", "waiting", "server"),
+    ("waiting", "Answer.grants", "held", "server, while its own lease is sure"),
+    ("waiting", "cancel", "ended", "server"),
+    ("held", "Call.holds (renewal)", "held", "server"),
+    ("held", "Call.reports: `recorded`", "held", "server, after the commit"),
+    ("held", "Call.reports: last event of the part", "ended", "server, after the commit"),
+    ("held", "Call.reports: an event too large", "ended", "server: the run fails, once"),
+    ("held", "Call.returns", "waiting", "worker: it drains, or the task pauses long"),
+    ("held", "Answer.stops", "stopping", "server"),
+    ("held", "no renewal for `ttl`", "waiting", "server: counted if the worker was heard here"),
+    ("held", "third counted loss without progress", "ended", "server: `worker_lost`"),
+    ("held", "the owner changes", "held", "new owner: a full term; the worker follows it"),
+    ("stopping", "Call.reports: cancelled", "ended", "worker"),
+    ("stopping", "no renewal for `ttl`", "ended", "server"),
+)
+"""The life of a part between the planes."""
 
 
 class Hold(msgspec.Struct, frozen=True, array_like=True):

@@ -16,7 +16,7 @@ SMALL = 100_000
 
 
 class TooLarge(Exception):
-    """A value belongs outside the log: a part with all its furniture must run this one."""
+    """A value belongs outside the log: a worker must run this one."""
 
 
 def run_through(plan: Plan, execution: Execution, run: Run, worker: str) -> list[e.Event] | None:

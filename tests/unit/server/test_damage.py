@@ -26,7 +26,7 @@ async def test_damage_is_named_with_its_place(broken: str) -> None:
     home = MemoryStorage()
     for expected in (0, 3):
         await home.log.append(decision("a", expected, expected + 3, row=row("a")))
-    home.shelves.decisions["a"][:] = [LogRow(4, 6, 0, BROKEN[broken])]
+    home.tables.decisions["a"][:] = [LogRow(4, 6, 0, BROKEN[broken])]
     with pytest.raises(LogDamaged, match=r"log of execution a is damaged at seq 4: .* a backup"):
         await trail_of(home.log, "a")
     with pytest.raises(LogDamaged, match="execution a"):

@@ -74,13 +74,13 @@ def test_a_commit_that_another_writer_forestalled_gives_the_execution_up() -> No
     async def story() -> list[str]:
         async with made.running() as (local, active):
             (held,) = await gate.held(1)
-            row = made.home.shelves.rows["x1"]
-            made.home.shelves.rows["x1"] = msgspec.structs.replace(row, seq=row.seq + 1)
+            row = made.home.tables.rows["x1"]
+            made.home.tables.rows["x1"] = msgspec.structs.replace(row, seq=row.seq + 1)
             await gate.let_go(held)
             with pytest.raises(VersionConflict):
                 await active.finished
             assert local.server.find("x1") is None
-            return [type(event).__name__ for event in made.home.shelves.decisions["x1"]]
+            return [type(event).__name__ for event in made.home.tables.decisions["x1"]]
 
     assert len(asyncio.run(story())) == 1
 
@@ -177,10 +177,10 @@ def test_what_was_cancelled_before_a_crash_ends_as_cancelled() -> None:
         active = local.server.start(made.request(None, None), made.plan, None)
         await gate.held(1)
         local.worker.stopping = True
-        rows = made.home.shelves.decisions["x1"]
+        rows = made.home.tables.decisions["x1"]
         local.server.receive(active, r.CancelExecution())
         del rows[2:]  # the process dies before the worker has confirmed
-        made.home.shelves.rows["x1"].seq = rows[-1].last
+        made.home.tables.rows["x1"].seq = rows[-1].last
         await local.close()
         assert isinstance(active.execution, Execution)
         made.home.die()

@@ -36,7 +36,7 @@ async def proof(of: Scenario) -> Verified:
 
 def change(of: Scenario, row: int, to: Any) -> None:
     """Put other events into a row of the log."""
-    rows = of.home.shelves.decisions["x1"]
+    rows = of.home.tables.decisions["x1"]
     old = rows[row]
     events = to(decode_events(old.events))
     rows[row] = LogRow(old.first, old.last, old.at, encode_events(events))
@@ -55,7 +55,7 @@ def finished(*steps: Any, **roots: Any) -> Scenario:
 @pytest.mark.rule("EVT-5")
 def test_a_whole_story_proves_itself() -> None:
     told = finished(*STORY)
-    [row] = told.home.shelves.rows.values()
+    [row] = told.home.tables.rows.values()
     assert row.status == "completed"
 
 
@@ -66,7 +66,7 @@ async def test_an_event_that_does_not_follow_is_found(number: int) -> None:
     async with told.running() as (_, active):
         await active.finished
     assert (await proof(told)).ok
-    rows = told.home.shelves.decisions["x1"]
+    rows = told.home.tables.decisions["x1"]
     row = number % len(rows)
     change(told, row, lambda events: events[:-1])
     found = await proof(told)
@@ -98,7 +98,7 @@ async def test_a_changed_field_is_shown(changes: dict[str, Any], said: str) -> N
             for event in events
         ]
 
-    rows = told.home.shelves.decisions["x1"]
+    rows = told.home.tables.decisions["x1"]
     [row] = [n for n, one in enumerate(rows) if b"next.fired" in one.events]
     change(told, row, forged)
     found = await proof(told)
@@ -139,7 +139,7 @@ async def test_an_execution_in_flight_proves_itself() -> None:
         [held] = await gate.held(1)
         found = await proof(told)
         assert found.ok
-        assert found.rows == len(told.home.shelves.decisions["x1"])
+        assert found.rows == len(told.home.tables.decisions["x1"])
         await gate.let_go(held)
         await active.finished
 

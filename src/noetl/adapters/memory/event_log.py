@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import msgspec
 
 from noetl.adapters.batching import check, overtaken, still_refused
-from noetl.adapters.memory.shelves import Shelves
+from noetl.adapters.memory.tables import MemoryTables
 from noetl.errors import NoetlError, VersionConflict
 from noetl.ports.commit import Commit
 from noetl.ports.event_log import Decision, LogRow, Snapshot
@@ -15,8 +15,8 @@ from noetl.ports.event_log import Decision, LogRow, Snapshot
 class MemoryEventLog:
     """EventLog; see its contract."""
 
-    def __init__(self, shelves: Shelves) -> None:
-        self._shelves = shelves
+    def __init__(self, tables: MemoryTables) -> None:
+        self._tables = tables
         self._refused: set[str] = set()
 
     def append(self, decision: Decision, *, alone: bool = False) -> Commit:  # noqa: ARG002
@@ -33,18 +33,18 @@ class MemoryEventLog:
     async def read(
         self, execution_id: str, *, after: int = 0, limit: int = 1000
     ) -> Sequence[LogRow]:
-        rows = self._shelves.decisions.get(execution_id, [])
+        rows = self._tables.decisions.get(execution_id, [])
         start = bisect_right(rows, after, key=lambda row: row.last)
         return rows[start : start + limit]
 
     async def snapshot(self, execution_id: str) -> Snapshot | None:
-        return self._shelves.snapshots.get(execution_id)
+        return self._tables.snapshots.get(execution_id)
 
     def forget(self, execution_id: str) -> None:
         self._refused.discard(execution_id)
 
     def _refusal(self, decision: Decision) -> NoetlError | None:
-        row = self._shelves.rows.get(decision.execution_id)
+        row = self._tables.rows.get(decision.execution_id)
         stands_at = 0 if row is None else row.seq
         if decision.execution_id in self._refused:
             return still_refused(decision, VersionConflict)
@@ -53,15 +53,15 @@ class MemoryEventLog:
         return None
 
     def _write(self, decision: Decision) -> None:
-        shelves, name = self._shelves, decision.execution_id
+        tables, name = self._tables, decision.execution_id
         row = decision.row
         if row is None:
-            row = msgspec.structs.replace(shelves.rows[name], updated_at=decision.at)
-        shelves.rows[name] = msgspec.structs.replace(row, seq=decision.last)
-        shelves.decisions.setdefault(name, []).append(
+            row = msgspec.structs.replace(tables.rows[name], updated_at=decision.at)
+        tables.rows[name] = msgspec.structs.replace(row, seq=decision.last)
+        tables.decisions.setdefault(name, []).append(
             LogRow(decision.expected + 1, decision.last, decision.at, decision.events)
         )
         if decision.snapshot is not None:
-            shelves.snapshots[name] = Snapshot(decision.last, decision.snapshot)
+            tables.snapshots[name] = Snapshot(decision.last, decision.snapshot)
         for number in decision.notes:
-            shelves.notes.pop(number, None)
+            tables.notes.pop(number, None)

@@ -4,18 +4,18 @@ from collections.abc import Sequence
 
 import msgspec
 
-from noetl.adapters.memory.shelves import Shelves
+from noetl.adapters.memory.tables import MemoryTables
 from noetl.ports.event_log import ExecutionRow
 
 
 class MemoryExecutions:
     """Executions; see its contract."""
 
-    def __init__(self, shelves: Shelves) -> None:
-        self._shelves = shelves
+    def __init__(self, tables: MemoryTables) -> None:
+        self._tables = tables
 
     async def find(self, execution_id: str) -> ExecutionRow | None:
-        row = self._shelves.rows.get(execution_id)
+        row = self._tables.rows.get(execution_id)
         return None if row is None else msgspec.structs.replace(row)
 
     async def page(
@@ -29,7 +29,7 @@ class MemoryExecutions:
         before: str | None = None,
         limit: int = 50,
     ) -> Sequence[ExecutionRow]:
-        rows = list(reversed(self._shelves.rows.values()))
+        rows = list(reversed(self._tables.rows.values()))
         if since is not None or until is not None:
             rows.sort(key=lambda row: -row.started_at)  # stable: of the same time the last first
         if before is not None:
@@ -48,9 +48,9 @@ class MemoryExecutions:
     async def children(self, execution_id: str) -> Sequence[ExecutionRow]:
         return [
             msgspec.structs.replace(row)
-            for row in self._shelves.rows.values()
+            for row in self._tables.rows.values()
             if row.parent_execution_id == execution_id
         ]
 
     async def count(self, status: str) -> int:
-        return sum(row.status == status for row in self._shelves.rows.values())
+        return sum(row.status == status for row in self._tables.rows.values())

@@ -110,7 +110,7 @@ class Exchange:
 
 
 class DirectNotifier:
-    """See the contract of `Bell`."""
+    """See the contract of `Notifier`."""
 
     def __init__(self, exchange: Exchange, server: str) -> None:
         self._exchange = exchange

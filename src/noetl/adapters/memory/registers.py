@@ -5,7 +5,7 @@ from typing import TypeVar
 
 import msgspec
 
-from noetl.adapters.memory.shelves import Shelves
+from noetl.adapters.memory.tables import MemoryTables
 from noetl.adapters.registers import (
     CatalogReads,
     check_added,
@@ -25,51 +25,51 @@ Row = TypeVar("Row", WorkerRow, ServerRow)
 class MemoryCatalog(CatalogReads):
     """Catalog; see its contract."""
 
-    def __init__(self, shelves: Shelves) -> None:
-        self._shelves = shelves
+    def __init__(self, tables: MemoryTables) -> None:
+        self._tables = tables
 
     async def register(self, asked: Registration) -> tuple[CatalogEntry, bool]:
-        kept = self._shelves.catalog.setdefault(asked.path, [])
+        kept = self._tables.catalog.setdefault(asked.path, [])
         if kept and kept[-1].digest == asked.digest:
             return kept[-1], False
         for known, each in texts_of(asked):
-            self._shelves.playbooks.setdefault(known, (each, None))
+            self._tables.playbooks.setdefault(known, (each, None))
         kept.append(entry_of(columns_of(asked, len(kept) + 1)))
         return kept[-1], True
 
     async def find(self, path: str, version: int | None = None) -> CatalogEntry | None:
-        kept = self._shelves.catalog.get(path, [])
+        kept = self._tables.catalog.get(path, [])
         number = len(kept) if version is None else version
         return kept[number - 1] if 0 < number <= len(kept) else None
 
     async def page(self, *, after: str | None = None, limit: int = 50) -> Sequence[CatalogEntry]:
-        paths = sorted(path for path in self._shelves.catalog if path > (after or ""))
-        return [self._shelves.catalog[path][-1] for path in paths[:limit]]
+        paths = sorted(path for path in self._tables.catalog if path > (after or ""))
+        return [self._tables.catalog[path][-1] for path in paths[:limit]]
 
     async def versions(
         self, path: str, *, before: int | None = None, limit: int = 50
     ) -> Sequence[CatalogEntry]:
-        kept = self._shelves.catalog.get(path, [])
+        kept = self._tables.catalog.get(path, [])
         older = kept if before is None else kept[: max(0, before - 1)]
         return older[::-1][:limit]
 
     async def _text(self, digest: str) -> str | None:
-        return self._shelves.playbooks[digest][0]
+        return self._tables.playbooks[digest][0]
 
 
 class MemoryKeys:
     """Keys; see its contract."""
 
-    def __init__(self, shelves: Shelves) -> None:
-        self._shelves = shelves
+    def __init__(self, tables: MemoryTables) -> None:
+        self._tables = tables
 
     async def claim(self, key: str, fingerprint: str, execution_id: str) -> KeyHolder:
         given = (execution_id, fingerprint, now_ms())
-        holder, known, _ = self._shelves.keys.setdefault(key, given)
+        holder, known, _ = self._tables.keys.setdefault(key, given)
         return KeyHolder(execution_id=holder, fingerprint=known, fresh=holder == execution_id)
 
     async def prune(self, before_ms: int) -> int:
-        keys = self._shelves.keys
+        keys = self._tables.keys
         old = [key for key, (_, _, claimed_at) in keys.items() if claimed_at < before_ms]
         for key in old:
             del keys[key]
@@ -79,55 +79,55 @@ class MemoryKeys:
 class MemoryTokens:
     """Tokens; see its contract."""
 
-    def __init__(self, shelves: Shelves) -> None:
-        self._shelves = shelves
+    def __init__(self, tables: MemoryTables) -> None:
+        self._tables = tables
 
     async def add(self, row: TokenRow) -> None:
-        taken = {kept.digest for kept in self._shelves.tokens.values()}
-        if row.token_id in self._shelves.tokens or row.digest in taken:
+        taken = {kept.digest for kept in self._tables.tokens.values()}
+        if row.token_id in self._tables.tokens or row.digest in taken:
             check_added(row, await self.find(row.digest))
         else:
-            self._shelves.tokens[row.token_id] = row
+            self._tables.tokens[row.token_id] = row
 
     async def find(self, digest: str) -> TokenRow | None:
-        kept = self._shelves.tokens.values()
+        kept = self._tables.tokens.values()
         return next((row for row in kept if row.digest == digest), None)
 
     async def all(self) -> Sequence[TokenRow]:
-        return sorted(self._shelves.tokens.values(), key=lambda row: (row.created_at, row.token_id))
+        return sorted(self._tables.tokens.values(), key=lambda row: (row.created_at, row.token_id))
 
     async def revoke(self, token_id: str) -> bool:
-        row = self._shelves.tokens.get(token_id)
+        row = self._tables.tokens.get(token_id)
         if row is None:
             return False
         if row.revoked_at is None:
-            self._shelves.tokens[token_id] = msgspec.structs.replace(row, revoked_at=now_ms())
+            self._tables.tokens[token_id] = msgspec.structs.replace(row, revoked_at=now_ms())
         return True
 
 
 class MemoryRoster:
     """Roster; see its contract."""
 
-    def __init__(self, shelves: Shelves) -> None:
-        self._shelves = shelves
+    def __init__(self, tables: MemoryTables) -> None:
+        self._tables = tables
 
     async def seen(self, row: WorkerRow) -> None:
-        self._shelves.workers[row.name] = row
+        self._tables.workers[row.name] = row
 
     async def gone(self, name: str) -> None:
-        self._shelves.workers.pop(name, None)
+        self._tables.workers.pop(name, None)
 
     async def workers(self, *, since_ms: int | None = None) -> Sequence[WorkerRow]:
-        return _since(self._shelves.workers, since_ms)
+        return _since(self._tables.workers, since_ms)
 
     async def server_seen(self, row: ServerRow) -> None:
-        self._shelves.servers[row.name] = row
+        self._tables.servers[row.name] = row
 
     async def server_gone(self, name: str) -> None:
-        self._shelves.servers.pop(name, None)
+        self._tables.servers.pop(name, None)
 
     async def servers(self, *, since_ms: int | None = None) -> Sequence[ServerRow]:
-        return _since(self._shelves.servers, since_ms)
+        return _since(self._tables.servers, since_ms)
 
 
 def _since(rows: dict[str, Row], since_ms: int | None) -> list[Row]:

@@ -1,4 +1,4 @@
-"""How a server wakes workers over NATS (Bell)."""
+"""How a server wakes workers over NATS (Notifier)."""
 
 from itertools import count
 

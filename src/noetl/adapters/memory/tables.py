@@ -12,7 +12,7 @@ from noetl.ports.roster import ServerRow, WorkerRow
 from noetl.ports.tokens import TokenRow
 
 
-class Shelves:
+class MemoryTables:
     """What the processes of one home share."""
 
     def __init__(self) -> None:
@@ -36,8 +36,8 @@ class Shelves:
         self.key = secrets.token_bytes(32)
 
 
-def find(shelves: Shelves, execution_id: str) -> ExecutionRow:
+def find(tables: MemoryTables, execution_id: str) -> ExecutionRow:
     """The row of an execution that must exist."""
-    if execution_id not in shelves.rows:
+    if execution_id not in tables.rows:
         raise ExecutionNotFound(f"no execution {execution_id} in memory; see `noetl list`")
-    return shelves.rows[execution_id]
+    return tables.rows[execution_id]
