@@ -14,7 +14,7 @@ from noetl.pipeline.policy import template_error
 from noetl.playbook.plan import LoopPlan
 
 SPREAD = 4
-"""Legs that share what may be in flight: as many workers can take part in a loop at once."""
+"""Parts that share what may be in flight: as many workers can take part in a loop at once."""
 
 
 def start_loop(deciding: Deciding, run: Run, plan: LoopPlan) -> None:

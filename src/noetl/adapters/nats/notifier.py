@@ -9,7 +9,7 @@ from noetl.adapters.nats.stream import jetstream, make_stream
 from noetl.ports.link import POLL
 
 MESSAGE_ID = "Nats-Msg-Id"
-LEGS = "Noetl-Legs"
+PARTS = "Noetl-Parts"
 MISSING = (stream_errors.NoStreamResponseError, stream_errors.NotFoundError)
 
 
@@ -51,7 +51,7 @@ class NatsNotifier:
 
     async def _ring(self, pool: str, parts: int) -> None:
         subject = self._names.rings(pool, self._server)
-        headers = {MESSAGE_ID: f"{subject}.{next(self._numbers)}", LEGS: str(parts)}
+        headers = {MESSAGE_ID: f"{subject}.{next(self._numbers)}", PARTS: str(parts)}
         told = self._server.encode()
         try:
             await jetstream(self._line).publish(subject, told, headers=headers)

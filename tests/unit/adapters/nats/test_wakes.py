@@ -29,7 +29,7 @@ async def test_rings_that_come_at_once_are_one(network: Network) -> None:
     assert kept.subject == network.names.rings("default", "s1")
     assert kept.data == b"s1"
     assert kept.headers is not None
-    assert kept.headers["Noetl-Legs"] == "900"
+    assert kept.headers["Noetl-Parts"] == "900"
     again = await stream.publish(kept.subject, kept.data, headers=kept.headers)
     assert again.duplicate, "a ring that comes twice is one"
 
