@@ -16,6 +16,7 @@ OURS: dict[type[NoetlError], tuple[int, str, str]] = {
     errors.CredentialUnreadable: (503, "credential_key", "the server lacks the key of it"),
     errors.CredentialUnavailable: (503, "credential_unavailable", "ask again later"),
     errors.LogDamaged: (500, "log_damaged", "restore the log from a backup"),
+    errors.OutcomeUnknown: (503, "outcome_unknown", "ask again; a start with the same key"),
     errors.LogUnavailable: (503, "log_unavailable", "ask again; nothing of the request happened"),
     errors.ServerAway: (503, "server_away", "ask again"),
 }

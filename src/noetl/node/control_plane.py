@@ -223,8 +223,14 @@ class ControlPlane:
             )
         active = self.server.find(execution_id)
         if active is not None and self.ownership.sure():
-            with suppress(PartLost):  # it ended, or stood so already
+            try:
                 await self.ownership.order(active, kind, reason)
+            except PartLost:
+                pass  # it ended, or stood so already
+            except LogUnavailable as away:
+                raise OutcomeUnknown(
+                    f"it is not known whether the {kind} was recorded: {away}; ask again"
+                ) from away
         else:
             await self.storage.inbox.leave(execution_id, kind, {"reason": reason})
         return await self.row(execution_id)
