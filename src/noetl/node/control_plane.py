@@ -227,6 +227,8 @@ class ControlPlane:
                 await self.ownership.order(active, kind, reason)
             except PartLost:
                 pass  # it ended, or stood so already
+            except VersionConflict:  # another server decides for it by now
+                await self.storage.inbox.leave(execution_id, kind, {"reason": reason})
             except LogUnavailable as away:
                 raise OutcomeUnknown(
                     f"it is not known whether the {kind} was recorded: {away}; ask again"
