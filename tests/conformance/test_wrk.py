@@ -366,7 +366,8 @@ def test_a_worker_of_another_version_is_refused_with_the_reason(tmp_path: Path) 
         worker = WorkPlane(
             cluster.settings, wire, results=cluster.results, tools=CannedTools(), name="old"
         )
-        worker.session.me = msgspec.structs.replace(worker.session.me, version="0.0.1")
+        said = worker.session.wire
+        said.me = msgspec.structs.replace(said.me, version="0.0.1")
         with pytest.raises(ServerRefused, match=rf"0\.0\.1.*{__version__}.*same version"):
             await worker.run()
         await worker.close()

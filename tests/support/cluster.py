@@ -69,8 +69,8 @@ class Cluster:
     async def kill_worker(self, plane: WorkPlane) -> None:
         """As a machine that loses its power: nothing is said, nothing given back."""
         self.workers.remove(plane)
-        plane.session.link = Cut()
-        plane.session.questions.link = plane.session.link
+        wire = plane.session.wire
+        wire.link = wire.questions.link = Cut()
         self._tasks.pop(plane.name).cancel()
         for work in plane.worker._work.values():
             work.stopped = work.lost = True

@@ -96,7 +96,7 @@ class WorkPlane:
             pid=os.getpid(),
         )
         self.session = WireSession(link, me=me, plan_of=plan_from, says=says)
-        credentials = FetchedCredentials(self.session.questions)
+        credentials = FetchedCredentials(self.session.wire.questions)
         self.keychain = KeychainDoor(credentials, settings.home, None)
         self.worker = Worker(
             name=self.name,
@@ -105,7 +105,7 @@ class WorkPlane:
             results=results,
             bodies=Bodies(results),
             context=WorkerContext(
-                printed=self.session,
+                printed=self.session.wire,
                 keychain=self.keychain,
                 broken=self.session.broken,
                 far_ahead=self.session.far_ahead,

@@ -5,10 +5,12 @@ from typing import Any, NamedTuple
 
 from noetl.errors import ServerAway, ServerRefused
 from noetl.messages.codec import decode
-from noetl.ports.link import Link, OwnerWanted, Question
+from noetl.ports.link import EndWanted, Link, OwnerWanted, Question
 from noetl.worker.outbox import FIRST_PAUSE, LONGEST_PAUSE
 
 MOST_KNOWN = 20_000
+PATIENT = 20.0
+"""Seconds that one question about a child's end waits."""
 
 
 class OwnerAnswer(NamedTuple):
@@ -44,6 +46,14 @@ class Questions:
             await asyncio.sleep(pause)
             pause = min(2 * pause, LONGEST_PAUSE)
             server = None if about is None else (await self.standing(about)).server
+
+    async def end_of(self, execution_id: str) -> dict[str, Any]:
+        """What an execution came to, when it has ended."""
+        while True:
+            wanted = EndWanted(execution_id=execution_id, wait=PATIENT)
+            found: dict[str, Any] = await self.ask(wanted, execution_id)
+            if "ctx" in found:
+                return found
 
     async def standing(self, execution_id: str) -> OwnerAnswer:
         """Who decides for an execution now; of a child that has not begun: for its parent."""

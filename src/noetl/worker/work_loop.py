@@ -16,34 +16,32 @@ class WorkLoop:
     """From the first call to the last."""
 
     def __init__(self, session: WireSession) -> None:
-        self._session = session
+        self._session, self._wire = session, session.wire
         self._drained = asyncio.Event()
 
     async def run(self) -> None:
         """Seek work and keep leases until drained; raises ServerRefused for a wrong version."""
-        session = self._session
+        session, wire = self._session, self._wire
         beating = asyncio.get_running_loop().create_task(self._beat())
         try:
             while not session.draining:
                 await self._seek()
-                if session.refusal:
-                    raise ServerRefused(session.refusal, code="version")
+                if wire.refusal:
+                    raise ServerRefused(wire.refusal, code="version")
             await self._drained.wait()  # leases are renewed to the last moment
         finally:
             beating.cancel()
 
     async def _seek(self) -> None:
         """Wait for a wake-up, or for a place that becomes free, and call."""
-        session = self._session
+        session, wire = self._session, self._wire
         hungry = session.hungry = session.free > 0
         loop = asyncio.get_running_loop()
-        woken = loop.create_task(
-            session.link.wake(session.me.worker, session.me.pool, hungry=hungry)
-        )
+        woken = loop.create_task(wire.link.wake(wire.me.worker, wire.me.pool, hungry=hungry))
         try:
             while not woken.done():
                 session.changed.clear()
-                if session.draining or session.refusal or (session.free > 0) != hungry:
+                if session.draining or wire.refusal or (session.free > 0) != hungry:
                     return
                 changed = loop.create_task(session.changed.wait())
                 await asyncio.wait((woken, changed), return_when=asyncio.FIRST_COMPLETED)
@@ -56,22 +54,22 @@ class WorkLoop:
 
     async def _call_on(self, server: str) -> None:
         """Take what there is, as long as there is more and room for it."""
-        session = self._session
-        outbox = session.outbox(server)
+        session, wire = self._session, self._wire
+        outbox = wire.outbox(server)
         while not outbox.blocked:
-            bundle = session.bundle(outbox, [], session.free, beat=True)
-            answer = await session.exchange(outbox, bundle)
+            bundle = wire.bundle(outbox, [], session.free, beat=True)
+            answer = await wire.exchange(outbox, bundle)
             if answer is None or not answer.more or not answer.grants or session.free == 0:
                 return
 
     async def _beat(self) -> None:
         """Leases are renewed in good time, whatever else happens."""
-        session = self._session
+        session, wire = self._session, self._wire
         while True:
             shortest = min((held.beat for held in session.holds.values()), default=IDLE_BEAT)
             await asyncio.sleep(max(0.01, min(shortest, IDLE_BEAT)))
             for server in {held.server for held in session.holds.values()}:
-                session.chore(session.renew(server))
+                wire.chore(wire.renew(server))
 
     async def drain(self, seconds: float) -> None:
         """WRK-2: take nothing new, let parts end for a while, give back the rest."""
@@ -95,10 +93,10 @@ class WorkLoop:
             self._drained.set()
 
     async def _return_all(self) -> None:
-        session = self._session
+        session, wire = self._session, self._wire
         for hold, held in session.holds.items():
-            session.outbox(held.server).returns.append(hold)
+            wire.outbox(held.server).returns.append(hold)
         session.holds.clear()
-        for outbox in list(session.outboxes.values()):
+        for outbox in list(wire.outboxes.values()):
             if outbox.returns or outbox.lines:
-                await session.exchange(outbox, session.bundle(outbox, [], 0))
+                await wire.exchange(outbox, wire.bundle(outbox, [], 0))
