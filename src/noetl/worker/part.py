@@ -1,14 +1,11 @@
 """One part of a step run at work: it drives pipelines, answers what they ask, and reports."""
 
 import asyncio
-import math
 import random
 import time
-from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Generator, Sequence
-from contextlib import suppress
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from noetl.control.dispatch import Command
 from noetl.control.reducers import LOOKS_INTO
@@ -35,6 +32,7 @@ from noetl.ports.commit import Commit
 from noetl.ports.session import PartLost, Taken
 from noetl.worker.calling import call_tool
 from noetl.worker.fitting import PartFitting
+from noetl.worker.reporting import UnsentReports, refused_in
 from noetl.worker.secrecy import Secrecy
 
 if TYPE_CHECKING:
@@ -45,18 +43,6 @@ NOTED = 2.0
 
 Driven = Generator[Ask, Any, End]
 E = TypeVar("E", bound=e.Event)
-
-
-STORE = 600.0
-"""Seconds that a result waits for a store that is away; its lease is renewed meanwhile."""
-
-
-class Unsent(NamedTuple):
-    """A report that waits until the bodies that it refers to are stored (EVT-4)."""
-
-    events: list[e.Event]
-    bodies: list[tuple[str, bytes]]
-    commit: Commit
 
 
 class PartWork:
@@ -77,7 +63,7 @@ class PartWork:
         self.events: list[e.Event] = []
         """What happened and is not reported yet."""
         self.committed: Commit | None = None
-        self.unsent: deque[Unsent] = deque()
+        self.unsent: UnsentReports | None = None
         self.unsure = False
         """Whether what the last report came to is known with its commit only."""
         self.refused: dict[str, e.TaskDone] = {}
@@ -232,16 +218,19 @@ class PartWork:
             events = self.secrecy.report(events)
         bodies = self.fitting.take_bodies() if "fitting" in self.__dict__ else []
         if bodies or self.unsent:
-            self._report_later(events, bodies)
+            self.unsent = self.unsent or UnsentReports(self)
+            self.committed, self.unsure = self.unsent.add(events, bodies), True
+            if self.asks:
+                self.committed.add_done_callback(lambda commit: self._learn(commit.refused))
             return
-        taken = self._send(events)
+        taken = self.send(events)
         self.committed, self.unsure = taken.committed, taken.events is None
         if self.asks:
             self._learn(taken.events or ())
             if not taken.committed.done():
                 taken.committed.add_done_callback(lambda commit: self._learn(commit.refused))
 
-    def _send(self, events: list[e.Event]) -> Taken:
+    def send(self, events: list[e.Event]) -> Taken:
         command = self.command
         taken = self.worker.session.report(
             command.execution_id,
@@ -258,56 +247,6 @@ class PartWork:
         if taken.events == []:
             raise PartLost(command.step_run_id)
         return taken
-
-    # ── reports that refer to bodies ─────────────────────────────────────────────────────────
-
-    def _report_later(self, events: list[e.Event], bodies: list[tuple[str, bytes]]) -> None:
-        """Bodies are durable before the events that refer to them; reports keep their order."""
-        unsent = Unsent(events, bodies, Commit())
-        self.unsent.append(unsent)
-        self.committed, self.unsure = unsent.commit, True
-        if self.asks:
-            unsent.commit.add_done_callback(lambda commit: self._learn(commit.refused))
-        if len(self.unsent) == 1:
-            self.worker.store(self._store())
-
-    async def _store(self) -> None:
-        while self.unsent:
-            unsent = self.unsent[0]
-            try:
-                for key, body in unsent.bodies:
-                    await self._put(body)
-                    self.fitting.stored(key)
-                taken = self._send(unsent.events)
-            except PartLost as lost:
-                self._give_up(lost)
-            except Exception as refused:  # whatever the store says: the others go on
-                self._fail_unstored(refused)
-            else:
-                self.unsent.popleft()
-                taken.committed.add_done_callback(partial(_pass_on, unsent.commit, taken))
-
-    async def _put(self, body: bytes) -> None:
-        """A worker has time, since its lease is renewed; a run that is attended asks for room."""
-        patience = STORE if self.worker.patience < math.inf else None
-        await self.worker.results.put(self.command.execution_id, body, patience=patience)
-
-    def _give_up(self, fault: BaseException) -> None:
-        self.lost = self.stopped = True
-        unsent = list(self.unsent)
-        self.unsent.clear()
-        for one in unsent:
-            one.commit.settle(fault)
-
-    def _fail_unstored(self, refused: Exception) -> None:
-        """The run fails with the true reason: what it came to cannot be kept."""
-        message = KNOWN.masked(f"a result of step '{self.step.name}' cannot be stored: {refused}")
-        error = {"kind": "result", "message": message, "retryable": True}
-        step, run_id = self.command.step, self.command.step_run_id
-        with suppress(PartLost):
-            self._send([e.StepFailed(step=step, step_run_id=run_id, error=error)])
-        self._give_up(PartLost(run_id))
-        self.worker.abandon(self)
 
     def _learn(self, recorded: Sequence[e.Event]) -> None:
         """Which writes did not stand (LOOP-5)."""
@@ -388,17 +327,3 @@ CANCELLED: dict[str, Any] = {
     "message": "the execution was cancelled",
     "retryable": False,
 }
-
-
-def _pass_on(commit: Commit, taken: Taken, found: Commit) -> None:
-    commit.refused = found.refused or refused_in(taken.events or [])
-    commit.settle(found.exception())
-
-
-def refused_in(events: Sequence[e.Event]) -> list[e.Event]:
-    """LOOP-5: outcomes whose write to ctx did not stand."""
-    return [
-        event
-        for event in events
-        if type(event) is e.TaskDone and event.do == "fail" and event.error is not None
-    ]
