@@ -52,7 +52,7 @@ class LoopWork(PartWork):
         items = self.share.items
         if isinstance(items, Reference):
             try:
-                items = await self.worker.collection(items)
+                items = await self.worker.bodies.load(items)  # kept: parts share it
             except BodyLost as lost:
                 said = f"step '{self.step.name}' has no collection: {lost}"
                 self._fail({"kind": "result", "message": said, "retryable": False})

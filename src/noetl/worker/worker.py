@@ -8,9 +8,7 @@ from functools import partial
 from typing import Any
 
 from noetl.control.dispatch import Command
-from noetl.control.execution import Execution, Part, Run
 from noetl.errors import NoetlError
-from noetl.messages.events import Event
 from noetl.messages.reference import Reference
 from noetl.playbook.plan import Plan
 from noetl.ports.bodies import Bodies
@@ -20,7 +18,6 @@ from noetl.tools.table import Toolbox
 from noetl.worker.iterations import LoopWork
 from noetl.worker.part import PartWork, PlainWork
 from noetl.worker.secrecy import Sealing
-from noetl.worker.through import run_through
 from noetl.worker.workplace import PartWorkplace, WorkerContext
 
 WITHOUT_SLOT = frozenset({"playbook", "wait"})
@@ -80,15 +77,6 @@ class Worker:
             return
         except Exception as fault:  # promise 7: one bad part does not stop the others
             self._context.broken(command, fault)
-
-    def keeps(self, active: object, run: Run, part: Part) -> bool:
-        """Nothing outlives the process: what it ran before is run by it anew."""
-        del active, run, part
-        return False
-
-    def run_through(self, plan: Plan, execution: Execution, run: Run) -> list[Event] | None:
-        """What a fresh run without effect comes to, if it waits for nothing."""
-        return run_through(plan, execution, run, self.name)
 
     def spawn(
         self, part: PartWork, work: Coroutine[Any, Any, None], unbegun: Callable[[], None]
@@ -162,10 +150,6 @@ class Worker:
         async with self._slots:
             yield
 
-    async def collection(self, reference: Reference) -> Any:
-        """The collection of a loop: kept while it is worked on, so that parts share it."""
-        return await self.bodies.load(reference)
-
     @property
     def sealing(self) -> Sealing:
         return self._context.keychain.seals
@@ -234,7 +218,3 @@ class Worker:
         await self.stop()
         for tool in self.tools.built:
             await tool.close()
-
-    @property
-    def busy(self) -> bool:
-        return bool(self._work)
