@@ -19,7 +19,7 @@ LARGE_CLASSES: dict[str, str] = {
     "Progress": "one method per event",
     "Reader": "one method per type that a key of a playbook may have",
     **dict.fromkeys(
-        ("ControlPlane", "Dispatcher", "Server"),
+        ("Dispatcher", "Server"),
         "the parts of a process; remove a name here when its class is split",
     ),
 }

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
@@ -20,11 +20,12 @@ from noetl.messages import requests as r
 from noetl.messages.codec import decode_events
 from noetl.node.answers import Answers
 from noetl.node.children import Children
+from noetl.node.following import Following
 from noetl.node.playbooks import PlaybookFinder
 from noetl.playbook.plan import Plan
 from noetl.ports.bodies import Bodies
 from noetl.ports.catalog import CatalogEntry
-from noetl.ports.event_log import ExecutionRow, LogRow
+from noetl.ports.event_log import ExecutionRow
 from noetl.ports.result_store import ResultStore
 from noetl.ports.session import PartLost
 from noetl.ports.storage import Storage
@@ -36,14 +37,8 @@ from noetl.server.report import report_of
 from noetl.server.server import Server
 from noetl.settings import Settings
 
-PAGE = 200
-"""Decisions that a follower reads at a time."""
-
 LATELY = 5_000
 """Events that are looked through for progress when a process has died."""
-
-ELSEWHERE = 0.5
-"""Seconds between two looks at the log of an execution that another server owns."""
 
 Says = Callable[[str], None]
 
@@ -80,6 +75,8 @@ class ControlPlane:
         self.bodies = bodies
         self.children = Children(self)
         self.answers = Answers(self)
+        following = Following(self)
+        self.ended, self.follow = following.ended, following.follow
         self.closing = asyncio.Event()
         """Set when this process stops: streams and long polls end."""
 
@@ -276,65 +273,6 @@ class ControlPlane:
         until = row.finished_at or int(time.time() * 1000)
         report = await report_of(execution, self.results, until - row.started_at)
         return {field: getattr(report, field) for field in report.__struct_fields__}
-
-    async def ended(self, execution_id: str, wait: float) -> bool:
-        """Whether it has ended, after waiting so many seconds for it at the most."""
-        until = time.monotonic() + wait
-        while True:
-            active = self.server.find(execution_id)
-            left = until - time.monotonic()
-            if active is not None and not active.finished.done() and left > 0:
-                await self._wait_for(active.finished, left)
-                continue
-            row = await self.row(execution_id)
-            if row.finished_at is not None or left <= 0 or self.closing.is_set():
-                return row.finished_at is not None
-            if active is None:
-                await asyncio.sleep(min(ELSEWHERE, left))
-
-    async def _wait_for(self, awaited: "asyncio.Future[None]", seconds: float) -> None:
-        closing = asyncio.ensure_future(self.closing.wait())
-        try:
-            await asyncio.wait(
-                (awaited, closing), timeout=seconds, return_when=asyncio.FIRST_COMPLETED
-            )
-        finally:
-            closing.cancel()
-
-    async def follow(self, execution_id: str, *, after: int = 0) -> AsyncIterator[LogRow]:
-        """
-        The log from a `seq` on, and what comes until the end.
-
-        It is read page by page as the caller takes it: a slow reader holds up nobody (T13).
-        """
-        await self.row(execution_id)
-        while not self.closing.is_set():
-            row = await self.row(execution_id)
-            rows = await self.storage.log.read(execution_id, after=after, limit=PAGE)
-            for found in rows:
-                yield found
-                after = found.last
-            if rows:
-                continue
-            if row.finished_at is not None:
-                return
-            await self._news(execution_id, after)
-
-    async def _news(self, execution_id: str, after: int) -> None:
-        """Wait until there may be something new after a `seq`."""
-        active = self.server.find(execution_id)
-        if active is None:
-            with suppress(TimeoutError):
-                await asyncio.wait_for(self.closing.wait(), ELSEWHERE)
-            return
-        news = asyncio.Event()
-        active.listeners.append(news.set)
-        try:
-            if active.execution.seq <= after or active.uncommitted:
-                with suppress(TimeoutError):
-                    await asyncio.wait_for(news.wait(), 4 * ELSEWHERE)
-        finally:
-            active.listeners.remove(news.set)
 
     # ── going on and stopping ────────────────────────────────────────────────────────────────
 
