@@ -145,7 +145,7 @@ def test_a_worker_that_lost_a_part_may_have_it_again(tmp_path: Path) -> None:
         execution_id = await cluster.start(CHAIN)
         await until(lambda: labels(tools)["fetch"] == 1)
         (lease,) = server.dispatcher.leases.all()
-        server.dispatcher._expire(lease)
+        server.dispatcher.keeper.end(lease)
         execution = await cluster.end_of(execution_id)
         assert (execution.status, silence.cancelled) == ("completed", 1)
         assert labels(tools) == {"fetch": 2, "store": 1, "tell": 1}

@@ -18,10 +18,7 @@ LARGE_CLASSES: dict[str, str] = {
     "PlainShow": "one method per event",
     "Progress": "one method per event",
     "Reader": "one method per type that a key of a playbook may have",
-    **dict.fromkeys(
-        ("Dispatcher", "Server"),
-        "the parts of a process; remove a name here when its class is split",
-    ),
+    "Server": "being split",
 }
 
 # A folder or a module, and why its short files stand by themselves.

@@ -139,7 +139,7 @@ def test_a_clock_that_jumps_moves_no_lease_and_no_order(
         (key,) = await gate.held(1)
         now = time.time
         monkeypatch.setattr(time, "time", lambda: now() + jump)
-        server.dispatcher.expire()
+        server.dispatcher.keeper.expire()
         await asyncio.wait_for(renewed(server, worker.name), PATIENCE)
         await gate.let_go(key)
         await asyncio.wait_for(until(lambda: called(tools, "tell") == 1), PATIENCE)

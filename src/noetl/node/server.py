@@ -47,7 +47,7 @@ class ServerNode(ControlPlane):
             ttl=settings.lease_ttl,
         )
         self.server.runner = self.dispatcher
-        self.ownership.released = self.dispatcher.release
+        self.ownership.released = self.dispatcher.keeper.release
         self.watchdog = Watchdog()
         self.address = ""
         """Where others reach it; known once it listens."""
@@ -84,7 +84,7 @@ class ServerNode(ControlPlane):
         await self.halt()
         for closer in reversed(self._closers):
             await closer.close()
-        await self.dispatcher.record_claims()
+        await self.dispatcher.keeper.record_claims()
         with suppress(NoetlError):
             await self.storage.roster.server_gone(self.name)
             await self.ownership.hand_over()

@@ -15,12 +15,12 @@ from typing import Any, NamedTuple
 import msgspec
 
 from noetl.control.dispatch import Command
-from noetl.control.execution import Execution, Part, Run
+from noetl.control.execution import Execution, Run
 from noetl.errors import NoetlError, ServerAway, ServerRefused
 from noetl.masking import KNOWN
 from noetl.messages import events as e
 from noetl.messages.codec import encode, encode_events
-from noetl.messages.requests import LeaseLost, PartClaimed, Report
+from noetl.messages.requests import Report
 from noetl.playbook.plan import Plan
 from noetl.ports.event_log import Printed, PrintedLine
 from noetl.ports.link import (
@@ -39,8 +39,10 @@ from noetl.ports.session import PartLost, Taken
 from noetl.server.active import ActiveExecution
 from noetl.server.granting import Granting
 from noetl.server.inspection import EventTooLarge, Unfit, inspected
-from noetl.server.leases import Leases, PartKey, PartLease, key_of
+from noetl.server.lease_keeper import LeaseKeeper, is_open
+from noetl.server.leases import key_of
 from noetl.server.server import Server, refused_writes
+from noetl.server.timers import now
 from noetl.server.waiting_parts import Offer, WaitingParts
 
 LEASE = 15.0
@@ -75,7 +77,9 @@ class Dispatcher:
     ) -> None:
         self.name = name
         self.parts = WaitingParts()
-        self.leases = Leases(clock)
+        self.keeper = LeaseKeeper(server, self.parts, ttl, clock)
+        self.leases = self.keeper.leases
+        self.keeps = self.keeper.keeps
         self.granting = Granting(self.parts, self.leases, sure, clock)
         self.reachable: Callable[[], bool] = lambda: True
         """Whether workers can reach this server; while they cannot, their silence says nothing."""
@@ -87,10 +91,7 @@ class Dispatcher:
         self._ask = ask
         self._ttl = ttl
         self._clock = clock
-        self._spent: dict[PartKey, int] = {}
-        """The last epoch of parts whose lease ended before the log heard of it."""
         self._tidy: dict[str, list[str]] = {}
-        self._visited: dict[str, set[str]] = {}
         self._places: Counter[str] = Counter()
         """Free places of workers whose calls are being answered: nobody need be woken for those."""
 
@@ -103,7 +104,7 @@ class Dispatcher:
     def begin(self, command: Command, plan: Plan, folder: str | None) -> None:
         """Offer a part to the workers of its pool."""
         key = (command.execution_id, command.step_run_id, command.part)
-        spent = self._spent.pop(key, None)
+        spent = self.keeper.spent.pop(key, None)
         if spent is not None and spent >= command.epoch:
             command = msgspec.structs.replace(command, epoch=spent + 1)
         lease = plan.steps[command.step].lease
@@ -115,17 +116,6 @@ class Dispatcher:
     def run_through(self, plan: Plan, execution: Execution, run: Run) -> list[e.Event] | None:
         """What waits for nothing and touches nothing needs no worker of another process."""
         return self._through(plan, execution, run, self.name)
-
-    def keeps(self, active: ActiveExecution, run: Run, part: Part) -> bool:
-        """After a take-over open leases get a full term: their workers may be alive."""
-        if part.worker is None:
-            return False
-        hold = Hold(active.execution.execution_id, run.step_run_id, part.part, part.epoch)
-        known = self.leases.find(key_of(hold))
-        if known is None or known.hold.epoch < part.epoch:
-            ttl = active.plan.steps[run.step].lease.ttl or self._ttl
-            self._grant_to(part.worker, hold, ttl)
-        return True
 
     async def cancel(self, execution_id: str, step_run_id: str | None = None) -> None:
         """NEXT-8: parts that nobody has end now; workers are told of the others."""
@@ -139,7 +129,7 @@ class Dispatcher:
 
     async def forget(self, scratch: str) -> None:
         execution_id, _, run = scratch.partition("/")
-        visited = self._visited
+        visited = self.keeper.visited
         for worker in visited.get(execution_id, ()) if run else visited.pop(execution_id, ()):
             if worker in self.granting.seen:
                 self._tidy.setdefault(worker, []).append(scratch)
@@ -152,9 +142,9 @@ class Dispatcher:
             return Answer(server=self.name, refusal=self._other_version(call))
         self.granting.note(call)
         taken = [self._take(call, sent) for sent in call.reports]
-        lost, moved = ([], []) if call.holds is None else self._renew(call.worker, call.holds)
+        lost, moved = ([], []) if call.holds is None else self.keeper.renew(call.worker, call.holds)
         for hold in call.returns:
-            self._give_back(call.worker, hold)
+            self.keeper.give_back(call.worker, hold)
         for line in call.lines:
             self._printed.keep(printed_line(line))
         self._places[call.pool] += call.free
@@ -166,7 +156,7 @@ class Dispatcher:
         finally:
             self._places[call.pool] -= call.free
         self._server.handout.pump()  # what these reports led to may go back with the answer
-        grants = self.granting.grants(call, self._server.find, self._grant_to)
+        grants = self.granting.grants(call, self._server.find, self.keeper.grant_to)
         waiting = self.parts.count(call.pool) > 0 and self.granting.sure()
         if waiting:  # a wake-up reaches one worker: the next one, too
             self.granting.wake_soon(call.pool, self._places)
@@ -183,7 +173,7 @@ class Dispatcher:
             tidy=self._tidy.pop(call.worker, []),
             grants=grants,
             more=waiting,
-            clock=now_ms(),
+            clock=now(),
         )
 
     async def reply(self, question: Question) -> Reply:
@@ -213,7 +203,7 @@ class Dispatcher:
         part = run.parts.get(hold.part) if run is not None else None
         if run is None or part is None:
             return Verdict("refused", over=True, reason="the part has ended")
-        if not self._may_report(active, run, part, call.worker, hold):
+        if not self.keeper.may_report(active, run, part, call.worker, hold):
             return Verdict("refused", reason="another worker has the part, or its lease has ended")
         known = part.taken if hold.epoch == part.epoch else 0
         if sent.after > known:
@@ -225,7 +215,7 @@ class Dispatcher:
         except Unfit as wrong:  # no worker of ours says so: another one runs the part
             lease = self.leases.find(key_of(hold))
             if lease is not None:
-                self._expire(lease, counted=True)
+                self.keeper.end(lease, counted=True)
             return Verdict("refused", reason=str(wrong))
         if not events:
             return Verdict("known")
@@ -243,7 +233,7 @@ class Dispatcher:
                 return Verdict("later", reason="the execution is loaded again")
             return Verdict("refused", reason="the server could not take the report")
         if taken.events is not None and not is_open(active, hold):
-            self._forget_part(key_of(hold))
+            self.keeper.forget_part(key_of(hold))
         return InCommit(active, taken)
 
     def _refuse(
@@ -256,24 +246,8 @@ class Dispatcher:
         said = f"the report of worker {worker} cannot be taken: {wrong}"
         error = {"kind": "result", "message": KNOWN.masked(said), "retryable": False}
         self._server.fail_part(active, run, hold.part, hold.epoch, error)
-        self._forget_part(key_of(hold))
+        self.keeper.forget_part(key_of(hold))
         return Verdict("refused", over=True, reason=said)
-
-    def _may_report(
-        self, active: ActiveExecution, run: Run, part: Part, worker: str, hold: Hold
-    ) -> bool:
-        """Its lease is the present one; or the owner before granted it, unheard by the log."""
-        lease = self.leases.find(key_of(hold))
-        if lease is not None:
-            mine = lease.hold.epoch == hold.epoch and lease.worker == worker
-            lease.heard = lease.heard or mine
-            return mine
-        if part.epoch < hold.epoch < active.term and part.worker is None:
-            self.parts.discard(key_of(hold))
-            ttl = active.plan.steps[run.step].lease.ttl or self._ttl
-            self._grant_to(worker, hold, ttl).heard = True
-            return True
-        return False
 
     async def _verdict(self, call: Call, sent: Sent, state: Verdict | InCommit | None) -> Verdict:
         if state is None:
@@ -295,107 +269,11 @@ class Dispatcher:
             return Verdict("later", reason=KNOWN.masked(f"not recorded: {wrong}"))
         over = not is_open(state.active, sent.hold)
         if over:
-            self._forget_part(key_of(sent.hold))
+            self.keeper.forget_part(key_of(sent.hold))
         refused = commit.refused or refused_writes(state.taken.events or [])
         if refused:
             return Verdict("recorded", over=over, refused=msgspec.Raw(encode_events(refused)))
         return OVER if over else RECORDED
-
-    # ── leases ───────────────────────────────────────────────────────────────────────────────
-
-    def _grant_to(self, worker: str, hold: Hold, ttl: float) -> PartLease:
-        self._visited.setdefault(hold.execution_id, set()).add(worker)
-        return self.leases.grant(hold, worker, ttl)
-
-    def _renew(self, worker: str, holds: list[Hold]) -> tuple[list[Hold], list[Hold]]:
-        """Extend; what is lost for the worker, and what another server may know of."""
-        moved: list[Hold] = []
-        for hold in self.leases.renew(worker, holds):
-            active = self._server.find(hold.execution_id)
-            if active is None:
-                moved.append(hold)
-            elif not active.inputs:
-                self._readopt(active, worker, hold)
-        known = [hold for hold in holds if hold not in moved]
-        lost = [
-            hold
-            for hold in self.leases.renew(worker, known)
-            if (active := self._server.find(hold.execution_id)) is not None and not active.inputs
-        ]
-        named = {key_of(hold) for hold in holds}
-        now = self._clock()
-        for lease in self.leases.of_worker(worker):
-            young = lease.until - now > 0.5 * lease.ttl  # its grant may be on the way still
-            if key_of(lease.hold) not in named and not young:
-                self._expire(lease, counted=False)  # the grant never arrived: nobody died
-        return lost, moved
-
-    def _readopt(self, active: ActiveExecution, worker: str, hold: Hold) -> None:
-        """A worker that works quietly across a take-over keeps what nobody else was given."""
-        run = active.execution.runs.get(hold.step_run_id)
-        part = run.parts.get(hold.part) if run is not None else None
-        if run is not None and part is not None:
-            self._may_report(active, run, part, worker, hold)
-
-    def _give_back(self, worker: str, hold: Hold) -> None:
-        lease = self.leases.find(key_of(hold))
-        if lease is not None and lease.worker == worker and lease.hold.epoch == hold.epoch:
-            self._expire(lease, returned=True)
-
-    def expire(self) -> None:
-        """End the leases whose time is up; their parts are offered again."""
-        for lease in self.leases.expired():
-            self._expire(lease, counted=lease.heard)
-
-    def _expire(self, lease: PartLease, *, returned: bool = False, counted: bool = False) -> None:
-        hold = lease.hold
-        active = self._server.find(hold.execution_id)
-        self.leases.end(key_of(hold))
-        if active is None:
-            return
-        self._spent[key_of(hold)] = hold.epoch
-        lost = LeaseLost(
-            step_run_id=hold.step_run_id,
-            part=hold.part,
-            epoch=hold.epoch,
-            returned=returned,
-            counted=counted,
-            worker=lease.worker,
-        )
-        self._server.lose(active, lost)
-        if not is_open(active, hold):
-            self._forget_part(key_of(hold))
-
-    async def record_claims(self) -> None:
-        """Before this server stops: the next one knows then who works on what."""
-        commits = []
-        for lease in self.leases.all():
-            hold = lease.hold
-            active = self._server.find(hold.execution_id)
-            if active is not None:
-                claim = PartClaimed(
-                    step_run_id=hold.step_run_id,
-                    part=hold.part,
-                    epoch=hold.epoch,
-                    worker=lease.worker,
-                )
-                commits.append(self._server.receive(active, claim).committed)
-        for commit in commits:
-            with suppress(NoetlError, PartLost):
-                await commit
-
-    def _forget_part(self, key: PartKey) -> None:
-        self.leases.end(key)
-        self._spent.pop(key, None)
-
-    def release(self, execution_id: str) -> None:
-        """The execution has ended here, or belongs to another server: nothing is kept of it."""
-        for lease in self.leases.of_execution(execution_id):
-            self._forget_part(key_of(lease.hold))
-        self.parts.take_out(execution_id)
-        self._visited.pop(execution_id, None)
-        for key in [key for key in self._spent if key[0] == execution_id]:
-            del self._spent[key]
 
     async def watch(self) -> None:
         """Leases run out, and wake-ups that nobody heard come again, until this is cancelled."""
@@ -407,14 +285,9 @@ class Dispatcher:
             if now - before > tick + self._ttl / 4 or not self.reachable():
                 self.leases.prolong()  # it was this server that could not hear
             before = now
-            self.expire()
+            self.keeper.expire()
             for worker in self.granting.watch(4 * self._ttl):
                 self._tidy.pop(worker, None)
-
-
-def is_open(active: ActiveExecution, hold: Hold) -> bool:
-    run = active.execution.runs.get(hold.step_run_id)
-    return run is not None and hold.part in run.parts
 
 
 async def _readable(active: ActiveExecution) -> None:
@@ -428,17 +301,13 @@ def in_our_time(events: list[e.Event], clock: int) -> list[e.Event]:
     """The end of a pause by the server's clock: the worker's may be an hour ahead (T9)."""
     if not clock or not any(type(event) is e.TaskSuspended for event in events):
         return events
-    ahead = clock - now_ms()
+    ahead = clock - now()
     return [
         msgspec.structs.replace(event, due=event.due - ahead)
         if type(event) is e.TaskSuspended and event.due is not None
         else event
         for event in events
     ]
-
-
-def now_ms() -> int:
-    return int(time.time() * 1000)
 
 
 def printed_line(told: Told) -> PrintedLine:

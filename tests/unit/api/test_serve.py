@@ -74,7 +74,7 @@ async def test_readiness_follows_the_plane_and_tells_nothing_of_it() -> None:
 async def test_a_stop_ends_long_polls_at_once() -> None:
     plane = SmallPlane()
     found = await begin(plane)
-    (wakes,) = plane.dispatcher.granting.notifiers
+    (wakes,) = plane.dispatcher.notifiers
     async with aiohttp.ClientSession() as session:
         asked = {"worker": "w", "wait": "30"}
         waiting = asyncio.ensure_future(session.get(f"{found.url}/api/worker/wake", params=asked))
@@ -89,7 +89,7 @@ async def test_a_stop_ends_long_polls_at_once() -> None:
 async def test_a_worker_that_vanishes_waits_no_more() -> None:
     plane = SmallPlane()
     async with served(plane) as found:
-        (wakes,) = plane.dispatcher.granting.notifiers
+        (wakes,) = plane.dispatcher.notifiers
         async with aiohttp.ClientSession() as session:
             asked = {"worker": "w", "wait": "30"}
             waiting = asyncio.ensure_future(
