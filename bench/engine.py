@@ -117,7 +117,7 @@ def between(ends: list[float], steps: int) -> list[float]:
 async def chains(raw: apsw.Connection, waits: LocalNode, ahead: LocalNode) -> list[Figure]:
     commits, steps, rate_waits, rate_ahead = [], [], [], []
     ends: list[float] = []
-    waits.server.watch(noting(ends))
+    waits.server.watchers.append(noting(ends))
     text = chain(STEPS)
     for _ in range(REPEATS):
         commits += [raw_commit(raw) for _ in range(STEPS)]
@@ -177,7 +177,7 @@ async def fibonacci(raw: apsw.Connection, ahead: LocalNode) -> Figure:
     commits, tasks = [], []
     text = chain(41, FIBONACCI)
     ends: list[float] = []
-    ahead.server.watch(noting(ends))
+    ahead.server.watchers.append(noting(ends))
     for _ in range(REPEATS):
         commits.append(sum(raw_commit(raw) for _ in range(40)))
         ends.clear()

@@ -31,7 +31,7 @@ def figures() -> list[Figure]:
 async def measure(folder: Path) -> list[Figure]:
     local = await LocalNode.open(Settings(home=folder))
     life = Life()
-    local.server.watch(life.note)
+    local.server.watchers.append(life.note)
     await run(local, turns(TURNS))
     (first, began), (tenth, early) = life.marks[:2]
     (ninth, late), (last, ended) = life.marks[-2:]
@@ -101,7 +101,7 @@ async def left(local: LocalNode, text: str, when: Callable[[ActiveExecution], bo
             local.server.release(active.execution.execution_id)
             reached.set_result(None)
 
-    local.server.watch(watch)
+    local.server.watchers.append(watch)
     await asyncio.wait([reached, active.finished], return_when=asyncio.FIRST_COMPLETED)
     assert reached.done(), "it ended before it could be left"
     while active.uncommitted:

@@ -18,7 +18,6 @@ LARGE_CLASSES: dict[str, str] = {
     "PlainShow": "one method per event",
     "Progress": "one method per event",
     "Reader": "one method per type that a key of a playbook may have",
-    "Server": "being split",
 }
 
 # A folder or a module, and why its short files stand by themselves.

@@ -162,7 +162,7 @@ class ControlPlane:
         )
         if active is None:
             return await self.row(execution_id)
-        return self.server.row(active, active.started_at)
+        return self.server.appender.row(active, active.started_at)
 
     async def take_up(self, execution_id: str) -> ActiveExecution:
         """Own an execution whose owner is gone, and go on where its log stands (`noetl resume`)."""
@@ -242,7 +242,7 @@ class ControlPlane:
         execution, plan, folder = await self.library.load(execution_id)
         active = self.server.go_on(execution, plan, row, folder)
         self.server.receive(active, r.CancelExecution(reason=reason))
-        self.server.end_stopped(active)
+        self.server.handout.end_stopped(active)
         await active.finished
 
     async def _stop_children(self, execution_id: str) -> None:

@@ -84,7 +84,7 @@ class DirectSession:
         if active is not None:
             said = KNOWN.masked(f"{type(fault).__name__}: {fault}")
             error = {"kind": "internal", "message": said}
-            self._server.fail_part(active, command, command.part, command.epoch, error)
+            self._server.handout.fail_part(active, command, command.part, command.epoch, error)
 
     async def child(
         self,

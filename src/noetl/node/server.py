@@ -114,7 +114,7 @@ class ServerNode(ControlPlane):
             "parts_waiting": self.dispatcher.parts.pools(),
             "leases": len(self.dispatcher.leases),
             "workers": len(self.dispatcher.granting.seen),
-            "uncommitted": self.server.uncommitted,
+            "uncommitted": self.server.appender.uncommitted,
             "longest_stall_ms": self.watchdog.longest_ms,
             "set_aside": dict(self.ownership.aside),
         }

@@ -41,7 +41,8 @@ from noetl.server.granting import Granting
 from noetl.server.inspection import EventTooLarge, Unfit, inspected
 from noetl.server.lease_keeper import LeaseKeeper, is_open
 from noetl.server.leases import key_of
-from noetl.server.server import Server, refused_writes
+from noetl.server.loading import refused_writes
+from noetl.server.server import Server
 from noetl.server.timers import now
 from noetl.server.waiting_parts import Offer, WaitingParts
 
@@ -122,7 +123,7 @@ class Dispatcher:
         active = self._server.find(execution_id)
         for command in self.parts.take_out(execution_id, step_run_id):
             if active is not None and command.step_run_id in active.execution.runs:
-                self._server.stop_part(active, command, command.part, command.epoch)
+                self._server.handout.fail_part(active, command, command.part, command.epoch)
         for lease in self.leases.of_execution(execution_id, step_run_id):
             lease.stopping = True
             self.granting.wake_worker(lease.worker)
@@ -245,7 +246,7 @@ class Dispatcher:
         """
         said = f"the report of worker {worker} cannot be taken: {wrong}"
         error = {"kind": "result", "message": KNOWN.masked(said), "retryable": False}
-        self._server.fail_part(active, run, hold.part, hold.epoch, error)
+        self._server.handout.fail_part(active, run, hold.part, hold.epoch, error)
         self.keeper.forget_part(key_of(hold))
         return Verdict("refused", over=True, reason=said)
 

@@ -1,5 +1,5 @@
 """
-Which parts are begun, and when?
+Which parts are begun, and when? And what of those that nobody runs?
 
 Effect barrier (promise 8): a part that may touch the world is begun after the commit of its order.
 One without an effect may run ahead of it, and what it leads to still waits.
@@ -11,7 +11,7 @@ from collections import deque
 from functools import partial
 from typing import Any, Protocol
 
-from noetl.control.dispatch import Command, command, due_of, may_run_ahead, runs_inline
+from noetl.control.dispatch import Command, command, due_of, may_run_ahead, open_parts, runs_inline
 from noetl.control.execution import Execution, Part, Run, is_stopped
 from noetl.messages import events as e
 from noetl.messages import requests as r
@@ -22,6 +22,8 @@ from noetl.server.timers import arm_step, now
 
 TURN = 0.005
 """Seconds of parts without waiting before the event loop gets a turn."""
+
+STOPPED: dict[str, Any] = {"kind": "cancelled", "message": "it was stopped", "retryable": False}
 
 Key = tuple[ActiveExecution, str, int]
 
@@ -55,8 +57,6 @@ class Decider(Protocol):
     def is_active(self, active: ActiveExecution) -> bool: ...
 
     def receive(self, active: ActiveExecution, given: r.Input) -> Any: ...
-
-    def stop_part(self, active: ActiveExecution, run: Run, part: int, epoch: int) -> None: ...
 
     def chore(self, work: Any) -> None: ...
 
@@ -113,6 +113,21 @@ class Handout:
         self._ready.append(key)
         self._pump_soon()
 
+    def offer_open(self, active: ActiveExecution) -> None:
+        """What the log says is open, and what stopped runs have to say (NEXT-8)."""
+        for run, part in list(open_parts(active.execution)):
+            arm_step(self._server, active, run)
+            if not self._server.runner.keeps(active, run, part):
+                key = (active, run.step_run_id, part.part)
+                self.offer_when_due(key, due_of(run, part))
+        self.end_stopped(active)
+
+    def lose(self, active: ActiveExecution, lost: r.LeaseLost) -> None:
+        """A lease has ended: the part is offered again once the log has it (WRK-1)."""
+        taken = self._server.receive(active, lost)
+        key = (active, lost.step_run_id, lost.part)
+        taken.committed.add_done_callback(partial(self.offer, key))
+
     def pump(self) -> None:
         """Begin what is ready now, not in the next turn."""
         if self._ready:
@@ -144,7 +159,7 @@ class Handout:
     def _begin(self, active: ActiveExecution, run: Run, part: Part) -> None:
         epoch = max(active.term, part.epoch + 1)
         if is_stopped(active.execution, active.plan, run.step):  # NEXT-8: nothing new starts
-            self._server.stop_part(active, run, part.part, epoch)
+            self.fail_part(active, run, part.part, epoch)
             return
         report = self.run_through(active, run, part)
         if report is not None:
@@ -169,3 +184,47 @@ class Handout:
             worker=runner.name,
             events=events,
         )
+
+    # ── parts that nobody runs any more ──────────────────────────────────────────────────────
+
+    def end_stopped(self, active: ActiveExecution) -> None:
+        """NEXT-8: of runs that were told to stop and have no worker any more, say so."""
+        execution = active.execution
+        for run, part in list(open_parts(execution)):
+            if self._server.runner.keeps(active, run, part):
+                continue
+            if is_stopped(execution, active.plan, run.step) and run.step_run_id in execution.runs:
+                self.fail_part(active, run, part.part, max(active.term, part.epoch + 1))
+
+    def fail_part(
+        self,
+        active: ActiveExecution,
+        of: Command | Run,
+        part: int,
+        epoch: int,
+        error: dict[str, Any] = STOPPED,
+    ) -> None:
+        """The server speaks in the place of a worker: the run fails, or was stopped (NEXT-8)."""
+        failed = e.StepFailed(step=of.step, step_run_id=of.step_run_id, error=error)
+        report = r.Report(
+            step_run_id=of.step_run_id,
+            part=part,
+            epoch=epoch,
+            worker="server",
+            events=[failed],
+            after=None,
+        )
+        self._server.receive(active, report)
+
+    def tidy(self, active: ActiveExecution, events: list[e.Event]) -> None:
+        """Tools drop what lived as long as a run, and at the end what lived for the execution."""
+        server, execution_id = self._server, active.execution.execution_id
+        for event in events:
+            if not isinstance(event, e.StepDone | e.StepFailed | e.LoopDone):
+                continue
+            if isinstance(event, e.LoopDone) and event.parent_id is not None:
+                continue  # a loop inside a task (LOOP-7): its run goes on
+            if active.plan.steps[event.step].pipeline.effect:
+                server.chore(server.runner.forget(f"{execution_id}/{event.step_run_id}"))
+        if active.execution.finished:
+            server.chore(server.runner.forget(execution_id))

@@ -116,7 +116,7 @@ class LeaseKeeper:
             counted=counted,
             worker=lease.worker,
         )
-        self._server.lose(active, lost)
+        self._server.handout.lose(active, lost)
         if not is_open(active, hold):
             self.forget_part(key_of(hold))
 

@@ -7,32 +7,31 @@ tokens belongs into `control`.
 
 import asyncio
 from collections import ChainMap
-from collections.abc import MutableMapping, Sequence
+from collections.abc import Callable, MutableMapping
 from functools import partial
 from typing import Any
 
 from noetl.control.decide import decide
 from noetl.control.deciding import Needs
-from noetl.control.dispatch import Command, due_of, may_run_ahead, open_parts
-from noetl.control.execution import Execution, Run, is_stopped
+from noetl.control.dispatch import may_run_ahead
+from noetl.control.execution import Execution
 from noetl.control.likely import likely
-from noetl.errors import BodyLost, NoetlError
+from noetl.errors import NoetlError
 from noetl.masking import KNOWN
 from noetl.messages import events as e
 from noetl.messages import requests as r
 from noetl.messages.codec import encode_events
-from noetl.messages.reference import Reference
 from noetl.playbook.plan import Plan
 from noetl.ports.bodies import Bodies
 from noetl.ports.commit import Commit, committed
 from noetl.ports.event_log import EventLog, ExecutionRow
 from noetl.ports.result_store import ResultStore
-from noetl.ports.session import PartLost, Taken
-from noetl.server.active import ActiveExecution, Waiting
+from noetl.ports.session import Taken
+from noetl.server.active import ActiveExecution
 from noetl.server.appending import Appender
 from noetl.server.handout import Handout, Runner
-from noetl.server.replay import replay
-from noetl.server.timers import arm_execution, arm_step, now
+from noetl.server.loading import Loading, Spoiled
+from noetl.server.timers import arm_execution, now
 
 GRANTS = 20
 """Bits of an epoch that count the leases of one owner; its term stands above them."""
@@ -45,7 +44,7 @@ RUN_ON = 8
 
 REFUSED = Taken([], committed())
 
-STOPPED: dict[str, Any] = {"kind": "cancelled", "message": "it was stopped", "retryable": False}
+Watcher = Callable[[ActiveExecution, list[e.Event]], None]
 
 SHOWN = {
     e.ExecutionRequested,
@@ -57,14 +56,6 @@ SHOWN = {
 """Events after which a list of executions reads differently."""
 
 
-class Spoiled(Exception):
-    """A decision found that it needs bodies: the state has moved and must be read again."""
-
-    def __init__(self, references: Sequence[Reference]) -> None:
-        super().__init__()
-        self.references = references
-
-
 class Server:
     """Owns executions: takes inputs, writes decisions, hands out parts."""
 
@@ -73,15 +64,15 @@ class Server:
     def __init__(
         self, *, log: EventLog, results: ResultStore, bodies: Bodies, me: str, run_ahead: bool
     ) -> None:
-        self._log = log
         self._bodies = bodies
         self._run_ahead = run_ahead
         self._active: dict[str, ActiveExecution] = {}
-        self._lost: dict[str, str] = {}
-        """Bodies that were asked for and cannot be had, and why."""
-        self._watchers: list[Any] = []
+        self.watchers: list[Watcher] = []
+        """Called after each decision (live output)."""
         self._chores: set[asyncio.Task[Any]] = set()
-        self._appender = Appender(log, results, me, self.chore)
+        self.appender = Appender(log, results, me, self.chore)
+        self._loading = Loading(self, log, bodies)
+        self._lost = self._loading.lost
         self.handout = Handout(self)
 
     # ── executions ───────────────────────────────────────────────────────────────────────────
@@ -113,7 +104,7 @@ class Server:
             active.end()
             return active
         arm_execution(self, active)
-        self._offer_open(active)
+        self.handout.offer_open(active)
         return active
 
     def _own(
@@ -130,24 +121,6 @@ class Server:
         self._active[execution.execution_id] = active
         return active
 
-    def _offer_open(self, active: ActiveExecution) -> None:
-        """What the log says is open, and what stopped runs have to say (NEXT-8)."""
-        for run, part in list(open_parts(active.execution)):
-            arm_step(self, active, run)
-            if not self.runner.keeps(active, run, part):
-                key = (active, run.step_run_id, part.part)
-                self.handout.offer_when_due(key, due_of(run, part))
-        self.end_stopped(active)
-
-    def end_stopped(self, active: ActiveExecution) -> None:
-        """NEXT-8: of runs that were told to stop and have no worker any more, say so."""
-        execution = active.execution
-        for run, part in list(open_parts(execution)):
-            if self.runner.keeps(active, run, part):
-                continue
-            if is_stopped(execution, active.plan, run.step) and run.step_run_id in execution.runs:
-                self.stop_part(active, run, part.part, max(active.term, part.epoch + 1))
-
     @property
     def owned(self) -> list[ActiveExecution]:
         return list(self._active.values())
@@ -161,20 +134,9 @@ class Server:
     def release(self, execution_id: str) -> None:
         self._active.pop(execution_id, None)
 
-    def watch(self, watcher: Any) -> None:
-        """Call `watcher(active, events)` after each decision (live output)."""
-        self._watchers.append(watcher)
-
-    @property
-    def uncommitted(self) -> int:
-        return self._appender.uncommitted
-
     @property
     def runs_ahead(self) -> bool:
-        return self._run_ahead and self._appender.uncommitted <= AHEAD
-
-    def row(self, active: ActiveExecution, at: int) -> ExecutionRow:
-        return self._appender.row(active, at)
+        return self._run_ahead and self.appender.uncommitted <= AHEAD
 
     # ── inputs ───────────────────────────────────────────────────────────────────────────────
 
@@ -183,11 +145,11 @@ class Server:
     ) -> Taken:
         """Load, decide, append, dispatch. The answer is there at once; the commit follows."""
         if active.inputs:
-            return self._queue(active, given, notes)
+            return self._loading.queue(active, given, notes)
         execution = active.execution
         guess = likely(active.plan, execution, given)
-        if guess and (wanted := self._missing(guess)):
-            return self._queue(active, given, notes, wanted)
+        if guess and (wanted := self._loading.missing(guess)):
+            return self._loading.queue(active, given, notes, wanted)
         expected, at = execution.seq, now()
         try:
             events = self._decided(active, given, at)
@@ -195,14 +157,14 @@ class Server:
                 self._run_on(active, events, at)
             text = encode_events(events)
         except Spoiled as spoiled:
-            return self._queue(active, given, notes, spoiled.references, again=True)
+            return self._loading.queue(active, given, notes, spoiled.references, again=True)
         except Exception as fault:  # promise 7: whatever it is, the others go on
             self.drop(active, fault)
             return REFUSED
         if not events:
             return REFUSED
         parts, shown = outlook(events, execution)
-        commit = self._appender.append(
+        commit = self.appender.append(
             active,
             expected,
             at,
@@ -220,36 +182,6 @@ class Server:
         if active is None or report.epoch < active.term:  # a worker of an owner before this one
             return REFUSED
         return self.receive(active, report)
-
-    def lose(self, active: ActiveExecution, lost: r.LeaseLost) -> None:
-        """A lease has ended: the part is offered again once the log has it (WRK-1)."""
-        taken = self.receive(active, lost)
-        key = (active, lost.step_run_id, lost.part)
-        taken.committed.add_done_callback(partial(self.handout.offer, key))
-
-    def stop_part(self, active: ActiveExecution, of: Command | Run, part: int, epoch: int) -> None:
-        """NEXT-8: a part that nobody runs ends as cancelled."""
-        self.fail_part(active, of, part, epoch, STOPPED)
-
-    def fail_part(
-        self,
-        active: ActiveExecution,
-        of: Command | Run,
-        part: int,
-        epoch: int,
-        error: dict[str, Any],
-    ) -> None:
-        """The server speaks in the place of a worker: the run of this part fails."""
-        failed = e.StepFailed(step=of.step, step_run_id=of.step_run_id, error=error)
-        report = r.Report(
-            step_run_id=of.step_run_id,
-            part=part,
-            epoch=epoch,
-            worker="server",
-            events=[failed],
-            after=None,
-        )
-        self.receive(active, report)
 
     # ── deciding ─────────────────────────────────────────────────────────────────────────────
 
@@ -286,59 +218,13 @@ class Server:
                     fresh += self._decided(active, report, at)
             events += fresh
 
-    def _missing(self, references: Sequence[Reference]) -> list[Reference]:
-        at_hand, lost = self._bodies.at_hand, self._lost
-        return [one for one in references if one.key not in at_hand and one.key not in lost]
-
-    # ── loading bodies ───────────────────────────────────────────────────────────────────────
-
-    def _queue(
-        self,
-        active: ActiveExecution,
-        given: r.Input,
-        notes: tuple[int, ...],
-        wanted: Sequence[Reference] = (),
-        *,
-        again: bool = False,
-    ) -> Taken:
-        """The input waits in its place until the bodies are there; nothing else is held up."""
-        waiting = Waiting(given, notes, Commit())
-        active.inputs.append(waiting)
-        if len(active.inputs) == 1:
-            self.chore(self._load(active, wanted, again=again))
-        return Taken(None, waiting.commit)
-
-    async def _load(
-        self, active: ActiveExecution, wanted: Sequence[Reference], *, again: bool
-    ) -> None:
-        try:
-            for reference in wanted:
-                try:
-                    await self._bodies.load(reference)
-                except BodyLost as lost:  # RES-4: the template that touches it says so
-                    self._lost[reference.key] = str(lost)
-            if again:
-                await active.settled()
-                execution_id = active.execution.execution_id
-                active.execution, _ = await replay(self._log, execution_id, active.plan)
-        except Exception as fault:
-            self.drop(active, fault)
-            return
-        waiting = list(active.inputs)
-        active.inputs.clear()
-        for one in waiting:
-            taken = self.receive(active, one.given, notes=one.notes)
-            _follow(one.commit, taken)
-        if not active.inputs:
-            self.handout.offer_postponed(active)
-
     # ── appending and dispatching ────────────────────────────────────────────────────────────
 
     def _is_alone(
         self, active: ActiveExecution, parts: list[e.TokenEnqueued], expected: int
     ) -> bool:
         """Whether nothing may run ahead of this commit: else the disk works beside it."""
-        if self._appender.uncommitted or len(self._active) != 1:
+        if self.appender.uncommitted or len(self._active) != 1:
             return False
         if active.execution.finished and not expected:
             return False  # over with its first row: the next of many may begin beside it
@@ -361,33 +247,12 @@ class Server:
         if parts:
             self.handout.follow(active, parts, commit)
         if active.touches_world:
-            self._tidy(active, events)
-        if self._watchers:
-            self._show(active, events)
-
-    def _tidy(self, active: ActiveExecution, events: list[e.Event]) -> None:
-        """Tools drop what lived as long as a run, and at the end what lived for the execution."""
-        execution_id = active.execution.execution_id
-        for event in events:
-            if not isinstance(event, e.StepDone | e.StepFailed | e.LoopDone):
-                continue
-            if isinstance(event, e.LoopDone) and event.parent_id is not None:
-                continue  # a loop inside a task (LOOP-7): its run goes on
-            if active.plan.steps[event.step].pipeline.effect:
-                self.chore(self.runner.forget(f"{execution_id}/{event.step_run_id}"))
-        if active.execution.finished:
-            self.chore(self.runner.forget(execution_id))
-
-    def _show(self, active: ActiveExecution, events: list[e.Event]) -> None:
-        """Whoever watches and fails (its pipe is closed) is not shown anything any more."""
-        for watcher in tuple(self._watchers):
-            try:
-                watcher(active, events)
-            except Exception:  # promise 7: a run does not end because its picture cannot be drawn
-                self._watchers.remove(watcher)
+            self.handout.tidy(active, events)
+        if self.watchers:
+            show(self.watchers, active, events)
 
     def _settle(self, active: ActiveExecution, commit: Commit) -> None:
-        self._appender.uncommitted -= 1
+        self.appender.uncommitted -= 1
         active.uncommitted -= 1
         fault = commit.exception()
         if fault is not None:
@@ -407,7 +272,7 @@ class Server:
             wrapped = NoetlError(f"{said}; the log is sound, and `noetl resume` goes on from it")
             wrapped.__cause__ = fault
             fault = wrapped
-        self._appender.refuse_held(active, fault)
+        self.appender.refuse_held(active, fault)
         waiting = list(active.inputs)
         active.inputs.clear()
         for one in waiting:
@@ -435,25 +300,10 @@ def outlook(events: list[e.Event], execution: Execution) -> tuple[list[e.TokenEn
     return parts, shown
 
 
-def _follow(commit: Commit, taken: Taken) -> None:
-    """An input that had to wait gets the answer of the one that was decided in its place."""
-    if taken.events == []:
-        commit.settle(PartLost("it came too late, or twice"))
-        return
-
-    def pass_on(found: Commit) -> None:
-        commit.refused = found.refused or refused_writes(taken.events or [])
-        commit.settle(found.exception())
-
-    taken.committed.add_done_callback(pass_on)
-
-
-def refused_writes(events: list[e.Event]) -> list[e.Event]:
-    """LOOP-5: outcomes whose write to ctx was turned into a failure."""
-    return [
-        event
-        for event in events
-        if type(event) is e.TaskDone
-        and event.error is not None
-        and event.error.get("kind") == "ctx_conflict"
-    ]
+def show(watchers: list[Watcher], active: ActiveExecution, events: list[e.Event]) -> None:
+    """Whoever watches and fails (its pipe is closed) is not shown anything any more."""
+    for watcher in tuple(watchers):
+        try:
+            watcher(active, events)
+        except Exception:  # promise 7: a run does not end because its picture cannot be drawn
+            watchers.remove(watcher)

@@ -58,7 +58,7 @@ async def _attend(settings: Settings, begin: Begin, show: Show) -> Attended:
     if local is None:
         return Attended(None, None)
     try:
-        local.server.watch(show.take)
+        local.server.watchers.append(show.take)
         local.overheard.listeners.append(show.hear)
         active = await unless(interrupted, begin(local))
         if active is None:
