@@ -23,18 +23,7 @@ from noetl.messages.codec import encode, encode_events
 from noetl.messages.requests import Report
 from noetl.playbook.plan import Plan
 from noetl.ports.event_log import Printed, PrintedLine
-from noetl.ports.link import (
-    Answer,
-    Call,
-    Hold,
-    Notifier,
-    Question,
-    Reply,
-    Sent,
-    Stop,
-    Told,
-    Verdict,
-)
+from noetl.ports.link import Answer, Call, Hold, Question, Reply, Sent, Stop, Verdict
 from noetl.ports.session import PartLost, Taken
 from noetl.server.active import ActiveExecution
 from noetl.server.granting import Granting
@@ -82,6 +71,7 @@ class Dispatcher:
         self.leases = self.keeper.leases
         self.keeps = self.keeper.keeps
         self.granting = Granting(self.parts, self.leases, sure, clock)
+        self.notifiers = self.granting.notifiers
         self.reachable: Callable[[], bool] = lambda: True
         """Whether workers can reach this server; while they cannot, their silence says nothing."""
         self._server = server
@@ -95,10 +85,6 @@ class Dispatcher:
         self._tidy: dict[str, list[str]] = {}
         self._places: Counter[str] = Counter()
         """Free places of workers whose calls are being answered: nobody need be woken for those."""
-
-    @property
-    def notifiers(self) -> list[Notifier]:
-        return self.granting.notifiers
 
     # ── runner of the server ─────────────────────────────────────────────────────────────────
 
@@ -147,7 +133,7 @@ class Dispatcher:
         for hold in call.returns:
             self.keeper.give_back(call.worker, hold)
         for line in call.lines:
-            self._printed.keep(printed_line(line))
+            self._printed.keep(PrintedLine(**msgspec.structs.asdict(line)))
         self._places[call.pool] += call.free
         try:
             verdicts = [
@@ -309,10 +295,6 @@ def in_our_time(events: list[e.Event], clock: int) -> list[e.Event]:
         else event
         for event in events
     ]
-
-
-def printed_line(told: Told) -> PrintedLine:
-    return PrintedLine(**msgspec.structs.asdict(told))
 
 
 def code_of(wrong: NoetlError) -> str:

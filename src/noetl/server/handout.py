@@ -9,7 +9,7 @@ import asyncio
 import time
 from collections import deque
 from functools import partial
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from noetl.control.dispatch import Command, command, due_of, may_run_ahead, open_parts, runs_inline
 from noetl.control.execution import Execution, Part, Run, is_stopped
@@ -19,6 +19,9 @@ from noetl.playbook.plan import Plan
 from noetl.ports.commit import Commit, committed
 from noetl.server.active import ActiveExecution
 from noetl.server.timers import arm_step, now
+
+if TYPE_CHECKING:
+    from noetl.server.server import Server
 
 TURN = 0.005
 """Seconds of parts without waiting before the event loop gets a turn."""
@@ -45,26 +48,10 @@ class Runner(Protocol):
         """Whether the worker that had this part before this process may go on with it."""
 
 
-class Decider(Protocol):
-    """The part of the server that the hand-out speaks to."""
-
-    @property
-    def runner(self) -> Runner: ...
-
-    @property
-    def runs_ahead(self) -> bool: ...
-
-    def is_active(self, active: ActiveExecution) -> bool: ...
-
-    def receive(self, active: ActiveExecution, given: r.Input) -> Any: ...
-
-    def chore(self, work: Any) -> None: ...
-
-
 class Handout:
     """The parts that are ready to be begun, in order."""
 
-    def __init__(self, server: Decider) -> None:
+    def __init__(self, server: "Server") -> None:
         self._server = server
         self._ready: deque[Key] = deque()
         self._pumping = False

@@ -2,12 +2,15 @@
 
 import asyncio
 import time
-from typing import Any, Protocol
+from typing import TYPE_CHECKING
 
 from noetl.control.execution import Run
 from noetl.control.timing import seconds_left, step_deadline
 from noetl.messages import requests as r
 from noetl.server.active import ActiveExecution
+
+if TYPE_CHECKING:
+    from noetl.server.server import Server
 
 
 def now() -> int:
@@ -15,20 +18,7 @@ def now() -> int:
     return int(time.time() * 1000)
 
 
-class Timed(Protocol):
-    """The part of the server that a clock speaks to."""
-
-    @property
-    def runner(self) -> Any: ...
-
-    def is_active(self, active: ActiveExecution) -> bool: ...
-
-    def receive(self, active: ActiveExecution, given: r.Input) -> Any: ...
-
-    def chore(self, work: Any) -> None: ...
-
-
-def arm_execution(server: Timed, active: ActiveExecution) -> None:
+def arm_execution(server: "Server", active: ActiveExecution) -> None:
     """DOC-4 `limits.timeout`."""
     seconds = active.plan.limits.timeout
     if seconds is not None:
@@ -39,7 +29,7 @@ def arm_execution(server: Timed, active: ActiveExecution) -> None:
         )
 
 
-def arm_step(server: Timed, active: ActiveExecution, run: Run) -> None:
+def arm_step(server: "Server", active: ActiveExecution, run: Run) -> None:
     """TASK-10: whoever runs it, and whoever owned it before; one timer for each run."""
     if active.plan.steps[run.step].timeout is None or run.step_run_id in active.timers:
         return
@@ -48,7 +38,7 @@ def arm_step(server: Timed, active: ActiveExecution, run: Run) -> None:
     _look_again(server, active, run)
 
 
-def _look_again(server: Timed, active: ActiveExecution, run: Run) -> None:
+def _look_again(server: "Server", active: ActiveExecution, run: Run) -> None:
     """While nobody has the run its time has not begun: then it is asked again."""
     left = seconds_left(active.plan, run, now())
     assert left is not None, "the step has a timeout"
@@ -57,7 +47,7 @@ def _look_again(server: Timed, active: ActiveExecution, run: Run) -> None:
     )
 
 
-def _end_step(server: Timed, active: ActiveExecution, run_id: str) -> None:
+def _end_step(server: "Server", active: ActiveExecution, run_id: str) -> None:
     run = active.execution.runs.get(run_id) if server.is_active(active) else None
     if run is None:
         return

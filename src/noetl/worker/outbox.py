@@ -33,7 +33,6 @@ class Bundle(NamedTuple):
 
     call: Call
     pending: list[Pending]
-    lines: list[Told]
 
 
 class Outbox:

@@ -86,7 +86,7 @@ class Wire:
         outbox.under_way += 1
         outbox.offered += free
         outbox.idle.clear()
-        return Bundle(call, pending, lines)
+        return Bundle(call, pending)
 
     def _held_from(self, server: str) -> list[Hold]:
         return [hold for hold, held in self._session.holds.items() if held.server == server]
@@ -104,7 +104,7 @@ class Wire:
                 self._session.news()
             outbox.failed.extend(bundle.pending)
             outbox.returns.extend(bundle.call.returns)
-            outbox.lines.extend(bundle.lines)
+            outbox.lines.extend(bundle.call.lines)
         finally:
             outbox.under_way -= 1
             outbox.offered -= bundle.call.free
