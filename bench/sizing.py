@@ -132,7 +132,7 @@ LOOP = loop("parallel")
 async def at_work(plane: ServerNode) -> AsyncIterator[None]:
     """A worker of this process."""
     exchange = Exchange()
-    plane.dispatcher.granting.notifiers.append(exchange.attach(plane.dispatcher))
+    plane.dispatcher.notifiers.append(exchange.attach(plane.dispatcher))
     tools = Toolbox(plane.settings.home)
     worker = WorkPlane(plane.settings, DirectLink(exchange), results=plane.results, tools=tools)
     working = asyncio.create_task(worker.run())

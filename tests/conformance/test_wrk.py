@@ -351,7 +351,7 @@ def test_lost_wake_ups_cost_a_poll_and_no_more(tmp_path: Path) -> None:
     async def test(cluster: Cluster) -> None:
         tools = CannedTools()
         server = await cluster.server()
-        server.dispatcher.granting.notifiers.clear()
+        server.dispatcher.notifiers.clear()
         cluster.worker(tools)
         assert (await cluster.run(CHAIN)).status == "completed"
 

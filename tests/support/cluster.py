@@ -45,7 +45,7 @@ class Cluster:
         home = self.root.beside(f"server-{self._count}")
         plane = ServerNode(self.settings, home, results=self.results, says=self.said.append)
         await plane.serve()
-        plane.dispatcher.granting.notifiers.append(self.exchange.attach(plane.dispatcher))
+        plane.dispatcher.notifiers.append(self.exchange.attach(plane.dispatcher))
         self.servers.append(plane)
         return plane
 

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from unittest import mock
+from unittest.mock import AsyncMock
 
 import msgspec
 from tests.support.canned import CannedTools
@@ -284,7 +285,7 @@ class Simulation:
             mock.patch("time.monotonic", return_value=0.0),
             mock.patch("noetl.server.active.SNAPSHOT_AFTER", self.snapshots),
             # However often it dies: no death here is a task's own doing (T11).
-            mock.patch("noetl.control.decide.LEASES", 10**6),
+            mock.patch.object(LocalNode, "_has_progressed", AsyncMock(return_value=True)),
             mock.patch("noetl.server.ownership.WATCH", 60.0),
             mock.patch("noetl.worker.worker.NEWS", 5.0),
         ):

@@ -255,7 +255,8 @@ class ControlPlane:
     async def row(self, execution_id: str) -> ExecutionRow:
         row = await self.storage.executions.find(execution_id)
         if row is None:
-            raise ExecutionNotFound(f"no execution '{execution_id}'; `noetl list` shows them")
+            where = "" if self.settings.db is not None else f" in {self.settings.home}"
+            raise ExecutionNotFound(f"no execution '{execution_id}'{where}; see `noetl list`")
         return row
 
     async def state(self, execution_id: str) -> tuple[Execution, Plan]:

@@ -73,7 +73,7 @@ class ServerNode(ControlPlane):
             switchboard = NatsSwitchboard(self.settings.queue, self.dispatcher, says=self.says)
             await switchboard.open()
             self._switchboard = switchboard
-            self.dispatcher.granting.notifiers.append(switchboard.notifier)
+            self.dispatcher.notifiers.append(switchboard.notifier)
             self.dispatcher.reachable = lambda: switchboard.there
             self._closers.append(switchboard)
         watch = self.ownership.watch

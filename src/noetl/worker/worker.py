@@ -205,8 +205,8 @@ class Worker:
         for task in tasks:
             task.cancel()
         for task in tasks:
-            with suppress(asyncio.CancelledError, PartLost, NoetlError):
-                await task
+            with suppress(asyncio.CancelledError, PartLost, NoetlError, ExceptionGroup):
+                await task  # what went wrong is told by whoever ended it (`_done`)
 
     async def forget(self, scratch: str) -> None:
         """A step run is over: tools drop what they kept for it."""

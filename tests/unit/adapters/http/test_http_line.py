@@ -126,7 +126,7 @@ async def test_a_server_that_took_anothers_address_is_not_mistaken_for_it() -> N
 async def test_a_change_of_appetite_takes_no_ring_away() -> None:
     plane = SmallPlane()
     async with served(plane) as found:
-        (wakes,) = plane.dispatcher.granting.notifiers
+        (wakes,) = plane.dispatcher.notifiers
         link = HttpLink([found.url], poll=20)
         hungry = asyncio.create_task(link.wake("w", "p", hungry=True))
         while wakes.waiting < 1:
