@@ -26,6 +26,11 @@ class KeptBodies(ResultStore):
         self.unfinished += 1
         return _CountedWriter(self, execution_id)
 
+    async def keep(self, *body: Any, **more: Any) -> Reference:
+        if self.full:
+            raise ResultsUnavailable("a result cannot be stored: No space left on device")
+        return await super().keep(*body, **more)
+
     def stored(self, execution_id: str, body: bytes) -> Reference:
         """For tests without an event loop."""
         return asyncio.run(self.put(execution_id, body))

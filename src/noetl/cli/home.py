@@ -28,7 +28,7 @@ def in_home(work: Callable[[LocalNode], Awaitable[T]], *, make: bool = False) ->
         refuse_missing(settings)
 
     async def opened() -> T:
-        local = await LocalNode.open(settings, looking=True)
+        local = await LocalNode.open(settings, looking=not make)
         try:
             return await work(local)
         finally:
