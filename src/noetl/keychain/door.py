@@ -15,8 +15,16 @@ if TYPE_CHECKING:
 class KeychainDoor:
     """Stands for a Keychain; ciphers and HTTP clients are imported with the first credential."""
 
-    def __init__(self, credentials: Credentials, home: Path | None, key: bytes | None) -> None:
+    def __init__(
+        self,
+        credentials: Credentials,
+        home: Path | None,
+        key: bytes | None,
+        *,
+        lenient: bool = False,
+    ) -> None:
         self._credentials = credentials
+        self._lenient = lenient
         self._home = home
         self._key = key
 
@@ -26,7 +34,8 @@ class KeychainDoor:
         from noetl.keychain.keys import KeySource
         from noetl.keychain.store import Store
 
-        return Keychain(Store(self._credentials, KeySource(self._home, given=self._key)))
+        keys = KeySource(self._home, given=self._key)
+        return Keychain(Store(self._credentials, keys, lenient=self._lenient))
 
     async def unlock(self, plan: Plan, name: str) -> dict[str, Any]:
         return await self.opened.unlock(plan, name)

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -41,10 +42,14 @@ class Store:
         credentials: Credentials,
         keys: KeySource,
         now: Callable[[], float] = time.time,
+        *,
+        lenient: bool = False,
     ) -> None:
         self._credentials = credentials
         self._keys = keys
         self._now = now
+        self._lenient = lenient
+        """Whether a key of recorded secrets that cannot be opened is replaced by one of our own."""
         self._log_keys: dict[str, Key] = {}
         self._newest: Key | None = None
 
@@ -107,7 +112,8 @@ class Store:
             rows = [row for row in await self._credentials.all() if row.kind == LOG_KEY]
             if rows:
                 newest = max(rows, key=lambda row: (row.updated_at, row.name))
-                self._newest = self._log_key_in(newest)
+                with suppress(*((CredentialUnreadable,) if self._lenient else ())):
+                    self._newest = self._log_key_in(newest)
         return self._newest or await self._new_log_key()
 
     @property

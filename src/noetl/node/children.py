@@ -65,20 +65,25 @@ class Children:
         execution, _ = await self._plane.state(execution_id)
         return summary(execution)
 
-    async def outlive(self, execution_id: str, stopping: Callable[[], bool]) -> dict[str, Any]:
-        """Wait for its end in this process; whoever is cancelled meanwhile cancels it."""
-        active = self._plane.server.find(execution_id)
-        if active is None:
-            execution, _ = await self._plane.state(execution_id)
-            return summary(execution)
+    async def run(
+        self, execution_id: str, *, wait: bool, stopping: Callable[[], bool], **asked: Any
+    ) -> dict[str, Any]:
+        """For a task of this process; whoever is cancelled meanwhile cancels it, and sees its end."""
+        beginning = asyncio.ensure_future(self.begin(execution_id, **asked))
         try:
+            begun = await asyncio.shield(beginning)
+            active = self._plane.server.find(execution_id)
+            if not wait or active is None:
+                return begun
             await asyncio.shield(active.finished)
+            return summary(active.execution)
         except asyncio.CancelledError:
-            if not stopping():
+            await asyncio.wait([beginning])
+            active = self._plane.server.find(execution_id)
+            if active is not None and not stopping():
                 await self._plane.ownership.cancel_child(execution_id)
                 await asyncio.wait([active.finished])
             raise
-        return summary(active.execution)
 
 
 def summary(execution: Execution) -> dict[str, Any]:

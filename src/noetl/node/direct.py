@@ -97,14 +97,13 @@ class DirectSession:
         payload: dict[str, Any],
         wait: bool,
     ) -> dict[str, Any]:
-        begun = await self._children.begin(
+        return await self._children.run(
             execution_id,
+            wait=wait,
+            stopping=lambda: self.worker.stopping,
             parent_execution_id=parent_execution_id,
             parent_id=parent_id,
             path=path,
             version=version,
             payload=payload,
         )
-        if not wait:
-            return begun
-        return await self._children.outlive(execution_id, lambda: self.worker.stopping)
