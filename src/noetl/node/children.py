@@ -59,6 +59,8 @@ class Children:
         return summary(active.execution)
 
     async def _again(self, execution_id: str) -> dict[str, Any]:
+        if not self._plane.ownership.adopts:
+            return summary((await self._plane.take_up(execution_id)).execution)
         found = await self._plane.ownership.bring(execution_id)
         if isinstance(found, ActiveExecution):
             return summary(found.execution)
@@ -68,7 +70,7 @@ class Children:
     async def run(
         self, execution_id: str, *, wait: bool, stopping: Callable[[], bool], **asked: Any
     ) -> dict[str, Any]:
-        """For a task of this process; whoever is cancelled meanwhile cancels it, and sees its end."""
+        """For a task of this process; whoever is cancelled meanwhile cancels it and sees its end."""
         beginning = asyncio.ensure_future(self.begin(execution_id, **asked))
         try:
             begun = await asyncio.shield(beginning)

@@ -35,6 +35,7 @@ from noetl.server.replay import rows_of
 from noetl.server.report import report_of
 from noetl.server.server import Server
 from noetl.settings import Settings
+from noetl.worker.worker import WITHOUT_SLOT
 
 LATELY = 5_000
 """Events that are looked through for progress when a process has died."""
@@ -195,6 +196,8 @@ class ControlPlane:
     def _record_losses(self, active: ActiveExecution, *, counted: bool) -> None:
         """T11: what a process had begun when it died; the third time without progress ends it."""
         for run in list(active.execution.runs.values()):
+            tasks = active.plan.steps[run.step].pipeline.tasks
+            waited = all(task.kind in WITHOUT_SLOT for task in tasks)  # a child counts its own
             for part in list(run.parts.values()):
                 if part.worker is not None:
                     lost = r.LeaseLost(
@@ -202,7 +205,7 @@ class ControlPlane:
                         part=part.part,
                         epoch=part.epoch,
                         worker=part.worker,
-                        counted=counted,
+                        counted=counted and not waited,
                     )
                     self.server.receive(active, lost)
 

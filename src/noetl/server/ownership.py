@@ -60,7 +60,7 @@ class Ownership:
         self._server = server
         self._library = library
         self._says = says
-        self._adopts = adopts
+        self.adopts = adopts
         self._loading: dict[str, asyncio.Task[ActiveExecution | str]] = {}
         self._fallen: set[str] = set()
         """Executions of ours that are not in memory: a fault, or the log was away."""
@@ -96,10 +96,10 @@ class Ownership:
         execution_id = active.execution_id
         if not ended.cancelled() and ended.exception() is not None:
             self.released(execution_id)
-            if self._adopts:
+            if self.adopts:
                 self._fallen.add(execution_id)
                 self._says(f"execution {execution_id} is loaded again: {ended.exception()}")
-        elif self._adopts:
+        elif self.adopts:
             if self._server.find(execution_id) is active:
                 self._server.release(execution_id)
             # After whoever waited for the end has had a turn.
@@ -112,16 +112,16 @@ class Ownership:
         looked = compared = 0.0
         while True:
             try:
-                if self._adopts:
+                if self.adopts:
                     await self._storage.inbox.waits(LOOK)
                 else:
                     await asyncio.sleep(WATCH)
                 await self.obey(await self._storage.inbox.waiting())
                 now = time.monotonic()
-                if self._adopts and (now - compared >= COMPARE or not self.sure()):
+                if self.adopts and (now - compared >= COMPARE or not self.sure()):
                     compared = now
                     await self.compare()
-                if self._adopts and now - looked >= LOOK:
+                if self.adopts and now - looked >= LOOK:
                     looked = now
                     await self.look()
                 self.looked = time.monotonic()
@@ -233,7 +233,7 @@ class Ownership:
                 self._server.chore(self._obeyed(active, given, note))
 
     async def _find(self, execution_id: str) -> ActiveExecution | str:
-        if self._adopts:
+        if self.adopts:
             return await self.bring(execution_id)
         return self._server.find(execution_id) or "later"
 
