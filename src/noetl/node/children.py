@@ -70,7 +70,7 @@ class Children:
     async def run(
         self, execution_id: str, *, wait: bool, stopping: Callable[[], bool], **asked: Any
     ) -> dict[str, Any]:
-        """For a task of this process; whoever is cancelled meanwhile cancels it and sees its end."""
+        """For a task of this process; whoever is cancelled cancels it and sees its end."""
         beginning = asyncio.ensure_future(self.begin(execution_id, **asked))
         try:
             begun = await asyncio.shield(beginning)
