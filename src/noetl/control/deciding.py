@@ -131,6 +131,9 @@ class Deciding:
                 and not self._is_made(chunk)
                 and not self._is_loaded(chunk)
             ]
+            for chunk in self.missing:
+                if chunk.key in self._lost:
+                    raise TemplateFailed(self._lost[chunk.key])
             if self.missing:
                 return False
             value = joined([self._bodies[chunk.key] for chunk in chunks])

@@ -30,11 +30,12 @@ class Following:
         while True:
             active = self._plane.server.find(execution_id)
             left = until - time.monotonic()
-            if active is not None and not active.finished.done() and left > 0:
+            stops = self._plane.closing.is_set()
+            if active is not None and not active.finished.done() and left > 0 and not stops:
                 await self._wait_for(active.finished, left)
                 continue
             row = await self._plane.row(execution_id)
-            if row.finished_at is not None or left <= 0 or self._plane.closing.is_set():
+            if row.finished_at is not None or left <= 0 or stops:
                 return row.finished_at is not None
             if active is None:
                 await asyncio.sleep(min(ELSEWHERE, left))

@@ -16,6 +16,7 @@ import msgspec
 
 from noetl.control.dispatch import Command
 from noetl.control.execution import Execution, Run
+from noetl.control.folding import locate
 from noetl.errors import NoetlError, ServerAway, ServerRefused
 from noetl.masking import KNOWN
 from noetl.messages import events as e
@@ -91,6 +92,8 @@ class Dispatcher:
     def begin(self, command: Command, plan: Plan, folder: str | None) -> None:
         """Offer a part to the workers of its pool."""
         key = (command.execution_id, command.step_run_id, command.part)
+        if self.leases.find(key) is not None:  # its worker came back after a take-over
+            return
         spent = self.keeper.spent.pop(key, None)
         if spent is not None and spent >= command.epoch:
             command = msgspec.structs.replace(command, epoch=spent + 1)
@@ -113,6 +116,8 @@ class Dispatcher:
         for lease in self.leases.of_execution(execution_id, step_run_id):
             lease.stopping = True
             self.granting.wake_worker(lease.worker)
+        if active is not None and step_run_id is None and not active.inputs:
+            self._server.handout.end_stopped(active)  # what pauses has no worker, and no place
 
     async def forget(self, scratch: str) -> None:
         execution_id, _, run = scratch.partition("/")
@@ -205,7 +210,8 @@ class Dispatcher:
                 self.keeper.end(lease, counted=True)
             return Verdict("refused", reason=str(wrong))
         if not events:
-            return Verdict("known")
+            again = refused_again(inspected(sent, active.execution, run, part), active, run)
+            return Verdict("known", refused=msgspec.Raw(encode_events(again)))
         report = Report(
             step_run_id=hold.step_run_id,
             part=hold.part,
@@ -282,6 +288,21 @@ async def _readable(active: ActiveExecution) -> None:
     while active.inputs:
         with suppress(NoetlError, PartLost):
             await active.inputs[-1].commit
+
+
+def refused_again(events: list[e.Event], active: ActiveExecution, run: Run) -> list[e.Event]:
+    """LOOP-5: writes that did not stand, for a worker that missed the first answer."""
+    refused: list[e.Event] = []
+    for event in events:
+        if not isinstance(event, e.TaskDone) or not event.set_ctx:
+            continue
+        with suppress(KeyError, AssertionError):  # that iteration has ended
+            frame = locate(run, event.task_run_id, active.plan.steps[run.step]).frame
+            if frame.error is not None and frame.error.get("kind") == "ctx_conflict":
+                refused.append(
+                    msgspec.structs.replace(event, do="fail", set_ctx={}, error=frame.error)
+                )
+    return refused
 
 
 def in_our_time(events: list[e.Event], clock: int) -> list[e.Event]:

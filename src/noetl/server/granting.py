@@ -124,13 +124,13 @@ class Granting:
         suspect = self._parts.suspect(call.pool)
         if suspect is None:
             return None
-        chosen = self._cleared.get(call.pool)
-        if chosen in self.seen and chosen != call.worker:
-            return None
-        self._cleared[call.pool] = call.worker
-        if held:
+        if held and call.room < call.slots:  # parts that wait for a child keep nobody busy
+            chosen = self._cleared.get(call.pool)
+            if chosen in self.seen and chosen != call.worker:
+                return None
+            self._cleared[call.pool] = call.worker
             return []
-        del self._cleared[call.pool]
+        self._cleared.pop(call.pool, None)
         self._parts.discard(suspect.key)
         return [suspect]
 

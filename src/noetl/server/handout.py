@@ -95,7 +95,9 @@ class Handout:
         """TASK-8: a part that waits for a time is begun when it has come."""
         left = 0.0 if due is None else due / 1000 - time.time()
         if left > 0:
-            asyncio.get_running_loop().call_later(left, self.offer_when_due, key, None)
+            active, run_id, number = key
+            timer = asyncio.get_running_loop().call_later(left, self.offer_when_due, key, None)
+            active.timers[f"{run_id}/{number}"] = timer
             return
         self._ready.append(key)
         self._pump_soon()

@@ -37,7 +37,8 @@ class LeaseKeeper:
     def keeps(self, active: ActiveExecution, run: Run, part: Part) -> bool:
         """After a take-over open leases get a full term: their workers may be alive."""
         if part.worker is None:
-            return False
+            key = (active.execution.execution_id, run.step_run_id, part.part)
+            return self.leases.find(key) is not None  # granted, and unheard by the log as yet
         hold = Hold(active.execution.execution_id, run.step_run_id, part.part, part.epoch)
         known = self.leases.find(key_of(hold))
         if known is None or known.hold.epoch < part.epoch:
@@ -80,7 +81,7 @@ class LeaseKeeper:
         now = self._clock()
         for lease in self.leases.of_worker(worker):
             young = lease.until - now > 0.5 * lease.ttl  # its grant may be on the way still
-            if key_of(lease.hold) not in named and not young:
+            if lease.heard and key_of(lease.hold) not in named and not young:
                 self.end(lease, counted=False)  # the grant never arrived: nobody died
         return lost, moved
 

@@ -59,12 +59,16 @@ class Loading:
     async def _load(
         self, active: ActiveExecution, wanted: Sequence[Reference], *, again: bool
     ) -> None:
+        lost: list[str] = []
         try:
+            if active.held:  # what is asked for may be on its way to the store
+                await active.settled()
             for reference in wanted:
                 try:
                     await self._bodies.load(reference)
-                except BodyLost as lost:  # RES-4: the template that touches it says so
-                    self.lost[reference.key] = str(lost)
+                except BodyLost as gone:  # RES-4: the template that touches it says so
+                    self.lost[reference.key] = str(gone)
+                    lost.append(reference.key)
             if again:
                 await active.settled()
                 execution_id = active.execution.execution_id
@@ -75,8 +79,13 @@ class Loading:
         waiting = list(active.inputs)
         active.inputs.clear()
         for one in waiting:
+            if not self._server.is_active(active):  # the one before was its last
+                one.commit.settle(active.finished.exception() or PartLost("it is not here"))
+                continue
             taken = self._server.receive(active, one.given, notes=one.notes)
             _follow(one.commit, taken)
+        for key in lost:  # another time it may be there
+            self.lost.pop(key, None)
         if not active.inputs:
             self._server.handout.offer_postponed(active)
 

@@ -255,8 +255,11 @@ class Ownership:
 
     async def order(self, active: ActiveExecution, kind: Order, reason: str) -> None:
         """Returns when the order is in the log."""
-        await self._server.receive(active, ORDERS[kind](reason=reason)).committed
-        if kind == "cancel":
+        taken = self._server.receive(active, ORDERS[kind](reason=reason))
+        await taken.committed
+        if taken.events == [] and not self._server.is_active(active):  # it fell before it obeyed
+            await self._storage.inbox.leave(active.execution_id, kind, {"reason": reason})
+        elif kind == "cancel":
             await self.cancel_below(active.execution_id)
 
     async def cancel_below(self, execution_id: str) -> None:

@@ -33,7 +33,8 @@ def arm_step(server: "Server", active: ActiveExecution, run: Run) -> None:
     """TASK-10: whoever runs it, and whoever owned it before; one timer for each run."""
     if active.plan.steps[run.step].timeout is None or run.step_run_id in active.timers:
         return
-    for ended in active.timers.keys() - active.execution.runs.keys() - {""}:
+    runs = active.execution.runs
+    for ended in [key for key in active.timers if key and key.partition("/")[0] not in runs]:
         active.timers.pop(ended).cancel()
     _look_again(server, active, run)
 

@@ -25,7 +25,8 @@ class Pending(msgspec.Struct, eq=False):
     number: int
     sent: Sent
     commit: Commit
-    gaps: int = 0
+    gap_since: float = 0.0
+    """When the server missed a report before this one, by the monotonic clock."""
 
 
 class Bundle(NamedTuple):

@@ -40,7 +40,8 @@ from noetl.worker.worker import Worker
 MOST_WAITING = 2_000
 """Reports without a verdict before parts wait for them (back-pressure)."""
 
-MOST_GAPS = 20
+LONGEST_GAP = 60.0
+"""Seconds that a report waits for the one before it, which may be on its way to another server."""
 
 BEATS = 3
 """How often a lease is renewed in its time: two may fail."""
@@ -213,9 +214,10 @@ class WireSession:
 
     def judge(self, outbox: Outbox, pending: Pending, verdict: Verdict) -> None:
         state = verdict.state
-        if state == "gap":
-            pending.gaps += 1
-        if state in ("later", "moved") or (state == "gap" and pending.gaps < MOST_GAPS):
+        if state == "gap" and not pending.gap_since:
+            pending.gap_since = time.monotonic()
+        open_gap = state == "gap" and time.monotonic() - pending.gap_since < LONGEST_GAP
+        if state in ("later", "moved") or open_gap:
             outbox.failed.append(pending)
             return
         self.waiting -= 1

@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from noetl.worker.session import WireSession
 
 
+ASKED_AT_ONCE = 16
+"""Executions whose owner is asked for at the same time."""
+
+
 class Wire:
     """The calls of one worker to all its servers; what the answers mean is its session's to say."""
 
@@ -125,7 +129,8 @@ class Wire:
             outbox.failed.extend(bundle.pending)
             self._session.news()
             return
-        outbox.pause = FIRST_PAUSE
+        if all(verdict.state not in ("gap", "later") for verdict in answer.verdicts):
+            outbox.pause = FIRST_PAUSE
         for pending, verdict in zip(bundle.pending, answer.verdicts, strict=True):
             self._session.judge(outbox, pending, verdict)
         for scratch in answer.tidy:
@@ -170,8 +175,11 @@ class Wire:
 
     async def follow(self, execution_ids: set[str]) -> None:
         """Reports and leases go where their executions are decided for."""
-        for execution_id in execution_ids:
-            standing = await self.questions.standing(execution_id)
+        asking = asyncio.Semaphore(ASKED_AT_ONCE)
+
+        async def ask(execution_id: str) -> None:
+            async with asking:
+                standing = await self.questions.standing(execution_id)
             if standing.finished:
                 for hold in [
                     one for one in self._session.holds if one.execution_id == execution_id
@@ -179,6 +187,8 @@ class Wire:
                     self._session.let_go(hold)
             if standing.server is not None:
                 self._move(execution_id, standing.server)
+
+        await asyncio.gather(*map(ask, execution_ids))
 
     def _move(self, execution_id: str, server: str) -> None:
         moved = False

@@ -88,6 +88,8 @@ class WorkLoop:
                     while session.waiting:
                         session.changed.clear()
                         await session.changed.wait()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(LAST_WORDS):
                     await self._return_all()
         finally:
             self._drained.set()
@@ -97,6 +99,5 @@ class WorkLoop:
         for hold, held in session.holds.items():
             wire.outbox(held.server).returns.append(hold)
         session.holds.clear()
-        for outbox in list(wire.outboxes.values()):
-            if outbox.returns or outbox.lines:
-                await wire.exchange(outbox, wire.bundle(outbox, [], 0))
+        last = [box for box in wire.outboxes.values() if box.returns or box.lines]
+        await asyncio.gather(*(wire.exchange(box, wire.bundle(box, [], 0)) for box in last))
