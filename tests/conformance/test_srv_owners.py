@@ -10,11 +10,12 @@ from tests.conformance.test_wrk import CHAIN, labels, until
 from tests.support.canned import CannedTools, Silence
 from tests.support.cluster import Cluster, clustered
 from tests.support.scenario import Gate, ok
-from tests.support.steps import arc, call, loop, playbook, step, task
+from tests.support.steps import arc, call, loop, otherwise, playbook, step, task
 
 from noetl.errors import ServerRefused, VersionConflict
 from noetl.messages import events as e
 from noetl.messages import requests as r
+from noetl.messages.outcome import failed
 
 
 @pytest.mark.rule("SRV-3")
@@ -290,5 +291,24 @@ def test_a_server_whose_log_is_silent_says_that_it_is_not_ready(tmp_path: Path) 
             "waits_for": ["the log does not answer"],
         }
         await until(lambda: server.health()["ready"])
+
+    clustered(test, tmp_path)
+
+
+@pytest.mark.rule("NEXT-8", "TASK-8")
+def test_a_cancel_ends_what_pauses_without_a_worker(tmp_path: Path) -> None:
+    async def test(cluster: Cluster) -> None:
+        tools = CannedTools()
+        tools.answers["fetch"] = [failed("http", "not yet", retryable=True)]
+        server = await cluster.server()
+        worker = cluster.worker(tools)
+        worker.worker.patience = 0.5
+        retried = otherwise("retry", attempts=3, delay=3600)
+        execution_id = await cluster.start(playbook(step("first", call("fetch", retried))))
+        await until(lambda: labels(tools)["fetch"] == 1)
+        await until(lambda: not worker.session.holds)
+        await until(lambda: not server.dispatcher.leases.all())
+        await server.order(execution_id, "cancel", "it takes too long")
+        assert (await cluster.end_of(execution_id)).status == "cancelled"
 
     clustered(test, tmp_path)

@@ -272,25 +272,6 @@ def test_a_long_pause_is_given_back_and_taken_up_by_any_worker(tmp_path: Path) -
     clustered(test, tmp_path)
 
 
-@pytest.mark.rule("NEXT-8", "TASK-8")
-def test_a_cancel_ends_what_pauses_without_a_worker(tmp_path: Path) -> None:
-    async def test(cluster: Cluster) -> None:
-        tools = CannedTools()
-        tools.answers["fetch"] = [failed("http", "not yet", retryable=True)]
-        server = await cluster.server()
-        worker = cluster.worker(tools)
-        worker.worker.patience = 0.5
-        retried = otherwise("retry", attempts=3, delay=3600)
-        execution_id = await cluster.start(playbook(step("first", call("fetch", retried))))
-        await until(lambda: labels(tools)["fetch"] == 1)
-        await until(lambda: not worker.session.holds)
-        await until(lambda: not server.dispatcher.leases.all())
-        await server.order(execution_id, "cancel", "it takes too long")
-        assert (await cluster.end_of(execution_id)).status == "cancelled"
-
-    clustered(test, tmp_path)
-
-
 @pytest.mark.rule("WRK-1", "LOOP-2")
 def test_max_in_flight_is_held_across_workers(tmp_path: Path) -> None:
     async def test(cluster: Cluster) -> None:
