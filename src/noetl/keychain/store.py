@@ -1,5 +1,6 @@
 """The registered credentials: encrypted before they are kept, opened when they are asked for."""
 
+import asyncio
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -52,6 +53,7 @@ class Store:
         """Whether a key of recorded secrets that cannot be opened is replaced by one of our own."""
         self._log_keys: dict[str, Key] = {}
         self._newest: Key | None = None
+        self._making = asyncio.Lock()
 
     # ── credentials ──────────────────────────────────────────────────────────────────────────
 
@@ -108,13 +110,15 @@ class Store:
         The key for values in the log. The log is never written again, so this key is not the
         home's own but kept among the credentials: a rotation encrypts it anew like them.
         """
-        if self._newest is None:
-            rows = [row for row in await self._credentials.all() if row.kind == LOG_KEY]
-            if rows:
-                newest = max(rows, key=lambda row: (row.updated_at, row.name))
-                with suppress(*((CredentialUnreadable,) if self._lenient else ())):
-                    self._newest = self._log_key_in(newest)
-        return self._newest or await self._new_log_key()
+        # Of many who want the first one at once one makes it, and nobody has it before it is kept.
+        async with self._making:
+            if self._newest is None:
+                rows = [row for row in await self._credentials.all() if row.kind == LOG_KEY]
+                if rows:
+                    newest = max(rows, key=lambda row: (row.updated_at, row.name))
+                    with suppress(*((CredentialUnreadable,) if self._lenient else ())):
+                        self._newest = self._log_key_in(newest)
+            return self._newest or await self._new_log_key()
 
     @property
     def known_log_key(self) -> Key:
@@ -142,9 +146,9 @@ class Store:
 
     async def _new_log_key(self) -> Key:
         made = new_key()
-        key = self._newest = Key(made)
-        self._log_keys[key.id] = key
+        key = Key(made)
         await self._keep(f"{RESERVED}{key.id}", LOG_KEY, made)
+        self._newest = self._log_keys[key.id] = key
         return key
 
     # ── sealing ──────────────────────────────────────────────────────────────────────────────

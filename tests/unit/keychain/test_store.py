@@ -1,5 +1,6 @@
 """Registered credentials: kept encrypted, listed without values, rotated as one."""
 
+import asyncio
 import base64
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -199,3 +200,26 @@ async def test_a_key_of_the_log_that_is_gone_is_said_so(tmp_path: Path) -> None:
     async with in_home(tmp_path) as store:
         with pytest.raises(CredentialUnreadable, match="not in this home"):
             await store.log_key_of(Key(new_key()).id)
+
+
+async def test_whoever_gets_the_first_log_key_finds_it_kept() -> None:
+    """Workers ask at once: one that was told of no key would make one that nobody else has."""
+    credentials = SlowCredentials()
+    store = Store(credentials, KeySource(None, given=b"k" * 32))
+
+    async def ask() -> list[str]:
+        await store.log_key()
+        return [row.name for row in await credentials.all()]
+
+    first, second = await asyncio.gather(ask(), ask())
+    assert first == second
+    assert len(first) == 1
+
+
+class SlowCredentials(MemoryCredentials):
+    """Keeping takes a few turns of the event loop, as it does in a database."""
+
+    async def keep(self, credential: SealedCredential) -> None:
+        for _ in range(5):
+            await asyncio.sleep(0)
+        await super().keep(credential)
