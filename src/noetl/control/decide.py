@@ -17,7 +17,6 @@ from noetl.control.timing import too_long
 from noetl.errors import NeedsBody, TemplateFailed
 from noetl.messages import events as e
 from noetl.messages import requests as r
-from noetl.messages.reference import Reference
 from noetl.pipeline.policy import template_error
 from noetl.playbook.plan import Plan
 from noetl.playbook.workload import materialize
@@ -34,7 +33,6 @@ def decide(
     at: int,
     bodies: MutableMapping[str, Any] | None = None,
     lost: Mapping[str, str] | None = None,
-    load: Callable[[Reference], Any] | None = None,
 ) -> list[e.Event] | Needs:
     """
     The events that follow, in order; none when the input comes too late or twice.
@@ -47,7 +45,7 @@ def decide(
     if execution.finished:  # NEXT-8: from then on every report is refused
         return []
     execution.now = at
-    deciding = Deciding(plan, execution, {} if bodies is None else bodies, lost or {}, load)
+    deciding = Deciding(plan, execution, {} if bodies is None else bodies, lost or {})
     try:
         TAKE[type(given)](deciding, given)
         if deciding.events:

@@ -1,14 +1,14 @@
 """A decision in the making: the events so far, and the state that they have led to."""
 
 from collections import deque
-from collections.abc import Callable, Mapping, MutableMapping
+from collections.abc import Mapping, MutableMapping
 from typing import Any, TypeVar
 
 import msgspec
 
 from noetl.control.evolve import EVOLVE
 from noetl.control.execution import Execution, Run, Token
-from noetl.errors import BodyLost, NeedsBody, TemplateFailed
+from noetl.errors import NeedsBody, TemplateFailed
 from noetl.messages import events as e
 from noetl.messages.codec import decode_body, encode
 from noetl.messages.fitting import HOLDS, INLINE, Fitting, is_small
@@ -57,7 +57,6 @@ class Deciding:
 
     __slots__ = (
         "_bodies",
-        "_load",
         "_lost",
         "boundaries",
         "events",
@@ -73,7 +72,6 @@ class Deciding:
         execution: Execution,
         bodies: MutableMapping[str, Any],
         lost: Mapping[str, str],
-        load: Callable[[Reference], Any] | None,
     ) -> None:
         self.plan = plan
         self.execution = execution
@@ -86,7 +84,6 @@ class Deciding:
         """Bodies that must be loaded before this can be decided."""
         self._bodies = bodies
         self._lost = lost
-        self._load = load
 
     def emit(self, event: e.Event) -> None:
         """Add an event. The body of `evolve` stands here again: this is the hottest line."""
@@ -113,7 +110,7 @@ class Deciding:
                 why = self._lost.get(need.reference.key)
                 if why is not None:  # RES-4: the template cannot be evaluated, and that is why
                     raise TemplateFailed(why) from None
-                if not self._is_made(need.reference) and not self._is_loaded(need.reference):
+                if not self._is_made(need.reference):
                     raise
 
     def _is_made(self, reference: Reference) -> bool:
@@ -127,9 +124,7 @@ class Deciding:
             self.missing = [
                 chunk
                 for chunk in chunks
-                if chunk.key not in self._bodies
-                and not self._is_made(chunk)
-                and not self._is_loaded(chunk)
+                if chunk.key not in self._bodies and not self._is_made(chunk)
             ]
             for chunk in self.missing:
                 if chunk.key in self._lost:
@@ -138,16 +133,6 @@ class Deciding:
                 return False
             value = joined([self._bodies[chunk.key] for chunk in chunks])
         self._bodies[reference.key] = value
-        return True
-
-    def _is_loaded(self, reference: Reference) -> bool:
-        """Until the server loads what is needed before it asks: through a door of its own."""
-        if self._load is None:
-            return False
-        try:
-            self._bodies[reference.key] = self._load(reference)
-        except BodyLost as lost:
-            raise TemplateFailed(str(lost)) from lost
         return True
 
     def scope(self, args: dict[str, Any], event: dict[str, Any] | None = None) -> Scope:
