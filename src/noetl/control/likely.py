@@ -52,10 +52,10 @@ def ending_of(given: r.Input, run: Run) -> dict[str, Any] | None:
     last = given.events[-1]
     loop = run.loop
     if loop is not None:
-        ended = sum(
-            isinstance(event, e.IterationDone | e.IterationFailed) for event in given.events
+        left = loop.total - loop.done - loop.failed
+        over = type(last) in ENDS or (
+            left <= len(given.events) and sum(type(one) in ENDED for one in given.events) >= left
         )
-        over = type(last) in ENDS or loop.done + loop.failed + ended >= loop.total
         return {"result": loop.results.chunks, "bases": loop.bases} if over else None
     if isinstance(last, e.StepDone):
         return {"result": last.result}
@@ -63,6 +63,7 @@ def ending_of(given: r.Input, run: Run) -> dict[str, Any] | None:
 
 
 ENDS = {e.StepDone, e.StepFailed, e.LoopDone}
+ENDED: set[type[e.Event]] = {e.IterationDone, e.IterationFailed}
 
 
 def look_behind(

@@ -3,6 +3,7 @@
 from typing import Any
 
 from noetl.control.deciding import Deciding
+from noetl.control.dispatch import may_run_ahead
 from noetl.control.execution import LoopRun, Run, is_stopped
 from noetl.control.folding import length_of, whole
 from noetl.control.reducers import onto
@@ -60,7 +61,7 @@ def offer(deciding: Deciding, run: Run, plan: LoopPlan) -> None:
             end_loop(deciding, run, plan)
         return
     last = min(loop.offered + plan.in_flight - in_flight, loop.total, loop.low + plan.window)
-    most = -(-plan.in_flight // SPREAD)
+    most = largest_part(deciding, run, plan)
     while loop.offered < last:
         deciding.emit(
             e.TokenEnqueued(
@@ -72,6 +73,12 @@ def offer(deciding: Deciding, run: Run, plan: LoopPlan) -> None:
                 last=min(loop.offered + most, last),
             )
         )
+
+
+def largest_part(deciding: Deciding, run: Run, plan: LoopPlan) -> int:
+    """Iterations that touch nothing are over at once: to spread them costs more than it brings."""
+    idle = deciding.execution.rules >= 2 and may_run_ahead(deciding.plan.steps[run.step])
+    return plan.in_flight if idle else -(-plan.in_flight // SPREAD)
 
 
 def may_start(deciding: Deciding, run: Run, loop: LoopRun, plan: LoopPlan) -> bool:

@@ -2,7 +2,7 @@
 
 import pytest
 from tests.support.decided import ByHand
-from tests.support.steps import call, loop, step
+from tests.support.steps import call, loop, noop, step
 
 from noetl.control.dispatch import command, open_parts
 from noetl.messages.codec import encode
@@ -34,3 +34,11 @@ def test_a_local_loop_that_is_taken_up_carries_what_is_left() -> None:
     share = hand.command().iterations
     assert share is not None
     assert (share.items, share.offset, share.total) == ([6, 7, 8], 6, 9)
+
+
+@pytest.mark.rule("LOOP-2")
+def test_iterations_that_touch_nothing_are_not_spread() -> None:
+    looped = loop(list(range(1000)), mode="parallel", exec="distributed", flight=100)
+    hand = ByHand(step("start", noop("a"), loop=looped))
+    parts = [(part.first, part.last) for _, part in open_parts(hand.execution)]
+    assert parts == [(0, 100)]
