@@ -137,7 +137,7 @@ async def at_work(plane: ServerNode) -> AsyncIterator[None]:
     worker = WorkPlane(plane.settings, DirectLink(exchange), results=plane.results, tools=tools)
     working = asyncio.create_task(worker.run())
     yield
-    await worker.drain()
+    await worker.drain(0.0)
     await working
     await worker.worker.close()
     await worker.keychain.close()

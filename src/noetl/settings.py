@@ -34,6 +34,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     pool: str = "default"
     concurrency: int = 100
     lease_ttl: float = 15.0
+    drain: float = 600.0
     server: str | None = None
     token: str | None = None
     context: str | None = None
@@ -163,6 +164,12 @@ SETTINGS: dict[str, Setting] = {
         _span,
         "a number of seconds >= 1",
         "how long a worker keeps what it runs without a word from it, in seconds",
+    ),
+    "drain": Setting(
+        _number,
+        "a number of seconds >= 0",
+        "how long a worker that is told to stop lets its tasks run on, in seconds; what has not"
+        " ended by then is given back and runs again elsewhere",
     ),
     "server": Setting(
         _url("http", "https"), "http://HOST:PORT", "the server that commands talk to", "url"

@@ -15,10 +15,10 @@ from tests.house.tree import ROOT
 from noetl import __version__
 from noetl.api.routes import all_routes
 from noetl.api.serve import GRACE as REQUESTS_END
-from noetl.node.work_plane import DRAIN
-from noetl.settings import SETTINGS, read_settings
+from noetl.settings import SETTINGS, Settings, read_settings
 from noetl.worker.work_loop import LAST_WORDS
 
+DRAIN = Settings(home=ROOT).drain
 FOLDER = ROOT / "deploy"
 FILES = sorted(path for path in FOLDER.rglob("*") if path.is_file() and "secrets" not in path.parts)
 COMPOSE: dict[str, Any] = yaml.safe_load((FOLDER / "compose.yaml").read_text("utf-8"))
@@ -88,7 +88,7 @@ def test_the_stores_have_volumes_and_no_ports() -> None:
 
 def test_who_is_told_to_stop_has_the_time_that_it_takes() -> None:
     services = COMPOSE["services"]
-    assert seconds(services["worker"]["stop_grace_period"]) > DRAIN + LAST_WORDS
+    assert seconds(services["worker"]["stop_grace_period"]) > DRAIN + 2 * LAST_WORDS
     assert all(seconds(services[name]["stop_grace_period"]) > REQUESTS_END for name in SERVERS)
 
 
@@ -244,7 +244,7 @@ def test_pods_have_the_time_that_stopping_takes() -> None:
     server = pod("noetl-server")
     pause = int(server["containers"][0]["lifecycle"]["preStop"]["exec"]["command"][-1])
     assert server["terminationGracePeriodSeconds"] > pause + REQUESTS_END
-    assert pod("noetl-worker")["terminationGracePeriodSeconds"] > DRAIN + LAST_WORDS
+    assert pod("noetl-worker")["terminationGracePeriodSeconds"] > DRAIN + 2 * LAST_WORDS
 
 
 # ── the pages about it ───────────────────────────────────────────────────────────────────────

@@ -12,9 +12,10 @@ from tests.house.tree import ROOT
 
 from noetl.api.serve import GRACE as REQUESTS_END
 from noetl.cli.background.crew import GRACE as CREW_ENDS
-from noetl.node.work_plane import DRAIN
+from noetl.settings import Settings
 from noetl.worker.work_loop import LAST_WORDS
 
+DRAIN = Settings(home=ROOT).drain
 UNITS = sorted((ROOT / "deploy" / "systemd").iterdir())
 NEEDED = {
     "NoNewPrivileges": "yes",
@@ -61,8 +62,8 @@ def test_a_unit_has_what_it_needs(path: Path) -> None:
 
 def test_units_wait_for_what_stops() -> None:
     wait = {path.name: int(unit(path)["Service"]["TimeoutStopSec"]) for path in UNITS}
-    assert wait["noetl-worker@.service"] > DRAIN + LAST_WORDS
-    assert wait["noetl-server.service"] > CREW_ENDS + REQUESTS_END
+    assert wait["noetl-worker@.service"] > DRAIN + 2 * LAST_WORDS
+    assert wait["noetl-server.service"] > DRAIN + CREW_ENDS + REQUESTS_END
 
 
 def test_nothing_keeps_the_children_of_a_worker_from_their_namespaces() -> None:

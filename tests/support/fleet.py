@@ -39,10 +39,10 @@ class Member:
         self.running.kill()
         self.running.process.join(PATIENCE)
 
-    def stop(self) -> int:
+    def stop(self, patience: float = PATIENCE) -> int:
         """Told to end well; its exit code."""
         self.running.tell(signal.SIGTERM)
-        return self.running.ended(PATIENCE)
+        return self.running.ended(patience)
 
     def again(self) -> None:
         self.kill()

@@ -6,6 +6,8 @@ import signal
 from pathlib import Path
 
 import pytest
+from tests.support.fleet import free_port
+from tests.support.processes import Running
 from tests.system.program import HELLO
 from tests.system.servers import Node, node
 
@@ -53,6 +55,15 @@ def test_a_server_that_was_killed_leaves_nothing_in_the_way(tmp_path: Path) -> N
         wait_gone(tmp_path, worker["pid"])
         assert up.status()["running"] is False
         assert up.start()["pid"] != first
+
+
+def test_a_worker_that_waits_for_a_server_can_be_stopped(tmp_path: Path) -> None:
+    nobody = f"http://127.0.0.1:{free_port()}"
+    waits = Running(tmp_path / "home", "worker", "start", "--foreground", NOETL_SERVER=nobody)
+    while "waiting for one" not in waits.out + waits.err:
+        assert waits.process.is_alive()
+    waits.tell(signal.SIGTERM)
+    assert waits.ended() == 0
 
 
 def workers_of(up: Node) -> list[dict[str, object]]:

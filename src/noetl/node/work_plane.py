@@ -31,9 +31,6 @@ PATIENCE = 5.0
 FRESH = 30.0
 """Seconds that a credential is used before the servers are asked for it again."""
 
-DRAIN = 30.0
-"""Seconds that parts have to end when the worker is told to stop."""
-
 Says = Callable[[str], None]
 
 
@@ -125,8 +122,8 @@ class WorkPlane:
         """Until drained; raises ServerRefused if the servers want nothing of this worker."""
         await self.work_loop.run()
 
-    async def drain(self, seconds: float = DRAIN) -> None:
-        await self.work_loop.drain(seconds)
+    async def drain(self, seconds: float, hurry: asyncio.Event | None = None) -> None:
+        await self.work_loop.drain(seconds, hurry or asyncio.Event())
 
     async def close(self) -> None:
         await self.worker.close()
@@ -136,10 +133,19 @@ class WorkPlane:
 
 
 async def run_worker(
-    settings: Settings, *, stop: asyncio.Event, says: Says = print, drain: float = DRAIN
+    settings: Settings,
+    line: tuple[Link, ResultStore],
+    *,
+    stop: asyncio.Event,
+    hurry: asyncio.Event,
+    says: Says = print,
 ) -> None:
-    """Work until `stop` is set, then end well: parts get `drain` seconds, the rest goes back."""
-    link, results = await open_line(settings, says)
+    """
+    Work until `stop` is set, then end well: parts get `drain` seconds, the rest goes back.
+
+    `hurry` ends the waiting: what still runs is given back at once.
+    """
+    link, results = line
     tools = Toolbox(settings.home, bounds=settings.bounds)
     plane = WorkPlane(settings, link, results=results, tools=tools, says=says)
     says(f"worker {plane.name} takes up to {settings.concurrency} parts of pool '{settings.pool}'")
@@ -149,14 +155,23 @@ async def run_worker(
         await asyncio.wait((working, stopping), return_when=asyncio.FIRST_COMPLETED)
         if working.done():
             await working  # it was refused
-        says(f"worker {plane.name} stops: it takes nothing new, and lets its parts end")
-        await plane.drain(drain)
+        says(parting_words(plane.name, len(plane.session.holds), settings.drain))
+        await plane.drain(settings.drain, hurry)
         await working
     finally:
         stopping.cancel()
         working.cancel()
         await asyncio.gather(working, return_exceptions=True)
         await plane.close()
+
+
+def parting_words(name: str, running: int, drain: float) -> str:
+    if not running:
+        return f"worker {name} stops: it takes nothing new, and nothing runs"
+    return (
+        f"worker {name} stops: it takes nothing new; what runs ({running}) has {drain:g} s to end; "
+        "told to stop again, it gives that back at once"
+    )
 
 
 async def open_line(settings: Settings, says: Says) -> tuple[Link, ResultStore]:

@@ -71,17 +71,17 @@ class WorkLoop:
             for server in {held.server for held in session.holds.values()}:
                 wire.chore(wire.renew(server))
 
-    async def drain(self, seconds: float) -> None:
-        """WRK-2: take nothing new, let parts end for a while, give back the rest."""
+    async def drain(self, seconds: float, hurry: asyncio.Event) -> None:
+        """WRK-2: take nothing new, let parts end in time or until `hurry`, give back the rest."""
         session = self._session
         session.draining = True
         session.changed.set()
         try:
-            with suppress(TimeoutError):
-                async with asyncio.timeout(seconds):
-                    while session.holds:
-                        session.changed.clear()
-                        await session.changed.wait()
+            ends = asyncio.get_running_loop().create_task(self._holds_end())
+            told = asyncio.get_running_loop().create_task(hurry.wait())
+            await asyncio.wait((ends, told), timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+            ends.cancel()
+            told.cancel()
             await session.worker.stop()
             with suppress(TimeoutError):
                 async with asyncio.timeout(LAST_WORDS):
@@ -93,6 +93,11 @@ class WorkLoop:
                     await self._return_all()
         finally:
             self._drained.set()
+
+    async def _holds_end(self) -> None:
+        while self._session.holds:
+            self._session.changed.clear()
+            await self._session.changed.wait()
 
     async def _return_all(self) -> None:
         session, wire = self._session, self._wire

@@ -12,8 +12,8 @@ from noetl.tools.children import PIPE, spawn_async
 Says = Callable[[str], None]
 PAUSES = (0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
 """Seconds before a worker that died is started again; the last one stays."""
-GRACE = 45.0
-"""Seconds that workers have to end well: longer than they let their parts run on."""
+GRACE = 15.0
+"""Seconds that workers have to end well beyond those that they let their parts run on."""
 TIED = "--with-parent"
 """A worker told so reads its standard input, and stops when that ends: with its server."""
 
@@ -27,8 +27,11 @@ class Crew:
     alone, which then lets the workers end well.
     """
 
-    def __init__(self, count: int, environment: Mapping[str, str], says: Says) -> None:
+    def __init__(
+        self, count: int, environment: Mapping[str, str], says: Says, drain: float
+    ) -> None:
         self._count = count
+        self._grace = drain + GRACE
         self._environment = environment
         self._says = says
         self._stopping = False
@@ -39,17 +42,27 @@ class Crew:
         loop = asyncio.get_running_loop()
         self._minds = [loop.create_task(self._mind()) for _ in range(self._count)]
 
-    async def end(self) -> None:
+    async def end(self, hurry: asyncio.Event) -> None:
         """Let all of them end: what they run gets its time, and what does not end is ended."""
         self._stopping = True
+        self._tell()
+        if not self._minds:
+            return
+        told = asyncio.get_running_loop().create_task(self._pass_on(hurry))
+        _, late = await asyncio.wait(self._minds, timeout=self._grace)
+        told.cancel()
+        for mind in late:
+            mind.cancel()
+        await asyncio.gather(told, *late, return_exceptions=True)
+
+    async def _pass_on(self, hurry: asyncio.Event) -> None:
+        await hurry.wait()
+        self._tell()
+
+    def _tell(self) -> None:
         for worker in self._workers:
             with contextlib.suppress(ProcessLookupError):
                 worker.send_signal(signal.SIGTERM)
-        if self._minds:
-            _, late = await asyncio.wait(self._minds, timeout=GRACE)
-            for mind in late:
-                mind.cancel()
-            await asyncio.gather(*late, return_exceptions=True)
 
     async def _mind(self) -> None:
         """One place in the crew: whoever dies in it is followed by another."""

@@ -113,8 +113,9 @@ def stop(files: Sequence[PidFile], *, patience: float) -> list[RunningProcess]:
         while running.alive:
             if time.monotonic() >= until:
                 raise NoetlError(
-                    f"process {running.pid} has not ended after {patience:g} s; it may still "
-                    f"finish what it runs. See its log: {file.log}"
+                    f"process {running.pid} has not ended after {patience:g} s: it lets its tasks "
+                    "end (NOETL_DRAIN). Stop it again and it gives them back at once; its log: "
+                    f"{file.log}"
                 )
             time.sleep(LOOK)
     return [running for _, running in told]

@@ -10,7 +10,7 @@ from noetl.api.tokens import new_token
 from noetl.cli.background.crew import Crew
 from noetl.cli.background.environment import variables
 from noetl.cli.background.pid_file import HeldPidFile
-from noetl.cli.background.signals import stop_on_signals
+from noetl.cli.background.signals import stop_on_signals, unless
 from noetl.cli.background.voice import listen_to_logging, say
 from noetl.node.server import ServerNode
 from noetl.settings import Settings
@@ -20,31 +20,21 @@ async def run_server(settings: Settings, held: HeldPidFile, *, workers: int) -> 
     """Serve until SIGTERM or Ctrl-C; then workers end well, and executions are handed over."""
     listen_to_logging()
     refuse_open(settings.host, auth=settings.auth)
-    stop = stop_on_signals()
-    plane = await opened(settings, stop)
+    hurry = asyncio.Event()
+    stop = stop_on_signals(hurry)
+    plane = await unless(stop, ServerNode.open(settings, says=say))
     if plane is None:
         return
     try:
-        await _served(plane, held, stop, workers)
+        await _served(plane, held, stop, hurry, workers)
     finally:
         await plane.close()
         say("the server has stopped")
 
 
-async def opened(settings: Settings, stop: asyncio.Event) -> ServerNode | None:
-    """The control plane, once its database and queue are there; None if it is stopped before."""
-    opening = asyncio.ensure_future(ServerNode.open(settings, says=say))
-    stopping = asyncio.ensure_future(stop.wait())
-    await asyncio.wait((opening, stopping), return_when=asyncio.FIRST_COMPLETED)
-    stopping.cancel()
-    if opening.done():
-        return opening.result()
-    opening.cancel()
-    await asyncio.gather(opening, return_exceptions=True)
-    return None
-
-
-async def _served(plane: ServerNode, held: HeldPidFile, stop: asyncio.Event, workers: int) -> None:
+async def _served(
+    plane: ServerNode, held: HeldPidFile, stop: asyncio.Event, hurry: asyncio.Event, workers: int
+) -> None:
     closed = asyncio.Event()
     listening: asyncio.Future[str] = asyncio.get_running_loop().create_future()
     settings = plane.settings
@@ -70,15 +60,18 @@ async def _served(plane: ServerNode, held: HeldPidFile, stop: asyncio.Event, wor
         say(f"the server answers at {url}")
         if workers:
             token_id, environment = await crew_environment(plane, url)
-            crew = Crew(workers, environment, say)
+            crew = Crew(workers, environment, say, settings.drain)
             crew.begin()
         stopping = asyncio.ensure_future(stop.wait())
         await asyncio.wait((serving, stopping), return_when=asyncio.FIRST_COMPLETED)
         stopping.cancel()
     finally:
         if crew is not None:
-            say("the server stops; its workers let what they run end")
-            await crew.end()
+            say(
+                "the server stops; what its workers run has "
+                f"{settings.drain:g} s to end; told to stop again, they give it back at once"
+            )
+            await crew.end(hurry)
         if token_id is not None:
             await plane.storage.tokens.revoke(token_id)
         closed.set()

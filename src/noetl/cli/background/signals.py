@@ -4,24 +4,46 @@ import asyncio
 import os
 import signal
 import sys
+from collections.abc import Coroutine
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+ORPHANED = 30.0
+"""Seconds that a worker has to end well when the server that started it is gone."""
 
 
-def stop_on_signals() -> asyncio.Event:
-    """Set by the first SIGTERM or Ctrl-C; the second leaves at once."""
+def stop_on_signals(hurry: asyncio.Event | None = None) -> asyncio.Event:
+    """Set by the first SIGTERM or Ctrl-C; the second sets `hurry`, or leaves at once."""
     loop = asyncio.get_running_loop()
     stop = asyncio.Event()
 
     def told() -> None:
-        if stop.is_set():
+        if not stop.is_set():
+            stop.set()
+        elif hurry is not None and not hurry.is_set():
+            hurry.set()
+        else:
             os._exit(1)
-        stop.set()
 
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, told)
     return stop
 
 
-def stop_with_parent(stop: asyncio.Event) -> None:
+async def unless(stop: asyncio.Event, work: Coroutine[Any, Any, T]) -> T | None:
+    """What the work comes to; None if it is told to stop before, and the work is given up."""
+    working, stopping = asyncio.ensure_future(work), asyncio.ensure_future(stop.wait())
+    await asyncio.wait((working, stopping), return_when=asyncio.FIRST_COMPLETED)
+    stopping.cancel()
+    if working.done():
+        return working.result()
+    working.cancel()
+    await asyncio.gather(working, return_exceptions=True)
+    return None
+
+
+def stop_with_parent(stop: asyncio.Event, hurry: asyncio.Event) -> None:
     """Set when standard input ends: the process that holds its other end is gone."""
     loop = asyncio.get_running_loop()
     end = sys.stdin.fileno()
@@ -30,5 +52,6 @@ def stop_with_parent(stop: asyncio.Event) -> None:
         if not os.read(end, 4096):
             loop.remove_reader(end)
             stop.set()
+            loop.call_later(ORPHANED, hurry.set)
 
     loop.add_reader(end, look)

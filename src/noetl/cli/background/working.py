@@ -1,13 +1,14 @@
 """A worker in this process, from its start until it is told to stop and has drained."""
 
+import asyncio
 import contextlib
 from collections.abc import Iterator
 
 from noetl.cli.background.pid_file import HeldPidFile, PidFile
-from noetl.cli.background.signals import stop_on_signals, stop_with_parent
+from noetl.cli.background.signals import stop_on_signals, stop_with_parent, unless
 from noetl.cli.background.voice import listen_to_logging, say
 from noetl.errors import HomeInUse
-from noetl.node.work_plane import run_worker
+from noetl.node.work_plane import open_line, run_worker
 from noetl.settings import Settings
 
 MOST = 1000
@@ -37,13 +38,16 @@ def place_of(settings: Settings, place: int | None, *, with_server: bool) -> Ite
 async def work(settings: Settings, held: HeldPidFile, *, with_parent: bool) -> None:
     """Work until SIGTERM or Ctrl-C, or until the server that started it is gone."""
     listen_to_logging()
-    stop = stop_on_signals()
+    hurry = asyncio.Event()
+    stop = stop_on_signals(hurry)
     if with_parent:
-        stop_with_parent(stop)
+        stop_with_parent(stop, hurry)
 
     def says(sentence: str) -> None:
         say(sentence)
         if READY in sentence:
             held.tell()
 
-    await run_worker(settings, stop=stop, says=says)
+    line = await unless(stop, open_line(settings, says))
+    if line is not None:
+        await run_worker(settings, line, stop=stop, hurry=hurry, says=says)
