@@ -25,6 +25,11 @@ class SqlInputs(Inputs, frozen=True, kw_only=True):
     ] = field(default_factory=list)
     auth: Auth = None
 
+    @property
+    def text(self) -> str:
+        """`command`, or `query`, which is the same."""
+        return self.command if self.command is not None else self.query or ""
+
 
 class PostgresInputs(SqlInputs, frozen=True, kw_only=True):
     """With `rows` or `file` the last statement is a COPY over the connection."""

@@ -3,18 +3,13 @@
 from typing import Any
 
 from noetl.messages.outcome import Outcome, ok
+from noetl.tools.frame import FramedTool
 from noetl.tools.tool import ToolCall, Workplace
 
 
-class NoopTool:
+class NoopTool(FramedTool):
     """A pipeline passes `_prev` through a `noop` by itself; this is for direct calls."""
 
-    async def call(self, call: ToolCall[Any], workplace: Workplace) -> Outcome:
+    async def _run(self, call: ToolCall[Any], workplace: Workplace) -> Outcome:
         del call, workplace
         return ok()
-
-    async def forget(self, scratch: str) -> None:
-        """Keeps nothing."""
-
-    async def close(self) -> None:
-        """Keeps nothing."""

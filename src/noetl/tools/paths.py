@@ -1,6 +1,10 @@
-"""Where a path of a playbook leads, and that it stays below the folder that it may not leave."""
+"""Where a path of a playbook leads, below the folder that it may not leave; how it is written."""
 
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
 from noetl.tools.refusal import Refusal
 
@@ -29,3 +33,19 @@ def inside(folder: str | None, path: str, root: str | None = None) -> Path:
         raise Refusal("input", f"path '{path}' leaves the playbook's folder, which is not allowed")
     says = f"path '{path}' is not below {bound}, the worker's folder for files"
     raise Refusal("input", f"{says}; put the file there, or change its setting 'files'")
+
+
+@contextmanager
+def whole_file(path: Path) -> Iterator[IO[bytes]]:
+    """A file to write, which gets its name when it is whole; raises Refusal."""
+    part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
+    try:
+        with part.open("wb") as file:
+            yield file
+        part.replace(path)
+    except OSError as fault:
+        if fault.filename is None and fault.errno is None:
+            raise  # a connection's, not the disk's
+        raise Refusal("input", f"cannot write {path}: {fault.strerror}") from None
+    finally:
+        part.unlink(missing_ok=True)

@@ -5,16 +5,17 @@ from typing import Any
 from noetl.errors import NoetlError, PlaybookRejected
 from noetl.kinds.flow import PlaybookInputs
 from noetl.messages.outcome import Outcome, failed, ok
+from noetl.tools.frame import FramedTool
 from noetl.tools.tool import ToolCall, Workplace
 
 
-class PlaybookTool:
+class PlaybookTool(FramedTool):
     """
     Starts a child and waits for it. The child's id derives from the task run, so that a task
     that is run again after a crash finds the child that it had started.
     """
 
-    async def call(self, call: ToolCall[PlaybookInputs], workplace: Workplace) -> Outcome:
+    async def _run(self, call: ToolCall[PlaybookInputs], workplace: Workplace) -> Outcome:
         inputs = call.inputs
         version = None if inputs.version is None else str(inputs.version)
         try:
@@ -28,12 +29,6 @@ class PlaybookTool:
         except NoetlError as fault:
             return failed("not_found", str(fault))
         return outcome_of(child)
-
-    async def forget(self, scratch: str) -> None:
-        """Keeps nothing."""
-
-    async def close(self) -> None:
-        """Keeps nothing."""
 
 
 def outcome_of(child: dict[str, Any]) -> Outcome:

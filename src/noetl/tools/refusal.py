@@ -13,6 +13,7 @@ class Refusal(Exception):
         self.outcome: Outcome = failed(kind, message, **more)
 
 
-def unforeseen(fault: Exception) -> Outcome:
-    """A call never raises: what no clause names is our own mistake, and said to be."""
-    return failed("internal", f"unexpected {type(fault).__name__}: {fault}")
+def needs_extra(what: str, extra: str) -> Refusal:
+    """An optional dependency is not there."""
+    says = f"{what} needs an extra: install it with pip install 'noetl[{extra}]'"
+    return Refusal("not_found", says)

@@ -7,6 +7,7 @@ from typing import Any
 
 from noetl.messages.outcome import Outcome, failed
 from noetl.tools.bounds import Bounds
+from noetl.tools.frame import FramedTool
 from noetl.tools.plugins import BrokenPlugin, Plugin, Plugins, plugins
 from noetl.tools.tool import Tool, ToolCall, Workplace
 
@@ -35,21 +36,15 @@ WITH_CHILDREN = frozenset({"python", "script", "shell"})
 """Tools that run what a playbook brings along."""
 
 
-class BrokenTool:
+class BrokenTool(FramedTool):
     """Stands for the tool of a plugin that cannot be had, so that a policy learns why."""
 
     def __init__(self, why: str) -> None:
         self._why = why
 
-    async def call(self, call: ToolCall[Any], workplace: Workplace) -> Outcome:
+    async def _run(self, call: ToolCall[Any], workplace: Workplace) -> Outcome:
         del call, workplace
         return failed("not_found", self._why)
-
-    async def forget(self, scratch: str) -> None:
-        """Keeps nothing."""
-
-    async def close(self) -> None:
-        """Keeps nothing."""
 
 
 class Toolbox(Mapping[str, Tool]):

@@ -3,44 +3,14 @@
 import asyncio
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 from noetl.tools.children import NULL, PIPE, end_group, spawn_async
 from noetl.tools.container.programs import ContainerRuntime
-from noetl.tools.process.capture import LONGEST, Capture
-from noetl.tools.process.outcomes import CommandOutput
-from noetl.tools.process.output import Output
-from noetl.tools.tool import ToolCall, Workplace
+from noetl.tools.process.capture import STDERR, STDOUT, Streams
 
 CHUNK = 65_536
-STDOUT, STDERR = 1, 2
 ASKED_LONG = 60.0
 """Seconds for a question to the program itself, such as what became of a container."""
-
-
-class Streams:
-    """What a container prints: lines for the log, live, and text or a body for the result."""
-
-    def __init__(self, call: ToolCall[Any], workplace: Workplace, longest: int = LONGEST) -> None:
-        self._lines = Output(lambda stream, text: workplace.log(call, stream, text))
-        self._out = Capture("stdout", call, workplace.results, longest=longest)
-        self._err = Capture("stderr", call, workplace.results, longest=longest)
-
-    def take(self, stream: int, piece: bytes) -> None:
-        """Raises Refusal where it cannot be kept."""
-        self._lines.written(stream, piece)
-        (self._out if stream == STDOUT else self._err).feed(piece)
-
-    async def finish(self) -> CommandOutput:
-        self._lines.end()
-        complaint = self._err.last_line()
-        return CommandOutput(
-            await self._out.finish(parse=True), await self._err.finish(parse=False), complaint
-        )
-
-    async def discard(self) -> None:
-        await self._out.discard()
-        await self._err.discard()
 
 
 class Attached:

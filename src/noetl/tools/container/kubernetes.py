@@ -6,14 +6,16 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
+import msgspec
+
 from noetl.messages.outcome import Outcome
-from noetl.tools.container.attached import STDOUT, Streams
 from noetl.tools.container.cluster import Cluster
-from noetl.tools.container.orders import ContainerLimits, ContainerSpec
+from noetl.tools.container.orders import ContainerSpec
 from noetl.tools.container.outcomes import Ran, outcome_of, too_slow, unstarted
+from noetl.tools.process.capture import STDOUT, Streams
 from noetl.tools.refusal import Refusal
 from noetl.tools.tool import ToolCall, Workplace
-from noetl.tools.unbroken import Stop
+from noetl.tools.unbroken import Stop, ends_in_time
 
 EVERY = 1.0
 """Seconds between two questions about a pod that is not running yet."""
@@ -45,11 +47,9 @@ class ClusterContainers:
             async with Cluster(credential or {}) as cluster:
                 follow = self._follow(cluster, call, order, name, streams)
                 work = asyncio.create_task(follow)
-                either: set[asyncio.Future[Any]] = {work, stop}
                 total = call.timeout.total
                 try:
-                    await asyncio.wait(either, timeout=total, return_when=asyncio.FIRST_COMPLETED)
-                    if work.done():
+                    if await ends_in_time(work, stop, total):
                         return work.result()
                 finally:
                     work.cancel()
@@ -69,7 +69,9 @@ class ClusterContainers:
         streams: Streams,
     ) -> Outcome:
         if order.environment:
-            await cluster.create(PLAIN, "secrets", secret_manifest(name, order))
+            # Values of the environment are no part of the job, which many may read.
+            values = manifest("v1", "Secret", name, type="Opaque", stringData=order.environment)
+            await cluster.create(PLAIN, "secrets", values)
         await cluster.create(BATCH, "jobs", job_manifest(name, order, call.timeout.total))
         ran = Ran(engine="kubernetes", image=order.image)
         pod, said = await self._begun(cluster, name)
@@ -79,7 +81,7 @@ class ClusterContainers:
             streams.take(STDOUT, piece)
         ended = await self._ended(cluster, name)
         printed = await streams.finish()
-        return outcome_of(ran_in(ended, ran), printed, order.limits.memory)
+        return outcome_of(ran_in(ended, ran), printed, order.memory)
 
     async def _begun(self, cluster: Cluster, name: str) -> tuple[str | None, str]:
         """The pod whose container runs or has run; or why there will be none."""
@@ -127,16 +129,9 @@ def name_of(call: ToolCall[Any]) -> str:
     return f"noetl-{hashlib.sha256(key.encode()).hexdigest()[:32]}"
 
 
-def secret_manifest(name: str, order: ContainerSpec) -> dict[str, Any]:
-    """Values of the environment are no part of the job, which many may read."""
+def manifest(version: str, kind: str, name: str, **more: Any) -> dict[str, Any]:
     metadata = {"name": name, "labels": {"app.kubernetes.io/managed-by": "noetl"}}
-    return {
-        "apiVersion": "v1",
-        "kind": "Secret",
-        "metadata": metadata,
-        "type": "Opaque",
-        "stringData": order.environment,
-    }
+    return {"apiVersion": version, "kind": kind, "metadata": metadata, **more}
 
 
 def job_manifest(name: str, order: ContainerSpec, total: float | None) -> dict[str, Any]:
@@ -144,7 +139,7 @@ def job_manifest(name: str, order: ContainerSpec, total: float | None) -> dict[s
         "name": "main",
         "image": order.image,
         "securityContext": {"allowPrivilegeEscalation": False},
-        "resources": {"limits": limits_in(order.limits)},
+        "resources": {"limits": limits_in(order)},
     }
     if order.command:
         container["command"] = order.command[:1]
@@ -165,16 +160,12 @@ def job_manifest(name: str, order: ContainerSpec, total: float | None) -> dict[s
     }
     if total is not None:
         spec["activeDeadlineSeconds"] = max(1, round(total) + 1)
-    metadata = {"name": name, "labels": {"app.kubernetes.io/managed-by": "noetl"}}
-    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": spec}
+    return manifest("batch/v1", "Job", name, spec=spec)
 
 
-def limits_in(limits: ContainerLimits) -> dict[str, str]:
-    written = {
-        "cpu": None if limits.cpu is None else f"{limits.cpu:g}",
-        "memory": None if limits.memory is None else str(limits.memory),
-    }
-    return {name: amount for name, amount in written.items() if amount is not None}
+def limits_in(order: ContainerSpec) -> dict[str, str]:
+    limits = {} if order.cpu is None else {"cpu": f"{order.cpu:g}"}
+    return limits if order.memory is None else {**limits, "memory": str(order.memory)}
 
 
 def container_in(pod: dict[str, Any] | None) -> dict[str, Any]:
@@ -192,9 +183,8 @@ def said_by(waiting: Mapping[str, Any]) -> tuple[str, str]:
 def ran_in(pod: dict[str, Any], ran: Ran) -> Ran:
     ended = container_in(pod)["terminated"]
     statuses = pod["status"]["containerStatuses"]
-    return Ran(
-        engine=ran.engine,
-        image=ran.image,
+    return msgspec.structs.replace(
+        ran,
         image_id=statuses[0].get("imageID") or None,
         exit_code=ended.get("exitCode"),
         oom_killed=ended.get("reason") == "OOMKilled",

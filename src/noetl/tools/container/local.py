@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from noetl.messages.outcome import Outcome
-from noetl.tools.container.attached import Attached, Streams, ask
+from noetl.tools.container.attached import Attached, ask
 from noetl.tools.container.orders import ContainerSpec
 from noetl.tools.container.outcomes import Ran, outcome_of, too_slow, unstarted
 from noetl.tools.container.programs import (
@@ -24,10 +24,10 @@ from noetl.tools.container.programs import (
     run_words,
     with_login,
 )
-from noetl.tools.process.capture import LONGEST
+from noetl.tools.process.capture import LONGEST, Streams
 from noetl.tools.process.folders import Folders
 from noetl.tools.tool import ToolCall, Workplace
-from noetl.tools.unbroken import Stop
+from noetl.tools.unbroken import Stop, ends_in_time
 
 GRACE = 2
 """Seconds between SIGTERM and SIGKILL."""
@@ -102,10 +102,8 @@ class LocalContainers:
     ) -> Outcome:
         """To its end; what a stopped call comes to nobody reads."""
         total = call.timeout.total
-        either: set[asyncio.Future[Any]] = {attached.ended, stop}
         try:
-            await asyncio.wait(either, timeout=total, return_when=asyncio.FIRST_COMPLETED)
-            late = not attached.ended.done()
+            late = not await ends_in_time(attached.ended, stop, total)
             if late:
                 await self._stop(program, name, attached)
             ran = await inspected(program, name, order)
@@ -118,7 +116,7 @@ class LocalContainers:
             return too_slow(total or 0.0, ran, printed)
         if ran.exit_code is None:
             return unstarted(ran, printed.complaint)
-        return outcome_of(ran, printed, order.limits.memory)
+        return outcome_of(ran, printed, order.memory)
 
     async def _stop(self, program: ContainerRuntime, name: str, attached: Attached) -> None:
         """A container that is not there yet (its image is being pulled) needs no stopping."""

@@ -8,9 +8,9 @@ import msgspec
 
 from noetl.kinds.code import ContainerInputs
 from noetl.masking import KNOWN
-from noetl.tools.process.memory import NoAmount, bytes_of
 from noetl.tools.process.orders import stdin_of, text_of
 from noetl.tools.refusal import Refusal
+from noetl.tools.resources import cpu_of, memory_of, refuse_others
 from noetl.tools.tool import ToolCall
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
@@ -21,27 +21,12 @@ IMAGE = re.compile(r"[A-Za-z0-9][\w./:@-]*")
 RESOURCES = ("cpu", "memory")
 
 
-class ContainerLimits(msgspec.Struct, frozen=True):
-    """`spec.resources`; None sets no limit."""
-
-    cpu: float | None = None
-    memory: int | None = None
-
-
 class Mount(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One of `mounts`, as the author writes it."""
+    """One of `mounts`: a file or folder of the playbook, shown in the container."""
 
     source: str
     target: str
     read_only: bool = True
-
-
-class Bind(msgspec.Struct, frozen=True):
-    """A folder or file of the playbook, shown in the container."""
-
-    source: str
-    target: str
-    read_only: bool
 
 
 class ContainerSpec(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,10 +37,12 @@ class ContainerSpec(msgspec.Struct, frozen=True, kw_only=True):
     """Empty: the image's own."""
     environment: dict[str, str]
     stdin: bytes | None
-    binds: list[Bind]
+    binds: list[Mount]
     network: str
     workdir: str | None
-    limits: ContainerLimits
+    cpu: float | None
+    memory: int | None
+    """`spec.resources`; None sets no limit."""
 
 
 def order_of(call: ToolCall[ContainerInputs]) -> ContainerSpec:
@@ -68,6 +55,7 @@ def order_of(call: ToolCall[ContainerInputs]) -> ContainerSpec:
         raise Refusal("input", says)
     if inputs.workdir is not None and not inputs.workdir.startswith("/"):
         raise Refusal("input", f"workdir is {inputs.workdir!r}; expected a path from the root")
+    refuse_others(call.resources, RESOURCES)
     return ContainerSpec(
         image=inputs.image,
         command=command_of(inputs),
@@ -76,7 +64,8 @@ def order_of(call: ToolCall[ContainerInputs]) -> ContainerSpec:
         binds=[bind_of(mount, call) for mount in inputs.mounts],
         network=inputs.network,
         workdir=inputs.workdir,
-        limits=limits_of(call.resources),
+        cpu=cpu_of(call.resources, "a number above 0"),
+        memory=memory_of(call.resources),
     )
 
 
@@ -108,7 +97,7 @@ def environment_of(given: Mapping[str, Any]) -> dict[str, str]:
     return environment
 
 
-def bind_of(given: Mapping[str, Any], call: ToolCall[Any]) -> Bind:
+def bind_of(given: Mapping[str, Any], call: ToolCall[Any]) -> Mount:
     try:
         mount = msgspec.convert(given, Mount)
     except msgspec.ValidationError as fault:
@@ -122,20 +111,4 @@ def bind_of(given: Mapping[str, Any], call: ToolCall[Any]) -> Bind:
     for path in (str(source), mount.target):
         if any(sign in path for sign in ',"\n\0'):
             raise Refusal("input", f"the path of a mount, {path!r}, holds a comma or a quote")
-    return Bind(str(source), mount.target, mount.read_only)
-
-
-def limits_of(resources: Mapping[str, Any]) -> ContainerLimits:
-    strange = [name for name in resources if name not in RESOURCES]
-    if strange:
-        known = ", ".join(RESOURCES)
-        raise Refusal("input", f"spec.resources has no '{strange[0]}'; it has {known}")
-    cpu, memory = resources.get("cpu"), resources.get("memory")
-    if cpu is not None and (
-        isinstance(cpu, bool) or not isinstance(cpu, int | float) or not 0 < cpu <= 1024
-    ):
-        raise Refusal("input", f"spec.resources.cpu is {cpu!r}; expected a number above 0")
-    try:
-        return ContainerLimits(cpu, None if memory is None else bytes_of(memory))
-    except NoAmount as wrong:
-        raise Refusal("input", str(wrong)) from None
+    return msgspec.structs.replace(mount, source=str(source))

@@ -5,7 +5,8 @@ from typing import Any
 import msgspec
 
 from noetl.messages.outcome import Outcome, failed, ok
-from noetl.tools.process.outcomes import TRY_AGAIN, CommandOutput, result_of
+from noetl.tools.process.capture import CommandOutput
+from noetl.tools.process.outcomes import TRY_AGAIN, result_of
 from noetl.tools.process.running import CommandEnd
 
 KILLED = 128 + 9
@@ -32,13 +33,7 @@ NO_IMAGE = (
     "invalid reference format",
     "unauthorized",
 )
-NOT_RUN: dict[str, Any] = {
-    "engine": None,
-    "image": None,
-    "image_id": None,
-    "exit_code": None,
-    "oom_killed": None,
-}
+NOT_RUN: dict[str, Any] = dict.fromkeys(("engine", "image", "image_id", "exit_code", "oom_killed"))
 """The block of a call that came to no container."""
 
 

@@ -14,36 +14,15 @@ from noetl.tools.refusal import Refusal
 PROGRAMS = ("podman", "docker")
 """Looked for in this order."""
 INHERITED = frozenset(
-    [
-        "PATH",
-        "HOME",
-        "USER",
-        "LOGNAME",
-        "LANG",
-        "TMPDIR",
-        "XDG_RUNTIME_DIR",
-        "XDG_CONFIG_HOME",
-        "XDG_DATA_HOME",
-        "DBUS_SESSION_BUS_ADDRESS",
-        "CONTAINER_HOST",
-        "CONTAINER_SSHKEY",
-        "CONTAINERS_CONF",
-        "CONTAINERS_CONF_OVERRIDE",
-        "CONTAINERS_STORAGE_CONF",
-        "CONTAINERS_REGISTRIES_CONF",
-        "REGISTRY_AUTH_FILE",
-        "DOCKER_HOST",
-        "DOCKER_CONTEXT",
-        "DOCKER_CONFIG",
-        "DOCKER_CERT_PATH",
-        "DOCKER_TLS_VERIFY",
-        "HTTP_PROXY",
-        "HTTPS_PROXY",
-        "NO_PROXY",
-        "http_proxy",
-        "https_proxy",
-        "no_proxy",
-    ]
+    (
+        *("PATH", "HOME", "USER", "LOGNAME", "LANG", "TMPDIR", "DBUS_SESSION_BUS_ADDRESS"),
+        *("XDG_RUNTIME_DIR", "XDG_CONFIG_HOME", "XDG_DATA_HOME"),
+        *("CONTAINER_HOST", "CONTAINER_SSHKEY", "CONTAINERS_CONF", "CONTAINERS_CONF_OVERRIDE"),
+        *("CONTAINERS_STORAGE_CONF", "CONTAINERS_REGISTRIES_CONF", "REGISTRY_AUTH_FILE"),
+        *("DOCKER_HOST", "DOCKER_CONTEXT", "DOCKER_CONFIG", "DOCKER_CERT_PATH"),
+        *("DOCKER_TLS_VERIFY", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY"),
+        *("http_proxy", "https_proxy", "no_proxy"),
+    )
 )
 """What the command line itself needs of the worker's environment; nothing of it gets inside."""
 KEEPER = "noetl.host"
@@ -86,10 +65,10 @@ def run_words(
         words += ["--interactive"]
     if order.workdir is not None:
         words += ["--workdir", order.workdir]
-    if order.limits.cpu is not None:
-        words += ["--cpus", f"{order.limits.cpu:g}"]
-    if order.limits.memory is not None:
-        size = f"{order.limits.memory}b"
+    if order.cpu is not None:
+        words += ["--cpus", f"{order.cpu:g}"]
+    if order.memory is not None:
+        size = f"{order.memory}b"
         words += ["--memory", size, "--memory-swap", size]
     for bind in order.binds:
         mode = ",readonly" if bind.read_only else ""

@@ -4,63 +4,41 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-import msgspec
-
-from noetl.errors import CredentialMissing
 from noetl.kinds.code import ContainerInputs
 from noetl.messages.outcome import Outcome, failed
 from noetl.tools.container.kubernetes import EVERY, ClusterContainers
 from noetl.tools.container.local import LocalContainers
 from noetl.tools.container.orders import order_of
 from noetl.tools.container.outcomes import NOT_RUN
-from noetl.tools.refusal import Refusal, unforeseen
 from noetl.tools.tool import ToolCall, Workplace
-from noetl.tools.unbroken import Stop, Unbroken
+from noetl.tools.unbroken import Stop, UnbrokenTool
 
 
-class ContainerTool:
+class ContainerTool(UnbrokenTool):
     """Each call has a container of its own; it is removed before the call ends."""
-
-    keeps_time = True
 
     def __init__(
         self, environment: Mapping[str, str] = os.environ, *, every: float = EVERY, **more: Any
     ) -> None:
+        super().__init__()
         self._local = LocalContainers(environment, **more)
         self._cluster = ClusterContainers(every=every)
-        self._work = Unbroken()
-
-    async def call(self, call: ToolCall[ContainerInputs], workplace: Workplace) -> Outcome:
-        return await self._work.run(lambda stop: self._run(call, workplace, stop))
-
-    async def forget(self, scratch: str) -> None:
-        """Nothing outlives a call."""
 
     async def close(self) -> None:
-        """End what still runs."""
-        await self._work.close()
+        await super().close()
         self._local.close()
 
-    async def _run(
-        self, call: ToolCall[ContainerInputs], workplace: Workplace, stop: Stop
-    ) -> Outcome:
-        try:
-            outcome = await self._run_there(call, workplace, stop)
-        except Refusal as refusal:
-            outcome = refusal.outcome
-        except CredentialMissing as missing:
-            outcome = failed("auth", str(missing))
-        except OSError as fault:
-            outcome = failed(
-                "container", f"the container cannot be started: {fault}", retryable=True
-            )
-        except Exception as fault:
-            outcome = unforeseen(fault)
-        if outcome.block:
-            return outcome
-        return msgspec.structs.replace(outcome, block={**NOT_RUN, "image": call.inputs.image})
+    def _failure(self, call: ToolCall[Any], fault: Exception) -> Outcome | None:
+        del call
+        if not isinstance(fault, OSError):
+            return None
+        says = f"the container cannot be started: {fault}"
+        return failed("container", says, retryable=True)
 
-    async def _run_there(
+    def _block(self, call: ToolCall[ContainerInputs]) -> dict[str, Any]:
+        return {**NOT_RUN, "image": call.inputs.image}
+
+    async def _begun(
         self, call: ToolCall[ContainerInputs], workplace: Workplace, stop: Stop
     ) -> Outcome:
         order = order_of(call)

@@ -1,16 +1,17 @@
-"""The body of an answer as a value, or, when it is large, as a reference to where it went."""
+"""A body that comes in pieces as a value, or, when it is large, as a reference to where it went."""
 
 import base64
-from collections.abc import AsyncIterator
+import math
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import aiohttp
 import msgspec
 
-from noetl.ports.result_store import BodyWriter, ResultStore
+from noetl.ports.result_store import ResultStore
 from noetl.tools.http.forms import Form, Undecodable, form_of, json_of, spelling_of, text_of
 from noetl.tools.refusal import Refusal
-from noetl.tools.spill import finish, spill
+from noetl.tools.spill import spilled
 from noetl.tools.tool import ToolCall
 
 
@@ -22,72 +23,59 @@ class Body(msgspec.Struct, frozen=True):
     fault: str | None = None
 
 
-async def read_body(
+async def read_answer(
     answer: aiohttp.ClientResponse, call: ToolCall[Any], results: ResultStore, longest: int
 ) -> Body:
-    """The whole body; beyond `call.max_inline` bytes it goes into the store while it arrives."""
-    pieces = answer.content.iter_any()
+    """The body of an answer; nothing at all is null, whatever it claims to be."""
+    told = answer.headers.get("Content-Type", "").partition(";")[0].strip().lower()
+
+    def form(head: bytes) -> Form:
+        return form_of(told, head) if head else "json"
+
+    return await read_body(
+        answer.content.iter_any(), form, answer.charset, call, results, longest=longest
+    )
+
+
+async def read_body(
+    pieces: AsyncIterator[bytes],
+    form: Callable[[bytes], Form],
+    charset: str | None,
+    call: ToolCall[Any],
+    results: ResultStore,
+    *,
+    longest: float = math.inf,
+) -> Body:
+    """The whole; beyond `call.max_inline` bytes it goes into the store while it arrives (EVT-4)."""
     head = bytearray()
     async for piece in pieces:
         head += piece
         if len(head) > call.max_inline:
-            return await _store(
-                answer, bytes(head), pieces, results.open(call.execution_id), longest
-            )
-    return _read(bytes(head), answer) if head else Body()
+            break
+    else:
+        return _at_hand(bytes(head), form(bytes(head)), charset)
+    kind, length = form(bytes(head)), len(head)
+    try:
+        spelling = spelling_of(kind, charset)
+        async with spilled(results, call.execution_id) as body:
+            body.write(spelling.feed(bytes(head)))
+            async for piece in pieces:
+                length += len(piece)
+                if length > longest:  # also where a small compressed body unfolds without end
+                    raise Refusal("limit", f"the body is longer than the allowed {longest} bytes")
+                body.write(spelling.feed(piece))
+            value = await body.finish(spelling.finish())
+    except Undecodable as fault:
+        return Body(fault=str(fault))
+    return Body(value, encoding="base64" if kind == "binary" else None)
 
 
-def _read(body: bytes, answer: aiohttp.ClientResponse) -> Body:
-    form = form_of(_content_type(answer), body)
-    charset = answer.charset
+def _at_hand(body: bytes, form: Form, charset: str | None) -> Body:
     try:
         if form == "json":
-            return Body(json_of(body, charset))
+            return Body(json_of(body, charset) if body else None)
         if form == "text":
             return Body(text_of(body, charset))
     except Undecodable as fault:
         return Body(body.decode("utf-8", "replace"), fault=str(fault))
     return Body(base64.b64encode(body).decode(), encoding="base64")
-
-
-async def _store(
-    answer: aiohttp.ClientResponse,
-    head: bytes,
-    rest: AsyncIterator[bytes],
-    writer: BodyWriter,
-    longest: int,
-) -> Body:
-    form = form_of(_content_type(answer), head)
-    try:
-        return await _spell(form, answer.charset, head, rest, writer, longest)
-    except Undecodable as fault:
-        await writer.discard()
-        return Body(fault=str(fault))
-    except BaseException:
-        await writer.discard()
-        raise
-
-
-async def _spell(
-    form: Form,
-    charset: str | None,
-    head: bytes,
-    rest: AsyncIterator[bytes],
-    writer: BodyWriter,
-    longest: int,
-) -> Body:
-    spelling = spelling_of(form, charset)
-    length = len(head)
-    spill(writer, spelling.feed(head))
-    async for piece in rest:
-        length += len(piece)
-        if length > longest:  # also where a small compressed body unfolds without end
-            raise Refusal("limit", f"the body is longer than the allowed {longest} bytes")
-        spill(writer, spelling.feed(piece))
-    spill(writer, spelling.finish())
-    return Body(await finish(writer), encoding="base64" if form == "binary" else None)
-
-
-def _content_type(answer: aiohttp.ClientResponse) -> str:
-    """In lower case without parameters; empty where the answer does not say."""
-    return answer.headers.get("Content-Type", "").partition(";")[0].strip().lower()

@@ -1,25 +1,20 @@
 """Sends requests for tasks of kind `http`, through one pool of connections."""
 
 import asyncio
-import errno
-import ipaddress
-import socket
 from contextlib import ExitStack
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import aiohttp
-import msgspec
 from yarl import URL
 
-from noetl.errors import CredentialMissing
 from noetl.kinds.http import HttpInputs
 from noetl.messages.outcome import Outcome, failed, ok
 from noetl.playbook.model import Timeout
-from noetl.tools.http.body import Body, read_body
+from noetl.tools.frame import FramedTool
+from noetl.tools.http.body import Body, read_answer
 from noetl.tools.http.failures import failure_of, is_retryable, timed_out
 from noetl.tools.http.request import Request, make_request
-from noetl.tools.refusal import Refusal, unforeseen
 from noetl.tools.retries import Pause, repeated
 from noetl.tools.tool import ToolCall, Workplace
 
@@ -32,31 +27,28 @@ _HEAD = 65_536
 _FAULTS = (aiohttp.ClientError, OSError, ValueError, RuntimeError)
 
 
-class HttpTool:
+class HttpTool(FramedTool):
     """
     One pool per event loop and size; nothing is remembered between calls, cookies least of all.
 
-    `longest` bounds a body after decompression; `deny_private` keeps requests away from
-    addresses that are not public.
+    `longest` bounds a body after decompression.
     """
 
     keeps_time = True
+    empty: ClassVar[dict[str, Any]] = {"status": None, "headers": {}}
 
-    def __init__(
-        self, *, deny_private: bool = False, longest: int = LONGEST, pause: Pause = asyncio.sleep
-    ) -> None:
-        self._deny_private = deny_private
+    def __init__(self, *, longest: int = LONGEST, pause: Pause = asyncio.sleep) -> None:
         self._longest = longest
         self._pause = pause
         self._sessions: dict[tuple[asyncio.AbstractEventLoop, int], aiohttp.ClientSession] = {}
 
-    async def call(self, call: ToolCall[HttpInputs], workplace: Workplace) -> Outcome:
-        outcome = await self._bounded(call, workplace)
-        if outcome.block is None:  # so that a policy may ask for `outcome.http.status` always
-            return msgspec.structs.replace(outcome, block={"status": None, "headers": {}})
-        return outcome
+    async def close(self) -> None:
+        sessions = list(self._sessions.values())
+        self._sessions.clear()
+        for session in sessions:
+            await session.close()
 
-    async def _bounded(self, call: ToolCall[HttpInputs], workplace: Workplace) -> Outcome:
+    async def _run(self, call: ToolCall[HttpInputs], workplace: Workplace) -> Outcome:
         name = "the request"
         try:
             async with asyncio.timeout(call.timeout.total):
@@ -64,25 +56,10 @@ class HttpTool:
                 name = request.name
                 sending = partial(self._send, request, call, workplace)
                 return await repeated(sending, call.client_retries, self._pause)
-        except Refusal as refusal:
-            return refusal.outcome
-        except CredentialMissing as missing:
-            return failed("auth", str(missing))
         except TimeoutError as fault:
             return timed_out(name, fault, call.timeout)
         except UnicodeError as fault:
             return failed("input", f"{name} cannot be sent: {fault}")
-        except Exception as fault:
-            return unforeseen(fault)
-
-    async def forget(self, scratch: str) -> None:
-        """Nothing lives for a step run."""
-
-    async def close(self) -> None:
-        sessions = list(self._sessions.values())
-        self._sessions.clear()
-        for session in sessions:
-            await session.close()
 
     async def _send(self, request: Request, call: ToolCall[Any], workplace: Workplace) -> Outcome:
         limits = silence_of(call.timeout)
@@ -103,7 +80,7 @@ class HttpTool:
                     timeout=timeout,
                     middlewares=_hiding(request),
                 ) as answer:
-                    body = await read_body(answer, call, workplace.results, self._longest)
+                    body = await read_answer(answer, call, workplace.results, self._longest)
         except _FAULTS as fault:
             return failure_of(request.name, fault, limits)
         return outcome_of(request, answer, body)
@@ -113,10 +90,7 @@ class HttpTool:
         session = self._sessions.get(place)
         if session is None:
             session = self._sessions[place] = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(
-                    limit=size,
-                    socket_factory=open_public_socket if self._deny_private else None,
-                ),
+                connector=aiohttp.TCPConnector(limit=size),
                 cookie_jar=aiohttp.DummyCookieJar(),
                 max_line_size=_HEAD,
                 max_field_size=_HEAD,
@@ -176,34 +150,3 @@ def _hiding(request: Request) -> tuple[aiohttp.ClientMiddlewareType, ...]:
         return await send(hop)
 
     return (hide,)
-
-
-AddressRow = tuple[int | socket.AddressFamily, int | socket.SocketKind, int, str, tuple[Any, ...]]
-"""One answer of name resolution, as the connector hands it over."""
-
-
-class AddressDenied(OSError):
-    """The address is private, and this tool was told to stay away from those."""
-
-    def __init__(self, address: str) -> None:
-        super().__init__(errno.EACCES, f"address {address} is private or local, which is denied")
-
-
-def is_public(address: str) -> bool:
-    """False for loopback, private, link-local, shared, reserved and multicast addresses."""
-    parsed = ipaddress.ip_address(address.partition("%")[0])
-    hidden = getattr(parsed, "ipv4_mapped", None) or getattr(parsed, "sixtofour", None)
-    return bool(parsed.is_global and not parsed.is_multicast) and (
-        hidden is None or is_public(str(hidden))
-    )
-
-
-def open_public_socket(row: AddressRow) -> socket.socket:
-    """
-    The connector's way to make a socket. `row` holds the very address that is connected to, so
-    no second resolution can change it, and each redirect passes here again.
-    """
-    family, kind, protocol, _, place = row
-    if not is_public(str(place[0])):
-        raise AddressDenied(str(place[0]))
-    return socket.socket(family, kind, protocol)

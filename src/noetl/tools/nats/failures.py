@@ -38,8 +38,6 @@ FAILURES: tuple[Row, ...] = (
 )
 """The first row that fits holds; the exceptions stand from special to general."""
 
-NO_CODE: dict[str, Any] = {"code": None, "description": None}
-
 
 def failure_of(name: str, fault: BaseException, *, seconds: float | None = None) -> Outcome:
     """The outcome of an operation that failed."""
@@ -57,10 +55,10 @@ def failure_of(name: str, fault: BaseException, *, seconds: float | None = None)
     return failed("internal", says, block=block)
 
 
-def block_of(fault: BaseException) -> dict[str, Any]:
+def block_of(fault: BaseException) -> dict[str, Any] | None:
     """OUT-2: what JetStream itself says."""
     if not isinstance(fault, stream_errors.APIError):
-        return NO_CODE
+        return None
     # Those that the library makes itself lack the fields that a server's answer has.
     code = getattr(fault, "err_code", None) or getattr(fault, "code", None)
     return {"code": code, "description": getattr(fault, "description", None)}

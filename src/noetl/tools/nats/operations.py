@@ -3,7 +3,7 @@
 import io
 import math
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 from nats.js import JetStreamContext
@@ -16,6 +16,8 @@ from noetl.tools.nats.connections import Connection
 from noetl.tools.process.capture import Capture, Captured, read
 from noetl.tools.refusal import Refusal
 from noetl.tools.tool import ToolCall, Workplace
+
+T = TypeVar("T")
 
 ANSWER = 60.0
 """Seconds for an answer, where the task names none."""
@@ -153,27 +155,23 @@ class ObjectBuffer(io.BufferedIOBase):
 
 
 async def bucket_of(work: NatsOperation) -> KeyValue:
-    name = str(work.inputs.bucket)
-    try:
-        return await work.stream.key_value(name)
-    except stream_errors.BucketNotFoundError:
-        if not makes(work):
-            raise
-        return await work.stream.create_key_value(bucket=name)
+    return await found_or_made(work, work.stream.key_value, work.stream.create_key_value)
 
 
 async def store_of(work: NatsOperation) -> ObjectStore:
+    return await found_or_made(work, work.stream.object_store, work.stream.create_object_store)
+
+
+async def found_or_made(
+    work: NatsOperation, find: Callable[..., Awaitable[T]], make: Callable[..., Awaitable[T]]
+) -> T:
     name = str(work.inputs.bucket)
     try:
-        return await work.stream.object_store(name)
+        return await find(name)
     except stream_errors.BucketNotFoundError:
-        if not makes(work):
+        if not (work.inputs.create and work.inputs.operation in MAKERS):
             raise
-        return await work.stream.create_object_store(name)
-
-
-def makes(work: NatsOperation) -> bool:
-    return work.inputs.create and work.inputs.operation in MAKERS
+        return await make(bucket=name)
 
 
 async def read_whole(work: NatsOperation, name: str, body: bytes) -> dict[str, Any]:

@@ -2,44 +2,27 @@
 
 import asyncio
 import importlib.util
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
-import msgspec
-
-from noetl.errors import CredentialMissing
 from noetl.kinds.messaging import NatsInputs
-from noetl.messages.outcome import Outcome, failed, ok
-from noetl.tools.refusal import Refusal, unforeseen
+from noetl.messages.outcome import Outcome, ok
+from noetl.tools.frame import FramedTool
+from noetl.tools.refusal import Refusal
 from noetl.tools.retries import repeated
 from noetl.tools.tool import ToolCall, Workplace
 
 if TYPE_CHECKING:
     from noetl.tools.nats.connections import NatsConnections
 
-NO_CODE: dict[str, Any] = {"code": None, "description": None}
 
-
-class NatsTool:
+class NatsTool(FramedTool):
     """The library is imported by the first call: it is an extra, and most workers do without."""
 
     keeps_time = True
+    empty: ClassVar[dict[str, Any]] = {"code": None, "description": None}
 
     def __init__(self) -> None:
         self._connections: NatsConnections | None = None
-
-    async def call(self, call: ToolCall[NatsInputs], workplace: Workplace) -> Outcome:
-        try:
-            outcome = await self._run(call, workplace)
-        except Refusal as refusal:
-            outcome = refusal.outcome
-        except CredentialMissing as missing:
-            outcome = failed("auth", str(missing))
-        except Exception as fault:
-            outcome = unforeseen(fault)
-        return outcome if outcome.block else msgspec.structs.replace(outcome, block=NO_CODE)
-
-    async def forget(self, scratch: str) -> None:
-        """Nothing lives for a step run."""
 
     async def close(self) -> None:
         if self._connections is not None:

@@ -6,16 +6,18 @@ from typing import Any
 
 import msgspec
 
-from noetl.ports.result_store import BodyWriter, ResultStore
+from noetl.ports.result_store import ResultStore
 from noetl.tools.http.forms import BinarySpelling, Spelling, TextSpelling
+from noetl.tools.process.output import Output
 from noetl.tools.refusal import Refusal
-from noetl.tools.spill import finish, keep, spill
-from noetl.tools.tool import ToolCall
+from noetl.tools.spill import StoredBody, keep
+from noetl.tools.tool import ToolCall, Workplace
 
 PARSED = 16 * 1024 * 1024
 """Bytes of output that are read as JSON; what is longer is kept as text alone."""
 LONGEST = 2 * 1024**3
 STRICT = codecs.getincrementaldecoder("utf-8")
+STDOUT, STDERR = 1, 2
 TAIL = 400
 """Bytes at the end that are kept for a message."""
 
@@ -45,7 +47,7 @@ class Capture:
         self._whole: bytearray | None = None
         """The whole output again while it may be JSON; None where it is not wanted."""
         self._spelling: Spelling | None = None
-        self._writer: BodyWriter | None = None
+        self._stored: StoredBody | None = None
         self._encoding: str | None = None
         self._strict = STRICT()
 
@@ -55,7 +57,7 @@ class Capture:
         if self._length > self._longest:
             raise Refusal("limit", f"{self._name} is longer than the allowed {self._longest} bytes")
         self._tail = (self._tail + piece)[-TAIL:]
-        if self._spelling is None or self._writer is None:
+        if self._spelling is None or self._stored is None:
             self._head += piece
             if len(self._head) > self._call.max_inline:
                 self._overflow()
@@ -65,7 +67,7 @@ class Capture:
             if len(self._whole) > PARSED:
                 self._whole = None
         self._note(piece)
-        spill(self._writer, self._spelling.feed(piece))
+        self._stored.write(self._spelling.feed(piece))
 
     def last_line(self) -> str:
         """The last line that says something, for a message."""
@@ -74,34 +76,27 @@ class Capture:
 
     async def finish(self, *, parse: bool) -> Captured:
         """All has come."""
-        if self._writer is None or self._spelling is None:
+        if self._stored is None or self._spelling is None:
             return read(bytes(self._head), parse=parse)
-        writer, self._writer = self._writer, None
         self._note(b"", last=True)
-        try:
-            spill(writer, self._spelling.finish())
-            value = await finish(writer)
-        except BaseException:
-            await writer.discard()
-            raise
+        value = await self._stored.finish(self._spelling.finish())
         return Captured(value, await self._parsed() if parse else None, self._encoding)
 
     async def discard(self) -> None:
         """Forget what was begun; after `finish` there is nothing to forget."""
-        if self._writer is not None:
-            writer, self._writer = self._writer, None
-            await writer.discard()
+        if self._stored is not None:
+            await self._stored.discard()
 
     def _overflow(self) -> None:
         head = bytes(self._head)
         self._head.clear()
         self._encoding = encoding_of(head, whole=False)
         self._spelling = BinarySpelling() if self._encoding == "base64" else TextSpelling(None)
-        self._writer = self._results.open(self._call.execution_id)
+        self._stored = StoredBody(self._results, self._call.execution_id)
         if head.lstrip()[:1] in (b"{", b"["):
             self._whole = bytearray(head)
         self._note(head)
-        spill(self._writer, self._spelling.feed(head))
+        self._stored.write(self._spelling.feed(head))
 
     def _note(self, piece: bytes, *, last: bool = False) -> None:
         if self._encoding is None:
@@ -119,6 +114,44 @@ class Capture:
         except (msgspec.DecodeError, RecursionError):
             return None
         return await keep(self._results, self._call.execution_id, bytes(whole))
+
+
+class CommandOutput(msgspec.Struct, frozen=True):
+    """Both streams, and the last line of what was complained."""
+
+    stdout: Captured
+    stderr: Captured
+    complaint: str = ""
+
+
+class Streams:
+    """What a command prints: lines for the log, live, and text or a body for the result."""
+
+    def __init__(self, call: ToolCall[Any], workplace: Workplace, longest: int = LONGEST) -> None:
+        self._lines = Output(lambda stream, text: workplace.log(call, stream, text))
+        self._out = Capture("stdout", call, workplace.results, longest=longest)
+        self._err = Capture("stderr", call, workplace.results, longest=longest)
+
+    def take(self, stream: int, piece: bytes) -> None:
+        """Raises Refusal where it cannot be kept."""
+        self._lines.written(stream, piece)
+        (self._out if stream == STDOUT else self._err).feed(piece)
+
+    def end(self) -> None:
+        """No more comes."""
+        self._lines.end()
+
+    async def finish(self) -> CommandOutput:
+        self.end()
+        return CommandOutput(
+            await self._out.finish(parse=True),
+            await self._err.finish(parse=False),
+            self._err.last_line(),
+        )
+
+    async def discard(self) -> None:
+        await self._out.discard()
+        await self._err.discard()
 
 
 def read(whole: bytes, *, parse: bool) -> Captured:

@@ -15,9 +15,9 @@ from noetl.kinds.code import ScriptInputs, ShellInputs
 from noetl.masking import KNOWN
 from noetl.tools.bounds import cpu_seconds
 from noetl.tools.children import ENVIRONMENT
-from noetl.tools.process.memory import NoAmount, bytes_of
 from noetl.tools.process.start import ProcessSpec
 from noetl.tools.refusal import Refusal
+from noetl.tools.resources import memory_of, refuse_others
 from noetl.tools.tool import ToolCall
 
 SHELL = "/bin/sh"
@@ -49,15 +49,13 @@ def order_of(call: ToolCall[Any], words: list[str], environment: dict[str, str])
         raise Refusal("input", "arguments and environment cannot hold the character U+0000")
     refuse_secrets(words)
     resources = call.resources
-    strange = [name for name in resources if name not in RESOURCES]
-    if strange:
-        known = ", ".join(RESOURCES)
-        raise Refusal("input", f"spec.resources has no '{strange[0]}'; it has {known}")
+    refuse_others(resources, RESOURCES)
     return ProcessSpec(
         words=words,
         environment=environment,
         stdin=stdin_of(call.inputs.stdin),
-        memory=memory_of(resources.get("memory")),
+        # No limit where none is named: many programs reserve far more than they use.
+        memory=memory_of(resources),
         cpus=cpus_of(resources.get("cpu")),
         network=network_of(resources.get("network", "host")),
         cpu_seconds=cpu_seconds(call.timeout.total, len(os.sched_getaffinity(0))),
@@ -181,14 +179,6 @@ def environment_of(given: Mapping[str, Any], call: ToolCall[Any], folder: str) -
             raise Refusal("input", f"env has the name '{name}'; expected letters, digits and '_'")
         environment[name] = text_of(value)
     return environment
-
-
-def memory_of(amount: Any) -> int | None:
-    """No limit where none is named: many programs reserve far more than they use."""
-    try:
-        return None if amount is None else bytes_of(amount)
-    except NoAmount as wrong:
-        raise Refusal("input", str(wrong)) from None
 
 
 def cpus_of(amount: Any) -> list[int]:

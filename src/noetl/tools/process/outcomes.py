@@ -4,11 +4,9 @@ import os
 import signal
 from typing import Any
 
-import msgspec
-
 from noetl.messages.outcome import Outcome, failed, ok
 from noetl.tools.bounds import DEMANDED
-from noetl.tools.process.capture import Captured
+from noetl.tools.process.capture import CommandOutput
 from noetl.tools.process.running import CommandEnd
 
 TOO_MUCH_CPU = "the command used more processor time than its timeout allows, or a day of it"
@@ -25,14 +23,6 @@ LACKING = {
 }
 NOT_RUN: dict[str, Any] = {"exit_code": None, "signal": None}
 """The block of a call that came to no command."""
-
-
-class CommandOutput(msgspec.Struct, frozen=True):
-    """Both streams, and the last line of what was complained."""
-
-    stdout: Captured
-    stderr: Captured
-    complaint: str = ""
 
 
 def outcome_of(ended: CommandEnd, printed: CommandOutput, program: str) -> Outcome:

@@ -55,6 +55,7 @@ class Output:
         self._begun.clear()
         if self._dropped:
             self._keep("system", f"{self._dropped} further bytes of output were dropped")
+            self._dropped = 0
 
     def _line(self, pipe: int, line: bytes) -> None:
         stream = STREAMS.get(abs(pipe), "stdout")

@@ -9,12 +9,12 @@ from contextlib import suppress
 import msgspec
 
 from noetl.tools.children import end_all, end_group
+from noetl.tools.process.capture import STDERR, STDOUT
 from noetl.tools.process.start import ProcessSpec, start
 
 PIPE = 65_536
 FULL = 32
 """Reads that empty any pipe."""
-STDOUT, STDERR = 1, 2
 
 
 class CommandEnd(msgspec.Struct, frozen=True):

@@ -10,16 +10,14 @@ import msgspec
 
 from noetl.messages.outcome import Outcome, failed
 from noetl.tools.bounds import WITHOUT, Namespaces
-from noetl.tools.process.capture import LONGEST, Capture
+from noetl.tools.process.capture import LONGEST, Streams
 from noetl.tools.process.folders import Folders
 from noetl.tools.process.orders import script_order, shell_order
-from noetl.tools.process.outcomes import NOT_RUN, CommandOutput, cut_short, outcome_of
-from noetl.tools.process.output import Output
-from noetl.tools.process.running import STDOUT, RunningCommand
+from noetl.tools.process.outcomes import NOT_RUN, cut_short, outcome_of
+from noetl.tools.process.running import RunningCommand
 from noetl.tools.process.start import ProcessSpec
-from noetl.tools.refusal import Refusal, unforeseen
 from noetl.tools.tool import ToolCall, Workplace
-from noetl.tools.unbroken import Stop, Unbroken
+from noetl.tools.unbroken import Stop, UnbrokenTool, ends_in_time
 
 GRACE = 2.0
 """Seconds between SIGTERM and SIGKILL."""
@@ -27,13 +25,13 @@ GRACE = 2.0
 OrderOf = Callable[[ToolCall[Any], str], ProcessSpec]
 
 
-class ProcessTool:
+class ProcessTool(UnbrokenTool):
     """
     Each call has a process and an empty folder of its own; both are gone when it ends, and a
     cancelled call ends when they are.
     """
 
-    keeps_time = True
+    empty = NOT_RUN
 
     def __init__(
         self,
@@ -44,42 +42,32 @@ class ProcessTool:
         longest: int = LONGEST,
         namespaces: Namespaces = "auto",
     ) -> None:
+        super().__init__()
         self._folders = Folders(kind)
         self._order_of = order_of
         self._grace = grace
         self._longest = longest
         self._namespaces = namespaces
         self._warned = False
-        self._work = Unbroken()
-
-    async def call(self, call: ToolCall[Any], workplace: Workplace) -> Outcome:
-        return await self._work.run(lambda stop: self._run(call, workplace, stop))
-
-    async def forget(self, scratch: str) -> None:
-        """Nothing outlives a call."""
 
     async def close(self) -> None:
-        """End what still runs."""
-        await self._work.close()
+        await super().close()
         self._folders.close()
 
-    async def _run(self, call: ToolCall[Any], workplace: Workplace, stop: Stop) -> Outcome:
-        folder = None
+    def _failure(self, call: ToolCall[Any], fault: Exception) -> Outcome | None:
+        del call
+        if not isinstance(fault, OSError):
+            return None
+        return failed("exit", f"the command cannot be started: {fault}", retryable=True)
+
+    async def _begun(self, call: ToolCall[Any], workplace: Workplace, stop: Stop) -> Outcome:
+        folder = self._folders.new()
         try:
-            folder = self._folders.new()
             order = self._order_of(call, folder)
             order = msgspec.structs.replace(order, namespaces=self._namespaces)
-            outcome = await self._watch(order, folder, call, workplace, stop)
-        except Refusal as refusal:
-            outcome = refusal.outcome
-        except OSError as fault:
-            outcome = failed("exit", f"the command cannot be started: {fault}", retryable=True)
-        except Exception as fault:
-            outcome = unforeseen(fault)
+            return await self._watch(order, folder, call, workplace, stop)
         finally:
-            if folder is not None:
-                await asyncio.to_thread(remove, Path(folder))
-        return outcome if outcome.block else msgspec.structs.replace(outcome, block=NOT_RUN)
+            await asyncio.to_thread(remove, Path(folder))
 
     async def _watch(
         self,
@@ -89,29 +77,16 @@ class ProcessTool:
         workplace: Workplace,
         stop: Stop,
     ) -> Outcome:
-        """Run it to its end; what a stopped call comes to nobody reads."""
-        lines = Output(lambda stream, text: workplace.log(call, stream, text))
-        out = Capture("stdout", call, workplace.results, longest=self._longest)
-        err = Capture("stderr", call, workplace.results, longest=self._longest)
-
-        def take(stream: int, piece: bytes) -> None:
-            lines.written(stream, piece)
-            (out if stream == STDOUT else err).feed(piece)
-
+        streams, total = Streams(call, workplace, self._longest), call.timeout.total
         try:
-            running = RunningCommand(order, folder, take)
-            total = call.timeout.total
-            either: set[asyncio.Future[Any]] = {running.ended, stop}
-            await asyncio.wait(either, timeout=total, return_when=asyncio.FIRST_COMPLETED)
-            late = not running.ended.done()
+            running = RunningCommand(order, folder, streams.take)
+            late = not await ends_in_time(running.ended, stop, total)
             if late:
                 await self._end(running)
-            lines.end()
+            streams.end()
             if running.refused is not None:
                 raise running.refused
-            printed = CommandOutput(
-                await out.finish(parse=True), await err.finish(parse=False), err.last_line()
-            )
+            printed = await streams.finish()
             ended = running.ended.result()
             if ended.free and not self._warned:
                 self._warned = True
@@ -120,8 +95,7 @@ class ProcessTool:
                 return cut_short(None if stop.done() else total, ended, printed)
             return outcome_of(ended, printed, order.words[0])
         finally:
-            await out.discard()
-            await err.discard()
+            await streams.discard()
 
     async def _end(self, running: RunningCommand) -> None:
         running.terminate()

@@ -13,6 +13,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from noetl.tools.children import end_group, spawn_async
+from noetl.tools.refusal import Refusal
 
 PATIENCE = 0.05
 """Seconds between two looks at a lock that another process holds."""
@@ -29,15 +30,6 @@ UNREACHED = re.compile(
 )
 
 
-class NotInstalled(Exception):
-    """The requirements cannot be installed; `retryable` if the index was not reached."""
-
-    def __init__(self, message: str, *, kind: str = "python", retryable: bool = False) -> None:
-        super().__init__(message)
-        self.kind = kind
-        self.retryable = retryable
-
-
 class Libs:
     """The cached folders below `home`; they are shared by all processes that use it."""
 
@@ -47,7 +39,7 @@ class Libs:
         self._found: dict[tuple[str, ...], str] = {}
 
     async def folder(self, requirements: list[str]) -> str:
-        """The folder that holds them; installs them if it is not there; raises NotInstalled."""
+        """The folder that holds them; installs them if it is not there; raises Refusal."""
         wanted = tuple(sorted({line.strip() for line in requirements}))
         if not wanted:
             return ""
@@ -59,7 +51,7 @@ class Libs:
         for line in wanted:
             if not line or line.startswith("-"):
                 found = f"libs holds {line!r}, which is no requirement"
-                raise NotInstalled(f"{found}; expected such as 'requests>=2'", kind="input")
+                raise Refusal("input", f"{found}; expected such as 'requests>=2'")
         text = "\n".join((sys.version, self._python, *wanted))
         folder = self._home / hashlib.sha256(text.encode()).hexdigest()[:24]
         if folder.exists():
@@ -69,8 +61,9 @@ class Libs:
             async with locked(folder.with_suffix(".lock")):
                 if not folder.exists():
                     await self._install(wanted, folder)
-        except OSError as refusal:
-            raise NotInstalled(f"libs cannot be installed below {self._home}: {refusal}") from None
+        except OSError as fault:
+            says = f"libs cannot be installed below {self._home}: {fault}"
+            raise Refusal("python", says) from None
         return str(folder)
 
     async def _install(self, wanted: tuple[str, ...], folder: Path) -> None:
@@ -98,7 +91,7 @@ class Libs:
             told = output.decode("utf-8", "replace").strip()
             last = "\n".join(told.splitlines()[-LAST_LINES:])
             message = f"libs cannot be installed: {', '.join(wanted)}\n{last}"
-            raise NotInstalled(message, retryable=bool(UNREACHED.search(told)))
+            raise Refusal("python", message, retryable=bool(UNREACHED.search(told)))
 
     def _installer(self) -> list[str]:
         uv = shutil.which("uv")

@@ -9,6 +9,7 @@ from noetl.errors import LogUnavailable
 from noetl.messages.outcome import Outcome, failed, ok
 from noetl.tools.python.child import ChildAnswer
 from noetl.tools.python.inside.frames import AGAIN, LAST
+from noetl.tools.refusal import Refusal
 from noetl.tools.tool import ToolCall, Workplace
 
 NO_EXCEPTION = {"exception_type": None, "traceback": None}
@@ -25,14 +26,9 @@ class ChildFailure(msgspec.Struct, frozen=True):
     traceback: str | None = None
 
 
-def refused(kind: str, message: str, *, retryable: bool = False) -> Outcome:
-    """The call came to nothing, through no exception of the code."""
-    return failed(kind, message, retryable=retryable, block=NO_EXCEPTION)
-
-
-def too_slow(what: str, total: float | None) -> Outcome:
+def too_slow(what: str, total: float | None) -> Refusal:
     """TASK-7."""
-    return refused("timeout", f"{what} within {total:g} s", retryable=True)
+    return Refusal("timeout", f"{what} within {total:g} s", retryable=True)
 
 
 async def outcome_of(answer: ChildAnswer, call: ToolCall[Any], workplace: Workplace) -> Outcome:
@@ -44,9 +40,9 @@ async def outcome_of(answer: ChildAnswer, call: ToolCall[Any], workplace: Workpl
             return raised(msgspec.json.decode(answer.body, type=ChildFailure))
         if len(answer.body) > call.max_inline:
             return await stored(bytes(answer.body), call, workplace)
-        return ok(msgspec.json.decode(answer.body), block=NO_EXCEPTION)
-    except (msgspec.DecodeError, RecursionError) as refusal:
-        return refused("result", f"the result is no JSON that can be kept: {refusal}")
+        return ok(msgspec.json.decode(answer.body))
+    except (msgspec.DecodeError, RecursionError) as fault:
+        return failed("result", f"the result is no JSON that can be kept: {fault}")
 
 
 async def stored(body: bytes, call: ToolCall[Any], workplace: Workplace) -> Outcome:
@@ -55,8 +51,8 @@ async def stored(body: bytes, call: ToolCall[Any], workplace: Workplace) -> Outc
     try:
         reference = await workplace.results.put(call.execution_id, body)
     except LogUnavailable as fault:
-        return refused("internal", str(fault), retryable=True)
-    return ok(reference, block=NO_EXCEPTION)
+        return failed("internal", str(fault), retryable=True)
+    return ok(reference)
 
 
 def raised(told: ChildFailure) -> Outcome:

@@ -10,23 +10,26 @@ from typing import Any
 import msgspec
 
 from noetl.kinds.code import PythonInputs
-from noetl.messages.outcome import Outcome
+from noetl.messages.outcome import Outcome, failed
 from noetl.tools.bounds import DEMANDED, WITHOUT, Namespaces, cpu_seconds
+from noetl.tools.frame import FramedTool
 from noetl.tools.process.inside.namespaces import UNCONFINED
-from noetl.tools.process.memory import NoAmount, bytes_of
 from noetl.tools.process.output import Output
 from noetl.tools.python.child import ChildAnswer, PythonChild
 from noetl.tools.python.children import Key, PythonChildren
 from noetl.tools.python.inside.frames import AGAIN, FAILED_WITH_STRAYS, LAST
-from noetl.tools.python.libs import Libs, NotInstalled
-from noetl.tools.python.outcomes import outcome_of, refused, too_slow
+from noetl.tools.python.libs import Libs
+from noetl.tools.python.outcomes import NO_EXCEPTION, outcome_of, too_slow
+from noetl.tools.refusal import Refusal
+from noetl.tools.resources import bytes_of
 from noetl.tools.tool import ToolCall, Workplace
 
 
-class PythonTool:
+class PythonTool(FramedTool):
     """Calls run in warm children, at most `children` at once; further calls wait their turn."""
 
     keeps_time = True
+    empty = NO_EXCEPTION
 
     def __init__(
         self,
@@ -44,32 +47,26 @@ class PythonTool:
         """Have children ready before the first call: for a worker that lives long."""
         self._children.warm()
 
-    async def call(self, call: ToolCall[PythonInputs], workplace: Workplace) -> Outcome:
+    async def _run(self, call: ToolCall[PythonInputs], workplace: Workplace) -> Outcome:
         """One run of the code, in fresh names."""
-        try:
-            libs = await self._folder(call) if call.inputs.libs else ""
-            memory = bytes_of(call.resources.get("memory"))
-            seconds = cpu_seconds(call.timeout.total, self._processors)
-            request = request_of(call.inputs, libs, memory, seconds)
-        except NotInstalled as refusal:
-            return refused(refusal.kind, str(refusal), retryable=refusal.retryable)
-        except TimeoutError:
-            return too_slow("libs were not installed", call.timeout.total)
-        except NoAmount as wrong:
-            return refused("input", str(wrong))
-        except (ValueError, TypeError):
-            return refused("input", "args hold something that is no plain value; expected JSON")
+        libs = await self._folder(call) if call.inputs.libs else ""
+        memory = bytes_of(call.resources.get("memory"))
+        seconds = cpu_seconds(call.timeout.total, self._processors)
+        request = request_of(call.inputs, libs, memory, seconds)
         key = (call.execution_id, libs, memory)
         try:
             child = await self._children.take(key)
-        except OSError as refusal:
-            message = f"the child process could not be started: {refusal}"
-            return refused("python", message, retryable=True)
+        except OSError as fault:
+            message = f"the child process could not be started: {fault}"
+            return failed("python", message, retryable=True)
         return await self._ask(child, key, request, call, workplace)
 
     async def _folder(self, call: ToolCall[PythonInputs]) -> str:
-        async with asyncio.timeout(call.timeout.total):
-            return await self._libs.folder(call.inputs.libs)
+        try:
+            async with asyncio.timeout(call.timeout.total):
+                return await self._libs.folder(call.inputs.libs)
+        except TimeoutError:
+            raise too_slow("libs were not installed", call.timeout.total) from None
 
     async def _ask(
         self,
@@ -94,11 +91,11 @@ class PythonTool:
             strays = answer.tag in (b"", LAST, FAILED_WITH_STRAYS)
             self._children.give_back(child, key, again=answer.tag == AGAIN, strays=strays)
         if answer.exit_code == UNCONFINED and self._children.mode == "demand":
-            return refused("input", DEMANDED)
+            raise Refusal("input", DEMANDED)
         if answer.exit_code is None and self._children.learn(child):
             workplace.log(call, "system", WITHOUT)
         if answer.exit_code is not None and late:
-            return too_slow("the code did not end", total)
+            raise too_slow("the code did not end", total)
         return await outcome_of(answer, call, workplace)
 
     async def forget(self, scratch: str) -> None:
@@ -119,5 +116,10 @@ def request_of(inputs: PythonInputs, libs: str, memory: int, seconds: int) -> by
     try:
         return marshal.dumps((inputs.code, inputs.args, libs, memory, seconds))
     except ValueError:
+        pass
+    try:
         args = msgspec.to_builtins(inputs.args, str_keys=True)
         return marshal.dumps((inputs.code, args, libs, memory, seconds))
+    except (ValueError, TypeError):
+        says = "args hold something that is no plain value; expected JSON"
+        raise Refusal("input", says) from None

@@ -14,10 +14,10 @@ import msgspec
 
 from noetl.tools.children import PIPE, end_group, spawn_async
 from noetl.tools.process.folders import Folders
-from noetl.tools.process.memory import DEFAULT
 from noetl.tools.quantum.circuits import version_of
-from noetl.tools.quantum.provider import Accepted, JobSpec, JobState, Status
-from noetl.tools.refusal import Refusal
+from noetl.tools.quantum.provider import Accepted, JobSpec, JobState
+from noetl.tools.refusal import Refusal, needs_extra
+from noetl.tools.resources import DEFAULT
 
 MOST_OPEN = 256
 """Jobs that have a process; a further one is refused until another has ended."""
@@ -25,28 +25,24 @@ LOST = "the process that ran it is gone; submit the circuit again"
 ENDED = ("done", "failed", "cancelled", "lost")
 
 
-class Said(msgspec.Struct):
+class Said(JobState, frozen=True, kw_only=True):
     """A line of the serving process."""
 
     job: str
-    status: Status
-    message: str = ""
-    retryable: bool = False
     line: int | None = None
     column: int | None = None
     backend: str = ""
-    versions: dict[str, str] = {}
+    versions: dict[str, str] = msgspec.field(default_factory=dict)
 
 
-class Job:
+class Job(msgspec.Struct):
     """What is known of a job here."""
 
-    def __init__(self, order: JobSpec, file: str) -> None:
-        self.order = order
-        self.file = file
-        self.told = Said(order.key, "queued")
-        self.heard = asyncio.Event()
-        """Set by every word about it: the first says that the circuit is read, or why not."""
+    order: JobSpec
+    file: str
+    told: Said
+    heard: asyncio.Event = msgspec.field(default_factory=asyncio.Event)
+    """Set by every word about it: the first says that the circuit is read, or why not."""
 
 
 class AerProvider:
@@ -84,8 +80,7 @@ class AerProvider:
         known = self._jobs.get(job)
         if known is None:
             return JobState(status="lost", message=f"no job '{job}' in this worker; {LOST}")
-        told = known.told
-        return JobState(status=told.status, message=told.message, retryable=told.retryable)
+        return known.told
 
     async def fetch(
         self, job: str, credential: Mapping[str, Any] | None = None
@@ -134,7 +129,8 @@ class AerProvider:
         async with self._starting:
             if self._process is None:
                 await self._start()
-        job = self._jobs[order.key] = Job(order, f"job-{next(self._number)}.json")
+        told = Said(job=order.key, status="queued")
+        job = self._jobs[order.key] = Job(order, f"job-{next(self._number)}.json", told)
         memory = order.memory or DEFAULT
         more = {"job": order.key, "file": job.file, "version": version, "memory": memory}
         await self._send({**msgspec.to_builtins(order), **more})
@@ -143,8 +139,7 @@ class AerProvider:
     async def _start(self) -> None:
         for module in ("qiskit", "qiskit_aer"):
             if importlib.util.find_spec(module) is None:
-                says = "the provider 'aer' needs an extra: install it with"
-                raise Refusal("not_found", f"{says} pip install 'noetl[quantum]'")
+                raise needs_extra("the provider 'aer'", "quantum")
         if self._folder is None:
             self._folder = Path(self._folders.new())
         words = ("-m", "noetl.tools.quantum.inside.serve", str(self._folder), str(self._most))
@@ -166,9 +161,11 @@ class AerProvider:
             told = msgspec.json.decode(line, type=Said)
             job = self._jobs.get(told.job)
             if job is not None:
-                told.backend = told.backend or job.told.backend
-                told.versions = told.versions or job.told.versions
-                job.told = told
+                job.told = msgspec.structs.replace(
+                    told,
+                    backend=told.backend or job.told.backend,
+                    versions=told.versions or job.told.versions,
+                )
                 job.heard.set()
         end_group(process.pid)
         await process.wait()

@@ -8,58 +8,46 @@ from typing import Any
 
 import msgspec
 
-from noetl.errors import CredentialMissing
 from noetl.kinds.quantum import QuantumInputs
 from noetl.masking import KNOWN
 from noetl.messages.outcome import Outcome, failed, ok
-from noetl.tools.process.memory import NoAmount, bytes_of
+from noetl.tools.frame import FramedTool
 from noetl.tools.quantum.aer import AerProvider
 from noetl.tools.quantum.circuits import bound
-from noetl.tools.quantum.provenance import Provenance, block_of, provenance_of
-from noetl.tools.quantum.provider import JobSpec, JobState, Provider
-from noetl.tools.refusal import Refusal, unforeseen
-from noetl.tools.spill import finish, spill
+from noetl.tools.quantum.provider import Accepted, JobSpec, JobState, Provider
+from noetl.tools.refusal import Refusal
+from noetl.tools.resources import cpu_of, memory_of
+from noetl.tools.spill import keep
 from noetl.tools.tool import ToolCall, Workplace
 
 SEEDS = 2**31
 AGAIN = "submit the circuit again, by a policy that jumps to the submitting task"
 
+WHOLE = ("submit", "fetch")
+"""Operations whose block holds the text of the circuit: it is not repeated for each poll."""
+UNKNOWN = dict.fromkeys(("circuit", "parameters", "shots", "seed", "versions", "digest"))
+
 Credential = Mapping[str, Any] | None
 
 
-class OperationResult(msgspec.Struct, frozen=True):
-    """What an operation came to, before its block is put beside it."""
+class KnownJob(msgspec.Struct, frozen=True):
+    """A submitted job: whose it is, and how its result comes about."""
 
-    outcome: Outcome
-    job: str | None = None
-    status: str | None = None
+    execution_id: str
+    provenance: dict[str, Any]
 
 
-class QuantumTool:
+class QuantumTool(FramedTool):
     """Jobs outlive calls: they are kept until their execution is over."""
 
     keeps_time = True
 
     def __init__(self, providers: "Providers | None" = None) -> None:
         self._providers = providers or Providers()
-        self._jobs: dict[tuple[str, str], Provenance] = {}
+        self._jobs: dict[tuple[str, str], KnownJob] = {}
 
     async def call(self, call: ToolCall[QuantumInputs], workplace: Workplace) -> Outcome:
-        try:
-            async with asyncio.timeout(call.timeout.total):
-                answer = await self._run(call, workplace)
-        except Refusal as refusal:
-            answer = OperationResult(refusal.outcome, call.inputs.job)
-        except CredentialMissing as missing:
-            answer = OperationResult(failed("auth", str(missing)), call.inputs.job)
-        except TimeoutError:
-            says = f"the provider did not answer within {call.timeout.total:g} s"
-            answer = OperationResult(failed("timeout", says, retryable=True), call.inputs.job)
-        except Exception as fault:
-            answer = OperationResult(unforeseen(fault), call.inputs.job)
-        known = self._jobs.get((call.inputs.provider, answer.job or ""))
-        block = block_of(call.inputs, answer.job, answer.status, known)
-        return msgspec.structs.replace(unquoted(answer.outcome, call.inputs.circuit), block=block)
+        return unquoted(await super().call(call, workplace), call.inputs.circuit)
 
     async def forget(self, scratch: str) -> None:
         """An execution that is over has no use for its jobs."""
@@ -73,45 +61,81 @@ class QuantumTool:
         self._jobs.clear()
         await self._providers.close()
 
-    async def _run(self, call: ToolCall[QuantumInputs], workplace: Workplace) -> OperationResult:
+    def _failure(self, call: ToolCall[QuantumInputs], fault: Exception) -> Outcome | None:
+        if not isinstance(fault, TimeoutError):
+            return None
+        says = f"the provider did not answer within {call.timeout.total:g} s"
+        return failed("timeout", says, retryable=True)
+
+    def _block(self, call: ToolCall[QuantumInputs]) -> dict[str, Any]:
+        return self._told(call.inputs, call.inputs.job, None)
+
+    def _told(self, inputs: QuantumInputs, job: str | None, status: str | None) -> dict[str, Any]:
+        """`outcome.quantum` (OUT-2): every field in every outcome, null where it is not known."""
+        known = self._jobs.get((inputs.provider, job or ""))
+        provenance = known.provenance if known else {"backend": inputs.backend, **UNKNOWN}
+        return {
+            "operation": inputs.operation,
+            "provider": inputs.provider,
+            "job": job,
+            "status": status,
+            **provenance,
+            "circuit": provenance["circuit"] if inputs.operation in WHOLE else None,
+        }
+
+    async def _run(self, call: ToolCall[QuantumInputs], workplace: Workplace) -> Outcome:
         inputs = call.inputs
-        provider = self._providers.find(inputs.provider)
-        credential = await workplace.unlock(inputs.auth) if inputs.auth else None
-        match inputs.operation:
-            case "submit":
+        async with asyncio.timeout(call.timeout.total):
+            provider = self._providers.find(inputs.provider)
+            credential = await workplace.unlock(inputs.auth) if inputs.auth else None
+            if inputs.operation == "submit":
                 return await self._submit(call, provider, credential)
-            case "poll":
-                return polled(job_of(inputs), await provider.poll(job_of(inputs), credential))
-            case "cancel":
-                return polled(job_of(inputs), await provider.cancel(job_of(inputs), credential))
-            case "fetch":
-                return await self._fetch(call, provider, credential, workplace)
+            job = job_of(inputs)
+            ask = provider.cancel if inputs.operation == "cancel" else provider.poll
+            state = await ask(job, credential)
+            if inputs.operation != "fetch":
+                outcome = polled(job, state)
+            elif state.status != "done":
+                outcome = unfetched(job, state)
+            else:
+                counts = await provider.fetch(job, credential)
+                result = {"job": job, "shots": sum(counts.values()), "counts": counts}
+                outcome = ok(await fitted(result, call, workplace))
+            block = self._told(inputs, job, state.status)
+            return msgspec.structs.replace(outcome, block=block)
 
     async def _submit(
         self, call: ToolCall[QuantumInputs], provider: Provider, credential: Credential
-    ) -> OperationResult:
+    ) -> Outcome:
         inputs = call.inputs
         seed = seed_of(call) if inputs.seed is None else inputs.seed
         accepted = await provider.submit(order_of(call, seed), credential)
-        known = provenance_of(inputs, call.execution_id, seed, accepted)
+        known = KnownJob(call.execution_id, provenance_of(inputs, seed, accepted))
         self._jobs[inputs.provider, accepted.job] = known
-        result = {"job": accepted.job, "status": "queued"}
-        return OperationResult(ok(result), accepted.job, "queued")
+        block = self._told(inputs, accepted.job, "queued")
+        return ok({"job": accepted.job, "status": "queued"}, block=block)
 
-    async def _fetch(
-        self,
-        call: ToolCall[QuantumInputs],
-        provider: Provider,
-        credential: Credential,
-        workplace: Workplace,
-    ) -> OperationResult:
-        job = job_of(call.inputs)
-        state = await provider.poll(job, credential)
-        if state.status != "done":
-            return unfetched(job, state)
-        counts = await provider.fetch(job, credential)
-        result = {"job": job, "shots": sum(counts.values()), "counts": counts}
-        return OperationResult(ok(await fitted(result, call, workplace)), job, state.status)
+
+def provenance_of(inputs: QuantumInputs, seed: int, accepted: Accepted) -> dict[str, Any]:
+    """What makes a result of chance worth something: how it came about (TOOL-4)."""
+    told = {
+        "backend": accepted.backend,
+        "circuit": inputs.circuit,
+        "parameters": inputs.parameters,
+        "shots": inputs.shots,
+        "seed": seed,
+    }
+    # The same for the same experiment, whatever software ran it.
+    what = [
+        inputs.provider,
+        inputs.circuit,
+        inputs.parameters,
+        accepted.backend,
+        inputs.shots,
+        seed,
+    ]
+    digest = hashlib.sha256(msgspec.json.encode(what, order="sorted")).hexdigest()
+    return {**told, "versions": accepted.versions, "digest": f"sha256:{digest}"}
 
 
 def unquoted(outcome: Outcome, circuit: str | None) -> Outcome:
@@ -140,46 +164,38 @@ def order_of(call: ToolCall[QuantumInputs], seed: int) -> JobSpec:
     inputs = call.inputs
     if inputs.circuit is None:
         raise Refusal("input", "quantum needs 'circuit' to submit: a text in OpenQASM 2 or 3")
-    cpu, memory = call.resources.get("cpu", 1), call.resources.get("memory")
-    if isinstance(cpu, bool) or not isinstance(cpu, int) or not 0 < cpu <= 1024:
-        raise Refusal("input", f"spec.resources.cpu is {cpu!r}; expected a whole number such as 2")
-    try:
-        size = None if memory is None else bytes_of(memory)
-    except NoAmount as wrong:
-        raise Refusal("input", str(wrong)) from None
+    cpu = cpu_of(call.resources, "a whole number such as 2", int)
     return JobSpec(
         key=call.idempotency_key,
         circuit=bound(inputs.circuit, inputs.parameters),
         shots=inputs.shots,
         seed=seed,
         backend=inputs.backend,
-        cpu=cpu,
-        memory=size,
+        cpu=cpu or 1,
+        memory=memory_of(call.resources),
     )
 
 
-def polled(job: str, state: JobState) -> OperationResult:
+def polled(job: str, state: JobState) -> Outcome:
     """A job that runs, is done or was cancelled is an answer; one that failed is an error."""
     match state.status:
         case "failed":
             says = f"job '{job}' failed: {state.message}"
-            outcome = failed("quantum", says, retryable=state.retryable)
+            return failed("quantum", says, retryable=state.retryable)
         case "lost":
             says = f"job '{job}' is lost: {state.message}; {AGAIN}"
-            outcome = failed("quantum", says, retryable=True)
-        case _:
-            outcome = ok({"job": job, "status": state.status})
-    return OperationResult(outcome, job, state.status)
+            return failed("quantum", says, retryable=True)
+    return ok({"job": job, "status": state.status})
 
 
-def unfetched(job: str, state: JobState) -> OperationResult:
+def unfetched(job: str, state: JobState) -> Outcome:
     """There is nothing to fetch; of a job that is not done yet there may be later."""
     if state.status in ("failed", "lost"):
         return polled(job, state)
     says = f"job '{job}' is {state.status} and has no counts"
     waits = state.status in ("queued", "running")
     hint = "; poll it until its status is done" if waits else ""
-    return OperationResult(failed("quantum", f"{says}{hint}", retryable=waits), job, state.status)
+    return failed("quantum", f"{says}{hint}", retryable=waits)
 
 
 async def fitted(result: dict[str, Any], call: ToolCall[Any], workplace: Workplace) -> Any:
@@ -187,13 +203,7 @@ async def fitted(result: dict[str, Any], call: ToolCall[Any], workplace: Workpla
     encoded = msgspec.json.encode(result)
     if len(encoded) <= call.max_inline:
         return result
-    writer = workplace.results.open(call.execution_id)
-    try:
-        spill(writer, encoded)
-        return await finish(writer, "object")
-    except BaseException:
-        await writer.discard()
-        raise
+    return await keep(workplace.results, call.execution_id, encoded)
 
 
 GROUP = "noetl.quantum"

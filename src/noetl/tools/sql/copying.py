@@ -4,17 +4,22 @@ import asyncio
 import base64
 import binascii
 import re
-import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from psycopg import postgres
 
+from noetl.kinds.sql import PostgresInputs
+from noetl.ports.result_store import ResultStore
+from noetl.tools.paths import whole_file
 from noetl.tools.refusal import Refusal
-from noetl.tools.sql.cargo import Cargo, FileCargo, RowsCargo
 from noetl.tools.sql.connections import Connection
 from noetl.tools.sql.loading import bindable, encoded
+from noetl.tools.sql.statements import Statement
+from noetl.tools.streams import elements_of, text_in
+from noetl.tools.tool import ToolCall
 
 _NAME = r'(?:"(?:[^"]|"")+"|[^\W\d][\w$]*)'
 _INTO = re.compile(
@@ -25,6 +30,7 @@ _INTO = re.compile(
 _FORMAT = re.compile(
     r"\b(csv|binary|delimiters?|null|header|quote|escape|encoding)\b", re.IGNORECASE
 )
+_PIECE = 262_144
 _TURN = 100
 """Rows after which others on the event loop have their turn."""
 _COLUMNS = """
@@ -43,22 +49,59 @@ class CopyTarget(NamedTuple):
     writers: list[Callable[[Any], Any]]
 
 
-async def run_copy(connection: Connection, statement: str, cargo: Cargo) -> int:
-    """Load or write; how many rows it were. A fault on the way leaves nothing loaded."""
-    if isinstance(cargo, FileCargo) and not re.search(r"\bstdin\b", statement, re.IGNORECASE):
-        return await _copy_out(connection, statement, cargo.path)
-    if isinstance(cargo, RowsCargo):
-        return await _copy_rows(connection, statement, cargo)
+Copy = Callable[[Connection, str], Awaitable[int]]
+"""Runs a COPY statement; how many rows it were. A fault on the way leaves nothing loaded."""
+
+
+def copy_of(
+    call: ToolCall[PostgresInputs], statements: tuple[Statement, ...], results: ResultStore
+) -> Copy | None:
+    """What the last statement does with rows or a file; None where it is no COPY to or from us."""
+    inputs, last = call.inputs, statements[-1]
+    if any(statement.copies_to_client for statement in statements[:-1]):
+        raise Refusal("input", "a COPY over the connection is not the last statement; move it")
+    if inputs.rows is not None and inputs.file is not None:
+        raise Refusal("input", "'rows' stands beside 'file'; give one of them")
+    if not last.copies_to_client:
+        if inputs.rows is None and inputs.file is None:
+            return None
+        raise Refusal("input", "'rows' and 'file' need a last statement like COPY t FROM STDIN")
+    if inputs.params and len(statements) == 1:
+        raise Refusal("input", "COPY has no places for 'params'; leave them out")
+    if inputs.file is not None:
+        path = call.path(inputs.file)
+        inward = "stdin" in last.words
+        return partial(_copy_in, _read(path)) if inward else partial(_copy_out, path)
+    if "stdout" in last.words:
+        raise Refusal("input", "COPY to STDOUT needs 'file', where it writes; or use SELECT")
+    if inputs.rows is None:
+        raise Refusal("input", "COPY from STDIN needs 'rows' or 'file', which it loads")
+    text = text_in(inputs.rows, results)
+    if text is not None:  # in the format that the COPY names
+        return partial(_copy_in, (part.encode() async for part in text))
+    return partial(_copy_rows, elements_of(inputs.rows, results, "rows"))
+
+
+async def _read(path: Path) -> AsyncIterator[bytes]:
+    try:
+        with path.open("rb") as file:
+            while piece := await asyncio.to_thread(file.read, _PIECE):
+                yield piece
+    except OSError as fault:
+        raise Refusal("not_found", f"cannot read {path}: {fault.strerror}") from None
+
+
+async def _copy_in(pieces: AsyncIterator[bytes], connection: Connection, statement: str) -> int:
     async with connection.cursor() as cursor:
         async with cursor.copy(statement.encode()) as copy:
-            async for piece in cargo.pieces():
+            async for piece in pieces:
                 await copy.write(piece)
                 await asyncio.sleep(0)  # as below
         return max(cursor.rowcount, 0)
 
 
-async def _copy_rows(connection: Connection, statement: str, cargo: RowsCargo) -> int:
-    rows = cargo.rows()
+async def _copy_rows(rows: AsyncIterator[Any], connection: Connection, statement: str) -> int:
+    """Mappings by column name, or lists in the order of the columns."""
     row = await anext(rows, None)
     if row is None:
         return 0
@@ -74,21 +117,13 @@ async def _copy_rows(connection: Connection, statement: str, cargo: RowsCargo) -
         return max(cursor.rowcount, 0)
 
 
-async def _copy_out(connection: Connection, statement: str, path: Path) -> int:
-    """The file gets its name when it is whole."""
-    part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
-    try:
-        async with connection.cursor() as cursor:
-            with part.open("wb") as file:
-                async with cursor.copy(statement.encode()) as copy:
-                    async for piece in copy:
-                        file.write(piece)
-            part.replace(path)
-            return max(cursor.rowcount, 0)
-    except OSError as fault:
-        raise Refusal("input", f"cannot write {path}: {fault.strerror}") from None
-    finally:
-        part.unlink(missing_ok=True)
+async def _copy_out(path: Path, connection: Connection, statement: str) -> int:
+    async with connection.cursor() as cursor:
+        with whole_file(path) as file:
+            async with cursor.copy(statement.encode()) as copy:
+                async for piece in copy:
+                    file.write(piece)
+        return max(cursor.rowcount, 0)
 
 
 async def target_of(connection: Connection, statement: str, first: Any) -> CopyTarget:

@@ -9,17 +9,18 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import duckdb
 import msgspec
 
 from noetl.kinds.sql import DuckdbInputs
-from noetl.messages.outcome import Outcome, failed, ok
+from noetl.messages.outcome import Outcome, failed
 from noetl.messages.reference import Reference
 from noetl.ports.result_store import ResultStore
-from noetl.tools.process.memory import NoAmount, bytes_of
-from noetl.tools.refusal import Refusal, unforeseen
+from noetl.tools.refusal import Refusal
+from noetl.tools.resources import cpu_of, memory_of
+from noetl.tools.sql.commands import SqlTool
 from noetl.tools.sql.duck_paths import placed
 from noetl.tools.sql.duck_work import DuckWork
 from noetl.tools.sql.rows import Rows
@@ -29,7 +30,6 @@ from noetl.tools.tool import ToolCall, Workplace
 THREADS = 4
 _INTERRUPT_EVERY = 0.05
 _MEMORY = ":memory:"
-_TYPE = "PermissionException"
 _CONFIG: dict[str, str | bool | int | float | list[str]] = {"autoinstall_known_extensions": "false"}
 _RETRYABLE = ("Could not set lock", "Conflict on", "write-write conflict", "HTTP Error")
 """In the words of DuckDB: what another process or transaction will soon let go."""
@@ -43,68 +43,52 @@ class Database(msgspec.Struct, frozen=True):
     connection: duckdb.DuckDBPyConnection
     spool: str | None = None
 
+    def close(self) -> None:
+        self.connection.close()
+        if self.spool is not None:
+            shutil.rmtree(self.spool, ignore_errors=True)
 
-class DuckDbTool:
+
+class DuckDbTool(SqlTool):
     """
     A database in memory lives as long as the step run that first used it. Each call has a
     connection of its own, so that calls of one step run may run at once.
     """
 
-    keeps_time = True
+    stopped = "interrupted"
+    empty: ClassVar[dict[str, Any]] = {"exception_type": None, "message": None, "rowcount": None}
 
     def __init__(self) -> None:
         self._in_memory: dict[str, Database] = {}
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="duckdb")
 
-    async def call(self, call: ToolCall[DuckdbInputs], workplace: Workplace) -> Outcome:
-        rows = Rows(call, workplace.results)
-        try:
-            async with asyncio.timeout(call.timeout.total):
-                outcome = await self._run(call, rows, workplace.results)
-        except Refusal as refusal:
-            outcome = refusal.outcome
-        except duckdb.Error as fault:
-            outcome = failure_of(fault)
-        except TimeoutError:
-            says = f"the command was not done in time (total timeout of {call.timeout.total:g} s)"
-            outcome = failed("timeout", f"{says} and was interrupted", retryable=True)
-        except Exception as fault:
-            outcome = unforeseen(fault)
-        finally:
-            await rows.discard()
-        return outcome if outcome.block else msgspec.structs.replace(outcome, block=block_of())
-
     async def forget(self, scratch: str) -> None:
         database = self._in_memory.pop(scratch, None)
         if database is not None:
-            database.connection.close()
-            if database.spool is not None:
-                shutil.rmtree(database.spool, ignore_errors=True)
+            database.close()
 
     async def close(self) -> None:
         for scratch in list(self._in_memory):
             await self.forget(scratch)
         self._threads.shutdown(wait=False)
 
-    async def _run(self, call: ToolCall[DuckdbInputs], rows: Rows, results: ResultStore) -> Outcome:
-        inputs = call.inputs
-        text = inputs.command if inputs.command is not None else inputs.query or ""
-        text = placed(text, call.folder, call.files)
+    async def _command(
+        self, call: ToolCall[DuckdbInputs], workplace: Workplace, rows: Rows
+    ) -> dict[str, Any]:
+        text = placed(call.inputs.text, call.folder, call.files)
         async with (
             self._database(call) as database,
-            shown_rows(call, results, database.spool) as view,
+            shown_rows(call, workplace.results, database.spool) as view,
         ):
-            connection = database.connection
-            work = DuckWork(connection, text, inputs.params, view)
-            await self._in_thread(connection, work.run)
-            if work.rowcount is not None:
-                result = {"rowcount": work.rowcount}
-                return ok(result, block=block_of(rowcount=work.rowcount))
-            rows.begin(work.names)
-            while more := await self._in_thread(connection, work.more):
-                for row in more:
-                    rows.add(row)
-        return ok(await rows.finish(), block=block_of(rowcount=rows.count))
+            threaded = partial(self._in_thread, database.connection)
+            work = DuckWork(database.connection, text, call.inputs.params, view)
+            await threaded(work.run)
+            return await work.answer(rows, threaded)
+
+    def _failure(self, call: ToolCall[Any], fault: Exception) -> Outcome | None:
+        if isinstance(fault, duckdb.Error):
+            return failure_of(fault)
+        return super()._failure(call, fault)
 
     @asynccontextmanager
     async def _database(self, call: ToolCall[DuckdbInputs]) -> AsyncIterator[Database]:
@@ -124,9 +108,7 @@ class DuckDbTool:
                 database.connection.execute(f"SET {setting} = $1", [value])
             yield database
         finally:
-            database.connection.close()
-            if database.spool is not None and not in_memory:
-                shutil.rmtree(database.spool, ignore_errors=True)
+            (database.connection if in_memory else database).close()
 
     async def _in_thread(
         self, connection: duckdb.DuckDBPyConnection, work: Callable[[], Done]
@@ -158,44 +140,24 @@ def opened(path: str, root: str | None) -> Database:
 def settings_of(call: ToolCall[Any]) -> dict[str, Any]:
     """TASK-11: `resources` bound memory and threads; relative files start at the playbook."""
     settings: dict[str, Any] = {}
-    memory, cpu = call.resources.get("memory"), call.resources.get("cpu")
+    memory, cpu = memory_of(call.resources), cpu_of(call.resources, "a number such as 2")
     if memory is not None:
-        settings["memory_limit"] = f"{_bytes(memory)}B"
+        settings["memory_limit"] = f"{memory}B"
     if cpu is not None:
-        settings["threads"] = _threads(cpu)
+        settings["threads"] = max(1, int(cpu))  # a part of a processor still needs one
     if call.folder is not None:
         settings["file_search_path"] = call.folder
     return settings
 
 
-def _bytes(amount: Any) -> int:
-    try:
-        return bytes_of(amount)
-    except NoAmount as fault:
-        raise Refusal("input", str(fault)) from None
-
-
-def _threads(cpu: Any) -> int:
-    """A part of a processor still needs one thread."""
-    if isinstance(cpu, bool) or not isinstance(cpu, int | float) or not 0 < cpu <= 1024:
-        raise Refusal("input", f"spec.resources.cpu is {cpu!r}; expected a number such as 2")
-    return max(1, int(cpu))
-
-
-def block_of(
-    exception_type: str | None = None, message: str | None = None, rowcount: int | None = None
-) -> dict[str, Any]:
-    return {"exception_type": exception_type, "message": message, "rowcount": rowcount}
-
-
 def failure_of(fault: duckdb.Error) -> Outcome:
     """The outcome of a command that DuckDB refused."""
     message = str(fault).strip()
+    block = {"exception_type": type(fault).__name__, "message": message, "rowcount": None}
     if isinstance(fault, duckdb.PermissionException):
         says = f"{message}; the worker's setting 'files' bounds what tools may reach"
-        return failed("input", f"DuckDB says: {says}", block=block_of(_TYPE, message))
+        return failed("input", f"DuckDB says: {says}", block=block)
     retryable = any(words in message for words in _RETRYABLE)
-    block = block_of(type(fault).__name__, message)
     return failed("duckdb", f"DuckDB says: {message}", retryable=retryable, block=block)
 
 

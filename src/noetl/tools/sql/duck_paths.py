@@ -3,7 +3,7 @@
 import re
 
 from noetl.tools.paths import inside
-from noetl.tools.sql.statements import COMMENT, PIECE
+from noetl.tools.sql.statements import pieces
 
 _ELSEWHERE = re.compile(r"/|[A-Za-z][A-Za-z0-9+.-]*:|:")
 """Absolute, or of another kind: a URL, `:memory:`."""
@@ -28,29 +28,23 @@ def placed(text: str, folder: str | None, root: str | None = None) -> str:
     """
     if folder is None:
         return text
-    done, words, nested, at = [], list[str](), list[str](), 0
-    while at < len(text):
-        piece = PIECE.match(text, at)
-        assert piece is not None  # its last alternative takes any character
-        found, kind, end = piece.group(), piece.lastgroup, piece.end()
-        if kind == "block":
-            end = _after_comment(text, end)
-            found = text[at:end]
-        elif kind == "word":
-            words.append(found.lower())
-        elif kind == "mark":
-            if found == "(":
-                nested.append(words[-1] if words else "")
-            elif found == ")":
-                del nested[-1:]
-            words = words if found != ";" else []
+    done, words, nested = list[str](), list[str](), list[str]()
+    for kind, piece in pieces(text):
+        shown = piece
+        if kind == "word":
+            words.append(piece.lower())
+        elif piece == "(":
+            nested.append(words[-1] if words else "")
+        elif piece == ")":
+            del nested[-1:]
+        elif piece == ";":
+            words = []
         elif kind == "quoted":
             read = root is not None and _is_read(words, nested)
-            if found.startswith("'") and (read or (not nested and _is_path(words))):
-                found = _absolute(found, folder, root)
-            words.append(_READ if read else found)
-        done.append(found)
-        at = end
+            if piece.startswith("'") and (read or (not nested and _is_path(words))):
+                shown = _absolute(piece, folder, root)
+            words.append(_READ if read else shown)
+        done.append(shown)
     return "".join(done)
 
 
@@ -72,12 +66,3 @@ def _absolute(quoted: str, folder: str, root: str | None) -> str:
     if not path or _ELSEWHERE.match(path):
         return quoted
     return "'" + str(inside(folder, path, root)).replace("'", "''") + "'"
-
-
-def _after_comment(text: str, at: int) -> int:
-    depth = 1
-    for edge in COMMENT.finditer(text, at):
-        depth += 1 if edge.group() == "/*" else -1
-        if not depth:
-            return edge.end()
-    return len(text)

@@ -7,67 +7,46 @@ from typing import Any
 import duckdb
 
 from noetl.tools.refusal import Refusal
+from noetl.tools.sql.commands import Params, ThreadedWork, no_statement
 from noetl.tools.sql.values import distinct, json_text, plain
 
-_CHUNK = 1000
 _COUNTS = {("Count", "BIGINT"), ("Success", "BOOLEAN")}
 """How DuckDB answers a statement that has no rows to show."""
 _UNREADABLE = ("TIME ZONE", "INTERVAL")
 """Types that the driver returns inexactly, or only with another package: read as text."""
 
-Params = list[Any] | dict[str, Any]
 
-
-class DuckWork:
-    """Runs the statements of a command and reads the rows of the last."""
+class DuckWork(ThreadedWork):
+    """Runs the statements of a command, after the one that makes the view of its rows."""
 
     def __init__(
-        self,
-        connection: duckdb.DuckDBPyConnection,
-        text: str,
-        params: Params,
-        view: str | None,
+        self, connection: duckdb.DuckDBPyConnection, text: str, params: Params, view: str | None
     ) -> None:
-        self.connection = connection
-        self.rowcount: int | None = None
-        self.names: list[str] = []
-        self._text = text
-        self._params = params
+        super().__init__(connection, text, params)
         self._view = view
-        self._readers: list[Callable[[Any], Any]] = []
 
     def run(self) -> None:
-        """Afterwards either `rowcount` is set, or `names` and what `more` returns."""
-        statements = self.connection.extract_statements(self._text)
+        statements = self._cursor.extract_statements(self._text)
         if not statements:
-            raise Refusal(
-                "input", "the command holds no statement; give SQL in 'command' or 'query'"
-            )
+            raise no_statement()
         shares = dealt(statements, self._params)
         if self._view is not None:
-            self.connection.execute(self._view)
+            self._cursor.execute(self._view)
         for statement, share in zip(statements, shares, strict=True):
-            self.connection.execute(statement, share)
+            self._cursor.execute(statement, share)
         self._look_at(statements[-1], shares[-1])
 
-    def more(self) -> list[list[Any]]:
-        """The next rows; none at the end."""
-        return [
-            [read(value) for read, value in zip(self._readers, row, strict=True)]
-            for row in self.connection.fetchmany(_CHUNK)
-        ]
-
     def _look_at(self, last: duckdb.Statement, share: Params) -> None:
-        columns = [(str(name), str(kind)) for name, kind, *_ in self.connection.description or ()]
+        columns = [(str(name), str(kind)) for name, kind, *_ in self._cursor.description or ()]
         if last.type != duckdb.StatementType.SELECT and (not columns or columns[0] in _COUNTS):
-            counted = self.connection.fetchall() if columns else []
+            counted = self._cursor.fetchall() if columns else []
             self.rowcount = sum(row[0] for row in counted if type(row[0]) is int)
             return
         self.names = distinct(name for name, _ in columns)
         kinds = [kind for _, kind in columns]
         hidden = [any(part in kind for part in _UNREADABLE) for kind in kinds]
         if last.type == duckdb.StatementType.SELECT and any(hidden):
-            self.connection.execute(spelled_out(last.query, hidden), share)
+            self._cursor.execute(spelled_out(last.query, hidden), share)
         else:
             hidden = [False] * len(kinds)
         self._readers = [

@@ -6,9 +6,9 @@ from typing import Any
 import msgspec
 
 from noetl.messages.reference import Reference
-from noetl.ports.result_store import BodyWriter, ResultStore
+from noetl.ports.result_store import ResultStore
 from noetl.tools.refusal import Refusal
-from noetl.tools.spill import finish, spill
+from noetl.tools.spill import StoredBody
 from noetl.tools.tool import ToolCall
 
 
@@ -22,7 +22,7 @@ class Rows:
         self._size = 0
         self._call = call
         self._results = results
-        self._writer: BodyWriter | None = None
+        self._stored: StoredBody | None = None
 
     def begin(self, names: Sequence[str]) -> None:
         self._names = names
@@ -36,32 +36,22 @@ class Rows:
                 "result", f"row {self.count + 1} cannot be kept as JSON: {fault}"
             ) from None
         self.count += 1
-        if self._writer is not None:
-            spill(self._writer, b"," + encoded)
+        if self._stored is not None:
+            self._stored.write(b"," + encoded)
             return
         self._rows.append(named)
         self._size += len(encoded) + 1
         if self._size > self._call.max_inline:
-            self._overflow()
-
-    def _overflow(self) -> None:
-        self._writer = self._results.open(self._call.execution_id)
-        spill(self._writer, msgspec.json.encode(self._rows)[:-1])
-        self._rows = []
+            self._stored = StoredBody(self._results, self._call.execution_id)
+            self._stored.write(msgspec.json.encode(self._rows)[:-1])
+            self._rows = []
 
     async def finish(self) -> list[dict[str, Any]] | Reference:
-        if self._writer is None:
+        if self._stored is None:
             return self._rows
-        writer, self._writer = self._writer, None
-        try:
-            spill(writer, b"]")
-            return await finish(writer, f"list[{self.count}]")
-        except BaseException:
-            await writer.discard()
-            raise
+        return await self._stored.finish(b"]", f"list[{self.count}]")
 
     async def discard(self) -> None:
         """Forget what was begun; after `finish` there is nothing to forget."""
-        if self._writer is not None:
-            writer, self._writer = self._writer, None
-            await writer.discard()
+        if self._stored is not None:
+            await self._stored.discard()

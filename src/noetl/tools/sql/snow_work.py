@@ -1,7 +1,7 @@
 """One command on one connection to Snowflake, step by step, in a thread of its own."""
 
 import io
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from itertools import islice
 from typing import Any
@@ -9,46 +9,28 @@ from typing import Any
 import msgspec
 
 from noetl.tools.refusal import Refusal
+from noetl.tools.sql.commands import Params, ThreadedWork, no_statement
 from noetl.tools.sql.statements import statements_of
 from noetl.tools.sql.values import distinct, json_text, plain
 
 BATCH = 1000
-_CHUNK = 1000
 _SEMISTRUCTURED = frozenset({5, 9, 10})
 """Type codes of VARIANT, OBJECT and ARRAY, which arrive as JSON text."""
 _ASKS = frozenset(
-    (
-        "select",
-        "with",
-        "show",
-        "describe",
-        "desc",
-        "values",
-        "call",
-        "list",
-        "ls",
-        "explain",
-        "copy",
-    )
+    "select with show describe desc values call list ls explain copy".split()  # noqa: SIM905
 )
 """First words of statements whose answer is rows and no report about rows."""
 _SESSION = frozenset({"use", "set", "unset", "begin", "start"})
 _MOVES = frozenset({"schema", "database", "temp", "temporary", "session"})
 """Creating or dropping these changes where the session stands, or what it alone sees."""
 
-Params = list[Any] | dict[str, Any]
 
-
-class SnowWork:
-    """Runs the statements of a command and reads the rows of the last."""
+class SnowWork(ThreadedWork):
+    """Runs the statements of a command, or one of them for each of many rows."""
 
     def __init__(self, connection: Any, text: str, params: Params) -> None:
-        self.rowcount: int | None = None
-        self.names: list[str] = []
+        super().__init__(connection.cursor(), text, params)
         self._connection = connection
-        self._cursor = connection.cursor()
-        self._text, self._params = text, params
-        self._readers: list[Callable[[Any], Any]] = []
 
     @property
     def query_id(self) -> str | None:
@@ -56,7 +38,6 @@ class SnowWork:
         return None if found is None else str(found)
 
     def run(self) -> None:
-        """Afterwards either `rowcount` is set, or `names` and what `more` returns."""
         statements = split(self._text)
         if len(statements) > 1 and isinstance(self._params, list) and self._params:
             raise Refusal("input", "several statements need 'params' as a mapping, by name")
@@ -91,13 +72,6 @@ class SnowWork:
             for one in statements_of(self._text)
         )
 
-    def more(self) -> list[list[Any]]:
-        """The next rows; none at the end."""
-        return [
-            [read(value) for read, value in zip(self._readers, row, strict=True)]
-            for row in self._cursor.fetchmany(_CHUNK)
-        ]
-
     def abort(self) -> None:
         """From another thread: let the server stop, then hang up."""
         with suppress(Exception):  # whatever it is, the connection is given up
@@ -126,7 +100,7 @@ def split(text: str) -> list[str]:
         if statement and statements_of(statement)
     ]
     if not found:
-        raise Refusal("input", "the command holds no statement; give SQL in 'command' or 'query'")
+        raise no_statement()
     if any(moves_file for _, moves_file in found):
         raise Refusal(
             "input",

@@ -4,14 +4,13 @@ import asyncio
 import re
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
-from typing import Any
+from functools import partial
+from typing import Any, ClassVar
 
-import msgspec
-
-from noetl.errors import CredentialMissing
 from noetl.kinds.sql import SnowflakeInputs
-from noetl.messages.outcome import Outcome, failed, ok
-from noetl.tools.refusal import Refusal, unforeseen
+from noetl.messages.outcome import Outcome, failed
+from noetl.tools.refusal import Refusal, needs_extra
+from noetl.tools.sql.commands import SqlTool
 from noetl.tools.sql.rows import Rows
 from noetl.tools.sql.snow_work import BATCH, SnowWork
 from noetl.tools.streams import elements_of
@@ -28,10 +27,12 @@ _PLACE = ("database", "schema", "warehouse", "role")
 """What the task may say over the credential."""
 
 
-class SnowflakeTool:
+class SnowflakeTool(SqlTool):
     """Connections are kept per credential and place; one serves one call at a time."""
 
-    keeps_time = True
+    empty: ClassVar[dict[str, Any]] = dict.fromkeys(
+        ("code", "sqlstate", "message", "rowcount", "query_id")
+    )
 
     def __init__(self) -> None:
         self._idle: dict[tuple[Any, ...], list[Any]] = {}
@@ -39,59 +40,35 @@ class SnowflakeTool:
         self._traced: set[Any] = set()
         """Connections whose session is no longer as it was opened."""
 
-    async def call(self, call: ToolCall[SnowflakeInputs], workplace: Workplace) -> Outcome:
-        rows = Rows(call, workplace.results)
-        try:
-            async with asyncio.timeout(call.timeout.total):
-                outcome = await self._run(call, workplace, rows)
-        except Refusal as refusal:
-            outcome = refusal.outcome
-        except CredentialMissing as missing:
-            outcome = failed("auth", str(missing))
-        except TimeoutError:
-            says = f"the command was not done in time (total timeout of {call.timeout.total:g} s)"
-            outcome = failed("timeout", f"{says} and was cancelled", retryable=True)
-        except Exception as fault:
-            outcome = failure_of(fault) if _is_theirs(fault) else unforeseen(fault)
-        finally:
-            await rows.discard()
-        return outcome if outcome.block else msgspec.structs.replace(outcome, block=block_of())
-
-    async def forget(self, scratch: str) -> None:
-        """Nothing lives for a step run."""
-
     async def close(self) -> None:
         connections = [one for idle in self._idle.values() for one in idle]
         self._idle.clear()
         for connection in connections:
-            await in_thread(lambda one=connection: _hang_up(one), lambda: None)  # type: ignore[misc]
+            await _hang_up(connection)
 
-    async def _run(
+    async def _command(
         self, call: ToolCall[SnowflakeInputs], workplace: Workplace, rows: Rows
-    ) -> Outcome:
+    ) -> dict[str, Any]:
         inputs = call.inputs
-        text = inputs.command if inputs.command is not None else inputs.query or ""
         if inputs.auth is None:
             raise Refusal("input", "snowflake needs 'auth', the name of a credential")
         settings = settings_of(call, await workplace.unlock(inputs.auth))
         async with self._connection(settings, call.pool or POOL) as connection:
-            work = SnowWork(connection, text, inputs.params)
+            work = SnowWork(connection, inputs.text, inputs.params)
+            threaded = partial(in_thread, stop=work.abort)
             if inputs.rows is None:
-                await in_thread(work.run, work.abort)
+                await threaded(work.run)
             else:
                 given = fetched(elements_of(inputs.rows, workplace.results, "rows"), BATCH)
-                await in_thread(lambda: work.run_each(given), work.abort)
+                await threaded(partial(work.run_each, given))
             if work.leaves_traces:
                 self._traced.add(connection)
-            if work.rowcount is not None:
-                block = block_of(rowcount=work.rowcount, query_id=work.query_id)
-                return ok({"rowcount": work.rowcount}, block=block)
-            rows.begin(work.names)
-            while more := await in_thread(work.more, work.abort):
-                for row in more:
-                    rows.add(row)
-        block = block_of(rowcount=rows.count, query_id=work.query_id)
-        return ok(await rows.finish(), block=block)
+            return {"query_id": work.query_id, **await work.answer(rows, threaded)}
+
+    def _failure(self, call: ToolCall[Any], fault: Exception) -> Outcome | None:
+        if type(fault).__module__.startswith("snowflake.") and hasattr(fault, "errno"):
+            return failure_of(fault)
+        return super()._failure(call, fault)
 
     @asynccontextmanager
     async def _connection(self, settings: dict[str, Any], size: int) -> AsyncIterator[Any]:
@@ -106,11 +83,11 @@ class SnowflakeTool:
             except asyncio.CancelledError:
                 raise  # whoever stopped the work hangs up
             except Exception:
-                await in_thread(lambda: _hang_up(connection), lambda: None)
+                await _hang_up(connection)
                 raise
             if place not in self._idle or connection in self._traced:
                 self._traced.discard(connection)
-                await in_thread(lambda: _hang_up(connection), lambda: None)
+                await _hang_up(connection)
             else:
                 idle.append(connection)
 
@@ -120,28 +97,25 @@ async def connected(settings: dict[str, Any]) -> Any:
     try:
         from snowflake.connector import connect
     except ImportError:
-        raise Refusal(
-            "not_found",
-            "'snowflake' needs an extra: install it with pip install 'noetl[snowflake]'",
-        ) from None
+        raise needs_extra("'snowflake'", "snowflake") from None
     given_up: list[bool] = []
 
     def opening() -> Any:
         connection = connect(**settings)
         if given_up:
-            _hang_up(connection)
+            _close(connection)
         return connection
 
     return await in_thread(opening, lambda: given_up.append(True))
 
 
-def _hang_up(connection: Any) -> None:
+async def _hang_up(connection: Any) -> None:
+    await in_thread(partial(_close, connection), lambda: None)
+
+
+def _close(connection: Any) -> None:
     with suppress(Exception):  # it is given up, whatever it says to that
         connection.close()
-
-
-def _is_theirs(fault: Exception) -> bool:
-    return type(fault).__module__.startswith("snowflake.") and hasattr(fault, "errno")
 
 
 def settings_of(call: ToolCall[SnowflakeInputs], credential: Mapping[str, Any]) -> dict[str, Any]:
@@ -202,23 +176,6 @@ _ENDED = frozenset({604, 630})
 _RETRYABLE_STATES = ("08", "40", "57")
 
 
-def block_of(
-    code: str | None = None,
-    sqlstate: str | None = None,
-    message: str | None = None,
-    rowcount: int | None = None,
-    query_id: str | None = None,
-) -> dict[str, Any]:
-    """OUT-2: always with all fields, so that a policy may ask for any of them."""
-    return {
-        "code": code,
-        "sqlstate": sqlstate,
-        "message": message,
-        "rowcount": rowcount,
-        "query_id": query_id,
-    }
-
-
 def failure_of(fault: Any) -> Outcome:
     """The outcome of a statement or a connection that failed, from the connector's `Error`."""
     number = fault.errno if isinstance(fault.errno, int) and fault.errno > 0 else 0
@@ -228,8 +185,8 @@ def failure_of(fault: Any) -> Outcome:
     retryable = kind in ("connection", "timeout") or (
         kind == "snowflake" and (state or "").startswith(_RETRYABLE_STATES)
     )
-    code = f"{number:06d}" if number else None
-    block = block_of(code, state, message, query_id=fault.sfqid)
+    told = {"sqlstate": state, "message": message, "query_id": fault.sfqid}
+    block = {**SnowflakeTool.empty, "code": f"{number:06d}" if number else None, **told}
     return failed(kind, f"Snowflake says {message}", retryable=retryable, block=block)
 
 

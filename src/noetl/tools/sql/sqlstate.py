@@ -26,11 +26,8 @@ _NO_TLS = re.compile(r"does not support SSL|certificate")
 _MISSING_DATABASE = re.compile(r"database \".*\" does not exist")
 
 
-def block_of(
-    sqlstate: str | None = None, message: str | None = None, rowcount: int | None = None
-) -> dict[str, Any]:
-    """OUT-2: always with all four fields, so that a policy may ask for any of them."""
-    return {"code": sqlstate, "sqlstate": sqlstate, "message": message, "rowcount": rowcount}
+def block_of(sqlstate: str | None = None, message: str | None = None) -> dict[str, Any]:
+    return {"code": sqlstate, "sqlstate": sqlstate, "message": message, "rowcount": None}
 
 
 def failure_of(fault: psycopg.Error) -> Outcome:

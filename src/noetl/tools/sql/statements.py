@@ -1,12 +1,13 @@
 """Where one statement of PostgreSQL's SQL ends and the next begins, and what each one is."""
 
 import re
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import Self
 
 import msgspec
 
-PIECE = re.compile(
+_PIECE = re.compile(
     r"""
       (?P<quoted> [eE]'(?:[^'\\]|\\.|'')*' | '(?:[^']|'')*' | "(?:[^"]|"")*" )
     | (?P<dollar> \$(?:[^\W\d]\w*)?\$ )
@@ -18,7 +19,7 @@ PIECE = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
-COMMENT = re.compile(r"/\*|\*/")
+_COMMENT = re.compile(r"/\*|\*/")
 _TRANSACTION = frozenset(
     {"begin", "start", "commit", "end", "rollback", "abort", "savepoint", "release", "prepare"}
 )
@@ -27,6 +28,7 @@ _WRITES = frozenset({"insert", "update", "delete", "merge", "into"})
 _SESSION = frozenset({"set", "reset", "listen", "load", "declare", "prepare"})
 _SESSION_CALLS = frozenset({"set_config", "pg_advisory_lock", "pg_try_advisory_lock"})
 _TEMPORARY = frozenset({"temp", "temporary"})
+_NESTING = {"(": 1, ")": -1, "case": 1, "end": -1}
 
 
 class Statement(msgspec.Struct, frozen=True):
@@ -63,76 +65,56 @@ class Statement(msgspec.Struct, frozen=True):
         return makes_table and bool(self.words & _TEMPORARY)
 
 
-class _Scan:
-    """Walks over one text; quotes, comments and nested bodies hide their semicolons."""
-
-    def __init__(self, text: str) -> None:
-        self._text = text
-        self._start = 0
-        self._words: list[str] = []
-        self._nested = 0
-        self._bodies = 0
-        self._any = False
-        self._found: list[Statement] = []
-
-    def run(self) -> tuple[Statement, ...]:
-        at, end = 0, len(self._text)
-        while at < end:
-            piece = PIECE.match(self._text, at)
-            assert piece is not None  # the last alternative takes any character
-            at = self._take(piece)
-        self._close(end)
-        return tuple(self._found)
-
-    def _take(self, piece: re.Match[str]) -> int:
-        """Note the piece; where to go on."""
-        kind, text = piece.lastgroup, piece.group()
+def pieces(text: str) -> Iterator[tuple[str | None, str]]:
+    """All of the text, each piece with its kind; comments and dollar-quoted texts are one each."""
+    at = 0
+    while at < len(text):
+        piece = _PIECE.match(text, at)
+        assert piece is not None  # the last alternative takes any character
+        kind, end = piece.lastgroup, piece.end()
         if kind == "block":
-            return self._after_comment(piece.end())
-        if kind == "line" or text.isspace():
-            return piece.end()
-        if kind == "mark" and text == ";" and not (self._nested or self._bodies):
-            self._close(piece.start())
-            self._start = piece.end()
-            return piece.end()
-        self._any = True
-        if kind == "dollar":
-            closing = self._text.find(text, piece.end())
-            return len(self._text) if closing < 0 else closing + len(text)
-        if kind == "mark":
-            self._nested = max(0, self._nested + {"(": 1, ")": -1}.get(text, 0))
-        if kind == "word":
-            self._word(text.lower())
-        return piece.end()
+            end = _after_comment(text, end)
+        elif kind == "dollar":
+            closing = text.find(piece.group(), end)
+            end = len(text) if closing < 0 else closing + len(piece.group())
+        yield kind, text[at:end]
+        at = end
 
-    def _word(self, word: str) -> None:
-        """`BEGIN ATOMIC … END` is the body of a function; a CASE inside has its own END."""
-        if word == "atomic" and self._words[-1:] == ["begin"]:
-            self._bodies += 1
-        elif self._bodies:
-            self._bodies += {"case": 1, "end": -1}.get(word, 0)
-        self._words.append(word)
 
-    def _after_comment(self, at: int) -> int:
-        depth = 1
-        for edge in COMMENT.finditer(self._text, at):
-            depth += 1 if edge.group() == "/*" else -1
-            if not depth:
-                return edge.end()
-        return len(self._text)
-
-    def _close(self, end: int) -> None:
-        if self._any:
-            self._found.append(Statement.of(self._text[self._start : end], self._words))
-        self._words, self._any, self._nested = [], False, 0
+def _after_comment(text: str, at: int) -> int:
+    depth = 1
+    for edge in _COMMENT.finditer(text, at):
+        depth += 1 if edge.group() == "/*" else -1
+        if not depth:
+            return edge.end()
+    return len(text)
 
 
 def split(text: str) -> tuple[Statement, ...]:
     """The statements of a command, in their order; comments alone are none."""
-    return _Scan(text).run()
+    found: list[Statement] = []
+    parts, words, empty, nested, bodies = list[str](), list[str](), True, 0, 0
+    for kind, piece in (*pieces(text), (None, "")):
+        ends = kind == "mark" and piece == ";" and not (nested or bodies)
+        if ends or not piece:
+            if not empty:
+                found.append(Statement.of("".join(parts), words))
+            parts, words, empty = [], [], True
+            continue
+        parts.append(piece)
+        empty = empty and (kind in ("line", "block") or piece.isspace())
+        if kind == "mark":
+            nested = max(0, nested + _NESTING.get(piece, 0))
+        elif kind == "word":
+            word = piece.lower()
+            # `BEGIN ATOMIC … END` is the body of a function; a CASE inside has its own END.
+            if word == "atomic" and words[-1:] == ["begin"]:
+                bodies += 1
+            elif bodies:
+                bodies += _NESTING.get(word, 0)
+            words.append(word)
+    return tuple(found)
 
 
-@lru_cache(maxsize=512)
-def statements_of(text: str) -> tuple[Statement, ...]:
-    """The same for a text of the playbook, which is likely to come again."""
-    return split(text)
+statements_of = lru_cache(maxsize=512)(split)
+"""The same for a text of the playbook, which is likely to come again."""

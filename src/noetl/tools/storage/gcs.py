@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from noetl.kinds.storage import GcsInputs
 from noetl.messages.outcome import Outcome, failed
 from noetl.tools.http.failures import is_retryable
-from noetl.tools.refusal import Refusal
+from noetl.tools.refusal import Refusal, needs_extra
 from noetl.tools.storage.bucket import Payload, StoredObject
 from noetl.tools.storage.tool import ObjectTool
 from noetl.tools.threads import fetched, in_thread
@@ -197,9 +197,7 @@ def identity_of(credential: Mapping[str, Any] | None, name: str | None) -> Any:
         from google.cloud import storage  # noqa: F401
         from google.oauth2 import credentials, service_account
     except ImportError:
-        raise Refusal(
-            "not_found", "'gcs' needs an extra: install it with pip install 'noetl[gcs]'"
-        ) from None
+        raise needs_extra("'gcs'", "gcs") from None
     if credential is None or credential.get("anonymous"):
         return AnonymousCredentials()  # type: ignore[no-untyped-call]
     if credential.get("token"):

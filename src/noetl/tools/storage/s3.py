@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from noetl.kinds.storage import S3Inputs
 from noetl.messages.outcome import Outcome, failed
 from noetl.tools.http.failures import is_retryable
-from noetl.tools.refusal import Refusal
+from noetl.tools.refusal import Refusal, needs_extra
 from noetl.tools.storage.bucket import Payload, StoredObject
 from noetl.tools.storage.tool import ObjectTool
 from noetl.tools.tool import ToolCall
@@ -177,9 +177,7 @@ def store_of(settings: Mapping[str, Any]) -> Any:
     try:
         from obstore.store import S3Store
     except ImportError:
-        raise Refusal(
-            "not_found", "'s3' needs an extra: install it with pip install 'noetl[s3]'"
-        ) from None
+        raise needs_extra("'s3'", "s3") from None
     options = {
         "region": settings["region"],
         "virtual_hosted_style_request": settings["virtual_hosted_style_request"],

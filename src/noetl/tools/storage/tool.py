@@ -6,13 +6,11 @@ from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import Any
 
-import msgspec
-
-from noetl.errors import CredentialMissing
 from noetl.kinds.storage import ObjectInputs
 from noetl.messages.outcome import Outcome, failed, ok
 from noetl.ports.result_store import ResultStore
-from noetl.tools.refusal import Refusal, unforeseen
+from noetl.tools.frame import FramedTool, unforeseen
+from noetl.tools.refusal import Refusal
 from noetl.tools.retries import repeated
 from noetl.tools.sql.rows import Rows
 from noetl.tools.storage.bodies import payload_of, saved, value_of
@@ -29,7 +27,7 @@ _BUCKET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,254}")
 _LISTED = ("key", "size", "etag", "last_modified")
 
 
-class ObjectTool:
+class ObjectTool(FramedTool):
     """One kind of store; what differs between them is how a bucket is opened and how it fails."""
 
     keeps_time = True
@@ -48,32 +46,26 @@ class ObjectTool:
         self._repeats = repeats
         """Whether `client_retries` are this tool's to do, or the library's (TASK-11)."""
 
-    async def call(self, call: ToolCall[ObjectInputs], workplace: Workplace) -> Outcome:
-        outcome = await self._bounded(call, workplace)
-        return outcome if outcome.block else msgspec.structs.replace(outcome, block=block_of(call))
-
-    async def forget(self, scratch: str) -> None:
-        """Nothing lives for a step run."""
-
     async def close(self) -> None:
         self._closing()
 
-    async def _bounded(self, call: ToolCall[ObjectInputs], workplace: Workplace) -> Outcome:
+    async def _run(self, call: ToolCall[ObjectInputs], workplace: Workplace) -> Outcome:
         inputs = call.inputs
         tries = call.client_retries if self._repeats else 0
-        try:
-            async with asyncio.timeout(call.timeout.total):
-                credential = await workplace.unlock(inputs.auth) if inputs.auth else None
-                checked(inputs, credential or {})
-                asking = partial(self._ask, call, credential, workplace.results)
-                return await repeated(asking, tries)
-        except Refusal as refusal:
-            return refusal.outcome
-        except CredentialMissing as missing:
-            return failed("auth", str(missing))
-        except TimeoutError:
-            late = f"was not complete in time (total timeout of {call.timeout.total:g} s)"
-            return failed("timeout", f"{named(inputs)} {late}", retryable=True)
+        async with asyncio.timeout(call.timeout.total):
+            credential = await workplace.unlock(inputs.auth) if inputs.auth else None
+            checked(inputs, credential or {})
+            asking = partial(self._ask, call, credential, workplace.results)
+            return await repeated(asking, tries)
+
+    def _failure(self, call: ToolCall[ObjectInputs], fault: Exception) -> Outcome | None:
+        if not isinstance(fault, TimeoutError):
+            return None
+        late = f"was not complete in time (total timeout of {call.timeout.total:g} s)"
+        return failed("timeout", f"{named(call.inputs)} {late}", retryable=True)
+
+    def _block(self, call: ToolCall[ObjectInputs]) -> dict[str, Any]:
+        return block_of(call)
 
     async def _ask(
         self,
@@ -126,8 +118,8 @@ async def _get(bucket: Bucket, call: ToolCall[ObjectInputs], results: ResultStor
     if target is not None:
         await saved(pieces, target)
         return ok({**found.fields(), "path": inputs.path}, block=block_of(call, found))
-    value, encoding = await value_of(found, pieces, call, results)
-    told = {**found.fields(), "encoding": encoding, "data": value}
+    body = await value_of(found, pieces, call, results)
+    told = {**found.fields(), "encoding": body.encoding, "data": body.value}
     return ok(told, block=block_of(call, found))
 
 

@@ -6,7 +6,7 @@ import marshal
 import os
 import socket
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import msgspec
 
@@ -17,8 +17,9 @@ from noetl.messages.outcome import Outcome, failed, ok
 from noetl.messages.reference import Reference
 from noetl.tools.bounds import cpu_seconds
 from noetl.tools.children import end_group, isolated, spawn
-from noetl.tools.process.memory import NoAmount, bytes_of
-from noetl.tools.refusal import Refusal, unforeseen
+from noetl.tools.frame import FramedTool
+from noetl.tools.refusal import Refusal, needs_extra
+from noetl.tools.resources import bytes_of
 from noetl.tools.spill import keep
 from noetl.tools.tool import ToolCall, Workplace
 from noetl.tools.transform.inside.serve import FAILED, HEAD, UNREADABLE
@@ -26,68 +27,68 @@ from noetl.tools.transform.inside.serve import FAILED, HEAD, UNREADABLE
 CHILDREN = 4
 KINDS = {UNREADABLE: "input", FAILED: "template"}
 """What a program that gives no result comes to: it cannot be read, or it failed on its input."""
-NOTHING = {"outputs": 0}
 
 
-class TransformTool:
+class TransformTool(FramedTool):
     """
     `value` is rendered before the call, so the result is there. A jq program runs in a child:
     it may have no end, and jq itself cannot be interrupted.
     """
 
     keeps_time = True
+    empty: ClassVar[dict[str, Any]] = {"outputs": 0}
 
     def __init__(self, *, children: int = CHILDREN) -> None:
-        self._most = children
-        self._children: TransformChildren | None = None
-
-    async def call(self, call: ToolCall[TransformInputs], workplace: Workplace) -> Outcome:
-        try:
-            async with asyncio.timeout(call.timeout.total):
-                outcome = await self._run(call, workplace)
-        except Refusal as refusal:
-            outcome = refusal.outcome
-        except NoAmount as wrong:
-            outcome = failed("input", str(wrong))
-        except BodyLost as lost:
-            outcome = failed("result", str(lost))
-        except TimeoutError:
-            says = f"the jq program did not end within {call.timeout.total:g} s"
-            outcome = failed("timeout", says, retryable=True)
-        except OSError as fault:
-            says = f"the jq program cannot be started: {fault}"
-            outcome = failed("internal", says, retryable=True)
-        except Exception as fault:
-            outcome = unforeseen(fault)
-        return outcome if outcome.block else msgspec.structs.replace(outcome, block=NOTHING)
-
-    async def forget(self, scratch: str) -> None:
-        """Nothing lives for a step run."""
+        self._free: list[TransformChild] = []
+        """Those that answered; they are kept for the next program."""
+        self._turns = asyncio.Semaphore(children)
 
     async def close(self) -> None:
-        if self._children is not None:
-            self._children.close()
-            self._children = None
+        while self._free:
+            self._free.pop().end()
 
     async def _run(self, call: ToolCall[TransformInputs], workplace: Workplace) -> Outcome:
         inputs = call.inputs
         if inputs.jq is None:
             return ok(inputs.value, block={"outputs": 1})
-        module = jq_module()
-        memory = bytes_of(call.resources.get("memory"))
-        limits = ProgramLimits(memory, cpu_seconds(call.timeout.total, 1))
-        given = await json_of(inputs.input, workplace)
-        if self._children is None:
-            self._children = TransformChildren(self._most)
-        try:
-            tag, body = await self._children.ask(module, limits, inputs.jq, given)
-        except ChildDied:
-            says = f"the jq program needs more memory than the {memory} bytes that it may use"
-            raise Refusal("limit", f"{says}, or much time; see spec.resources.memory") from None
-        if tag in KINDS:
-            says = body.decode("utf-8", "replace").strip().removeprefix("jq: error: ")
-            raise Refusal(KINDS[tag], f"jq: {unquoted(says, given)}")
-        return await result_of(body, call, workplace)
+        async with asyncio.timeout(call.timeout.total):
+            module = jq_module()
+            memory = bytes_of(call.resources.get("memory"))
+            given = await json_of(inputs.input, workplace)
+            request = (memory, cpu_seconds(call.timeout.total, 1), inputs.jq, given)
+            try:
+                tag, body = await self._ask(module, request)
+            except ChildDied:
+                says = f"the jq program needs more memory than the {memory} bytes that it may use"
+                raise Refusal("limit", f"{says}, or much time; see spec.resources.memory") from None
+            if tag in KINDS:
+                says = body.decode("utf-8", "replace").strip().removeprefix("jq: error: ")
+                raise Refusal(KINDS[tag], f"jq: {unquoted(says, given)}")
+            return await result_of(body, call, workplace)
+
+    async def _ask(self, module: str, request: tuple[int, int, str, str]) -> tuple[bytes, bytes]:
+        """What jq makes of the input; cancelling it ends the program."""
+        async with self._turns:
+            child = self._free.pop() if self._free else TransformChild(module)
+            try:
+                answer = await child.ask(request)
+            except BaseException:
+                child.end()
+                raise
+            self._free.append(child)
+            return answer
+
+    def _failure(self, call: ToolCall[Any], fault: Exception) -> Outcome | None:
+        match fault:
+            case BodyLost():
+                return failed("result", str(fault))
+            case TimeoutError():
+                says = f"the jq program did not end within {call.timeout.total:g} s"
+                return failed("timeout", says, retryable=True)
+            case OSError():
+                says = f"the jq program cannot be started: {fault}"
+                return failed("internal", says, retryable=True)
+        return None
 
 
 def unquoted(says: str, given: str) -> str:
@@ -101,9 +102,7 @@ def jq_module() -> str:
     """The file of the jq module, which the child loads."""
     spec = importlib.util.find_spec("jq")
     if spec is None or spec.origin is None:
-        raise Refusal(
-            "not_found", "'jq' needs an extra: install it with pip install 'noetl[transform]'"
-        )
+        raise needs_extra("'jq'", "transform")
     return spec.origin
 
 
@@ -143,13 +142,6 @@ class ChildDied(Exception):
     """The child ended in the middle of a program: it ran out of memory, or of its time."""
 
 
-class ProgramLimits(msgspec.Struct, frozen=True):
-    """What one program may use."""
-
-    memory: int
-    cpu_seconds: int
-
-
 class TransformChild:
     """One process, one program at a time."""
 
@@ -161,12 +153,15 @@ class TransformChild:
             self._process = spawn(words, fds=(theirs.fileno(),), cwd="/")
         self._ours.setblocking(False)
 
-    async def ask(self, limits: ProgramLimits, text: str, given: str) -> tuple[bytes, bytes]:
-        """The tag and body of the answer; after anything but an answer the child must be ended."""
+    async def ask(self, request: tuple[int, int, str, str]) -> tuple[bytes, bytes]:
+        """
+        The tag and body of the answer to memory, processor time, program and input; after anything
+        but an answer the child must be ended.
+        """
         loop = asyncio.get_running_loop()
-        request = marshal.dumps((limits.memory, limits.cpu_seconds, text, given))
+        told = marshal.dumps(request)
         try:
-            await loop.sock_sendall(self._ours, len(request).to_bytes(HEAD, "big") + request)
+            await loop.sock_sendall(self._ours, len(told).to_bytes(HEAD, "big") + told)
             head = await self._exactly(HEAD + 1)
             return head[HEAD:], await self._exactly(int.from_bytes(head[:HEAD], "big"))
         except ConnectionError:
@@ -188,30 +183,3 @@ class TransformChild:
         end_group(self._process.pid)
         self._process.wait()
         self._ours.close()
-
-
-class TransformChildren:
-    """At most `most` at once; those that answered are kept for the next program."""
-
-    def __init__(self, most: int) -> None:
-        self._free: list[TransformChild] = []
-        self._turns = asyncio.Semaphore(most)
-
-    async def ask(
-        self, module: str, limits: ProgramLimits, text: str, given: str
-    ) -> tuple[bytes, bytes]:
-        """What jq makes of the input; cancelling it ends the program."""
-        async with self._turns:
-            child = self._free.pop() if self._free else TransformChild(module)
-            try:
-                answer = await child.ask(limits, text, given)
-            except BaseException:
-                child.end()
-                raise
-            self._free.append(child)
-            return answer
-
-    def close(self) -> None:
-        """End those that wait for work."""
-        while self._free:
-            self._free.pop().end()

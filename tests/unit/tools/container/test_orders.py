@@ -23,8 +23,7 @@ from noetl.tools.container.programs import (
     with_login,
 )
 from noetl.tools.container.tool import ContainerTool
-from noetl.tools.process.capture import Captured
-from noetl.tools.process.outcomes import CommandOutput
+from noetl.tools.process.capture import Captured, CommandOutput
 from noetl.tools.refusal import Refusal
 
 PODMAN = ContainerRuntime("podman", "/usr/bin/podman", {"PATH": "/usr/bin"})

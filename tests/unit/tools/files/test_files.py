@@ -19,7 +19,7 @@ from noetl.tools.container.orders import order_of
 from noetl.tools.paths import inside
 from noetl.tools.process.orders import script_file
 from noetl.tools.refusal import Refusal
-from noetl.tools.sql.cargo import FileCargo, cargo_of
+from noetl.tools.sql.copying import copy_of
 from noetl.tools.sql.duck_paths import placed
 from noetl.tools.sql.statements import statements_of
 from noetl.tools.table import Toolbox
@@ -128,8 +128,8 @@ def asked(place: Place, name: str, path: str) -> Outcome:
             if kind == "container":
                 order_of(call)
             elif kind == "postgres":
-                cargo = cargo_of(call, statements_of(call.inputs.command), BenchPlace().results)
-                assert isinstance(cargo, FileCargo)
+                statements = statements_of(call.inputs.command)
+                assert copy_of(call, statements, BenchPlace().results) is not None
             elif kind == "script":
                 script_file(call, "/nowhere")
             return await tools[kind].call(call, BenchPlace())

@@ -14,7 +14,7 @@ from noetl.kinds.http import HttpInputs
 from noetl.messages.outcome import Outcome
 from noetl.messages.reference import Reference
 from noetl.playbook.model import Timeout
-from noetl.tools.http.tool import HttpTool, is_public
+from noetl.tools.http.tool import HttpTool
 
 
 async def no_pause(seconds: float) -> None:
@@ -415,39 +415,3 @@ def test_the_tool_repeats_only_what_may_pass(http_server: HttpServer) -> None:
     ask(f"{http_server.url}/status/404", client_retries=5)
 
     assert http_server.count("/status/404") == 1
-
-
-@pytest.mark.parametrize(
-    ("address", "public"),
-    [
-        ("93.184.216.34", True),
-        ("2606:4700::1111", True),
-        ("127.0.0.1", False),
-        ("10.1.2.3", False),
-        ("172.16.0.1", False),
-        ("192.168.0.1", False),
-        ("169.254.169.254", False),
-        ("100.64.0.1", False),
-        ("0.0.0.0", False),
-        ("224.0.0.1", False),
-        ("::1", False),
-        ("::ffff:127.0.0.1", False),
-        ("::ffff:169.254.169.254", False),
-        ("2002:7f00:1::", False),
-        ("fe80::1%eth0", False),
-        ("fd00::1", False),
-    ],
-)
-def test_which_addresses_are_public(address: str, public: bool) -> None:
-    assert is_public(address) is public
-
-
-@pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
-def test_private_addresses_can_be_denied(http_server: HttpServer, host: str) -> None:
-    tool = HttpTool(deny_private=True)
-
-    outcome = ask(f"http://{host}:{http_server.port}/echo", tool=tool)
-
-    assert error_of(outcome) == ("input", False)
-    assert "is private or local, which is denied" in message_of(outcome)
-    assert http_server.seen == []

@@ -8,8 +8,8 @@ import pytest
 from tests.house.tree import ROOT
 from tests.unit.tools.process.bench import Bench
 
-from noetl.tools.process.capture import Captured
-from noetl.tools.process.outcomes import CommandOutput, outcome_of
+from noetl.tools.process.capture import Captured, CommandOutput
+from noetl.tools.process.outcomes import outcome_of
 from noetl.tools.process.running import CommandEnd, ended_of
 from noetl.tools.process.tool import ShellTool
 

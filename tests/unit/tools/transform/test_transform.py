@@ -12,13 +12,7 @@ from noetl.masking import KNOWN
 from noetl.messages.outcome import Outcome
 from noetl.messages.reference import Reference
 from noetl.playbook.model import Timeout
-from noetl.tools.transform.tool import (
-    ChildDied,
-    ProgramLimits,
-    TransformChildren,
-    TransformTool,
-    jq_module,
-)
+from noetl.tools.transform.tool import ChildDied, TransformChild, TransformTool, jq_module
 
 
 def run(*inputs: TransformInputs, place: BenchPlace | None = None, **more: Any) -> list[Outcome]:
@@ -189,11 +183,11 @@ def test_a_limit_of_processor_time_ends_a_program() -> None:
     """A net below the timeout: it holds even where the worker that should end it is stopped."""
 
     async def ask() -> None:
-        children = TransformChildren(1)
+        child = TransformChild(jq_module())
         try:
-            await children.ask(jq_module(), ProgramLimits(2**31, 1), "def f: f; f", "null")
+            await child.ask((2**31, 1, "def f: f; f", "null"))
         finally:
-            children.close()
+            child.end()
 
     with pytest.raises(ChildDied):
         asyncio.run(ask())

@@ -27,27 +27,20 @@ def simulate(
     try:
         circuit = read(order["circuit"], order["version"], lambda: text_in(printed))
         backend = simulator(order)
-        method = backend.options.method
         if not circuit.num_clbits:
             raise CircuitRefused("the circuit measures nothing; add a 'measure' to have counts")
         prepared = qiskit.transpile(circuit, backend, seed_transpiler=order["seed"])
+        versions = {"qiskit": qiskit.__version__, "qiskit-aer": qiskit_aer.__version__}
+        method = backend.options.method
+        tell(status="queued", backend=NAME if method == "automatic" else method, versions=versions)
+        turn()
+        tell(status="running")
+        result.write_text(json.dumps(run(backend, prepared, order)))
+        tell(status="done")
     except Unreadable as fault:
         tell(status="failed", message=str(fault), line=fault.line, column=fault.column)
-        return
     except (CircuitRefused, qiskit.exceptions.QiskitError, MemoryError) as fault:
         tell(status="failed", message=sentence(fault))
-        return
-    versions = {"qiskit": qiskit.__version__, "qiskit-aer": qiskit_aer.__version__}
-    tell(status="queued", backend=NAME if method == "automatic" else method, versions=versions)
-    turn()
-    tell(status="running")
-    try:
-        counts = run(backend, prepared, order)
-    except (CircuitRefused, qiskit.exceptions.QiskitError, MemoryError) as fault:
-        tell(status="failed", message=sentence(fault))
-        return
-    result.write_text(json.dumps(counts))
-    tell(status="done")
 
 
 def simulator(order: dict[str, Any]) -> Any:

@@ -3,7 +3,7 @@ What a jq child does: one program after the other, each on its own input.
 
 jq runs to its end whatever happens around it, so it has a process of its own, which can be
 killed. It holds no environment, and after its start it can open no file: a program sees its
-input and nothing else. The worker's side is `tools/transform/children.py`.
+input and nothing else. The worker's side is `tools/transform/tool.py`.
 """
 
 import ctypes

@@ -2,7 +2,8 @@
 
 import pytest
 
-from noetl.tools.process.memory import DEFAULT, NoAmount, bytes_of
+from noetl.tools.refusal import Refusal
+from noetl.tools.resources import DEFAULT, bytes_of
 
 
 @pytest.mark.parametrize(
@@ -25,5 +26,5 @@ def test_amounts(amount: object, size: int) -> None:
 
 @pytest.mark.parametrize("amount", ["", "much", "-1", 0, -5, "1X", True, [], "1e300", float("nan")])
 def test_what_is_no_amount(amount: object) -> None:
-    with pytest.raises(NoAmount, match=r"spec\.resources\.memory is .*; expected bytes"):
+    with pytest.raises(Refusal, match=r"spec\.resources\.memory is .*; expected bytes"):
         bytes_of(amount)
