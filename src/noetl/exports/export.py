@@ -1,11 +1,10 @@
 """One export: chosen executions in one form, body after body, and what it came to (EVT-6)."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 
 import msgspec
 
 from noetl.exports import clickhouse
-from noetl.exports.batches import MOST, MOST_BYTES, ExportBody, Joined, bodies, lines
 from noetl.exports.columns import row_of
 from noetl.exports.otlp import MOST_SPANS, check_answer, request_of, spans_of
 from noetl.exports.reading import WHOLE, Cut, Envelope, envelopes
@@ -14,11 +13,26 @@ from noetl.messages.codec import encode_shown
 from noetl.messages.times import Times
 from noetl.ports.event_log import EventLog
 
+MOST, MOST_BYTES = 5_000, 1_048_576
+"""Of one body: large enough to be worth a request, small enough to hold."""
+
+
+class ExportBody(msgspec.Struct, frozen=True):
+    """What one request carries, or one write."""
+
+    content: bytes
+    pieces: int
+
+
+def lines(pieces: list[bytes]) -> bytes:
+    """One piece per line."""
+    return b"\n".join(pieces) + b"\n"
+
 
 class Form(msgspec.Struct, frozen=True):
     """How pieces are put together, and how many at once."""
 
-    joined: Joined = lines
+    joined: Callable[[list[bytes]], bytes] = lines
     most: int = MOST
     most_bytes: int = MOST_BYTES
 
@@ -29,6 +43,24 @@ FORMS: dict[str, Form] = {
     "otlp": Form(joined=request_of, most=MOST_SPANS),
     "clickhouse": Form(most=clickhouse.MOST_ROWS, most_bytes=clickhouse.MOST_BYTES),
 }
+
+
+async def bodies(pieces: AsyncIterator[bytes], form: Form) -> AsyncIterator[ExportBody]:
+    """
+    The pieces in their order, joined; a new body begins where one more would be too many.
+
+    The next piece is read when the body before it was taken: a slow receiver slows the reading.
+    """
+    waiting: list[bytes] = []
+    size = 0
+    async for piece in pieces:
+        if waiting and (len(waiting) >= form.most or size + len(piece) > form.most_bytes):
+            yield ExportBody(form.joined(waiting), len(waiting))
+            waiting, size = [], 0
+        waiting.append(piece)
+        size += len(piece)
+    if waiting:
+        yield ExportBody(form.joined(waiting), len(waiting))
 
 
 class ExportCounts(msgspec.Struct):
@@ -54,9 +86,7 @@ class Export:
 
     async def bodies(self) -> AsyncIterator[ExportBody]:
         """Everything, joined into bodies; the tally counts those that were taken."""
-        form = FORMS[self._form]
-        pieces = self._pieces()
-        async for body in bodies(pieces, form.joined, most=form.most, most_bytes=form.most_bytes):
+        async for body in bodies(self._pieces(), FORMS[self._form]):
             yield body
             self.tally.pieces += body.pieces
 

@@ -6,7 +6,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from noetl.errors import UnwritableFile
-from noetl.exports.batches import ExportBody
+from noetl.exports.export import ExportBody
 
 
 async def write_file(path: Path, bodies: AsyncIterator[ExportBody]) -> None:
@@ -48,14 +48,11 @@ def telling(path: Path) -> Iterator[None]:
     try:
         yield
     except (OSError, ValueError) as wrong:
-        raise unwritable(path, getattr(wrong, "strerror", None) or str(wrong)) from None
-
-
-def unwritable(path: Path, reason: str) -> UnwritableFile:
-    return UnwritableFile(
-        f"cannot write '{path}': {reason.lower()}; "
-        "check the path, its permissions and the room on the disk"
-    )
+        reason = getattr(wrong, "strerror", None) or str(wrong)
+        raise UnwritableFile(
+            f"cannot write '{path}': {reason.lower()}; "
+            "check the path, its permissions and the room on the disk"
+        ) from None
 
 
 def discard(part: Path) -> None:

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import duckdb
 
-from noetl.exports.batches import ExportBody
 from noetl.exports.columns import COLUMNS
+from noetl.exports.export import ExportBody
 from noetl.exports.files import discard, pour, replacing, telling
+from noetl.tools.sql.values import quoted
 
 CONFIG: dict[str, str | bool | int | float | list[str]] = {
     "threads": 1,  # with one thread the same events make the same file
@@ -48,8 +49,8 @@ def copying(rows: Path, file: Path) -> str:
     shown = ", ".join("data::json as data" if name == "data" else name for name in COLUMNS)
     pattern = GLOB.sub(r"[\1]", str(rows))
     return (
-        f"copy (select {shown} from read_json({_quoted(pattern)}, format = 'newline_delimited', "
-        f"columns = {{{types}}}, maximum_object_size = {LONGEST_ROW})) to {_quoted(str(file))} "
+        f"copy (select {shown} from read_json({quoted(pattern)}, format = 'newline_delimited', "
+        f"columns = {{{types}}}, maximum_object_size = {LONGEST_ROW})) to {quoted(str(file))} "
         f"(format parquet, compression zstd, row_group_size {ROWS_PER_GROUP})"
     )
 
@@ -60,7 +61,3 @@ def _copy(staged: Path, part: Path) -> None:
             connection.execute(copying(staged, part))
     except duckdb.Error as wrong:
         raise OSError(None, str(wrong)) from None
-
-
-def _quoted(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"

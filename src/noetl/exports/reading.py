@@ -1,6 +1,7 @@
 """What is exported: the events of chosen executions, as envelopes, in the order of the log."""
 
 from collections.abc import AsyncIterator
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -34,24 +35,15 @@ async def envelopes(
 ) -> AsyncIterator[tuple[int, Envelope]]:
     """Every event of an execution that the cut holds, each with its time in ms (EVT-1)."""
     trace_id = await _trace_of(log, execution_id)
+    enveloped = partial(envelope, execution_id=execution_id, trace_id=trace_id)
     after = cut.after
     while True:
         page = await log.read(execution_id, after=after, limit=PAGE)
         for row in page:
-            for seq, event in enumerate(
-                recorded_mappings(execution_id, row.first, row.events), row.first
-            ):
+            events = recorded_mappings(execution_id, row.first, row.events)
+            for seq, event in enumerate(events, row.first):
                 if cut.holds(seq, row.at):
-                    yield (
-                        row.at,
-                        envelope(
-                            event,
-                            execution_id=execution_id,
-                            seq=seq,
-                            at=row.at,
-                            trace_id=trace_id,
-                        ),
-                    )
+                    yield row.at, enveloped(event, seq=seq, at=row.at)
         if len(page) < PAGE:
             return
         after = page[-1].last

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from types import TracebackType
 from typing import Self
 
 import aiohttp
@@ -45,12 +44,7 @@ class Receiver:
         self._session = aiohttp.ClientSession(timeout=TIMEOUT, headers=self._headers)
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        fault: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_fault: object) -> None:
         assert self._session is not None
         await self._session.close()
 

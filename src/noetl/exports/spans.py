@@ -26,15 +26,15 @@ Entity = tuple[str, str]
 EXECUTION: Entity = ("execution", "")
 
 
-class Span(msgspec.Struct, kw_only=True):
+class Span(msgspec.Struct):
     """One piece of work, from its start to its end (ms)."""
 
     entity: Entity
     parent: Entity | None
     name: str
     start: int
-    end: int = 0
     attributes: dict[str, Any]
+    end: int = 0
     links: list[tuple[str, Entity]] = []
     """Execution and entity of what caused it."""
     notes: list[tuple[int, str]] = []
@@ -64,6 +64,11 @@ def trace_id(execution_id: str) -> str:
 def span_id(execution_id: str, entity: Entity) -> str:
     """16 hexadecimal digits, the same for the same entity of an execution."""
     return sha256(f"noetl/{execution_id}/{entity[0]}/{entity[1]}".encode()).hexdigest()[:16]
+
+
+def named(**told: Any) -> dict[str, Any]:
+    """Attributes of ours, by their names."""
+    return {f"noetl.{name}": value for name, value in told.items()}
 
 
 def fail(span: Span, error: Any) -> None:
@@ -100,21 +105,14 @@ class Trace:
 
     def _requested(self, at: int, event: Envelope) -> None:
         fields = event["data"]
-        attributes = {"noetl.execution_id": self.execution_id, "noetl.path": fields["path"]}
+        attributes = named(execution_id=self.execution_id, path=fields["path"])
         if fields.get("version") is not None:
             attributes["noetl.version"] = fields["version"]
         parent = fields.get("parent_execution_id")
         links: list[tuple[str, Entity]] = []
         if parent is not None and event["parent_id"] is not None:
             links = [(parent, ("task", event["parent_id"]))]
-        self._root = Span(
-            entity=EXECUTION,
-            parent=None,
-            name=fields["path"],
-            start=at,
-            attributes=attributes,
-            links=links,
-        )
+        self._root = Span(EXECUTION, None, fields["path"], at, attributes, links=links)
 
     def _finished(self, _at: int, event: Envelope) -> None:
         if self._root is not None and event["status"] == "error":
@@ -160,17 +158,22 @@ class Trace:
         return self._close_run(event["step_run_id"], at)
 
     def _run(self, at: int, event: Envelope) -> StepRun:
-        name = event["step_run_id"]
+        name, step = event["step_run_id"], event["step"]
         if name not in self._runs:
-            span = Span(
-                entity=("step", name),
-                parent=EXECUTION,
-                name=event["step"],
-                start=at,
-                attributes={"noetl.step": event["step"], "noetl.step_run_id": name},
-            )
-            self._runs[name] = StepRun(span)
+            told = named(step=step, step_run_id=name)
+            self._runs[name] = StepRun(Span(("step", name), EXECUTION, step, at, told))
         return self._runs[name]
+
+    def _below(
+        self, at: int, event: Envelope, kind: str, parent: Entity | None, name: str, **told: Any
+    ) -> Span:
+        """The open span of what a step run does; it begins with the first event about it."""
+        run, entity = self._run(at, event), (kind, event["entity_id"])
+        if entity[1] not in run.below:
+            attributes = named(step=event["step"], **told)
+            span = Span(entity, parent or run.span.entity, name, at, attributes)
+            run.below[entity[1]] = span
+        return run.below[entity[1]]
 
     def _close_run(self, step_run_id: str, at: int) -> list[Span]:
         """End a run; what is open below it was never told to have ended, and ends with it."""
@@ -212,21 +215,11 @@ class Trace:
         return [_ended(span, at, self._times.end(event["step_run_id"], event["entity_id"]))]
 
     def _iteration(self, at: int, event: Envelope) -> Span:
-        run, name, fields = self._run(at, event), event["entity_id"], event["data"]
-        if name not in run.below:
-            nested = event["parent_id"]
-            run.below[name] = Span(
-                entity=("iteration", name),
-                parent=run.span.entity if nested is None else ("task", nested),
-                name=f"{event['step']}[{fields['index']}]",
-                start=at,
-                attributes={
-                    "noetl.step": event["step"],
-                    "noetl.iteration_id": name,
-                    "noetl.index": fields["index"],
-                },
-            )
-        return run.below[name]
+        index, nested = event["data"]["index"], event["parent_id"]
+        parent = None if nested is None else ("task", nested)
+        name = f"{event['step']}[{index}]"
+        told = {"iteration_id": event["entity_id"], "index": index}
+        return self._below(at, event, "iteration", parent, name, **told)
 
     # ── task runs ────────────────────────────────────────────────────────────────────────────
 
@@ -255,22 +248,11 @@ class Trace:
         return ended
 
     def _task(self, at: int, event: Envelope) -> Span:
-        run, name = self._run(at, event), event["entity_id"]
-        if name not in run.below:
-            # EVT-0: `4.1` is a task of run `4.0`, `4.1.2` one of iteration `4.1`.
-            above = name.rpartition(".")[0]
-            run.below[name] = Span(
-                entity=("task", name),
-                parent=("iteration", above) if "." in above else run.span.entity,
-                name=event["data"]["task"],
-                start=at,
-                attributes={
-                    "noetl.step": event["step"],
-                    "noetl.task": event["data"]["task"],
-                    "noetl.task_run_id": name,
-                },
-            )
-        return run.below[name]
+        name, task = event["entity_id"], event["data"]["task"]
+        # EVT-0: `4.1` is a task of run `4.0`, `4.1.2` one of iteration `4.1`.
+        above = name.rpartition(".")[0]
+        parent = ("iteration", above) if "." in above else None
+        return self._below(at, event, "task", parent, task, task=task, task_run_id=name)
 
 
 def _attempt(task: Span, at: int, fields: dict[str, Any], attempt: int) -> Span:
@@ -278,14 +260,9 @@ def _attempt(task: Span, at: int, fields: dict[str, Any], attempt: int) -> Span:
     outcome = fields["outcome"]
     meta = outcome.get("meta") or {}
     start, end = called(outcome) or (at, at)
-    span = Span(
-        entity=("attempt", f"{task.entity[1]}/{attempt}"),
-        parent=task.entity,
-        name=task.name,
-        start=start,
-        attributes={**task.attributes, "noetl.attempt": attempt},
-    )
-    span.attributes["noetl.do"] = fields.get("do", "continue")
+    attributes = task.attributes | named(attempt=attempt, do=fields.get("do", "continue"))
+    entity = ("attempt", f"{task.entity[1]}/{attempt}")
+    span = Span(entity, task.entity, task.name, start, attributes)
     if "worker" in meta:
         span.attributes["noetl.worker"] = meta["worker"]
     if outcome.get("status") == "error":

@@ -3,21 +3,18 @@
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-import msgspec
+from msgspec import Meta
 
-Auth = Annotated[
-    str | None,
-    msgspec.Meta(description="Name of a keychain entry or a registered credential."),
-]
-Arguments = Annotated[
-    dict[str, Any],
-    msgspec.Meta(description="Values by name that are handed over."),
-]
+
+def doc(sentence: str, **bounds: Any) -> Meta:
+    """What documentation, schema and editors say about an input, and the values that it takes."""
+    return Meta(description=sentence, **bounds)
+
+
+Auth = Annotated[str | None, doc("Name of a keychain entry or a registered credential.")]
+Arguments = Annotated[dict[str, Any], doc("Values by name that are handed over.")]
 Environment = Annotated[
     Mapping[str, str | int | float | bool],
-    msgspec.Meta(description="Environment variables; nothing else is inherited."),
+    doc("Environment variables; nothing else is inherited."),
 ]
-Stdin = Annotated[
-    Any,
-    msgspec.Meta(description="Standard input: text as it is, anything else as JSON."),
-]
+Stdin = Annotated[Any, doc("Standard input: text as it is, anything else as JSON.")]

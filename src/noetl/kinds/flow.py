@@ -4,7 +4,7 @@ from typing import Annotated, Any, ClassVar
 
 from msgspec import Meta, field
 
-from noetl.kinds.fields import Arguments
+from noetl.kinds.fields import Arguments, doc
 from noetl.kinds.kind import Inputs, Kind
 
 
@@ -15,88 +15,75 @@ class NoopInputs(Inputs, frozen=True, kw_only=True):
 class PlaybookInputs(Inputs, frozen=True, kw_only=True):
     """TOOL-1."""
 
-    path: Annotated[
-        str, Meta(description="Catalog path, or a file relative to this playbook's file.")
-    ]
+    path: Annotated[str, doc("Catalog path, or a file relative to this playbook's file.")]
     version: Annotated[
-        str | int | float | None, Meta(description="Version in the catalog; else the latest.")
+        str | int | float | None, doc("Version in the catalog; else the latest.")
     ] = None
-    args: Arguments = field(default_factory=dict)
-    wait: Annotated[
-        bool, Meta(description="Whether to wait for the end of the child execution.")
-    ] = True
+    args: Arguments = {}
+    wait: Annotated[bool, doc("Whether to wait for the end of the child execution.")] = True
 
 
 class WorkbookInputs(Inputs, frozen=True, kw_only=True):
     """TOOL-2."""
 
-    name: Annotated[str, Meta(description="Name of the workbook task to run.")]
-    args: Arguments = field(default_factory=dict)
+    name: Annotated[str, doc("Name of the workbook task to run.")]
+    args: Arguments = {}
 
 
 class IteratorInputs(Inputs, frozen=True, kw_only=True):
     """LOOP-7: a loop inside a task. The pipeline is read by the language, not rendered."""
 
-    elements: Annotated[
-        list[Any] | str, Meta(description="The collection: a list or an expression.")
-    ] = field(name="in")
-    iterator: Annotated[str, Meta(description="Name that each element gets below `iter`.")]
-    tool: Annotated[list[dict[str, Any]], Meta(description="The inner pipeline.")]
+    elements: Annotated[list[Any] | str, doc("The collection: a list or an expression.")] = field(
+        name="in"
+    )
+    iterator: Annotated[str, doc("Name that each element gets below `iter`.")]
+    tool: Annotated[list[dict[str, Any]], doc("The inner pipeline.")]
 
 
 class TransformInputs(Inputs, frozen=True, kw_only=True):
     """A value made from others, without code."""
 
     streams: ClassVar[tuple[str, ...]] = ("input",)
-    value: Annotated[
-        Any, Meta(description="The result: any structure of templates, seeing `_prev`.")
-    ] = None
+    value: Annotated[Any, doc("The result: any structure of templates, seeing `_prev`.")] = None
     jq: Annotated[
-        str | None,
-        Meta(description="A jq program, run on `input`; needs the extra `noetl[transform]`."),
+        str | None, doc("A jq program, run on `input`; needs the extra `noetl[transform]`.")
     ] = None
-    input: Annotated[Any, Meta(description="What the jq program reads; `_prev` if left out.")] = (
-        None
-    )
+    input: Annotated[Any, doc("What the jq program reads; `_prev` if left out.")] = None
 
 
 class WaitInputs(Inputs, frozen=True, kw_only=True):
     """A timer, a signal or an approval."""
 
     seconds: Annotated[
-        Annotated[float, Meta(ge=0)] | None, Meta(description="How long to wait, in seconds.")
+        Annotated[float, Meta(ge=0)] | None, doc("How long to wait, in seconds.")
     ] = None
-    until: Annotated[str | None, Meta(description="Moment to wait for, RFC 3339.")] = None
-    signal: Annotated[str | None, Meta(description="Name of the signal to wait for.")] = None
-    approval: Annotated[str | None, Meta(description="Question that a person answers.")] = None
+    until: Annotated[str | None, doc("Moment to wait for, RFC 3339.")] = None
+    signal: Annotated[str | None, doc("Name of the signal to wait for.")] = None
+    approval: Annotated[str | None, doc("Question that a person answers.")] = None
 
 
-NOOP = Kind(name="noop", inputs=NoopInputs, summary="Do nothing; the policy decides.", effect=False)
-PLAYBOOK = Kind(
-    name="playbook", inputs=PlaybookInputs, summary="Run another playbook.", block="playbook"
-)
-WORKBOOK = Kind(
-    name="workbook", inputs=WorkbookInputs, summary="Run a task of the workbook.", block="workbook"
-)
+NOOP = Kind("noop", NoopInputs, "Do nothing; the policy decides.", effect=False)
+PLAYBOOK = Kind("playbook", PlaybookInputs, "Run another playbook.", block="playbook")
+WORKBOOK = Kind("workbook", WorkbookInputs, "Run a task of the workbook.", block="workbook")
 ITERATOR = Kind(
-    name="iterator",
-    inputs=IteratorInputs,
-    summary="Run an inner pipeline for each element of a collection.",
+    "iterator",
+    IteratorInputs,
+    "Run an inner pipeline for each element of a collection.",
     block="iterator",
 )
 TRANSFORM = Kind(
-    name="transform",
-    inputs=TransformInputs,
-    summary="Make a value from others, without code.",
+    "transform",
+    TransformInputs,
+    "Make a value from others, without code.",
     block="transform",
     effect=False,
     one_of=(("value", "jq"),),
     left_out={"input": "{{ _prev }}"},
 )
 WAIT = Kind(
-    name="wait",
-    inputs=WaitInputs,
-    summary="Wait for a time, a signal or an approval.",
+    "wait",
+    WaitInputs,
+    "Wait for a time, a signal or an approval.",
     block="wait",
     one_of=(("seconds", "until", "signal", "approval"),),
 )

@@ -17,7 +17,7 @@ class Inputs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """Inputs that the tool reads piece by piece: of a stored value it gets the reference."""
 
 
-class Kind(msgspec.Struct, frozen=True, kw_only=True):
+class Kind(msgspec.Struct, frozen=True):
     """One tool kind: its typed inputs and what the runtime must know to call it."""
 
     name: str

@@ -2,9 +2,7 @@
 
 from typing import Annotated, Any, Literal
 
-from msgspec import Meta, field
-
-from noetl.kinds.fields import Auth
+from noetl.kinds.fields import Auth, doc
 from noetl.kinds.kind import Inputs, Kind
 
 
@@ -23,31 +21,25 @@ class NatsInputs(Inputs, frozen=True, kw_only=True):
             "object_put",
             "object_delete",
         ],
-        Meta(description="What to do."),
+        doc("What to do."),
     ]
-    subject: Annotated[str | None, Meta(description="Subject of a message.")] = None
-    bucket: Annotated[str | None, Meta(description="Bucket of keys or objects.")] = None
-    key: Annotated[str | None, Meta(description="Key, or name of the object.")] = None
-    value: Annotated[
-        Any, Meta(description="What to send or store: text as it is, else as JSON.")
-    ] = None
-    headers: Annotated[dict[str, str], Meta(description="Headers of a message.")] = field(
-        default_factory=dict
+    subject: Annotated[str | None, doc("Subject of a message.")] = None
+    bucket: Annotated[str | None, doc("Bucket of keys or objects.")] = None
+    key: Annotated[str | None, doc("Key, or name of the object.")] = None
+    value: Annotated[Any, doc("What to send or store: text as it is, else as JSON.")] = None
+    headers: Annotated[dict[str, str], doc("Headers of a message.")] = {}
+    ack: Annotated[bool, doc("Whether `publish` waits until a stream has kept the message.")] = (
+        False
     )
-    ack: Annotated[
-        bool, Meta(description="Whether `publish` waits until a stream has kept the message.")
-    ] = False
-    create: Annotated[
-        bool, Meta(description="Whether `kv_put` and `object_put` make a missing bucket.")
-    ] = False
-    url: Annotated[str | None, Meta(description="Server; the credential may say it too.")] = None
+    create: Annotated[bool, doc("Whether `kv_put` and `object_put` make a missing bucket.")] = False
+    url: Annotated[str | None, doc("Server; the credential may say it too.")] = None
     auth: Auth = None
 
 
 NATS = Kind(
-    name="nats",
-    inputs=NatsInputs,
-    summary="Publish, request, and keep keys and objects in NATS.",
+    "nats",
+    NatsInputs,
+    "Publish, request, and keep keys and objects in NATS.",
     block="nats",
     extra="nats",
 )

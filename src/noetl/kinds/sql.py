@@ -1,15 +1,13 @@
 """The kinds that send SQL to a database."""
 
+from functools import partial
 from typing import Annotated, Any, ClassVar
 
-from msgspec import Meta, field
-
-from noetl.kinds.fields import Auth
+from noetl.kinds.fields import Auth, doc
 from noetl.kinds.kind import Inputs, Kind
 
 Statement = Annotated[
-    str | None,
-    Meta(description="The SQL; several statements give the result of the last (OUT-3)."),
+    str | None, doc("The SQL; several statements give the result of the last (OUT-3).")
 ]
 _STATEMENTS = ("command", "query")
 
@@ -18,11 +16,11 @@ class SqlInputs(Inputs, frozen=True, kw_only=True):
     """What every database kind takes (TOOL-0)."""
 
     command: Statement = None
-    query: Annotated[str | None, Meta(description="Another name for `command`.")] = None
+    query: Annotated[str | None, doc("Another name for `command`.")] = None
     params: Annotated[
         list[Any] | dict[str, Any],
-        Meta(description="Bind parameters: a list for `%s`, a mapping for `%(name)s`."),
-    ] = field(default_factory=list)
+        doc("Bind parameters: a list for `%s`, a mapping for `%(name)s`."),
+    ] = []
     auth: Auth = None
 
     @property
@@ -36,12 +34,10 @@ class PostgresInputs(SqlInputs, frozen=True, kw_only=True):
 
     streams: ClassVar[tuple[str, ...]] = ("rows",)
     rows: Annotated[
-        Any,
-        Meta(description="What `COPY … FROM STDIN` loads: mappings or lists; text goes as it is."),
+        Any, doc("What `COPY … FROM STDIN` loads: mappings or lists; text goes as it is.")
     ] = None
     file: Annotated[
-        str | None,
-        Meta(description="File that `COPY … FROM STDIN` reads or `COPY … TO STDOUT` writes."),
+        str | None, doc("File that `COPY … FROM STDIN` reads or `COPY … TO STDOUT` writes.")
     ] = None
 
 
@@ -51,18 +47,13 @@ class DuckdbInputs(SqlInputs, frozen=True, kw_only=True):
     streams: ClassVar[tuple[str, ...]] = ("rows",)
 
     params: Annotated[
-        list[Any] | dict[str, Any],
-        Meta(description="Bind parameters: a list for `?`, a mapping for `$name`."),
-    ] = field(default_factory=list)
-    database: Annotated[
-        str | None, Meta(description="File of the database; in memory if left out.")
-    ] = None
-    rows: Annotated[Any, Meta(description="Mappings that the SQL reads as the table `rows`.")] = (
-        None
-    )
+        list[Any] | dict[str, Any], doc("Bind parameters: a list for `?`, a mapping for `$name`.")
+    ] = []
+    database: Annotated[str | None, doc("File of the database; in memory if left out.")] = None
+    rows: Annotated[Any, doc("Mappings that the SQL reads as the table `rows`.")] = None
     columns: Annotated[
         dict[str, str] | None,
-        Meta(description="Names and types of the columns of `rows`; else what they look like."),
+        doc("Names and types of the columns of `rows`; else what they look like."),
     ] = None
 
 
@@ -70,38 +61,17 @@ class SnowflakeInputs(SqlInputs, frozen=True, kw_only=True):
     """Where in the account the statement runs; the credential may say it too."""
 
     streams: ClassVar[tuple[str, ...]] = ("rows",)
-    rows: Annotated[
-        Any, Meta(description="Values for the statement's placeholders, once for each row.")
-    ] = None
+    rows: Annotated[Any, doc("Values for the statement's placeholders, once for each row.")] = None
 
-    database: Annotated[str | None, Meta(description="Database to use.")] = None
-    schema: Annotated[str | None, Meta(description="Schema to use.")] = None
-    warehouse: Annotated[str | None, Meta(description="Warehouse to use.")] = None
-    role: Annotated[str | None, Meta(description="Role to use.")] = None
+    database: Annotated[str | None, doc("Database to use.")] = None
+    schema: Annotated[str | None, doc("Schema to use.")] = None
+    warehouse: Annotated[str | None, doc("Warehouse to use.")] = None
+    role: Annotated[str | None, doc("Role to use.")] = None
 
 
-POSTGRES = Kind(
-    name="postgres",
-    inputs=PostgresInputs,
-    summary="Run SQL on PostgreSQL.",
-    block="pg",
-    one_of=(_STATEMENTS,),
-    statements=_STATEMENTS,
-)
-DUCKDB = Kind(
-    name="duckdb",
-    inputs=DuckdbInputs,
-    summary="Run SQL on DuckDB, in memory or on a file.",
-    block="duckdb",
-    one_of=(_STATEMENTS,),
-    statements=_STATEMENTS,
-)
-SNOWFLAKE = Kind(
-    name="snowflake",
-    inputs=SnowflakeInputs,
-    summary="Run SQL on Snowflake.",
-    block="snowflake",
-    extra="snowflake",
-    one_of=(_STATEMENTS,),
-    statements=_STATEMENTS,
+_sql = partial(Kind, one_of=(_STATEMENTS,), statements=_STATEMENTS)
+POSTGRES = _sql("postgres", PostgresInputs, "Run SQL on PostgreSQL.", block="pg")
+DUCKDB = _sql("duckdb", DuckdbInputs, "Run SQL on DuckDB, in memory or on a file.", block="duckdb")
+SNOWFLAKE = _sql(
+    "snowflake", SnowflakeInputs, "Run SQL on Snowflake.", block="snowflake", extra="snowflake"
 )

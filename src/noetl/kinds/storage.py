@@ -2,9 +2,7 @@
 
 from typing import Annotated, Any, ClassVar, Literal
 
-from msgspec import Meta
-
-from noetl.kinds.fields import Auth
+from noetl.kinds.fields import Auth, doc
 from noetl.kinds.kind import Inputs, Kind
 
 
@@ -13,49 +11,39 @@ class ObjectInputs(Inputs, frozen=True, kw_only=True):
 
     streams: ClassVar[tuple[str, ...]] = ("body",)
     operation: Annotated[
-        Literal["get", "put", "list", "head", "copy", "delete"], Meta(description="What to do.")
+        Literal["get", "put", "list", "head", "copy", "delete"], doc("What to do.")
     ]
-    bucket: Annotated[str, Meta(description="Name of the bucket.")]
-    key: Annotated[str | None, Meta(description="Key of the object; all but `list` need it.")] = (
-        None
-    )
-    prefix: Annotated[str | None, Meta(description="What listed keys start with.")] = None
-    source: Annotated[str | None, Meta(description="Key that `copy` takes the object from.")] = None
-    body: Annotated[Any, Meta(description="What to put: text as it is, else as JSON.")] = None
-    path: Annotated[
-        str | None, Meta(description="File to put, or to get into, instead of a body.")
-    ] = None
+    bucket: Annotated[str, doc("Name of the bucket.")]
+    key: Annotated[str | None, doc("Key of the object; all but `list` need it.")] = None
+    prefix: Annotated[str | None, doc("What listed keys start with.")] = None
+    source: Annotated[str | None, doc("Key that `copy` takes the object from.")] = None
+    body: Annotated[Any, doc("What to put: text as it is, else as JSON.")] = None
+    path: Annotated[str | None, doc("File to put, or to get into, instead of a body.")] = None
     encoding: Annotated[
         Literal["text", "json", "base64"] | None,
-        Meta(description="How the body stands for bytes; else its content type says."),
+        doc("How the body stands for bytes; else its content type says."),
     ] = None
-    content_type: Annotated[str | None, Meta(description="Media type of what is put.")] = None
+    content_type: Annotated[str | None, doc("Media type of what is put.")] = None
     auth: Auth = None
-    endpoint: Annotated[str | None, Meta(description="Another server than the usual one.")] = None
+    endpoint: Annotated[str | None, doc("Another server than the usual one.")] = None
 
 
 class S3Inputs(ObjectInputs, frozen=True, kw_only=True):
     """S3 and what speaks its protocol."""
 
-    region: Annotated[str | None, Meta(description="Region of the bucket.")] = None
+    region: Annotated[str | None, doc("Region of the bucket.")] = None
     path_style: Annotated[
-        bool, Meta(description="Whether the bucket stands in the path, not in the host name.")
+        bool, doc("Whether the bucket stands in the path, not in the host name.")
     ] = True
 
 
 class GcsInputs(ObjectInputs, frozen=True, kw_only=True):
     """Google Cloud Storage."""
 
-    project: Annotated[str | None, Meta(description="Project that is billed.")] = None
+    project: Annotated[str | None, doc("Project that is billed.")] = None
 
 
-S3 = Kind(
-    name="s3", inputs=S3Inputs, summary="Read and write objects in S3.", block="s3", extra="s3"
-)
+S3 = Kind("s3", S3Inputs, "Read and write objects in S3.", block="s3", extra="s3")
 GCS = Kind(
-    name="gcs",
-    inputs=GcsInputs,
-    summary="Read and write objects in Google Cloud Storage.",
-    block="gcs",
-    extra="gcs",
+    "gcs", GcsInputs, "Read and write objects in Google Cloud Storage.", block="gcs", extra="gcs"
 )

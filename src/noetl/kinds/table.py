@@ -13,29 +13,10 @@ from noetl.kinds.secrets import SECRETS
 from noetl.kinds.sql import DUCKDB, POSTGRES, SNOWFLAKE
 from noetl.kinds.storage import GCS, S3
 
-KINDS: Mapping[str, Kind] = MappingProxyType(
-    {
-        kind.name: kind
-        for kind in (
-            HTTP,
-            POSTGRES,
-            DUCKDB,
-            SNOWFLAKE,
-            PYTHON,
-            SCRIPT,
-            SHELL,
-            CONTAINER,
-            PLAYBOOK,
-            WORKBOOK,
-            ITERATOR,
-            NOOP,
-            TRANSFORM,
-            WAIT,
-            SECRETS,
-            GCS,
-            S3,
-            NATS,
-            QUANTUM,
-        )
-    }
+_ALL = (
+    *(HTTP, POSTGRES, DUCKDB, SNOWFLAKE, PYTHON, SCRIPT, SHELL, CONTAINER),
+    *(PLAYBOOK, WORKBOOK, ITERATOR, NOOP, TRANSFORM, WAIT, SECRETS),
+    *(GCS, S3, NATS, QUANTUM),
 )
+"""In the order in which the documentation shows them."""
+KINDS: Mapping[str, Kind] = MappingProxyType({kind.name: kind for kind in _ALL})

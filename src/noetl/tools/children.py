@@ -13,11 +13,12 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import IO, Self
 
 ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8"}
 """What a child gets of the system; no variable of the worker is among it (trust model)."""
+INSIDE = str(Path(__file__).parent / "process")
+"""Where the package `inside` lies: our programs that run without NoETL."""
 NULL = subprocess.DEVNULL
 PIPE = subprocess.PIPE
 Stream = int | IO[bytes] | None
@@ -83,9 +84,7 @@ class PipeEnds:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, _fault: object, _trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_fault: object) -> None:
         self.theirs.close()
         if kind is not None:
             self.ours.close()

@@ -6,7 +6,7 @@ not built in. A plugin that cannot be loaded is known by name with its fault, an
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from functools import cache
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -23,16 +23,13 @@ GROUP = "noetl.tools"
 
 
 class Plugin(msgspec.Struct, frozen=True, kw_only=True):
-    """What an entry point is, or gives when it is called: a kind, and how its tool is made."""
+    """
+    What an entry point is, or gives when it is called: a kind, and how its tool is made. Of one
+    that cannot be used `kind.fault` names the package and what is wrong.
+    """
 
     kind: Kind
     tool: "Callable[[], Tool]"
-
-
-class BrokenPlugin(msgspec.Struct, frozen=True):
-    """A plugin that cannot be used; the sentence names its package and what is wrong."""
-
-    why: str
 
 
 class Plugins:
@@ -40,31 +37,26 @@ class Plugins:
 
     def __init__(self, installed: "Callable[[], list[EntryPoint]] | None" = None) -> None:
         self._look = installed or entry_points
-        self._points: dict[str, list[EntryPoint]] | None = None
-        self._found: dict[str, Plugin | BrokenPlugin] = {}
+        self._found: dict[str, Plugin] = {}
 
     def names(self) -> list[str]:
         """The kinds that plugins offer, whether they can be loaded or not."""
         return list(self._installed)
 
-    def find(self, name: str) -> Plugin | BrokenPlugin | None:
+    def find(self, name: str) -> Plugin | None:
         """The plugin of a kind; None where no package offers it."""
-        if name not in self._found:
-            points = self._installed.get(name)
-            if points is None:
-                return None
-            self._found[name] = load(name, points)
-        return self._found[name]
+        if name not in self._found and name in self._installed:
+            self._found[name] = load(name, self._installed[name])
+        return self._found.get(name)
 
-    @property
+    @cached_property
     def _installed(self) -> "dict[str, list[EntryPoint]]":
-        if self._points is None:
-            self._points = {}
-            for point in self._look():
-                # What is built in means the same on every worker: no package replaces it.
-                if point.name not in KINDS:
-                    self._points.setdefault(point.name, []).append(point)
-        return self._points
+        points: dict[str, list[EntryPoint]] = {}
+        for point in self._look():
+            # What is built in means the same on every worker: no package replaces it.
+            if point.name not in KINDS:
+                points.setdefault(point.name, []).append(point)
+        return points
 
 
 @cache
@@ -82,13 +74,10 @@ class KnownKinds(Mapping[str, Kind]):
     def __getitem__(self, name: str) -> Kind:
         if name in KINDS:
             return KINDS[name]
-        match self._plugins.find(name):
-            case Plugin(kind=kind):
-                return kind
-            case BrokenPlugin(why=why):
-                return Kind(name=name, inputs=Inputs, summary=why, fault=why)
-            case _:
-                raise KeyError(name)
+        plugin = self._plugins.find(name)
+        if plugin is None:
+            raise KeyError(name)
+        return plugin.kind
 
     def __iter__(self) -> Iterator[str]:
         yield from KINDS
@@ -105,18 +94,24 @@ def entry_points() -> "list[EntryPoint]":
     return list(metadata.entry_points(group=GROUP))
 
 
-def load(name: str, points: "list[EntryPoint]") -> Plugin | BrokenPlugin:
+def load(name: str, points: "list[EntryPoint]") -> Plugin:
     """The plugin behind an entry point. Foreign code may fail in any way: it says how."""
     packages = " and ".join(sorted({package_of(point) for point in points}))
     if len(points) > 1:
-        return BrokenPlugin(f"{packages} both offer the kind '{name}'; uninstall one of them")
+        return broken(name, f"{packages} both offer the kind '{name}'; uninstall one of them")
     try:
         given: Any = points[0].load()
         plugin = given() if not isinstance(given, Plugin) and callable(given) else given
     except (Exception, SystemExit) as fault:
-        return BrokenPlugin(f"{packages} cannot be loaded: {type(fault).__name__}: {fault}")
+        return broken(name, f"{packages} cannot be loaded: {type(fault).__name__}: {fault}")
     wrong = fault_of(name, plugin)
-    return plugin if wrong is None else BrokenPlugin(f"{packages} {wrong}")
+    return plugin if wrong is None else broken(name, f"{packages} {wrong}")
+
+
+def broken(name: str, why: str) -> Plugin:
+    from noetl.tools.noop import NoopTool
+
+    return Plugin(kind=Kind(name, Inputs, why, fault=why), tool=NoopTool)
 
 
 def fault_of(name: str, plugin: Any) -> str | None:

@@ -1,6 +1,10 @@
-"""How a part of a tool gives up in the middle: with the outcome that the call shall have."""
+"""How a part of a tool gives up in the middle, with the outcome that the call shall have."""
 
+import base64
+import binascii
 from typing import Any
+
+import msgspec
 
 from noetl.messages.outcome import Outcome, failed
 
@@ -17,3 +21,28 @@ def needs_extra(what: str, extra: str) -> Refusal:
     """An optional dependency is not there."""
     says = f"{what} needs an extra: install it with pip install 'noetl[{extra}]'"
     return Refusal("not_found", says)
+
+
+def json_of(value: Any, wrong: str) -> bytes:
+    """The value as JSON; `wrong` says what is the matter where it is none."""
+    try:
+        return msgspec.json.encode(value)
+    except (TypeError, ValueError, RecursionError) as fault:
+        raise Refusal("input", f"{wrong}: {fault}") from None
+
+
+def bytes_of(value: Any, wrong: str) -> bytes:
+    """Text as it is, anything else as JSON."""
+    if not isinstance(value, str):
+        return json_of(value, wrong)
+    try:
+        return value.encode()
+    except UnicodeEncodeError as fault:
+        raise Refusal("input", f"{wrong}: {fault}") from None
+
+
+def from_base64(text: str, what: str) -> bytes:
+    try:
+        return base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError) as fault:
+        raise Refusal("input", f"{what} is no base64 text: {fault}") from None

@@ -1,10 +1,9 @@
 """A value in parts that need little memory, whether it is at hand or in the result store."""
 
 import asyncio
-import base64
-import binascii
 import codecs
 import json
+import re
 from collections.abc import AsyncIterable, AsyncIterator, Iterator
 from json import JSONDecodeError, JSONDecoder
 from typing import Any, TypeVar
@@ -17,13 +16,19 @@ from noetl.messages.references import chunks_of, in_chunks
 from noetl.messages.size import surely_fits
 from noetl.ports.large import LARGE
 from noetl.ports.result_store import ResultStore
-from noetl.tools.refusal import Refusal
+from noetl.tools.refusal import Refusal, json_of
+from noetl.tools.refusal import from_base64 as plain_base64
 
 T = TypeVar("T")
+_NO_JSON = "a value cannot be written as JSON"
 _BETWEEN = " \t\r\n,"
+_GAP = re.compile(f"[{_BETWEEN}]*")
 _ENDS = frozenset(_BETWEEN + "]")
-_LONGEST_ESCAPE = 12
-"""Of a JSON string: a pair of surrogates, `\\ud83d\\ude00`."""
+_CHARACTERS = re.compile(
+    r"""(?: [^"\\]++ | \\[^u] | \\u(?![dD][89abAB])[^"\\]{4} | \\u[dD][89abAB].{2}\\u.{4} )*+""",
+    re.VERBOSE,
+)
+"""Of a JSON string: whole ones only, neither half an escape nor one of two surrogates."""
 
 
 def elements_of(value: Any, results: ResultStore, name: str) -> AsyncIterator[Any]:
@@ -71,8 +76,8 @@ async def from_base64(parts: AsyncIterable[str], name: str) -> AsyncIterator[byt
         whole = rest + "".join(part.split())
         cut = len(whole) - len(whole) % 4
         rest = whole[cut:]
-        yield _bytes_of(whole[:cut], name)
-    yield _bytes_of(rest, name)
+        yield plain_base64(whole[:cut], f"'{name}'")
+    yield plain_base64(rest, f"'{name}'")
 
 
 async def parsed(pieces: AsyncIterable[bytes], name: str) -> AsyncIterator[Any]:
@@ -86,7 +91,7 @@ async def parsed(pieces: AsyncIterable[bytes], name: str) -> AsyncIterator[Any]:
         text, at = text[at:] + reader.decode(piece), 0
         if len(text) < wanted:
             continue
-        while (at := _skip(text, at)) < len(text):
+        while (at := _after_gap(text, at)) < len(text):
             if not opened:
                 opened, at = _open(text, at, name), at + 1
                 continue
@@ -118,10 +123,9 @@ def _open(text: str, at: int, name: str) -> bool:
     return True
 
 
-def _skip(text: str, at: int) -> int:
-    while at < len(text) and text[at] in _BETWEEN:
-        at += 1
-    return at
+def _after_gap(text: str, at: int) -> int:
+    gap = _GAP.match(text, at)
+    return gap.end() if gap else at
 
 
 async def unquoted(pieces: AsyncIterable[bytes]) -> AsyncIterator[str]:
@@ -132,42 +136,16 @@ async def unquoted(pieces: AsyncIterable[bytes]) -> AsyncIterator[str]:
         if not begun:
             rest = rest.lstrip()
             begun, rest = bool(rest), rest[1:]
-        cut = _before_escape(rest)
-        if cut:
-            yield msgspec.json.decode(f'"{rest[:cut]}"')
-            rest = rest[cut:]
+        whole = _CHARACTERS.match(rest)
+        if whole and whole.end():
+            yield msgspec.json.decode(f'"{whole.group()}"')
+            rest = rest[whole.end() :]
     yield msgspec.json.decode(f'"{rest.rstrip()}')
-
-
-def _before_escape(text: str) -> int:
-    """How much can be read now: all but what may be an escape, or the closing quote."""
-    cut = max(0, len(text) - _LONGEST_ESCAPE)
-    start = text.find("\\", max(0, cut - _LONGEST_ESCAPE), cut)
-    if start < 0:
-        return cut
-    before = len(text[:start]) - len(text[:start].rstrip("\\"))
-    # From a backslash that begins an escape the walk is certain; an odd one is the end of another.
-    at = start + 1 if before % 2 else start
-    while at < cut:
-        step = _escape_at(text, at)
-        if at + step > cut:
-            return at
-        at += step
-    return cut
-
-
-def _escape_at(text: str, at: int) -> int:
-    """The length of what stands here: one character, an escape, or a pair of surrogates."""
-    if text[at] != "\\":
-        return 1
-    if text[at + 1] != "u":
-        return 2
-    return 12 if text[at + 2 : at + 4].lower() in ("d8", "d9", "da", "db") else 6
 
 
 async def _written(value: Any) -> AsyncIterator[bytes]:
     small = surely_fits(value, LARGE)
-    yield _encoded(value) if small else await asyncio.to_thread(_encoded, value)
+    yield json_of(value, _NO_JSON) if small else await asyncio.to_thread(json_of, value, _NO_JSON)
 
 
 async def _each(*values: T) -> AsyncIterator[T]:
@@ -192,23 +170,9 @@ async def _chunked(manifest: Reference, results: ResultStore) -> AsyncIterator[A
 async def _spelled(elements: AsyncIterable[Any]) -> AsyncIterator[bytes]:
     before = b"["
     async for element in elements:
-        yield before + _encoded(element)
+        yield before + json_of(element, _NO_JSON)
         before = b","
     yield b"[]" if before == b"[" else b"]"
-
-
-def _encoded(value: Any) -> bytes:
-    try:
-        return msgspec.json.encode(value)
-    except (TypeError, ValueError, RecursionError) as fault:
-        raise Refusal("input", f"a value cannot be written as JSON: {fault}") from None
-
-
-def _bytes_of(text: str, name: str) -> bytes:
-    try:
-        return base64.b64decode(text, validate=True)
-    except (binascii.Error, ValueError) as fault:
-        raise Refusal("input", f"'{name}' is no base64 text: {fault}") from None
 
 
 def _word_for(value: Any) -> str:

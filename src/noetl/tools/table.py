@@ -8,7 +8,7 @@ from typing import Any
 from noetl.messages.outcome import Outcome, failed
 from noetl.tools.bounds import Bounds
 from noetl.tools.frame import FramedTool
-from noetl.tools.plugins import BrokenPlugin, Plugin, Plugins, plugins
+from noetl.tools.plugins import Plugins, plugins
 from noetl.tools.tool import Tool, ToolCall, Workplace
 
 TOOLS: dict[str, str] = {
@@ -76,16 +76,15 @@ class Toolbox(Mapping[str, Tool]):
 
     def _plugged(self, kind: str) -> Tool:
         """The tool of a plugin. What it fails to make fails the calls, and nothing else."""
-        match self._plugins.find(kind):
-            case Plugin(tool=make):
-                try:
-                    return make()
-                except Exception as fault:
-                    why = f"its tool cannot be made: {type(fault).__name__}: {fault}"
-            case BrokenPlugin(why=why):
-                pass
-            case _:
-                raise KeyError(kind)
+        plugin = self._plugins.find(kind)
+        if plugin is None:
+            raise KeyError(kind)
+        why = plugin.kind.fault
+        try:
+            if why is None:
+                return plugin.tool()
+        except Exception as fault:
+            why = f"its tool cannot be made: {type(fault).__name__}: {fault}"
         return BrokenTool(f"the tool kind '{kind}' cannot be used: {why}")
 
     def __iter__(self) -> Iterator[str]:

@@ -16,13 +16,9 @@ def checked_url(text: str, name: str, schemes: Sequence[str]) -> str:
         parts = urlsplit(text)
         whole = bool(parts.hostname) and parts.port != 0 and not _STRANGE.search(text)
     except ValueError:  # a port that is no number, a bracket that is not closed
-        raise _refusal(name, schemes) from None
-    if not whole or parts.scheme not in schemes:
-        raise _refusal(name, schemes)
-    return text
-
-
-def _refusal(name: str, schemes: Sequence[str]) -> Refusal:
+        whole = False
+    if whole and parts.scheme in schemes:
+        return text
     known = " or ".join(f"{scheme}://" for scheme in schemes)
     says = f"'{name}' is no address of a server; expected {known} with a host, and a port if needed"
-    return Refusal("input", says)
+    raise Refusal("input", says)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.exports.stories import each, listed, run
 
-from noetl.exports.batches import ExportBody, bodies, lines
+from noetl.exports.export import ExportBody, Form, bodies, lines
 
 
 @pytest.mark.parametrize(
@@ -25,16 +25,15 @@ def test_bodies_are_bounded(
     sizes: list[int], most: int, most_bytes: int, counts: list[int]
 ) -> None:
     pieces = [b"x" * size for size in sizes]
-    made = run(listed(bodies(each(pieces), most=most, most_bytes=most_bytes)))
+    made = run(listed(bodies(each(pieces), Form(most=most, most_bytes=most_bytes))))
     assert [body.pieces for body in made] == counts
     assert b"".join(body.content for body in made) == (lines(pieces) if pieces else b"")
 
 
 @given(st.lists(st.binary(min_size=1, max_size=9)), st.integers(1, 5), st.integers(1, 20))
 def test_nothing_is_lost(pieces: list[bytes], most: int, most_bytes: int) -> None:
-    made: list[ExportBody] = run(
-        listed(bodies(each(pieces), lambda some: b"".join(some), most=most, most_bytes=most_bytes))
-    )
+    form = Form(joined=lambda some: b"".join(some), most=most, most_bytes=most_bytes)
+    made: list[ExportBody] = run(listed(bodies(each(pieces), form)))
     assert b"".join(body.content for body in made) == b"".join(pieces)
     assert sum(body.pieces for body in made) == len(pieces)
     assert all(body.pieces <= most for body in made)
@@ -52,7 +51,7 @@ def test_a_slow_receiver_slows_the_reading() -> None:
 
     async def take_two() -> list[int]:
         seen = []
-        async for _ in bodies(pieces(), most=10):
+        async for _ in bodies(pieces(), Form(most=10)):
             seen.append(read)
             if len(seen) == 2:
                 break

@@ -9,7 +9,7 @@ import pytest
 from tests.unit.exports.stories import each, run
 
 from noetl.errors import LogUnavailable, UnwritableFile
-from noetl.exports.batches import ExportBody
+from noetl.exports.export import ExportBody
 from noetl.exports.files import write_file
 
 TWO = [ExportBody(b"one\n", 1), ExportBody(b"two\n", 1)]

@@ -12,8 +12,8 @@ from tests.unit.exports.stories import each, envelopes_of, event, run
 
 from noetl.errors import LogUnavailable, UnwritableFile
 from noetl.exports import parquet
-from noetl.exports.batches import ExportBody, lines
 from noetl.exports.columns import COLUMNS, row_of
+from noetl.exports.export import ExportBody, lines
 from noetl.exports.parquet import write_parquet
 
 ODD = {"big": 2**70, "exact": 0.1, "text": 'é "quoted" \n', "none": None, "like": {"$ref": {}}}

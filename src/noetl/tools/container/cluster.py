@@ -2,7 +2,6 @@
 
 import ssl
 from collections.abc import AsyncIterator, Mapping
-from types import TracebackType
 from typing import Any
 
 import aiohttp
@@ -32,9 +31,8 @@ class Cluster:
             ca = credential.get("ca")
             self._tls = ssl.create_default_context(cadata=str(ca)) if ca else True
         except ssl.SSLError as fault:
-            raise Refusal(
-                "auth", f"the ca of the Kubernetes credential is no PEM: {fault}"
-            ) from None
+            says = f"the ca of the Kubernetes credential is no PEM: {fault}"
+            raise Refusal("auth", says) from None
         self._headers = {"Authorization": f"Bearer {token}"}
         self._session: aiohttp.ClientSession | None = None
 
@@ -46,12 +44,7 @@ class Cluster:
         )
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        fault: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_fault: object) -> None:
         if self._session is not None:
             await self._session.close()
 

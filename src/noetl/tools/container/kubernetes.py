@@ -14,7 +14,7 @@ from noetl.tools.container.orders import ContainerSpec
 from noetl.tools.container.outcomes import Ran, outcome_of, too_slow, unstarted
 from noetl.tools.process.capture import STDOUT, Streams
 from noetl.tools.refusal import Refusal
-from noetl.tools.tool import ToolCall, Workplace
+from noetl.tools.tool import ToolCall
 from noetl.tools.unbroken import Stop, ends_in_time
 
 EVERY = 1.0
@@ -37,42 +37,36 @@ class ClusterContainers:
         call: ToolCall[Any],
         order: ContainerSpec,
         credential: Mapping[str, Any] | None,
-        workplace: Workplace,
+        streams: Streams,
         stop: Stop,
     ) -> Outcome:
         check(order)
-        name = name_of(call)
-        streams = Streams(call, workplace)
-        try:
-            async with Cluster(credential or {}) as cluster:
-                follow = self._follow(cluster, call, order, name, streams)
-                work = asyncio.create_task(follow)
-                total = call.timeout.total
-                try:
-                    if await ends_in_time(work, stop, total):
-                        return work.result()
-                finally:
-                    work.cancel()
-                    await asyncio.wait({work})
-                    await clean(cluster, name, order)
-                ran = Ran(engine="kubernetes", image=order.image)
-                return too_slow(total or 0.0, ran, await streams.finish())
-        finally:
-            await streams.discard()
+        name, total = name_of(call), call.timeout.total
+        async with Cluster(credential or {}) as cluster:
+            work = asyncio.create_task(self._follow(cluster, order, name, total, streams))
+            try:
+                if await ends_in_time(work, stop, total):
+                    return work.result()
+            finally:
+                work.cancel()
+                await asyncio.wait({work})
+                await clean(cluster, name, order)
+            ran = Ran(engine="kubernetes", image=order.image)
+            return too_slow(total or 0.0, ran, await streams.finish())
 
     async def _follow(
         self,
         cluster: Cluster,
-        call: ToolCall[Any],
         order: ContainerSpec,
         name: str,
+        total: float | None,
         streams: Streams,
     ) -> Outcome:
         if order.environment:
             # Values of the environment are no part of the job, which many may read.
             values = manifest("v1", "Secret", name, type="Opaque", stringData=order.environment)
             await cluster.create(PLAIN, "secrets", values)
-        await cluster.create(BATCH, "jobs", job_manifest(name, order, call.timeout.total))
+        await cluster.create(BATCH, "jobs", job_manifest(name, order, total))
         ran = Ran(engine="kubernetes", image=order.image)
         pod, said = await self._begun(cluster, name)
         if pod is None:

@@ -6,6 +6,7 @@ import shutil
 import socket
 import tempfile
 from collections.abc import Mapping
+from contextlib import suppress
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from typing import Any
 import msgspec
 
 from noetl.messages.outcome import Outcome
-from noetl.tools.container.attached import Attached, ask
+from noetl.tools.children import NULL, PIPE, end_group, spawn_async
 from noetl.tools.container.orders import ContainerSpec
 from noetl.tools.container.outcomes import Ran, outcome_of, too_slow, unstarted
 from noetl.tools.container.programs import (
@@ -24,11 +25,14 @@ from noetl.tools.container.programs import (
     run_words,
     with_login,
 )
-from noetl.tools.process.capture import LONGEST, Streams
+from noetl.tools.process.capture import STDERR, STDOUT, Streams
 from noetl.tools.process.folders import Folders
-from noetl.tools.tool import ToolCall, Workplace
+from noetl.tools.tool import ToolCall
 from noetl.tools.unbroken import Stop, ends_in_time
 
+CHUNK = 65_536
+ASKED_LONG = 60.0
+"""Seconds for a question to the program itself, such as what became of a container."""
 GRACE = 2
 """Seconds between SIGTERM and SIGKILL."""
 PREFIX = "noetl-container-"
@@ -47,18 +51,64 @@ class Inspected(msgspec.Struct, frozen=True, rename="pascal"):
     image: str = ""
 
 
+class Attached:
+    """`ended` is done when the program is, with its exit code; or with what `take` refused."""
+
+    def __init__(
+        self, process: asyncio.subprocess.Process, streams: Streams, stdin: bytes | None
+    ) -> None:
+        self._process = process
+        self._streams = streams
+        self._refused: Exception | None = None
+        self.ended = asyncio.create_task(self._follow(stdin))
+
+    def kill(self) -> None:
+        """End the program; the container is another matter."""
+        if self._process.returncode is None:
+            end_group(self._process.pid)
+
+    async def _follow(self, stdin: bytes | None) -> int:
+        out, err = self._process.stdout, self._process.stderr
+        assert out is not None, "started with a pipe"
+        assert err is not None, "started with a pipe"
+        feeding = asyncio.create_task(self._feed(stdin)) if stdin is not None else None
+        await asyncio.gather(self._read(out, STDOUT), self._read(err, STDERR))
+        if feeding is not None:
+            feeding.cancel()
+        code = await self._process.wait()
+        if self._refused is not None:
+            raise self._refused
+        return code
+
+    async def _read(self, pipe: asyncio.StreamReader, stream: int) -> None:
+        """To the end, even if nothing more can be kept: a full pipe would never be closed."""
+        while piece := await pipe.read(CHUNK):
+            if self._refused is None:
+                try:
+                    self._streams.take(stream, piece)
+                except Exception as refusal:
+                    self._refused = refusal
+                    self.kill()
+
+    async def _feed(self, stdin: bytes) -> None:
+        pipe = self._process.stdin
+        assert pipe is not None, "started with a pipe"
+        with suppress(ConnectionError):  # it does not want to read; that is its own affair
+            pipe.write(stdin)
+            await pipe.drain()
+            pipe.close()
+            await pipe.wait_closed()
+
+
 class LocalContainers:
     """
     Containers are named after a folder that lives as long as this process, and after the process:
     those where both are gone were left by a worker that was killed, and are removed.
     """
 
-    def __init__(
-        self, environment: Mapping[str, str], *, grace: int = GRACE, longest: int = LONGEST
-    ) -> None:
+    def __init__(self, environment: Mapping[str, str], *, grace: int = GRACE) -> None:
         self._environment = environment
         self._grace = grace
-        self._longest = longest
         self._folders = Folders("container")
         self._number = count(1)
         self._swept: set[str] = set()
@@ -68,47 +118,33 @@ class LocalContainers:
         call: ToolCall[Any],
         order: ContainerSpec,
         credential: Mapping[str, Any] | None,
-        workplace: Workplace,
+        streams: Streams,
         stop: Stop,
     ) -> Outcome:
         program = program_of(call.inputs.engine, self._environment)
-        folder = Path(self._folders.new())
-        streams = Streams(call, workplace, self._longest)
+        folder, total = Path(self._folders.new()), call.timeout.total
         try:
             await self._sweep(program)
             if credential is not None:
                 program = with_login(program, folder, credential)
             name = f"{folder.parent.name}-{os.getpid()}-{next(self._number)}"
-            words = run_words(program, order, name, socket.gethostname(), folder)
-            environment = environment_with(program, order)
-            attached = await Attached.start(words, environment, folder, streams, order.stdin)
-            return await self._watch(program, name, order, attached, streams, call, stop)
+            process = await spawn_async(
+                *run_words(program, order, name, socket.gethostname(), folder),
+                stdin=NULL if order.stdin is None else PIPE,
+                stderr=PIPE,
+                env=environment_with(program, order),
+                cwd=folder,
+            )
+            attached = Attached(process, streams, order.stdin)
+            try:
+                late = not await ends_in_time(attached.ended, stop, total)
+                if late:
+                    await self._stop(program, name, attached)
+                ran = await inspected(program, name, order)
+            finally:
+                await remove(program, name)
         finally:
-            await streams.discard()
             shutil.rmtree(folder, ignore_errors=True)
-
-    def close(self) -> None:
-        self._folders.close()
-
-    async def _watch(
-        self,
-        program: ContainerRuntime,
-        name: str,
-        order: ContainerSpec,
-        attached: Attached,
-        streams: Streams,
-        call: ToolCall[Any],
-        stop: Stop,
-    ) -> Outcome:
-        """To its end; what a stopped call comes to nobody reads."""
-        total = call.timeout.total
-        try:
-            late = not await ends_in_time(attached.ended, stop, total)
-            if late:
-                await self._stop(program, name, attached)
-            ran = await inspected(program, name, order)
-        finally:
-            await remove(program, name)
         if not late:
             attached.ended.result()  # raises what could not be kept
         printed = await streams.finish()
@@ -117,6 +153,9 @@ class LocalContainers:
         if ran.exit_code is None:
             return unstarted(ran, printed.complaint)
         return outcome_of(ran, printed, order.memory)
+
+    def close(self) -> None:
+        self._folders.close()
 
     async def _stop(self, program: ContainerRuntime, name: str, attached: Attached) -> None:
         """A container that is not there yet (its image is being pulled) needs no stopping."""
@@ -167,3 +206,16 @@ async def remove(program: ContainerRuntime, name: str) -> None:
     """At once, whatever it does; docker never waits, podman would."""
     at_once = ("--time", "0") if program.name == "podman" else ()
     await ask(program, "rm", "--force", "--volumes", *at_once, name)
+
+
+async def ask(program: ContainerRuntime, *words: str) -> tuple[int, bytes]:
+    """Exit code and output of a short question; 124 where it does not answer."""
+    process = await spawn_async(program.path, *words, env=program.environment)
+    try:
+        async with asyncio.timeout(ASKED_LONG):
+            out, _ = await process.communicate()
+    except TimeoutError:
+        process.kill()
+        await process.wait()
+        return 124, b""
+    return process.returncode or 0, out

@@ -7,9 +7,10 @@ from typing import Any
 from noetl.kinds.code import ContainerInputs
 from noetl.messages.outcome import Outcome, failed
 from noetl.tools.container.kubernetes import EVERY, ClusterContainers
-from noetl.tools.container.local import LocalContainers
+from noetl.tools.container.local import GRACE, LocalContainers
 from noetl.tools.container.orders import order_of
 from noetl.tools.container.outcomes import NOT_RUN
+from noetl.tools.process.capture import LONGEST, Streams
 from noetl.tools.tool import ToolCall, Workplace
 from noetl.tools.unbroken import Stop, UnbrokenTool
 
@@ -18,10 +19,16 @@ class ContainerTool(UnbrokenTool):
     """Each call has a container of its own; it is removed before the call ends."""
 
     def __init__(
-        self, environment: Mapping[str, str] = os.environ, *, every: float = EVERY, **more: Any
+        self,
+        environment: Mapping[str, str] = os.environ,
+        *,
+        every: float = EVERY,
+        grace: int = GRACE,
+        longest: int = LONGEST,
     ) -> None:
         super().__init__()
-        self._local = LocalContainers(environment, **more)
+        self._longest = longest
+        self._local = LocalContainers(environment, grace=grace)
         self._cluster = ClusterContainers(every=every)
 
     async def close(self) -> None:
@@ -44,7 +51,11 @@ class ContainerTool(UnbrokenTool):
         order = order_of(call)
         credential = await workplace.unlock(call.inputs.auth) if call.inputs.auth else None
         place = self._cluster if in_cluster(call.inputs, credential) else self._local
-        return await place.run(call, order, credential, workplace, stop)
+        streams = Streams(call, workplace, self._longest)
+        try:
+            return await place.run(call, order, credential, streams, stop)
+        finally:
+            await streams.discard()
 
 
 def in_cluster(inputs: ContainerInputs, credential: Mapping[str, Any] | None) -> bool:

@@ -18,11 +18,8 @@ def sign(url: URL, headers: CIMultiDict[str], credential: Mapping[str, Any], nam
     kind = str(credential.get("kind") or guess(credential)).removesuffix("_credential")
     way = WAYS.get(kind)
     if way is None:
-        raise Refusal(
-            "auth",
-            f"credential '{name}' is of kind '{kind}', which http cannot use; "
-            f"expected one of: {', '.join(WAYS)}",
-        )
+        says = f"credential '{name}' is of kind '{kind}', which http cannot use"
+        raise Refusal("auth", f"{says}; expected one of: {', '.join(WAYS)}")
     try:
         return way(url, headers, credential)
     except KeyError as missing:

@@ -1,10 +1,8 @@
 """What exactly is sent: the rendered inputs become URL, headers and payload (TOOL-0)."""
 
-import base64
-import binascii
 import mimetypes
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import IO, Any
@@ -18,13 +16,12 @@ from yarl import URL
 from noetl import __version__
 from noetl.kinds.http import HttpInputs
 from noetl.tools.http.credential import sign
-from noetl.tools.refusal import Refusal
+from noetl.tools.refusal import Refusal, from_base64, json_of
 from noetl.tools.tool import ToolCall, Workplace
 
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_NO_JSON = "a value cannot be sent as JSON"
 _WITH_EFFECT = frozenset({"POST", "PUT", "PATCH", "DELETE"})
-PathOf = Callable[[str], Path]
-"""The file that a path of the task means (`Call.path`)."""
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,8 +33,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     private: frozenset[str]
     """Headers that carry the credential; another host never sees them."""
     body: bytes | None
-    inputs: HttpInputs
-    path_of: PathOf
+    call: ToolCall[HttpInputs]
 
     @property
     def name(self) -> str:
@@ -46,10 +42,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
 
     def payload(self, opened: ExitStack) -> bytes | aiohttp.MultipartWriter | None:
         """Made anew for each sending; files stay open as long as `opened`."""
-        if self.inputs.files is None:
-            return self.body
-        fields = list(pairs(self.inputs.form or {}))
-        return multipart(fields, self.inputs.files, self.path_of, opened)
+        return self.body if self.call.inputs.files is None else multipart(self.call, opened)
 
 
 async def make_request(call: ToolCall[HttpInputs], workplace: Workplace) -> Request:
@@ -76,8 +69,7 @@ async def make_request(call: ToolCall[HttpInputs], workplace: Workplace) -> Requ
         headers=headers,
         private=private,
         body=body,
-        inputs=inputs,
-        path_of=call.path,
+        call=call,
     )
 
 
@@ -93,9 +85,8 @@ def url_of(text: str) -> URL:
     except ValueError:
         url = URL()
     if url.scheme not in ("http", "https") or not url.host:
-        raise Refusal(
-            "input", f"'{text[:200]}' is no URL; expected http://host/… or https://host/…"
-        )
+        says = f"'{text[:200]}' is no URL; expected http://host/… or https://host/…"
+        raise Refusal("input", says)
     return url
 
 
@@ -104,9 +95,8 @@ def headers_of(named: Mapping[str, Any]) -> CIMultiDict[str]:
     for name, value in named.items():
         text = plain(value)
         if not _TOKEN.fullmatch(name) or re.search(r"[\x00-\x08\x0a-\x1f\x7f]", text):
-            raise Refusal(
-                "input", f"header '{name}' cannot be sent: its name or value is not legal"
-            )
+            says = f"header '{name}' cannot be sent: its name or value is not legal"
+            raise Refusal("input", says)
         headers[name] = text
     return headers
 
@@ -123,14 +113,7 @@ def plain(value: Any) -> str:
     """A value as text: booleans as true and false, as JSON writes them."""
     if isinstance(value, str):
         return value
-    return encoded(value).decode()
-
-
-def encoded(value: Any) -> bytes:
-    try:
-        return msgspec.json.encode(value)
-    except (TypeError, ValueError, RecursionError) as fault:
-        raise Refusal("input", f"a value cannot be sent as JSON: {fault}") from None
+    return json_of(value, _NO_JSON).decode()
 
 
 def body_of(inputs: HttpInputs) -> tuple[bytes | None, str | None]:
@@ -146,7 +129,7 @@ def body_of(inputs: HttpInputs) -> tuple[bytes | None, str | None]:
         return None, None
     if isinstance(inputs.body, str):
         return inputs.body.encode(), "text/plain; charset=utf-8"
-    return encoded(inputs.body), "application/json"
+    return json_of(inputs.body, _NO_JSON), "application/json"
 
 
 class Upload(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -160,20 +143,15 @@ class Upload(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """`base64` where `content` stands for bytes."""
 
 
-def multipart(
-    fields: Sequence[tuple[str, str]],
-    files: Mapping[str, Any],
-    path_of: PathOf,
-    opened: ExitStack,
-) -> aiohttp.MultipartWriter:
+def multipart(call: ToolCall[HttpInputs], opened: ExitStack) -> aiohttp.MultipartWriter:
     """The form with its files; what is opened here is closed with `opened`."""
     writer = aiohttp.MultipartWriter("form-data")
-    for name, text in fields:
+    for name, text in pairs(call.inputs.form or {}):
         writer.append(text).set_content_disposition("form-data", name=name)
-    for name, given in files.items():
+    for name, given in (call.inputs.files or {}).items():
         for one in given if isinstance(given, list) else [given]:
             upload = upload_of(name, one)
-            content, filename = content_of(name, upload, path_of, opened)
+            content, filename = content_of(name, upload, call, opened)
             content_type = upload.content_type or mimetypes.guess_type(filename)[0]
             headers = {"Content-Type": content_type or "application/octet-stream"}
             part = writer.append(content, headers)
@@ -194,19 +172,16 @@ def upload_of(name: str, given: Any) -> Upload:
 
 
 def content_of(
-    name: str, upload: Upload, path_of: PathOf, opened: ExitStack
+    name: str, upload: Upload, call: ToolCall[Any], opened: ExitStack
 ) -> tuple[bytes | IO[bytes], str]:
     if upload.path is not None:
-        source = path_of(upload.path)
+        source = call.path(upload.path)
         return opened.enter_context(open_file(source)), upload.filename or source.name
     assert upload.content is not None
     filename = upload.filename or name
     if upload.encoding is None:
         return upload.content.encode(), filename
-    try:
-        return base64.b64decode(upload.content, validate=True), filename
-    except binascii.Error as fault:
-        raise Refusal("input", f"file '{name}' is no base64 text: {fault}") from None
+    return from_base64(upload.content, f"file '{name}'"), filename
 
 
 def open_file(source: Path) -> IO[bytes]:

@@ -75,7 +75,7 @@ class HttpTool(FramedTool):
                     headers=request.headers,
                     data=payload,
                     skip_auto_headers=() if payload is not None else ("Content-Type",),
-                    allow_redirects=request.inputs.follow_redirects,
+                    allow_redirects=call.inputs.follow_redirects,
                     max_redirects=REDIRECTS + 1,
                     timeout=timeout,
                     middlewares=_hiding(request),
@@ -127,11 +127,8 @@ def outcome_of(request: Request, answer: aiohttp.ClientResponse, body: Body) -> 
 
 def headers_of(answer: aiohttp.ClientResponse) -> dict[str, str]:
     """Names in lower case; what came several times is joined by commas."""
-    headers: dict[str, str] = {}
-    for name, value in answer.headers.items():
-        low = name.lower()
-        headers[low] = f"{headers[low]}, {value}" if low in headers else value
-    return headers
+    headers = answer.headers
+    return {name.lower(): ", ".join(headers.getall(name)) for name in headers}
 
 
 def _hiding(request: Request) -> tuple[aiohttp.ClientMiddlewareType, ...]:

@@ -76,10 +76,10 @@ class Connection:
             name: fields[name] for name in ("user", "password", "token") if name in fields
         }
         if "nkey" in fields:
-            key = Nkey(fields["nkey"])
-            more["signature_cb"] = key.sign
+            key = Ed25519PrivateKey.from_private_bytes(raw_of(fields["nkey"]))
+            more["signature_cb"] = lambda nonce: base64.b64encode(key.sign(nonce.encode()))
             # The library fills this in from a seed by a package of its own; ours signs already.
-            self.client._public_nkey = key.public
+            self.client._public_nkey = public_of(key)
         if "ca" in fields:
             more["tls"] = trusting(fields["ca"])
         self.client.wants_tls = "ca" in fields or address.url.startswith("tls:")
@@ -196,22 +196,10 @@ LENGTH = 36
 """Bytes of a seed: two of prefix, 32 of key, two of checksum."""
 
 
-class Nkey:
-    """A user's key pair."""
-
-    def __init__(self, seed: str) -> None:
-        self._key = Ed25519PrivateKey.from_private_bytes(raw_of(seed))
-
-    @property
-    def public(self) -> str:
-        """How the server knows the user."""
-        raw = self._key.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw)
-        body = bytes([USER]) + raw
-        return base64.b32encode(body + checksum(body)).decode().rstrip("=")
-
-    def sign(self, nonce: str) -> bytes:
-        """What proves to the server that the key is there."""
-        return base64.b64encode(self._key.sign(nonce.encode()))
+def public_of(key: Ed25519PrivateKey) -> str:
+    """How the server knows the user."""
+    body = bytes([USER]) + key.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw)
+    return base64.b32encode(body + checksum(body)).decode().rstrip("=")
 
 
 def raw_of(seed: str) -> bytes:

@@ -14,7 +14,7 @@ from nats.js.object_store import ObjectStore
 from noetl.kinds.messaging import NatsInputs
 from noetl.tools.nats.connections import Connection
 from noetl.tools.process.capture import Capture, Captured, read
-from noetl.tools.refusal import Refusal
+from noetl.tools.refusal import Refusal, bytes_of
 from noetl.tools.tool import ToolCall, Workplace
 
 T = TypeVar("T")
@@ -53,7 +53,7 @@ class NatsOperation(msgspec.Struct, frozen=True):
 async def publish(work: NatsOperation) -> Any:
     """Sent, and seen by the server; with `ack` also kept by a stream."""
     inputs, subject = work.inputs, str(work.inputs.subject)
-    payload = bytes_of(inputs.value)
+    payload = payload_of(inputs)
     headers = {ONCE: work.call.idempotency_key, **inputs.headers}
     if inputs.ack:
         kept = await work.stream.publish(subject, payload, headers=headers)
@@ -74,7 +74,7 @@ async def request(work: NatsOperation) -> Any:
     inputs = work.inputs
     answer = await work.connection.client.request(
         str(inputs.subject),
-        bytes_of(inputs.value),
+        payload_of(inputs),
         timeout=work.seconds,
         headers=inputs.headers or None,
     )
@@ -90,7 +90,7 @@ async def kv_get(work: NatsOperation) -> Any:
 
 async def kv_put(work: NatsOperation) -> Any:
     bucket = await bucket_of(work)
-    revision = await bucket.put(work.key, bytes_of(work.inputs.value))
+    revision = await bucket.put(work.key, payload_of(work.inputs))
     return {"key": work.key, "revision": revision}
 
 
@@ -119,7 +119,7 @@ async def object_get(work: NatsOperation) -> Any:
 
 
 async def object_put(work: NatsOperation) -> Any:
-    kept = await (await store_of(work)).put(work.key, bytes_of(work.inputs.value))
+    kept = await (await store_of(work)).put(work.key, payload_of(work.inputs))
     return {"key": work.key, "size": kept.size, "digest": kept.digest}
 
 
@@ -192,13 +192,8 @@ def told(body: Captured) -> dict[str, Any]:
     return {**found, "encoding": body.encoding} if body.encoding else found
 
 
-def bytes_of(value: Any) -> bytes:
-    if value is None:
-        return b""
-    try:
-        return value.encode() if isinstance(value, str) else msgspec.json.encode(value)
-    except (UnicodeEncodeError, TypeError, ValueError) as fault:
-        raise Refusal("input", f"value cannot be sent: {fault}") from None
+def payload_of(inputs: NatsInputs) -> bytes:
+    return b"" if inputs.value is None else bytes_of(inputs.value, "value cannot be sent")
 
 
 def refuse_if_forbidden(work: NatsOperation, subject: str) -> None:

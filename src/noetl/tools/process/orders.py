@@ -15,8 +15,8 @@ from noetl.kinds.code import ScriptInputs, ShellInputs
 from noetl.masking import KNOWN
 from noetl.tools.bounds import cpu_seconds
 from noetl.tools.children import ENVIRONMENT
-from noetl.tools.process.start import ProcessSpec
-from noetl.tools.refusal import Refusal
+from noetl.tools.process.running import ProcessSpec
+from noetl.tools.refusal import Refusal, bytes_of
 from noetl.tools.resources import memory_of, refuse_others
 from noetl.tools.tool import ToolCall
 
@@ -65,11 +65,8 @@ def order_of(call: ToolCall[Any], words: list[str], environment: dict[str, str])
 def refuse_secrets(words: Sequence[str]) -> None:
     """KEY-2; an interpreter is looked at before it is split, because its words are no secret."""
     if any(map(KNOWN.holds, words)):
-        raise Refusal(
-            "input",
-            "a secret would stand on the command line, where every user of the machine can read"
-            " it; hand it over by 'env' or 'stdin'",
-        )
+        says = "a secret would stand on the command line, where every user of the machine can read"
+        raise Refusal("input", f"{says} it; hand it over by 'env' or 'stdin'")
 
 
 def script_file(call: ToolCall[ScriptInputs], folder: str) -> Path:
@@ -103,11 +100,8 @@ def interpreter_of(
         if not first.startswith(b"#!"):
             if b"\0" in first and os.access(file, os.X_OK):
                 return []
-            raise Refusal(
-                "input",
-                f"'{file.name}' does not say what runs it: begin it with a line such as"
-                " '#!/bin/sh', or name a program in 'interpreter'",
-            )
+            says = f"'{file.name}' does not say what runs it: begin it with a line such as"
+            raise Refusal("input", f"{says} '#!/bin/sh', or name a program in 'interpreter'")
         words = first[2:].decode("utf-8", "replace").split(maxsplit=1)
         words = [word.strip() for word in words]
     else:
@@ -129,11 +123,8 @@ def program_of(name: str, call: ToolCall[Any], path: str) -> str:
     if "/" not in name:
         found = shutil.which(name, path=path)
         if found is None:
-            raise Refusal(
-                "not_found",
-                f"interpreter '{name}' is not installed: looked in {path};"
-                " install it, or name another in 'interpreter'",
-            )
+            says = f"interpreter '{name}' is not installed: looked in {path}"
+            raise Refusal("not_found", f"{says}; install it, or name another in 'interpreter'")
         return found
     file = Path(name) if name.startswith("/") else call.path(name)
     if not os.access(file, os.X_OK) or file.is_dir():
@@ -161,12 +152,7 @@ def text_of(value: Any) -> str:
 
 
 def stdin_of(given: Any) -> bytes | None:
-    if given is None:
-        return None
-    try:
-        return given.encode() if isinstance(given, str) else msgspec.json.encode(given)
-    except (UnicodeEncodeError, TypeError, ValueError) as fault:
-        raise Refusal("input", f"stdin cannot be written: {fault}") from None
+    return None if given is None else bytes_of(given, "stdin cannot be written")
 
 
 def environment_of(given: Mapping[str, Any], call: ToolCall[Any], folder: str) -> dict[str, str]:

@@ -1,6 +1,7 @@
 """A command while it runs, seen from the worker: its streams, its end, and how to end it."""
 
 import asyncio
+import marshal
 import os
 import signal
 from collections.abc import Callable
@@ -8,13 +9,37 @@ from contextlib import suppress
 
 import msgspec
 
-from noetl.tools.children import end_all, end_group
+from noetl.tools.bounds import CPU_SECONDS, Namespaces
+from noetl.tools.children import INSIDE, NULL, PipeEnds, end_all, end_group, isolated, spawn
 from noetl.tools.process.capture import STDERR, STDOUT
-from noetl.tools.process.start import ProcessSpec, start
 
 PIPE = 65_536
 FULL = 32
 """Reads that empty any pipe."""
+
+
+PROGRAM = (
+    "import sys; sys.path.insert(0, sys.argv[1]); from inside.warden import serve; "
+    "serve(*map(int, sys.argv[2:]))"
+)
+"""Not by path: what is imported is compiled once, what is run as a script is so each time."""
+
+
+class ProcessSpec(msgspec.Struct, frozen=True, kw_only=True):
+    """What shall run, and within which bounds."""
+
+    words: list[str]
+    """The program by its full path, and its arguments."""
+    environment: dict[str, str]
+    stdin: bytes | None = None
+    memory: int | None = None
+    """Bytes of address space; None sets no limit."""
+    cpus: list[int] = []
+    """The processors that it may use; none named, it may use all."""
+    network: bool = True
+    namespaces: Namespaces = "auto"
+    """Whether to ask the kernel for namespaces of processes and mounts, or to insist."""
+    cpu_seconds: int = CPU_SECONDS
 
 
 class CommandEnd(msgspec.Struct, frozen=True):
@@ -30,6 +55,10 @@ class CommandEnd(msgspec.Struct, frozen=True):
     """Whether it ran without namespaces, since the kernel allows none."""
 
 
+ENDS = {"exit": "exit_code", "signal": "signal", "exec": "fault"}
+"""A word of the warden, and what it tells the number of."""
+
+
 class RunningCommand:
     """
     One command. `take` gets its output piece by piece; if it raises, the command is killed and
@@ -38,18 +67,36 @@ class RunningCommand:
 
     def __init__(self, order: ProcessSpec, folder: str, take: Callable[[int, bytes], None]) -> None:
         self._loop = asyncio.get_running_loop()
-        started = start(order, folder)
-        self._process = started.process
-        self._exit = started.exit
-        self._status = started.status
-        self._said = b""
-        self._streams = {started.out: STDOUT, started.err: STDERR}
         self._take = take
-        self._stdin = started.stdin
+        self._said = b""
         self._unsent = memoryview(order.stdin or b"")
+        self._start(order, folder)
         self.refused: Exception | None = None
         self.ended: asyncio.Future[CommandEnd] = self._loop.create_future()
         self._watch()
+
+    def _start(self, order: ProcessSpec, folder: str) -> None:
+        """A warden that works in `folder` and runs the command; raises OSError."""
+        with PipeEnds() as ends, open(os.memfd_create("orders"), "wb") as orders:
+            told = msgspec.structs.asdict(order)
+            del told["stdin"]
+            marshal.dump(told, orders)
+            orders.flush()
+            os.lseek(orders.fileno(), 0, os.SEEK_SET)
+            (status, status_end), (out, out_end), (err, err_end) = (ends.pipe() for _ in range(3))
+            stdin, stdin_end = (None, NULL) if order.stdin is None else ends.pipe(writes=True)
+            given = map(str, (orders.fileno(), status_end, os.getpid()))
+            self._process = spawn(
+                isolated(PROGRAM, INSIDE, *given),
+                stdin=stdin_end,
+                stdout=out_end,
+                stderr=err_end,
+                fds=(orders.fileno(), status_end),
+                cwd=folder,
+            )
+        self._exit = os.pidfd_open(self._process.pid)
+        self._status, self._stdin = status, stdin
+        self._streams = {out: STDOUT, err: STDERR}
 
     def _watch(self) -> None:
         for pipe in self._streams:
@@ -145,12 +192,6 @@ def ended_of(said: bytes, returncode: int) -> CommandEnd:
     if not word:
         return CommandEnd(signal=-returncode if returncode < 0 else None, free=free)
     number = int(rest.partition(" ")[0])
-    match word:
-        case "exit":
-            return CommandEnd(exit_code=number, free=free)
-        case "signal":
-            return CommandEnd(signal=number, free=free)
-        case "exec":
-            return CommandEnd(fault=number, free=free)
-        case _:
-            return CommandEnd(lacking=word)
+    if word not in ENDS:
+        return CommandEnd(lacking=word)
+    return msgspec.convert({ENDS[word]: number, "free": free}, CommandEnd)

@@ -14,8 +14,7 @@ from noetl.tools.process.capture import LONGEST, Streams
 from noetl.tools.process.folders import Folders
 from noetl.tools.process.orders import script_order, shell_order
 from noetl.tools.process.outcomes import NOT_RUN, cut_short, outcome_of
-from noetl.tools.process.running import RunningCommand
-from noetl.tools.process.start import ProcessSpec
+from noetl.tools.process.running import ProcessSpec, RunningCommand
 from noetl.tools.tool import ToolCall, Workplace
 from noetl.tools.unbroken import Stop, UnbrokenTool, ends_in_time
 

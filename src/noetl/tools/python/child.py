@@ -6,13 +6,12 @@ import select
 import shutil
 import socket
 import subprocess
-from pathlib import Path
 
 import msgspec
 
-from noetl.tools.children import ENVIRONMENT, PipeEnds, end_all, end_group, isolated, spawn
+from noetl.tools.children import ENVIRONMENT, INSIDE, PipeEnds, end_all, end_group, isolated, spawn
+from noetl.tools.process.inside.answer import LONGEST
 from noetl.tools.process.output import Output
-from noetl.tools.python.inside.frames import LONGEST
 
 HEAD = 5
 """Bytes before the body of an answer: length and tag."""
@@ -45,9 +44,7 @@ class PythonChild:
         """Done with the exit code when the process is no more."""
         self._output: Output | None = None
         self._answer: asyncio.Future[ChildAnswer] | None = None
-        self._head = b""
-        self._body = memoryview(b"")
-        self._filled = 0
+        self._come = bytearray()
         self._unsent = memoryview(b"")
         self._watch()
 
@@ -113,50 +110,33 @@ class PythonChild:
             os.close(pipe)
 
     def _read_answer(self) -> bool:
-        """Whether something came. Small answers come whole, large ones are read into place."""
+        """Whether something came."""
         try:
-            if self._body:
-                count = self._socket.recv_into(self._body[self._filled :])
-                self._fill(count)
-                return count > 0
             data = self._socket.recv(PIPE)
         except BlockingIOError:
             return False
         except OSError:
             data = b""
         if data:
-            self._begin(data)
+            self._gather(data)
         else:  # the process is about to end, or the code closed what it must not
             self._loop.remove_reader(self._socket.fileno())
             self._loop.call_later(GRACE, self.kill)
         return bool(data)
 
-    def _begin(self, data: bytes) -> None:
-        self._head += data
-        come = len(self._head) - HEAD
-        length = int.from_bytes(self._head[:4], "big")
-        if come < 0:
+    def _gather(self, data: bytes) -> None:
+        self._come += data
+        over = len(self._come) - HEAD - (length := int.from_bytes(self._come[:4], "big"))
+        if len(self._come) < HEAD:
             return
-        if come == length:
-            self._settle(ChildAnswer(self._head[4:HEAD], self._head[HEAD:]))
-        elif length > LONGEST or length < come:
+        if over == 0:
+            tag = bytes(self._come[4:HEAD])
+            self._settle(ChildAnswer(tag, self._come[HEAD:]))
+        elif over > 0 or length > LONGEST:
             self.kill()  # no answer of ours: the code wrote to the connection
-        else:
-            self._body = memoryview(bytearray(length))
-            self._body[:come] = self._head[HEAD:]
-            self._filled = come
-
-    def _fill(self, count: int) -> None:
-        self._filled += count
-        if not count:
-            self.kill()
-        elif self._filled == len(self._body):
-            whole = self._body.obj
-            tag, self._body = self._head[4:HEAD], memoryview(b"")
-            self._settle(ChildAnswer(tag, whole))  # type: ignore[arg-type]
 
     def _settle(self, answer: ChildAnswer) -> None:
-        self._head = b""
+        self._come = bytearray()
         if self._answer is not None and not self._answer.done():
             self._answer.set_result(answer)
 
@@ -199,16 +179,13 @@ def namespace_of(pid: int) -> int:
 
 
 PROGRAM = (
-    "import sys; sys.path[:0] = sys.argv[1:3]; mode = sys.argv[3]; "
-    "control, printed, worker = map(int, sys.argv[4:]); sys.argv[:] = ['task']; "
-    "from namespaces import confine; parent = confine(mode, worker, (0, 1, 2, control, printed)); "
-    "from inside.serve import serve; del sys.path[:2]; serve(control, printed, parent)"
+    "import sys; sys.path.insert(0, sys.argv[1]); mode = sys.argv[2]; "
+    "control, printed, worker = map(int, sys.argv[3:]); sys.argv[:] = ['task']; "
+    "from inside.namespaces import confine; "
+    "parent = confine(mode, worker, (0, 1, 2, control, printed)); "
+    "from inside.python_child import serve; del sys.path[0]; serve(control, printed, parent)"
 )
 """Not by path: what is imported is compiled once, what is run as a script is so each time."""
-FOLDERS = (
-    str(Path(__file__).parent),
-    str(Path(__file__).parent.with_name("process") / "inside"),
-)
 
 
 class StartedChild(msgspec.Struct, frozen=True):
@@ -232,7 +209,7 @@ def start(python: str, folder: str, mode: str) -> StartedChild:
         (printed, printed_end), (out, out_end), (err, err_end) = (ends.pipe() for _ in range(3))
         given = (connection.fileno(), printed_end, os.getpid())
         process = spawn(
-            isolated(PROGRAM, *FOLDERS, mode, *map(str, given), python=python),
+            isolated(PROGRAM, INSIDE, mode, *map(str, given), python=python),
             stdout=out_end,
             stderr=err_end,
             fds=(connection.fileno(), printed_end),

@@ -40,11 +40,8 @@ def settings_of(credential: Mapping[str, Any], name: str) -> dict[str, Any]:
     if credential.get("dsn"):
         settings["conninfo"] = str(credential["dsn"])
     if not settings:
-        raise Refusal(
-            "auth",
-            f"credential '{name}' says nothing about a database; "
-            "expected host, port, user, password and database, or dsn",
-        )
+        expected = "expected host, port, user, password and database, or dsn"
+        raise Refusal("auth", f"credential '{name}' says nothing about a database; {expected}")
     return settings
 
 

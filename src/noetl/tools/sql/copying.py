@@ -1,8 +1,6 @@
 """COPY over the connection: the fastest way of many rows into PostgreSQL, or out of it."""
 
 import asyncio
-import base64
-import binascii
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from functools import partial
@@ -14,7 +12,7 @@ from psycopg import postgres
 from noetl.kinds.sql import PostgresInputs
 from noetl.ports.result_store import ResultStore
 from noetl.tools.paths import whole_file
-from noetl.tools.refusal import Refusal
+from noetl.tools.refusal import Refusal, from_base64
 from noetl.tools.sql.connections import Connection
 from noetl.tools.sql.loading import bindable, encoded
 from noetl.tools.sql.statements import Statement
@@ -132,11 +130,8 @@ async def target_of(connection: Connection, statement: str, first: Any) -> CopyT
     if found is None:
         raise Refusal("input", "the COPY cannot be read; expected COPY table (a, b) FROM STDIN")
     if _FORMAT.search(found["tail"]):
-        raise Refusal(
-            "input",
-            "a list of rows goes in COPY's own format; leave FORMAT and the like out of the "
-            "statement, or give text or a 'file' in that format",
-        )
+        says = "a list of rows goes in COPY's own format; leave FORMAT and the like out of the"
+        raise Refusal("input", f"{says} statement, or give text or a 'file' in that format")
     known = await _known_columns(connection, found["table"])
     if found["columns"]:
         columns = [plain_name(name) for name in re.findall(_NAME, found["columns"])]
@@ -172,18 +167,14 @@ def ordered(row: Any, columns: list[str], number: int) -> Sequence[Any]:
     if isinstance(row, Mapping):
         strange = row.keys() - set(columns)
         if strange:
-            raise Refusal(
-                "input",
-                f"row {number} has '{min(strange)}', which is none of the columns loaded: "
-                f"{', '.join(columns)}",
-            )
+            says = f"row {number} has '{min(strange)}', which is none of the columns loaded"
+            raise Refusal("input", f"{says}: {', '.join(columns)}")
         return [row.get(name) for name in columns]
     if not isinstance(row, list):
         raise Refusal("input", f"row {number} is {row!r:.80}; expected a mapping or a list")
     if len(row) != len(columns):
-        raise Refusal(
-            "input", f"row {number} has {len(row)} values for the {len(columns)} columns loaded"
-        )
+        says = f"row {number} has {len(row)} values for the {len(columns)} columns loaded"
+        raise Refusal("input", says)
     return row
 
 
@@ -195,10 +186,7 @@ def _from_base64(value: Any) -> Any:
     """As `SELECT` shows bytes (OUT-3); PostgreSQL's own `\\x…` is taken too."""
     if not isinstance(value, str) or value.startswith("\\x"):
         return value
-    try:
-        return base64.b64decode(value, validate=True)
-    except binascii.Error as fault:
-        raise Refusal("input", f"a value for a bytea column is no base64 text: {fault}") from None
+    return from_base64(value, "a value for a bytea column")
 
 
 WRITERS: dict[int, Callable[[Any], Any]] = {

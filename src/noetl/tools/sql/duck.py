@@ -24,6 +24,7 @@ from noetl.tools.sql.commands import SqlTool
 from noetl.tools.sql.duck_paths import placed
 from noetl.tools.sql.duck_work import DuckWork
 from noetl.tools.sql.rows import Rows
+from noetl.tools.sql.values import quoted
 from noetl.tools.streams import json_in
 from noetl.tools.tool import ToolCall, Workplace
 
@@ -210,13 +211,9 @@ def view_of(path: str, columns: Mapping[str, str] | None) -> str:
     """The statement after which `rows` is a table of this connection."""
     options = [*_AS_IT_IS[:1], f"columns = {{{_typed(columns)}}}"] if columns else _AS_IT_IS
     return (
-        f"create or replace temp view rows as from read_json({_text(path)}, {', '.join(options)})"
+        f"create or replace temp view rows as from read_json({quoted(path)}, {', '.join(options)})"
     )
 
 
 def _typed(columns: Mapping[str, str]) -> str:
-    return ", ".join(f"{_text(name)}: {_text(kind)}" for name, kind in columns.items())
-
-
-def _text(value: str) -> str:
-    return "'" + value.replace("'", "''") + "'"
+    return ", ".join(f"{quoted(name)}: {quoted(kind)}" for name, kind in columns.items())

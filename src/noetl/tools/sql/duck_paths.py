@@ -4,6 +4,7 @@ import re
 
 from noetl.tools.paths import inside
 from noetl.tools.sql.statements import pieces
+from noetl.tools.sql.values import quoted
 
 _ELSEWHERE = re.compile(r"/|[A-Za-z][A-Za-z0-9+.-]*:|:")
 """Absolute, or of another kind: a URL, `:memory:`."""
@@ -61,8 +62,8 @@ def _is_read(words: list[str], nested: list[str]) -> bool:
     return bool(nested and _READING.fullmatch(nested[-1])) and last in (nested[-1], _READ)
 
 
-def _absolute(quoted: str, folder: str, root: str | None) -> str:
-    path = quoted[1:-1].replace("''", "'")
+def _absolute(text: str, folder: str, root: str | None) -> str:
+    path = text[1:-1].replace("''", "'")
     if not path or _ELSEWHERE.match(path):
-        return quoted
-    return "'" + str(inside(folder, path, root)).replace("'", "''") + "'"
+        return text
+    return quoted(str(inside(folder, path, root)))

@@ -81,9 +81,8 @@ def dealt(statements: Sequence[duckdb.Statement], params: Params) -> list[Params
         shares.append(rest[:places])
         rest = rest[places:]
     if rest:
-        raise Refusal(
-            "input", f"'params' has {len(rest)} more values than the statements have places"
-        )
+        says = f"'params' has {len(rest)} more values than the statements have places"
+        raise Refusal("input", says)
     return list(shares)
 
 

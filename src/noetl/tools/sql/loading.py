@@ -2,11 +2,11 @@
 
 import base64
 import re
+from collections.abc import Callable
 from decimal import Decimal
 from functools import lru_cache
 from typing import Any
 
-import msgspec
 from psycopg import DataError, adapt, adapters, postgres
 from psycopg.abc import Buffer
 from psycopg.types.datetime import (
@@ -18,30 +18,18 @@ from psycopg.types.datetime import (
 )
 from psycopg.types.string import ByteaLoader
 
-from noetl.tools.refusal import Refusal
+from noetl.tools.refusal import json_of
 from noetl.tools.sql.values import json_text, plain_decimal, plain_float
 
 
-class _Text(adapt.Loader):
-    """The server's own spelling."""
+def _reading(read: Callable[[str], Any]) -> type[adapt.Loader]:
+    """A loader by what it makes of the server's own spelling."""
 
-    def load(self, data: Buffer) -> str:
-        return bytes(data).decode()
+    class SpelledLoader(adapt.Loader):
+        def load(self, data: Buffer) -> Any:
+            return read(bytes(data).decode())
 
-
-class _Number(adapt.Loader):
-    def load(self, data: Buffer) -> int | float | str:
-        return plain_decimal(Decimal(bytes(data).decode()))
-
-
-class _Float(adapt.Loader):
-    def load(self, data: Buffer) -> float | str:
-        return plain_float(float(bytes(data)))
-
-
-class _Json(adapt.Loader):
-    def load(self, data: Buffer) -> Any:
-        return json_text(bytes(data).decode())
+    return SpelledLoader
 
 
 class _Bytes(ByteaLoader):
@@ -62,24 +50,25 @@ def _iso(stock: type[adapt.Loader]) -> type[adapt.Loader]:
     return Iso
 
 
+_AS_SPELLED = (
+    *("uuid", "interval", "inet", "cidr", "record"),
+    *("int4range", "int8range", "numrange", "daterange", "tsrange", "tstzrange"),
+    *("int4multirange", "int8multirange", "nummultirange", "datemultirange"),
+    *("tsmultirange", "tstzmultirange"),
+)
 _LOADERS: dict[str, type[adapt.Loader]] = {
-    "numeric": _Number,
-    "float4": _Float,
-    "float8": _Float,
-    "json": _Json,
-    "jsonb": _Json,
+    "numeric": _reading(lambda text: plain_decimal(Decimal(text))),
+    "float4": _reading(lambda text: plain_float(float(text))),
+    "float8": _reading(lambda text: plain_float(float(text))),
+    "json": _reading(json_text),
+    "jsonb": _reading(json_text),
     "bytea": _Bytes,
     "date": _iso(DateLoader),
     "time": _iso(TimeLoader),
     "timetz": _iso(TimetzLoader),
     "timestamp": _iso(TimestampLoader),
     "timestamptz": _iso(TimestamptzLoader),
-    **dict.fromkeys(("uuid", "interval", "inet", "cidr", "record"), _Text),
-    **dict.fromkeys(
-        ("int4range", "int8range", "numrange", "daterange", "tsrange", "tstzrange"), _Text
-    ),
-    **dict.fromkeys(("int4multirange", "int8multirange", "nummultirange", "datemultirange"), _Text),
-    **dict.fromkeys(("tsmultirange", "tstzmultirange"), _Text),
+    **dict.fromkeys(_AS_SPELLED, _reading(str)),
 }
 
 
@@ -129,10 +118,7 @@ def bindable(value: Any, as_json: bool) -> Any:
 
 
 def encoded(value: Any) -> str:
-    try:
-        return msgspec.json.encode(value).decode()
-    except (TypeError, ValueError, RecursionError) as fault:
-        raise Refusal("input", f"a parameter cannot be sent as JSON: {fault}") from None
+    return json_of(value, "a parameter cannot be sent as JSON").decode()
 
 
 def _holds_mapping(value: list[Any]) -> bool:

@@ -32,9 +32,8 @@ class Rows:
         try:
             encoded = msgspec.json.encode(named)
         except (ValueError, TypeError) as fault:
-            raise Refusal(
-                "result", f"row {self.count + 1} cannot be kept as JSON: {fault}"
-            ) from None
+            says = f"row {self.count + 1} cannot be kept as JSON: {fault}"
+            raise Refusal("result", says) from None
         self.count += 1
         if self._stored is not None:
             self._stored.write(b"," + encoded)

@@ -102,11 +102,8 @@ def split(text: str) -> list[str]:
     if not found:
         raise no_statement()
     if any(moves_file for _, moves_file in found):
-        raise Refusal(
-            "input",
-            "PUT and GET move files of the worker, which is not allowed; "
-            "put the file by 's3' or 'gcs' and load it with COPY INTO",
-        )
+        says = "PUT and GET move files of the worker, which is not allowed"
+        raise Refusal("input", f"{says}; put the file by 's3' or 'gcs' and load it with COPY INTO")
     return [statement for statement, _ in found]
 
 

@@ -127,11 +127,8 @@ def settings_of(call: ToolCall[SnowflakeInputs], credential: Mapping[str, Any]) 
         name: value for name in _PLACE if (value := getattr(call.inputs, name)) is not None
     }
     if not settings.get("account") or not settings.get("user"):
-        raise Refusal(
-            "auth",
-            f"credential '{call.inputs.auth}' cannot be used for snowflake; expected the fields "
-            "account, user, and password, private_key or token",
-        )
+        says = f"credential '{call.inputs.auth}' cannot be used for snowflake; expected the fields"
+        raise Refusal("auth", f"{says} account, user, and password, private_key or token")
     if credential.get("private_key"):
         settings["private_key"] = key_of(credential, call.inputs.auth)
     connect_timeout = call.timeout.connect or CONNECT_TIMEOUT
@@ -153,9 +150,8 @@ def key_of(credential: Mapping[str, Any], name: str | None) -> bytes:
             password=str(passphrase).encode() if passphrase else None,
         )
     except (ValueError, TypeError):  # their messages may quote the key
-        raise Refusal(
-            "auth", f"the private_key of credential '{name}' cannot be read; expected PEM"
-        ) from None
+        says = f"the private_key of credential '{name}' cannot be read; expected PEM"
+        raise Refusal("auth", says) from None
     return key.private_bytes(form.Encoding.DER, form.PrivateFormat.PKCS8, form.NoEncryption())
 
 

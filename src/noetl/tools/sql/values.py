@@ -94,3 +94,8 @@ def distinct(names: Iterable[str]) -> list[str]:
             unique, number = f"{name}_{number}", number + 1
         seen.append(unique)
     return seen
+
+
+def quoted(text: str) -> str:
+    """As a text of SQL."""
+    return "'" + text.replace("'", "''") + "'"

@@ -1,8 +1,12 @@
-"""From inputs to the bytes of an object, and from its bytes to a value, a reference or a file."""
+"""What a bucket can do, whoever keeps it; from inputs to the bytes of an object, and back."""
 
 import mimetypes
 from collections.abc import AsyncIterator
+from datetime import datetime
 from pathlib import Path
+from typing import Any, Protocol
+
+import msgspec
 
 from noetl.kinds.storage import ObjectInputs
 from noetl.messages.reference import Reference
@@ -11,13 +15,50 @@ from noetl.tools.http.body import Body, read_body
 from noetl.tools.http.forms import Form, form_of
 from noetl.tools.paths import whole_file
 from noetl.tools.refusal import Refusal
-from noetl.tools.storage.bucket import Payload, StoredObject
 from noetl.tools.streams import from_base64, json_in, text_in
 from noetl.tools.tool import ToolCall
 
 _UNTOLD = frozenset({"", "application/octet-stream", "binary/octet-stream"})
 """Content types that stores give when nobody told one."""
 _FORMS: dict[str, Form] = {"json": "json", "text": "text", "base64": "binary"}
+
+
+class StoredObject(msgspec.Struct, frozen=True, kw_only=True):
+    """What a store says about one object; None where it does not say."""
+
+    key: str
+    size: int | None = None
+    etag: str | None = None
+    last_modified: datetime | None = None
+    content_type: str | None = None
+
+    def fields(self) -> dict[str, Any]:
+        """As it stands in results."""
+        moment = self.last_modified and self.last_modified.isoformat()
+        return {**msgspec.structs.asdict(self), "last_modified": moment}
+
+
+Payload = bytes | Path | AsyncIterator[bytes]
+"""What is written: at hand, in a file, or in parts whose end nobody knows yet."""
+
+
+class Bucket(Protocol):
+    """
+    Contract: a method either does the whole or raises what `failure_of` of its kind can name;
+    cancelling it closes the request; nothing of a `write` is visible before its end.
+    """
+
+    async def head(self, key: str) -> StoredObject: ...
+
+    async def read(self, key: str) -> tuple[StoredObject, AsyncIterator[bytes]]: ...
+
+    async def write(self, key: str, payload: Payload, content_type: str) -> StoredObject: ...
+
+    def listed(self, prefix: str | None) -> AsyncIterator[StoredObject]: ...
+
+    async def copy(self, source: str, key: str) -> StoredObject: ...
+
+    async def remove(self, key: str) -> None: ...
 
 
 async def payload_of(call: ToolCall[ObjectInputs], results: ResultStore) -> tuple[Payload, str]:
@@ -27,9 +68,10 @@ async def payload_of(call: ToolCall[ObjectInputs], results: ResultStore) -> tupl
         raise Refusal("input", "'put' needs either 'body' or 'path'")
     guessed = mimetypes.guess_type(inputs.key or "")[0]
     if inputs.path is not None:
-        return existing(call.path(inputs.path)), (
-            inputs.content_type or guessed or "application/octet-stream"
-        )
+        path = call.path(inputs.path)
+        if not path.is_file():
+            raise Refusal("not_found", f"there is no file {path} to put")
+        return path, inputs.content_type or guessed or "application/octet-stream"
     pieces, told = _written(inputs, results)
     payload: Payload = pieces
     if not isinstance(inputs.body, Reference):  # at hand: one request
@@ -48,12 +90,6 @@ def _written(inputs: ObjectInputs, results: ResultStore) -> tuple[AsyncIterator[
     if inputs.encoding == "text":
         raise Refusal("input", "'encoding' is text, but 'body' is none")
     return json_in(inputs.body, results), "application/json"
-
-
-def existing(path: Path) -> Path:
-    if not path.is_file():
-        raise Refusal("not_found", f"there is no file {path} to put")
-    return path
 
 
 async def value_of(

@@ -10,7 +10,7 @@ from noetl.kinds.storage import GcsInputs
 from noetl.messages.outcome import Outcome, failed
 from noetl.tools.http.failures import is_retryable
 from noetl.tools.refusal import Refusal, needs_extra
-from noetl.tools.storage.bucket import Payload, StoredObject
+from noetl.tools.storage.bodies import Payload, StoredObject
 from noetl.tools.storage.tool import ObjectTool
 from noetl.tools.threads import fetched, in_thread
 from noetl.tools.tool import ToolCall
@@ -129,18 +129,12 @@ class GcsBucket:
                 # An error whose text is not what Google writes is more than the library can read.
                 if self._status < 400:
                     raise
-        raise self._refused()
+        from google.api_core.exceptions import from_http_status
+
+        raise from_http_status(self._status, "the answer says no more")  # type: ignore[no-untyped-call]
 
     def _note(self, answer: Any, **_: Any) -> None:
         self._status = answer.status_code
-
-    def _refused(self) -> Exception:
-        from google.api_core.exceptions import from_http_status
-
-        fault: Exception = from_http_status(  # type: ignore[no-untyped-call]
-            self._status, "the answer says no more"
-        )
-        return fault
 
 
 def _page(pages: Iterator[Any]) -> list[Any] | None:
@@ -203,11 +197,8 @@ def identity_of(credential: Mapping[str, Any] | None, name: str | None) -> Any:
     if credential.get("token"):
         return credentials.Credentials(token=credential["token"])  # type: ignore[no-untyped-call]
     if not all(credential.get(field) for field in _SERVICE_ACCOUNT):
-        raise Refusal(
-            "auth",
-            f"credential '{name}' cannot be used for gcs; expected the fields of a service "
-            f"account's key ({', '.join(_SERVICE_ACCOUNT)}), or token",
-        )
+        says = f"credential '{name}' cannot be used for gcs; expected the fields of a service"
+        raise Refusal("auth", f"{says} account's key ({', '.join(_SERVICE_ACCOUNT)}), or token")
     scopes = ["https://www.googleapis.com/auth/devstorage.read_write"]
     try:
         read = service_account.Credentials.from_service_account_info
@@ -239,11 +230,8 @@ def failure_of(fault: Exception, name: str) -> Outcome | None:
         return failed("connection", says, retryable=True)
     if isinstance(fault, GoogleAuthError):
         return failed("auth", f"{name} was refused a token: {_first(fault)}")
-    return failed("input", f"{name} cannot be sent: {fault}") if _is_input(fault) else None
-
-
-def _is_input(fault: Exception) -> bool:
-    return isinstance(fault, ValueError | UnicodeError)
+    wrong = isinstance(fault, ValueError)
+    return failed("input", f"{name} cannot be sent: {fault}") if wrong else None
 
 
 def _first(fault: Exception) -> str:

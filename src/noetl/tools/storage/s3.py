@@ -4,40 +4,39 @@ import re
 from collections.abc import AsyncIterator, Mapping
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from noetl.kinds.storage import S3Inputs
 from noetl.messages.outcome import Outcome, failed
 from noetl.tools.http.failures import is_retryable
 from noetl.tools.refusal import Refusal, needs_extra
-from noetl.tools.storage.bucket import Payload, StoredObject
+from noetl.tools.storage.bodies import Payload, StoredObject
 from noetl.tools.storage.tool import ObjectTool
 from noetl.tools.tool import ToolCall
-
-if TYPE_CHECKING:
-    from obstore.store import S3Credential
 
 CONNECT_TIMEOUT, READ_TIMEOUT = 30.0, 300.0
 _PIECE = 1024 * 1024
 _PART = 8 * 1024 * 1024
 """S3 allows 10,000 parts of an upload: 80 GB in one object."""
 _AT_ONCE = 2
-_STATUS = re.compile(r"non-2xx status code: (\d{3})")
-_CODE = re.compile(r"<Code>([^<]+)</Code>")
-_SAYS = re.compile(r"<Message>([^<]+)</Message>")
+_TOLD = (
+    re.compile(r"non-2xx status code: (\d{3})"),
+    re.compile(r"<Code>([^<]+)</Code>"),
+    re.compile(r"<Message>([^<]+)</Message>"),
+)
 _REGION = re.compile(r"[A-Za-z0-9-]+")
 _KINDS = {401: "auth", 403: "auth", 404: "not_found"}
 
 
 def s3_tool() -> ObjectTool:
     """Stores are kept per credential and place, with their pool of connections."""
-    stores: dict[tuple[Any, ...], Any] = {}
+    stores: dict[str, Any] = {}
 
     def opening(call: ToolCall[S3Inputs], credential: Mapping[str, Any] | None) -> S3Bucket:
         settings = settings_of(call, credential)
-        place = tuple(sorted((name, str(value)) for name, value in settings.items()))
+        place = repr(settings)
         if place not in stores:
-            stores[place] = store_of(settings)
+            stores[place] = store_of(**settings)
         return S3Bucket(stores[place])
 
     return ObjectTool(opening, failure_of, stores.clear, repeats=False)
@@ -147,59 +146,44 @@ def _bare(etag: str | None) -> str | None:
 def settings_of(call: ToolCall[S3Inputs], credential: Mapping[str, Any] | None) -> dict[str, Any]:
     """Where the bucket is and who asks; what the task says goes before the credential."""
     inputs, told = call.inputs, credential or {}
-    endpoint = inputs.endpoint or told.get("endpoint")
+    region = str(inputs.region or told.get("region") or "us-east-1")
+    if not _REGION.fullmatch(region):
+        raise Refusal("input", f"region is {region!r}; expected a name such as 'eu-west-1'")
     settings: dict[str, Any] = {
         "bucket": inputs.bucket,
-        "region": str(inputs.region or told.get("region") or "us-east-1"),
-        "endpoint": endpoint,
+        "region": region,
         "virtual_hosted_style_request": not inputs.path_style,
-        "connect_timeout": call.timeout.connect or CONNECT_TIMEOUT,
-        "read_timeout": call.timeout.read or READ_TIMEOUT,
-        "retries": call.client_retries,
+        "client_options": {
+            "allow_http": True,
+            "connect_timeout": timedelta(seconds=call.timeout.connect or CONNECT_TIMEOUT),
+            "read_timeout": timedelta(seconds=call.timeout.read or READ_TIMEOUT),
+            "timeout": timedelta(days=1),
+        },
+        "retry_config": {"max_retries": call.client_retries},
     }
-    if not _REGION.fullmatch(settings["region"]):
-        says = f"region is {settings['region']!r}; expected a name such as 'eu-west-1'"
-        raise Refusal("input", says)
+    endpoint = inputs.endpoint or told.get("endpoint")
+    if endpoint:
+        settings["endpoint"] = endpoint
     if credential is None:
         return settings
     key, secret = told.get("access_key_id"), told.get("secret_access_key")
     if not key or not secret:
-        raise Refusal(
-            "auth",
-            f"credential '{inputs.auth}' cannot be used for s3; expected the fields "
-            "access_key_id and secret_access_key",
-        )
-    return {**settings, "key": key, "secret": secret, "token": told.get("session_token")}
+        says = f"credential '{inputs.auth}' cannot be used for s3; expected the fields"
+        raise Refusal("auth", f"{says} access_key_id and secret_access_key")
+    identity = {"access_key_id": key, "secret_access_key": secret}
+    identity |= {"token": told.get("session_token"), "expires_at": None}
+    return {**settings, "identity": identity}
 
 
-def store_of(settings: Mapping[str, Any]) -> Any:
+def store_of(*, identity: Any = None, **settings: Any) -> Any:
     """Without a credential requests are not signed: the worker's own identity is never lent."""
     try:
         from obstore.store import S3Store
     except ImportError:
         raise needs_extra("'s3'", "s3") from None
-    options = {
-        "region": settings["region"],
-        "virtual_hosted_style_request": settings["virtual_hosted_style_request"],
-        "client_options": {
-            "allow_http": True,
-            "connect_timeout": timedelta(seconds=settings["connect_timeout"]),
-            "read_timeout": timedelta(seconds=settings["read_timeout"]),
-            "timeout": timedelta(days=1),
-        },
-        "retry_config": {"max_retries": settings["retries"]},
-    }
-    if settings["endpoint"]:
-        options["endpoint"] = settings["endpoint"]
-    if "key" not in settings:
-        return S3Store(settings["bucket"], **options, skip_signature=True)
-    identity: S3Credential = {
-        "access_key_id": settings["key"],
-        "secret_access_key": settings["secret"],
-        "token": settings["token"],
-        "expires_at": None,
-    }
-    return S3Store(settings["bucket"], **options, credential_provider=lambda: identity)
+    if identity is None:
+        return S3Store(**settings, skip_signature=True)
+    return S3Store(**settings, credential_provider=lambda: identity)
 
 
 def failure_of(fault: Exception, name: str) -> Outcome | None:
@@ -207,7 +191,7 @@ def failure_of(fault: Exception, name: str) -> Outcome | None:
     if isinstance(fault, ValueError):
         return failed("input", f"{name} cannot be asked for: {_first(fault)}")
     text = str(fault)
-    status, code, says = (found and found[1] for found in _told(text))
+    status, code, says = (found and found[1] for found in (told.search(text) for told in _TOLD))
     if status is not None:
         number = int(status)
         words = f": {code}" if code else ""
@@ -226,10 +210,6 @@ def failure_of(fault: Exception, name: str) -> Outcome | None:
         says = f"{name} found no connection: {_first(fault)}"
         return failed("connection", says, retryable=True)
     return failed("object", f"{name} failed: {_first(fault)}")
-
-
-def _told(text: str) -> tuple[re.Match[str] | None, ...]:
-    return _STATUS.search(text), _CODE.search(text), _SAYS.search(text)
 
 
 def _first(fault: Exception) -> str:

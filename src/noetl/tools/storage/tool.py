@@ -2,7 +2,7 @@
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -13,8 +13,7 @@ from noetl.tools.frame import FramedTool, unforeseen
 from noetl.tools.refusal import Refusal
 from noetl.tools.retries import repeated
 from noetl.tools.sql.rows import Rows
-from noetl.tools.storage.bodies import payload_of, saved, value_of
-from noetl.tools.storage.bucket import Bucket, StoredObject
+from noetl.tools.storage.bodies import Bucket, StoredObject, payload_of, saved, value_of
 from noetl.tools.tool import ToolCall, Workplace
 from noetl.tools.urls import checked_url
 
@@ -75,7 +74,7 @@ class ObjectTool(FramedTool):
     ) -> Outcome:
         try:
             bucket = self._opening(call, credential)
-            return await OPERATIONS[call.inputs.operation](bucket, call, results)
+            return await done(bucket, call, results)
         except Refusal as refusal:
             return refusal.outcome
         except Exception as fault:
@@ -123,31 +122,6 @@ async def _get(bucket: Bucket, call: ToolCall[ObjectInputs], results: ResultStor
     return ok(told, block=block_of(call, found))
 
 
-async def _put(bucket: Bucket, call: ToolCall[ObjectInputs], results: ResultStore) -> Outcome:
-    payload, content_type = await payload_of(call, results)
-    found = await bucket.write(call.inputs.key or "", payload, content_type)
-    return ok(found.fields(), block=block_of(call, found))
-
-
-async def _head(bucket: Bucket, call: ToolCall[ObjectInputs], results: ResultStore) -> Outcome:
-    del results
-    found = await bucket.head(call.inputs.key or "")
-    return ok(found.fields(), block=block_of(call, found))
-
-
-async def _copy(bucket: Bucket, call: ToolCall[ObjectInputs], results: ResultStore) -> Outcome:
-    del results
-    found = await bucket.copy(call.inputs.source or "", call.inputs.key or "")
-    return ok(found.fields(), block=block_of(call, found))
-
-
-async def _delete(bucket: Bucket, call: ToolCall[ObjectInputs], results: ResultStore) -> Outcome:
-    """Deleting what is not there is no error: a repeat after a crash finds nothing (TASK-9)."""
-    del results
-    await bucket.remove(call.inputs.key or "")
-    return ok({"key": call.inputs.key}, block=block_of(call))
-
-
 async def _list(bucket: Bucket, call: ToolCall[ObjectInputs], results: ResultStore) -> Outcome:
     rows = Rows(call, results)
     rows.begin(_LISTED)
@@ -160,12 +134,22 @@ async def _list(bucket: Bucket, call: ToolCall[ObjectInputs], results: ResultSto
         await rows.discard()
 
 
-Operation = Callable[[Bucket, ToolCall[ObjectInputs], ResultStore], Awaitable[Outcome]]
-OPERATIONS: dict[str, Operation] = {
-    "get": _get,
-    "put": _put,
-    "head": _head,
-    "copy": _copy,
-    "delete": _delete,
-    "list": _list,
-}
+async def done(bucket: Bucket, call: ToolCall[ObjectInputs], results: ResultStore) -> Outcome:
+    """What the operation of the call comes to."""
+    inputs, key = call.inputs, call.inputs.key or ""
+    match inputs.operation:
+        case "get":
+            return await _get(bucket, call, results)
+        case "list":
+            return await _list(bucket, call, results)
+        case "delete":
+            # What is not there is no error: a repeat after a crash finds nothing (TASK-9).
+            await bucket.remove(key)
+            return ok({"key": inputs.key}, block=block_of(call))
+        case "put":
+            found = await bucket.write(key, *await payload_of(call, results))
+        case "head":
+            found = await bucket.head(key)
+        case "copy":
+            found = await bucket.copy(inputs.source or "", key)
+    return ok(found.fields(), block=block_of(call, found))

@@ -5,7 +5,6 @@ import importlib.util
 import marshal
 import os
 import socket
-from pathlib import Path
 from typing import Any, ClassVar
 
 import msgspec
@@ -16,13 +15,13 @@ from noetl.masking import KNOWN
 from noetl.messages.outcome import Outcome, failed, ok
 from noetl.messages.reference import Reference
 from noetl.tools.bounds import cpu_seconds
-from noetl.tools.children import end_group, isolated, spawn
+from noetl.tools.children import INSIDE, end_group, isolated, spawn
 from noetl.tools.frame import FramedTool
-from noetl.tools.refusal import Refusal, needs_extra
+from noetl.tools.process.inside.jq_child import FAILED, HEAD, UNREADABLE
+from noetl.tools.refusal import Refusal, json_of, needs_extra
 from noetl.tools.resources import bytes_of
 from noetl.tools.spill import keep
 from noetl.tools.tool import ToolCall, Workplace
-from noetl.tools.transform.inside.serve import FAILED, HEAD, UNREADABLE
 
 CHILDREN = 4
 KINDS = {UNREADABLE: "input", FAILED: "template"}
@@ -54,7 +53,7 @@ class TransformTool(FramedTool):
         async with asyncio.timeout(call.timeout.total):
             module = jq_module()
             memory = bytes_of(call.resources.get("memory"))
-            given = await json_of(inputs.input, workplace)
+            given = await input_of(inputs.input, workplace)
             request = (memory, cpu_seconds(call.timeout.total, 1), inputs.jq, given)
             try:
                 tag, body = await self._ask(module, request)
@@ -106,14 +105,11 @@ def jq_module() -> str:
     return spec.origin
 
 
-async def json_of(value: Any, workplace: Workplace) -> str:
+async def input_of(value: Any, workplace: Workplace) -> str:
     """The input as jq reads it; a stored value is loaded here, and for jq only."""
     if isinstance(value, Reference):
         value = await workplace.results.fetch(value)
-    try:
-        return msgspec.json.encode(value).decode()
-    except (TypeError, ValueError) as fault:
-        raise Refusal("input", f"input holds what no JSON can hold: {fault}") from None
+    return json_of(value, "input holds what no JSON can hold").decode()
 
 
 async def result_of(body: bytes, call: ToolCall[Any], workplace: Workplace) -> Outcome:
@@ -133,7 +129,7 @@ async def result_of(body: bytes, call: ToolCall[Any], workplace: Workplace) -> O
 
 
 PROGRAM = (
-    "import sys; sys.path.insert(0, sys.argv[1]); from inside.serve import serve; "
+    "import sys; sys.path.insert(0, sys.argv[1]); from inside.jq_child import serve; "
     "serve(int(sys.argv[2]), int(sys.argv[3]), sys.argv[4])"
 )
 
@@ -149,7 +145,7 @@ class TransformChild:
         self._ours, theirs = socket.socketpair()
         with theirs:
             given = (str(theirs.fileno()), str(os.getpid()), module)
-            words = isolated(PROGRAM, str(Path(__file__).parent), *given)
+            words = isolated(PROGRAM, INSIDE, *given)
             self._process = spawn(words, fds=(theirs.fileno(),), cwd="/")
         self._ours.setblocking(False)
 

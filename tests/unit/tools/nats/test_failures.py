@@ -7,11 +7,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from tests.support.nats import NatsServer, running
 from tests.unit.tools.nats.bench import Bench
 
 from noetl.playbook.model import Timeout
-from noetl.tools.nats.connections import SEED, USER, Nkey, checksum
+from noetl.tools.nats.connections import SEED, USER, checksum, public_of, raw_of
 from noetl.tools.refusal import Refusal
 
 SECRET = bytes(range(32))
@@ -27,7 +28,7 @@ USERS = f"""
 authorization {{ users = [
   {{ user: ann, password: "planted-password" }}
   {{ user: ben, password: "planted-password", permissions: {{ publish: ["allowed", "_INBOX.>"] }} }}
-  {{ nkey: {Nkey(seed_of(SECRET)).public} }}
+  {{ nkey: {public_of(Ed25519PrivateKey.from_private_bytes(SECRET))} }}
 ] }}
 """
 
@@ -236,7 +237,7 @@ def test_a_token(tmp_path: Any) -> None:
 @pytest.mark.parametrize("seed", ["", "SUNONSENSE", seed_of(SECRET)[:-1] + "A", seed_of(SECRET, 0)])
 def test_seeds_that_are_none(seed: str) -> None:
     with pytest.raises(Refusal, match="no seed of a user"):
-        Nkey(seed)
+        raw_of(seed)
 
 
 def test_a_server_without_streams() -> None:

@@ -112,7 +112,7 @@ def test_forgetting_an_execution_ends_its_children(bench: Bench) -> None:
     first = bench.result("import os\nresult = os.getpid()")
     bench.wait(bench.tool.forget("some step run"))
     assert bench.result("import os\nresult = os.getpid()") == first
-    bench.wait(bench.tool.forget_execution("e1"))
+    bench.wait(bench.tool.forget("e1"))
     assert gone(first)
 
 

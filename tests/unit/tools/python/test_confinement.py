@@ -11,7 +11,7 @@ from tests.house.tree import ROOT
 from tests.unit.tools.python.bench import Bench
 
 from noetl.tools.bounds import CPU_SECONDS, DEMANDED, WITHOUT, cpu_seconds
-from noetl.tools.python.outcomes import died
+from noetl.tools.python.tool import died
 
 SEEN = "import os\nresult = sorted(int(name) for name in os.listdir('/proc') if name.isdigit())"
 STRAY = """

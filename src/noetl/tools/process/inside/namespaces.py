@@ -1,14 +1,14 @@
 """
 How a process gets numbers of processes and mounts of its own, where the kernel allows it.
 
-It is loaded by the warden of commands and by the children of `python`, both without NoETL. It
+It is loaded by all programs of this folder, which run without NoETL. It
 imports as little as can be: what is loaded before a fork is copied behind it, page by page.
 """
 
 import ctypes
 import os
 
-PARENT_DEATH_SIGNAL = 1
+PARENT_DEATH_SIGNAL, SUBREAPER = 1, 36
 """Of prctl(2)."""
 KILL, DEFAULT = 9, 0
 """Of signal(2): SIGKILL and SIG_DFL."""
@@ -42,7 +42,7 @@ def confine(mode: str, worker: int, ends: tuple[int, ...]) -> int:
         if mode == "demand":
             os._exit(UNCONFINED)
         return worker
-    bind_to(worker)
+    bind_to(worker, adopt=False)
     enter(flags)
     ready, done = os.pipe()
     if os.fork() == 0:
@@ -63,9 +63,12 @@ def confine(mode: str, worker: int, ends: tuple[int, ...]) -> int:
     return 0
 
 
-def bind_to(worker: int) -> None:
+def bind_to(parent: int, *, adopt: bool = True) -> None:
+    """Die with the parent, and adopt the orphans of own children, so that they are seen."""
     libc.prctl(PARENT_DEATH_SIGNAL, KILL)
-    if os.getppid() != worker:  # it ended before the first line
+    if adopt:
+        libc.prctl(SUBREAPER, 1)
+    if os.getppid() != parent:  # it ended before the first line
         os._exit(0)
 
 

@@ -14,6 +14,7 @@ import resource
 import signal
 from typing import Any
 
+from .limits import LIMITS, has_children, limit
 from .namespaces import (
     NEW_MOUNTS,
     NEW_NETWORK,
@@ -21,6 +22,7 @@ from .namespaces import (
     NEW_USER,
     PARENT_DEATH_SIGNAL,
     allowed,
+    bind_to,
     enter,
     let_go,
     libc,
@@ -28,15 +30,8 @@ from .namespaces import (
 )
 
 STREAMS = (0, 1, 2)
-SUBREAPER = 36
-"""Of prctl(2)."""
 IGNORED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)
 """What is sent to the group is meant for the command."""
-LIMITS = {
-    resource.RLIMIT_CORE: 0,
-    resource.RLIMIT_NOFILE: 1_024,
-    resource.RLIMIT_NPROC: 8_192,
-}
 
 
 def serve(orders: int, status: int, worker: int) -> None:
@@ -117,28 +112,6 @@ def become(order: dict[str, Any], status: int) -> None:
         tell(status, f"exec {fault.errno}")
     finally:
         os._exit(127)
-
-
-def bind_to(worker: int) -> None:
-    """Die with the worker, and adopt the orphans of the command, so that they are seen."""
-    libc.prctl(PARENT_DEATH_SIGNAL, signal.SIGKILL)
-    libc.prctl(SUBREAPER, 1)
-    if os.getppid() != worker:  # it ended before the first line
-        os._exit(0)
-
-
-def has_children() -> bool:
-    try:
-        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-    except ChildProcessError:
-        return False
-    return True
-
-
-def limit(name: int, most: int) -> None:
-    hard = resource.getrlimit(name)[1]
-    least = most if hard == resource.RLIM_INFINITY else min(most, hard)
-    resource.setrlimit(name, (least, least))
 
 
 def tell(status: int, line: str) -> None:

@@ -12,7 +12,7 @@ import resource
 import select
 import signal
 import sys
-from collections import deque
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,20 +23,27 @@ LONGEST_LINE = 4000
 PR_SET_PDEATHSIG = 1
 
 
+@dataclass
+class Fork:
+    """The process of a job, and the pipe by which it gets its turn."""
+
+    job: str
+    pid: int
+    turn: int
+    running: bool = False
+    cancelled: bool = False
+
+
 class Jobs:
     """Every job has a process at once, and waits in it until it is its turn."""
 
     def __init__(self, folder: Path, most: int, told: int) -> None:
         self._folder = folder
-        self._free = most
+        self._most = most
         self._told = told
         self._poll = select.poll()
-        self._pids: dict[str, int] = {}
-        self._turns: dict[str, int] = {}
-        self._running: set[str] = set()
-        self._cancelled: set[str] = set()
-        self._jobs: dict[int, str] = {}
-        self._waiting: deque[str] = deque()
+        self._forks: dict[int, Fork] = {}
+        """By the descriptor that tells of the end; in the order in which they came."""
 
     def serve(self, orders: int) -> None:
         self._poll.register(orders, select.POLLIN)
@@ -54,12 +61,13 @@ class Jobs:
                     self._take(json.loads(line))
 
     def _take(self, order: dict[str, Any]) -> None:
-        job = order["job"]
         if "cancel" not in order:
-            self._start(job, order)
-        elif job in self._pids:
-            self._cancelled.add(job)
-            os.kill(self._pids[job], signal.SIGKILL)
+            self._start(order["job"], order)
+            return
+        for fork in self._forks.values():
+            if fork.job == order["job"]:
+                fork.cancelled = True
+                os.kill(fork.pid, signal.SIGKILL)
 
     def _start(self, job: str, order: dict[str, Any]) -> None:
         reading, writing = os.pipe()
@@ -69,34 +77,30 @@ class Jobs:
             run(job, order, self._folder, self._told, reading)
         os.close(reading)
         ended = os.pidfd_open(pid)
-        self._pids[job], self._turns[job], self._jobs[ended] = pid, writing, job
+        self._forks[ended] = Fork(job, pid, writing)
         self._poll.register(ended, select.POLLIN)
-        self._waiting.append(job)
         self._give_turns()
 
     def _give_turns(self) -> None:
-        while self._waiting and len(self._running) < self._free:
-            job = self._waiting.popleft()
-            if job in self._turns:
-                self._running.add(job)
-                os.write(self._turns[job], b".")
+        free = self._most - sum(fork.running for fork in self._forks.values())
+        for fork in [fork for fork in self._forks.values() if not fork.running][:free]:
+            fork.running = True
+            os.write(fork.turn, b".")
 
     def _see_end(self, descriptor: int) -> None:
-        job = self._jobs.pop(descriptor)
+        fork = self._forks.pop(descriptor)
         self._poll.unregister(descriptor)
         os.close(descriptor)
-        os.close(self._turns.pop(job))
-        _, status = os.waitpid(self._pids.pop(job), 0)
-        self._running.discard(job)
+        os.close(fork.turn)
+        _, status = os.waitpid(fork.pid, 0)
         code = os.waitstatus_to_exitcode(status)
-        if job in self._cancelled:
-            self._cancelled.discard(job)
-            tell(self._told, job, status="cancelled")
+        if fork.cancelled:
+            tell(self._told, fork.job, status="cancelled")
         elif code:
             how = f"signal {-code}" if code < 0 else f"exit code {code}"
             says = f"the process of the job ended with {how}"
             retryable = code != -signal.SIGXCPU  # it would use as much of its processors again
-            tell(self._told, job, status="failed", message=says, retryable=retryable)
+            tell(self._told, fork.job, status="failed", message=says, retryable=retryable)
         self._give_turns()
 
 

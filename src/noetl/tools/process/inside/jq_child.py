@@ -6,18 +6,17 @@ killed. It holds no environment, and after its start it can open no file: a prog
 input and nothing else. The worker's side is `tools/transform/tool.py`.
 """
 
-import ctypes
 import importlib.util
 import marshal
 import os
 import resource
-import signal
 import socket
 import time
 from typing import Any
 
-PARENT_DEATH_SIGNAL = 1
-"""Of prctl(2)."""
+from .limits import address_space
+from .namespaces import bind_to
+
 PROGRAMS = 64
 """Compiled programs that are kept."""
 RESULT, UNREADABLE, FAILED = b"R", b"C", b"E"
@@ -26,9 +25,7 @@ HEAD = 8
 
 def serve(connection: int, worker: int, module: str) -> None:
     """Answer until the worker closes the connection."""
-    ctypes.CDLL(None).prctl(PARENT_DEATH_SIGNAL, signal.SIGKILL)
-    if os.getppid() != worker:  # it ended before the first line
-        return
+    bind_to(worker, adopt=False)
     jq = loaded(module)
     peer = socket.socket(fileno=connection)
     for name in (resource.RLIMIT_CORE, resource.RLIMIT_FSIZE, resource.RLIMIT_NPROC):
@@ -71,12 +68,6 @@ def loaded(module: str) -> Any:
     spec.loader.exec_module(jq)
     jq.compile(".").input_text("0").text()  # what is made at first use is made now
     return jq
-
-
-def address_space() -> int:
-    """Bytes that the process itself takes; the limit is for what a program adds."""
-    with open("/proc/self/statm", "rb") as counts:
-        return int(counts.read().split()[0]) * resource.getpagesize()
 
 
 def receive(peer: socket.socket) -> bytes:

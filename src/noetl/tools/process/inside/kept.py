@@ -5,8 +5,9 @@ import sys
 
 # By name, since code may replace what the module holds.
 from _thread import _count as count_threads
-from os import P_ALL, WEXITED, WNOHANG, WNOWAIT, waitid
 from typing import Any
+
+from .limits import has_children
 
 FORGOTTEN = ("logging", "random")
 """Modules with a state, which others bring along: who imports them finds them new."""
@@ -88,15 +89,6 @@ OWN = frozenset((*sys.stdlib_module_names, "task"))
 def is_public(module: str) -> bool:
     parts = module.split(".")
     return parts[0] not in INNER and not any(part[0] == "_" for part in parts)
-
-
-def has_children() -> bool:
-    """Any at all: the child adopts what its own children leave behind."""
-    try:
-        waitid(P_ALL, 0, WEXITED | WNOHANG | WNOWAIT)
-    except ChildProcessError:
-        return False
-    return True
 
 
 def empty(folder: str) -> None:

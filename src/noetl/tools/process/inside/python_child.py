@@ -7,12 +7,10 @@ A request is a length and marshalled `(code, args, libs, memory, seconds of proc
 answer is a length, a tag and JSON. The worker's side is `tools/python/child.py`.
 """
 
-import ctypes
 import gc
 import io
 import os
 import resource
-import signal
 import sys
 
 # By name, since code may replace what these modules hold.
@@ -22,22 +20,16 @@ from resource import setrlimit
 from time import process_time
 from typing import Any
 
-from .answer import failure, to_json
-from .frames import AGAIN, FAILED, FAILED_WITH_STRAYS, LAST
-from .kept import Kept, has_children
+from .answer import AGAIN, FAILED, FAILED_WITH_STRAYS, LAST, failure, to_json
+from .kept import Kept
+from .limits import LIMITS, address_space, has_children, limit
+from .namespaces import bind_to
 from .program import Program, run
 
-PARENT_DEATH_SIGNAL, SUBREAPER = 1, 36
-"""Of prctl(2)."""
 PROGRAMS = 64
 """Compiled codes that are kept."""
-HIDDEN = ("ctypes", "inside", "namespaces", "opcode", "resource", "signal", "zipimport")
+HIDDEN = ("ctypes", "inside", "opcode", "resource", "signal", "zipimport")
 """What is loaded here and not for the code of a playbook."""
-LIMITS = {
-    resource.RLIMIT_CORE: 0,
-    resource.RLIMIT_NOFILE: 1_024,
-    resource.RLIMIT_NPROC: 8_192,
-}
 
 
 class PrintStream(io.RawIOBase):
@@ -117,27 +109,6 @@ def restored(kept: Kept) -> bool:
         return kept.restore()
     except BaseException:  # the code broke what the look needs: reason enough
         return False
-
-
-def bind_to(parent: int) -> None:
-    """Die with the parent, and adopt the orphans of own children, so that they are seen."""
-    prctl = ctypes.CDLL(None).prctl
-    prctl(PARENT_DEATH_SIGNAL, signal.SIGKILL)
-    prctl(SUBREAPER, 1)
-    if os.getppid() != parent:  # it ended before the first line
-        _exit(0)
-
-
-def limit(name: int, most: int) -> None:
-    hard = resource.getrlimit(name)[1]
-    least = most if hard == resource.RLIM_INFINITY else min(most, hard)
-    resource.setrlimit(name, (least, least))
-
-
-def address_space() -> int:
-    """Bytes that the interpreter itself takes; the limit is for what the code adds."""
-    with open("/proc/self/statm", "rb") as counts:
-        return int(counts.read().split()[0]) * resource.getpagesize()
 
 
 def opened(pipe: int, stream: int) -> io.TextIOWrapper:
