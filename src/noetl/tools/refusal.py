@@ -41,8 +41,13 @@ def bytes_of(value: Any, wrong: str) -> bytes:
         raise Refusal("input", f"{wrong}: {fault}") from None
 
 
-def from_base64(text: str, what: str) -> bytes:
+def base64_bytes(text: str, what: str) -> bytes:
     try:
         return base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError) as fault:
         raise Refusal("input", f"{what} is no base64 text: {fault}") from None
+
+
+def first_line(fault: BaseException) -> str:
+    """What a library says, without the pages that may follow."""
+    return str(fault).strip().partition("\n")[0]

@@ -16,8 +16,7 @@ from noetl.messages.references import chunks_of, in_chunks
 from noetl.messages.size import surely_fits
 from noetl.ports.large import LARGE
 from noetl.ports.result_store import ResultStore
-from noetl.tools.refusal import Refusal, json_of
-from noetl.tools.refusal import from_base64 as plain_base64
+from noetl.tools.refusal import Refusal, base64_bytes, json_of
 
 T = TypeVar("T")
 _NO_JSON = "a value cannot be written as JSON"
@@ -76,8 +75,8 @@ async def from_base64(parts: AsyncIterable[str], name: str) -> AsyncIterator[byt
         whole = rest + "".join(part.split())
         cut = len(whole) - len(whole) % 4
         rest = whole[cut:]
-        yield plain_base64(whole[:cut], f"'{name}'")
-    yield plain_base64(rest, f"'{name}'")
+        yield base64_bytes(whole[:cut], f"'{name}'")
+    yield base64_bytes(rest, f"'{name}'")
 
 
 async def parsed(pieces: AsyncIterable[bytes], name: str) -> AsyncIterator[Any]:
@@ -93,7 +92,10 @@ async def parsed(pieces: AsyncIterable[bytes], name: str) -> AsyncIterator[Any]:
             continue
         while (at := _after_gap(text, at)) < len(text):
             if not opened:
-                opened, at = _open(text, at, name), at + 1
+                if text[at] != "[":
+                    says = f"'{name}' is stored as something else than the list expected"
+                    raise Refusal("input", says)
+                opened, at = True, at + 1
                 continue
             try:
                 element, end = decode(text, at)
@@ -115,12 +117,6 @@ def _rest(text: str, opened: bool, name: str) -> Iterator[Any]:
         return iter(json.loads("[" + text.lstrip(_BETWEEN)) if opened else json.loads(text))
     except (JSONDecodeError, TypeError):
         raise Refusal("input", f"'{name}' is not the list that was expected") from None
-
-
-def _open(text: str, at: int, name: str) -> bool:
-    if text[at] != "[":
-        raise Refusal("input", f"'{name}' is stored as something else than the list expected")
-    return True
 
 
 def _after_gap(text: str, at: int) -> int:

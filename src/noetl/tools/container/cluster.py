@@ -2,6 +2,7 @@
 
 import ssl
 from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from typing import Any
 
 import aiohttp
@@ -17,36 +18,35 @@ DENIED = (401, 403)
 BUSY = 429
 
 
+@asynccontextmanager
+async def cluster_of(credential: Mapping[str, Any]) -> AsyncIterator["Cluster"]:
+    """The cluster and the namespace that a credential is for."""
+    address, token = credential.get("address"), credential.get("token")
+    if not (address and token):
+        says = "the credential for Kubernetes needs address (of the API) and token"
+        raise Refusal("auth", f"{says}; namespace and ca (PEM) may be added")
+    address = checked_url(str(address), "address", ("http", "https")).rstrip("/")
+    try:
+        ca = credential.get("ca")
+        tls = ssl.create_default_context(cadata=str(ca)) if ca else True
+    except ssl.SSLError as fault:
+        says = f"the ca of the Kubernetes credential is no PEM: {fault}"
+        raise Refusal("auth", says) from None
+    async with aiohttp.ClientSession(
+        headers={"Authorization": f"Bearer {token}"},
+        connector=aiohttp.TCPConnector(ssl=tls),
+        timeout=aiohttp.ClientTimeout(total=None, sock_connect=30),
+    ) as session:
+        yield Cluster(session, address, str(credential.get("namespace", "default")))
+
+
 class Cluster:
     """A namespace of one cluster; every method raises Refusal for what it is refused."""
 
-    def __init__(self, credential: Mapping[str, Any]) -> None:
-        address, token = credential.get("address"), credential.get("token")
-        if not (address and token):
-            says = "the credential for Kubernetes needs address (of the API) and token"
-            raise Refusal("auth", f"{says}; namespace and ca (PEM) may be added")
-        self._address = checked_url(str(address), "address", ("http", "https")).rstrip("/")
-        self._namespace = str(credential.get("namespace", "default"))
-        try:
-            ca = credential.get("ca")
-            self._tls = ssl.create_default_context(cadata=str(ca)) if ca else True
-        except ssl.SSLError as fault:
-            says = f"the ca of the Kubernetes credential is no PEM: {fault}"
-            raise Refusal("auth", says) from None
-        self._headers = {"Authorization": f"Bearer {token}"}
-        self._session: aiohttp.ClientSession | None = None
-
-    async def __aenter__(self) -> "Cluster":
-        self._session = aiohttp.ClientSession(
-            headers=self._headers,
-            connector=aiohttp.TCPConnector(ssl=self._tls),
-            timeout=aiohttp.ClientTimeout(total=None, sock_connect=30),
-        )
-        return self
-
-    async def __aexit__(self, *_fault: object) -> None:
-        if self._session is not None:
-            await self._session.close()
+    def __init__(self, session: aiohttp.ClientSession, address: str, namespace: str) -> None:
+        self._session = session
+        self._address = address
+        self._namespace = namespace
 
     async def create(self, group: str, plural: str, manifest: dict[str, Any]) -> None:
         """One that is there already is the same one, of an attempt whose worker was lost."""
@@ -69,7 +69,6 @@ class Cluster:
 
     async def log(self, pod: str) -> AsyncIterator[bytes]:
         """What its container prints, until it ends."""
-        assert self._session is not None, "entered"
         url = f"{self._url('api/v1', 'pods', pod)}/log"
         params = {"container": "main", "follow": "true"}
         try:
@@ -87,7 +86,6 @@ class Cluster:
     async def _ask(
         self, method: str, url: str, fine: tuple[int, ...] = (), **more: Any
     ) -> dict[str, Any]:
-        assert self._session is not None, "entered"
         try:
             async with self._session.request(method, url, **more) as answer:
                 await self._check(answer, fine)

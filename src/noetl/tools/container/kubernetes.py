@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from noetl.messages.outcome import Outcome
-from noetl.tools.container.cluster import Cluster
+from noetl.tools.container.cluster import Cluster, cluster_of
 from noetl.tools.container.orders import ContainerSpec
 from noetl.tools.container.outcomes import Ran, outcome_of, too_slow, unstarted
 from noetl.tools.process.capture import STDOUT, Streams
@@ -42,7 +42,7 @@ class ClusterContainers:
     ) -> Outcome:
         check(order)
         name, total = name_of(call), call.timeout.total
-        async with Cluster(credential or {}) as cluster:
+        async with cluster_of(credential or {}) as cluster:
             work = asyncio.create_task(self._follow(cluster, order, name, total, streams))
             try:
                 if await ends_in_time(work, stop, total):
@@ -84,7 +84,9 @@ class ClusterContainers:
             status = container_in(pod)
             if pod and ("running" in status or "terminated" in status):
                 return str(pod["metadata"]["name"]), ""
-            reason, message = said_by(status.get("waiting", {}))
+            waiting = status.get("waiting", {})
+            reason = str(waiting.get("reason", ""))
+            message = f"{reason}: {waiting.get('message') or 'without a message'}"
             if reason in NO_IMAGE:
                 return None, f"no such image: {message}"
             if reason in NO_START:
@@ -167,11 +169,6 @@ def container_in(pod: dict[str, Any] | None) -> dict[str, Any]:
     statuses = (pod or {}).get("status", {}).get("containerStatuses") or [{}]
     state: dict[str, Any] = statuses[0].get("state") or {}
     return state
-
-
-def said_by(waiting: Mapping[str, Any]) -> tuple[str, str]:
-    reason = str(waiting.get("reason", ""))
-    return reason, f"{reason}: {waiting.get('message') or 'without a message'}"
 
 
 def ran_in(pod: dict[str, Any], ran: Ran) -> Ran:

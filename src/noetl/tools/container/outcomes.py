@@ -1,5 +1,6 @@
 """What the end of a container means: the outcome of the call, with its block (OUT-2, OUT-4)."""
 
+import re
 from typing import Any
 
 import msgspec
@@ -10,28 +11,15 @@ from noetl.tools.process.outcomes import TRY_AGAIN, result_of
 from noetl.tools.process.running import CommandEnd
 
 KILLED = 128 + 9
-AWAY = (
-    "connection refused",
-    "no such host",
-    "i/o timeout",
-    "tls handshake timeout",
-    "connection reset",
-    "toomanyrequests",
-    "server misbehaving",
-    "cannot connect to the docker daemon",
-    "is the docker daemon running",
+AWAY = re.compile(
+    "connection refused|no such host|i/o timeout|tls handshake timeout|connection reset"
+    "|toomanyrequests|server misbehaving|cannot connect to the docker daemon"
+    "|is the docker daemon running"
 )
 """In the words of both programs: a registry or the daemon that cannot be reached now."""
-NO_IMAGE = (
-    "image not known",
-    "no such image",
-    "manifest unknown",
-    "name unknown",
-    "pull access denied",
-    "repository does not exist",
-    "did not resolve to an alias",
-    "invalid reference format",
-    "unauthorized",
+NO_IMAGE = re.compile(
+    "image not known|no such image|manifest unknown|name unknown|pull access denied"
+    "|repository does not exist|did not resolve to an alias|invalid reference format|unauthorized"
 )
 NOT_RUN: dict[str, Any] = dict.fromkeys(("engine", "image", "image_id", "exit_code", "oom_killed"))
 """The block of a call that came to no container."""
@@ -71,11 +59,11 @@ def unstarted(ran: Ran, complaint: str) -> Outcome:
     """The program refused: there is no image, no such command, or nobody to ask."""
     said = complaint.removeprefix("Error: ").strip() or "it gave no reason"
     small = said.lower()
-    if any(words in small for words in NO_IMAGE):
+    if NO_IMAGE.search(small):
         says = f"the image '{ran.image}' is not there and cannot be pulled: {said}"
         hint = "check its name, or build or pull it where the worker runs"
         return failed("container", f"{says}; {hint}", block=ran.block)
-    if any(words in small for words in AWAY):
+    if AWAY.search(small):
         says = f"{ran.engine} cannot reach what it needs for the image '{ran.image}': {said}"
         return failed("connection", says, retryable=True, block=ran.block)
     says = f"{ran.engine} cannot start a container of '{ran.image}': {said}"

@@ -63,13 +63,11 @@ def run_words(
         words += ["--http-proxy=false"]  # a proxy's address may hold its password
     if order.stdin is not None:
         words += ["--interactive"]
-    if order.workdir is not None:
-        words += ["--workdir", order.workdir]
-    if order.cpu is not None:
-        words += ["--cpus", f"{order.cpu:g}"]
-    if order.memory is not None:
-        size = f"{order.memory}b"
-        words += ["--memory", size, "--memory-swap", size]
+    size = None if order.memory is None else f"{order.memory}b"
+    cpus = None if order.cpu is None else f"{order.cpu:g}"
+    bounds = {"--workdir": order.workdir, "--cpus": cpus, "--memory": size, "--memory-swap": size}
+    for flag, value in bounds.items():
+        words += [] if value is None else [flag, value]
     for bind in order.binds:
         mode = ",readonly" if bind.read_only else ""
         words += ["--mount", f"type=bind,source={bind.source},target={bind.target}{mode}"]

@@ -1,1 +1,0 @@
-"""The `http` kind: one request, one answer, large bodies straight into the result store."""

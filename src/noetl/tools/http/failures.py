@@ -67,7 +67,7 @@ def _reason(fault: BaseException) -> str:
     """The library's own word where it is short and says more; never a URL with its query."""
     if isinstance(fault, aiohttp.ClientConnectorCertificateError):
         return f": {fault.certificate_error}"
-    if isinstance(fault, (aiohttp.TooManyRedirects, aiohttp.InvalidURL)):
+    if isinstance(fault, aiohttp.TooManyRedirects | aiohttp.InvalidURL):
         return ""
     if isinstance(fault, aiohttp.ClientConnectorError):
         return f": {fault.strerror or fault.os_error}"

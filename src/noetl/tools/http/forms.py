@@ -71,6 +71,15 @@ def _reader(charset: str) -> str:
     return "utf-8-sig" if name in ("utf-8", "ascii") else name
 
 
+def _known(charset: str | None) -> tuple[bool, type[codecs.IncrementalDecoder]]:
+    """Whether the charset is UTF-8, and what reads it piece by piece."""
+    try:
+        name = "utf-8-sig" if charset is None else _reader(charset)
+        return name == "utf-8-sig", codecs.getincrementaldecoder(name)
+    except LookupError as fault:
+        raise Undecodable(f"the charset '{charset}' is not known: {fault}") from None
+
+
 class Spelling(Protocol):
     """Turns the pieces of a body into the pieces of its JSON."""
 
@@ -83,11 +92,7 @@ class TextSpelling:
     """Text as one JSON string."""
 
     def __init__(self, charset: str | None) -> None:
-        try:
-            reader = "utf-8-sig" if charset is None else _reader(charset)
-            decoder = codecs.getincrementaldecoder(reader)
-        except LookupError as fault:
-            raise Undecodable(f"the charset '{charset}' is not known: {fault}") from None
+        _, decoder = _known(charset)
         self._decoder = decoder("replace" if charset is None else "strict")
         self._opening = b'"'
 
@@ -132,11 +137,8 @@ class JsonSpelling:
         self._kept: bytearray | None = bytearray()
         self._first: int | None = None
         self._last: int | None = None
-        try:
-            utf8 = charset is None or _reader(charset) == "utf-8-sig"
-            self._decoder = None if utf8 else codecs.getincrementaldecoder(str(charset))()
-        except LookupError as fault:
-            raise Undecodable(f"the charset '{charset}' is not known: {fault}") from None
+        utf8, decoder = _known(charset)
+        self._decoder = None if utf8 else decoder()
 
     def feed(self, piece: bytes) -> bytes:
         try:

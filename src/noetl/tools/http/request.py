@@ -4,7 +4,6 @@ import mimetypes
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
-from pathlib import Path
 from typing import IO, Any
 from urllib.parse import urlencode
 
@@ -16,7 +15,7 @@ from yarl import URL
 from noetl import __version__
 from noetl.kinds.http import HttpInputs
 from noetl.tools.http.credential import sign
-from noetl.tools.refusal import Refusal, from_base64, json_of
+from noetl.tools.refusal import Refusal, base64_bytes, json_of
 from noetl.tools.tool import ToolCall, Workplace
 
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
@@ -48,7 +47,10 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
 async def make_request(call: ToolCall[HttpInputs], workplace: Workplace) -> Request:
     """The request that the inputs ask for; raises Refusal where they cannot be sent."""
     inputs = call.inputs
-    method = method_of(inputs.method)
+    method = inputs.method.upper()
+    if not _TOKEN.fullmatch(inputs.method):
+        says = f"'{inputs.method}' is no request method; expected a word such as GET"
+        raise Refusal("input", says)
     url = url_of(inputs.url).extend_query(list(pairs(inputs.params)))
     headers = headers_of(inputs.headers)
     body, content_type = body_of(inputs)
@@ -71,12 +73,6 @@ async def make_request(call: ToolCall[HttpInputs], workplace: Workplace) -> Requ
         body=body,
         call=call,
     )
-
-
-def method_of(text: str) -> str:
-    if not _TOKEN.fullmatch(text):
-        raise Refusal("input", f"'{text}' is no request method; expected a word such as GET")
-    return text.upper()
 
 
 def url_of(text: str) -> URL:
@@ -176,16 +172,12 @@ def content_of(
 ) -> tuple[bytes | IO[bytes], str]:
     if upload.path is not None:
         source = call.path(upload.path)
-        return opened.enter_context(open_file(source)), upload.filename or source.name
+        try:
+            return opened.enter_context(source.open("rb")), upload.filename or source.name
+        except OSError as fault:
+            raise Refusal("not_found", f"cannot read {source}: {fault.strerror}") from None
     assert upload.content is not None
     filename = upload.filename or name
     if upload.encoding is None:
         return upload.content.encode(), filename
-    return from_base64(upload.content, f"file '{name}'"), filename
-
-
-def open_file(source: Path) -> IO[bytes]:
-    try:
-        return source.open("rb")
-    except OSError as fault:
-        raise Refusal("not_found", f"cannot read {source}: {fault.strerror}") from None
+    return base64_bytes(upload.content, f"file '{name}'"), filename

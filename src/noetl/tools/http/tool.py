@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any, ClassVar
 
 import aiohttp
+from msgspec.structs import asdict, replace
 from yarl import URL
 
 from noetl.kinds.http import HttpInputs
@@ -100,11 +101,8 @@ class HttpTool(FramedTool):
 
 def silence_of(timeout: Timeout) -> Timeout:
     """The task's timeouts, and the house's where the task is silent."""
-    return Timeout(
-        connect=SILENCE.connect if timeout.connect is None else timeout.connect,
-        read=SILENCE.read if timeout.read is None else timeout.read,
-        total=timeout.total,
-    )
+    told = {name: value for name, value in asdict(timeout).items() if value is not None}
+    return replace(SILENCE, **told)
 
 
 def outcome_of(request: Request, answer: aiohttp.ClientResponse, body: Body) -> Outcome:

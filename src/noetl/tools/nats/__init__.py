@@ -1,1 +1,0 @@
-"""The kind that talks to NATS."""

@@ -27,14 +27,7 @@ CONNECT = 10.0
 CLOSING = 0.5
 """Seconds for a goodbye."""
 SCHEMES = ("nats", "tls", "ws", "wss")
-KNOWN = {
-    "user": "user",
-    "username": "user",
-    "password": "password",
-    "token": "token",
-    "nkey": "nkey",
-    "ca": "ca",
-}
+KNOWN = {name: name for name in ("user", "password", "token", "nkey", "ca")} | {"username": "user"}
 """Fields of a credential, and what they are here."""
 
 

@@ -6,11 +6,12 @@ import select
 import shutil
 import socket
 import subprocess
+from typing import NamedTuple
 
 import msgspec
 
 from noetl.tools.children import ENVIRONMENT, INSIDE, PipeEnds, end_all, end_group, isolated, spawn
-from noetl.tools.process.inside.answer import LONGEST
+from noetl.tools.process.inside.frames import LONGEST
 from noetl.tools.process.output import Output
 
 HEAD = 5
@@ -34,12 +35,9 @@ class PythonChild:
 
     def __init__(self, python: str, folder: str, mode: str = "off") -> None:
         self._loop = asyncio.get_running_loop()
-        started = start(python, folder, mode)
-        self._process = started.process
+        self._process, self._exit, self._socket, printed, out, err = start(python, folder, mode)
         self._folder = folder
-        self._socket = started.connection
-        self._pipes = {started.out: 1, started.err: 2, started.printed: 0}
-        self._exit = started.exit
+        self._pipes = {out: 1, err: 2, printed: 0}
         self.ended: asyncio.Future[int] = self._loop.create_future()
         """Done with the exit code when the process is no more."""
         self._output: Output | None = None
@@ -126,13 +124,13 @@ class PythonChild:
 
     def _gather(self, data: bytes) -> None:
         self._come += data
-        over = len(self._come) - HEAD - (length := int.from_bytes(self._come[:4], "big"))
         if len(self._come) < HEAD:
             return
-        if over == 0:
-            tag = bytes(self._come[4:HEAD])
-            self._settle(ChildAnswer(tag, self._come[HEAD:]))
-        elif over > 0 or length > LONGEST:
+        length = int.from_bytes(self._come[:4], "big")
+        missing = HEAD + length - len(self._come)
+        if missing == 0:
+            self._settle(ChildAnswer(bytes(self._come[4:HEAD]), self._come[HEAD:]))
+        elif missing < 0 or length > LONGEST:
             self.kill()  # no answer of ours: the code wrote to the connection
 
     def _settle(self, answer: ChildAnswer) -> None:
@@ -188,7 +186,7 @@ PROGRAM = (
 """Not by path: what is imported is compiled once, what is run as a script is so each time."""
 
 
-class StartedChild(msgspec.Struct, frozen=True):
+class StartedChild(NamedTuple):
     """The worker's ends."""
 
     process: subprocess.Popen[bytes]

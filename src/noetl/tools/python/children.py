@@ -2,7 +2,6 @@
 
 import asyncio
 from collections import OrderedDict, deque
-from collections.abc import Coroutine
 from typing import Any
 
 from noetl.tools.bounds import Namespaces
@@ -163,9 +162,6 @@ class PythonChildren:
         if child in self._spares:
             self._spares.remove(child)
         child.kill(strays=strays)
-        self._run(child.end())
-
-    def _run(self, ending: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.get_running_loop().create_task(ending)
+        task = asyncio.get_running_loop().create_task(child.end())
         self._ending.add(task)
         task.add_done_callback(self._ending.discard)

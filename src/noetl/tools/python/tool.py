@@ -15,7 +15,7 @@ from noetl.kinds.code import PythonInputs
 from noetl.messages.outcome import Outcome, failed, ok
 from noetl.tools.bounds import DEMANDED, WITHOUT, Namespaces, cpu_seconds
 from noetl.tools.frame import FramedTool
-from noetl.tools.process.inside.answer import AGAIN, FAILED_WITH_STRAYS, LAST
+from noetl.tools.process.inside.frames import AGAIN, FAILED_WITH_STRAYS, LAST
 from noetl.tools.process.inside.namespaces import UNCONFINED
 from noetl.tools.process.output import Output
 from noetl.tools.python.child import ChildAnswer, PythonChild
@@ -146,27 +146,18 @@ async def outcome_of(answer: ChildAnswer, call: ToolCall[Any], workplace: Workpl
         return died(answer.exit_code)
     try:
         if answer.tag not in (AGAIN, LAST):
-            return raised(msgspec.json.decode(answer.body, type=ChildFailure))
-        if len(answer.body) > call.max_inline:
-            return await stored(bytes(answer.body), call, workplace)
-        return ok(msgspec.json.decode(answer.body))
+            told = msgspec.json.decode(answer.body, type=ChildFailure)
+            block = {"exception_type": told.exception_type, "traceback": told.traceback}
+            return failed(told.kind, told.message, block=block)
+        if len(answer.body) <= call.max_inline:
+            return ok(msgspec.json.decode(answer.body))
+        # EVT-4: it is JSON already, so it leaves as it came and takes no room here.
+        msgspec.json.decode(answer.body, type=msgspec.Raw)
+        return ok(await workplace.results.put(call.execution_id, bytes(answer.body)))
     except (msgspec.DecodeError, RecursionError) as fault:
         return failed("result", f"the result is no JSON that can be kept: {fault}")
-
-
-async def stored(body: bytes, call: ToolCall[Any], workplace: Workplace) -> Outcome:
-    """EVT-4: it is JSON already, so it leaves as it came and takes no room here."""
-    msgspec.json.decode(body, type=msgspec.Raw)
-    try:
-        reference = await workplace.results.put(call.execution_id, body)
     except LogUnavailable as fault:
         return failed("internal", str(fault), retryable=True)
-    return ok(reference)
-
-
-def raised(told: ChildFailure) -> Outcome:
-    block = {"exception_type": told.exception_type, "traceback": told.traceback}
-    return failed(told.kind, told.message, block=block)
 
 
 def died(exit_code: int) -> Outcome:

@@ -93,10 +93,9 @@ class QuantumTool(FramedTool):
             job = job_of(inputs)
             ask = provider.cancel if inputs.operation == "cancel" else provider.poll
             state = await ask(job, credential)
-            if inputs.operation != "fetch":
-                outcome = polled(job, state)
-            elif state.status != "done":
-                outcome = unfetched(job, state)
+            fetching = inputs.operation == "fetch"
+            if not fetching or state.status != "done":
+                outcome = told(job, state, fetching=fetching)
             else:
                 counts = await provider.fetch(job, credential)
                 result = {"job": job, "shots": sum(counts.values()), "counts": counts}
@@ -118,7 +117,7 @@ class QuantumTool(FramedTool):
 
 def provenance_of(inputs: QuantumInputs, seed: int, accepted: Accepted) -> dict[str, Any]:
     """What makes a result of chance worth something: how it came about (TOOL-4)."""
-    told = {
+    how = {
         "backend": accepted.backend,
         "circuit": inputs.circuit,
         "parameters": inputs.parameters,
@@ -135,7 +134,7 @@ def provenance_of(inputs: QuantumInputs, seed: int, accepted: Accepted) -> dict[
         seed,
     ]
     digest = hashlib.sha256(msgspec.json.encode(what, order="sorted")).hexdigest()
-    return {**told, "versions": accepted.versions, "digest": f"sha256:{digest}"}
+    return {**how, "versions": accepted.versions, "digest": f"sha256:{digest}"}
 
 
 def unquoted(outcome: Outcome, circuit: str | None) -> Outcome:
@@ -176,26 +175,20 @@ def order_of(call: ToolCall[QuantumInputs], seed: int) -> JobSpec:
     )
 
 
-def polled(job: str, state: JobState) -> Outcome:
-    """A job that runs, is done or was cancelled is an answer; one that failed is an error."""
-    match state.status:
-        case "failed":
-            says = f"job '{job}' failed: {state.message}"
-            return failed("quantum", says, retryable=state.retryable)
-        case "lost":
-            says = f"job '{job}' is lost: {state.message}; {AGAIN}"
-            return failed("quantum", says, retryable=True)
-    return ok({"job": job, "status": state.status})
-
-
-def unfetched(job: str, state: JobState) -> Outcome:
-    """There is nothing to fetch; of a job that is not done yet there may be later."""
-    if state.status in ("failed", "lost"):
-        return polled(job, state)
-    says = f"job '{job}' is {state.status} and has no counts"
+def told(job: str, state: JobState, *, fetching: bool = False) -> Outcome:
+    """A job that runs, is done or was cancelled is an answer, but nothing that can be fetched."""
+    if state.status == "failed":
+        says = f"job '{job}' failed: {state.message}"
+        return failed("quantum", says, retryable=state.retryable)
+    if state.status == "lost":
+        says = f"job '{job}' is lost: {state.message}; {AGAIN}"
+        return failed("quantum", says, retryable=True)
+    if not fetching:
+        return ok({"job": job, "status": state.status})
     waits = state.status in ("queued", "running")
     hint = "; poll it until its status is done" if waits else ""
-    return failed("quantum", f"{says}{hint}", retryable=waits)
+    says = f"job '{job}' is {state.status} and has no counts{hint}"
+    return failed("quantum", says, retryable=waits)
 
 
 async def fitted(result: dict[str, Any], call: ToolCall[Any], workplace: Workplace) -> Any:

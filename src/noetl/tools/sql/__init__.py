@@ -1,1 +1,0 @@
-"""The kinds that speak SQL: `postgres`, `duckdb` and `snowflake`."""

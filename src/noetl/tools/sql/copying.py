@@ -12,7 +12,7 @@ from psycopg import postgres
 from noetl.kinds.sql import PostgresInputs
 from noetl.ports.result_store import ResultStore
 from noetl.tools.paths import whole_file
-from noetl.tools.refusal import Refusal, from_base64
+from noetl.tools.refusal import Refusal, base64_bytes
 from noetl.tools.sql.connections import Connection
 from noetl.tools.sql.loading import bindable, encoded
 from noetl.tools.sql.statements import Statement
@@ -132,7 +132,8 @@ async def target_of(connection: Connection, statement: str, first: Any) -> CopyT
     if _FORMAT.search(found["tail"]):
         says = "a list of rows goes in COPY's own format; leave FORMAT and the like out of the"
         raise Refusal("input", f"{says} statement, or give text or a 'file' in that format")
-    known = await _known_columns(connection, found["table"])
+    cursor = await connection.execute(_COLUMNS, [found["table"]])
+    known = {str(name): int(kind) for name, kind in await cursor.fetchall()}
     if found["columns"]:
         columns = [plain_name(name) for name in re.findall(_NAME, found["columns"])]
     else:
@@ -142,11 +143,6 @@ async def target_of(connection: Connection, statement: str, first: Any) -> CopyT
     return CopyTarget(
         listed, columns, [WRITERS.get(known.get(name, 0), _as_is) for name in columns]
     )
-
-
-async def _known_columns(connection: Connection, table: str) -> dict[str, int]:
-    cursor = await connection.execute(_COLUMNS, [table])
-    return {str(name): int(kind) for name, kind in await cursor.fetchall()}
 
 
 def plain_name(name: str) -> str:
@@ -178,15 +174,14 @@ def ordered(row: Any, columns: list[str], number: int) -> Sequence[Any]:
     return row
 
 
-def _as_is(value: Any) -> Any:
-    return bindable(value, as_json=False)
+_as_is = partial(bindable, as_json=False)
 
 
 def _from_base64(value: Any) -> Any:
     """As `SELECT` shows bytes (OUT-3); PostgreSQL's own `\\x…` is taken too."""
     if not isinstance(value, str) or value.startswith("\\x"):
         return value
-    return from_base64(value, "a value for a bytea column")
+    return base64_bytes(value, "a value for a bytea column")
 
 
 WRITERS: dict[int, Callable[[Any], Any]] = {

@@ -42,15 +42,12 @@ def placed(text: str, folder: str | None, root: str | None = None) -> str:
             words = []
         elif kind == "quoted":
             read = root is not None and _is_read(words, nested)
-            if piece.startswith("'") and (read or (not nested and _is_path(words))):
+            written = not nested and words and words[-1] in _BEFORE.get(words[0], ())
+            if piece.startswith("'") and (read or written):
                 shown = _absolute(piece, folder, root)
             words.append(_READ if read else shown)
         done.append(shown)
     return "".join(done)
-
-
-def _is_path(words: list[str]) -> bool:
-    return bool(words) and words[-1] in _BEFORE.get(words[0], ())
 
 
 def _is_read(words: list[str], nested: list[str]) -> bool:

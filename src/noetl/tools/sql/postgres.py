@@ -10,7 +10,7 @@ from psycopg.pq import TransactionStatus
 
 from noetl.kinds.sql import PostgresInputs
 from noetl.messages.outcome import Outcome, failed
-from noetl.tools.refusal import Refusal
+from noetl.tools.refusal import Refusal, first_line
 from noetl.tools.sql.commands import Params, SqlTool, no_statement
 from noetl.tools.sql.connections import Connection, SqlConnections, settings_of
 from noetl.tools.sql.copying import Copy, copy_of
@@ -162,7 +162,7 @@ def failure_of(fault: psycopg.Error) -> Outcome:
         return _without_state(fault)
     kind = next(kind for start, kind in _KINDS if sqlstate.startswith(start))
     retryable = kind == "timeout" or (kind != "input" and sqlstate.startswith(_RETRYABLE))
-    message = fault.diag.message_primary or _first_line(fault)
+    message = fault.diag.message_primary or first_line(fault)
     hint = f"; {fault.diag.message_hint}" if fault.diag.message_hint else ""
     says = f"PostgreSQL says {sqlstate}: {message}{_place(fault)}{hint}"
     return failed(kind, says, retryable=retryable, block=block_of(sqlstate, message))
@@ -179,7 +179,7 @@ def _state_in_words(fault: psycopg.Error) -> str | None:
 
 def _without_state(fault: psycopg.Error) -> Outcome:
     """The driver's own errors: either the way to the server, or what was to be sent."""
-    message = _first_line(fault)
+    message = first_line(fault)
     if isinstance(fault, psycopg.errors.ConnectionTimeout):
         says = f"no connection to PostgreSQL in time (connect timeout): {message}"
         return failed("timeout", says, retryable=True, block=block_of(None, message))
@@ -189,10 +189,6 @@ def _without_state(fault: psycopg.Error) -> Outcome:
         return failed("connection", says, retryable=retryable, block=block_of(None, message))
     says = f"the command cannot be sent: {message}"
     return failed("input", says, block=block_of(None, message))
-
-
-def _first_line(fault: psycopg.Error) -> str:
-    return str(fault).strip().partition("\n")[0]
 
 
 def _place(fault: psycopg.Error) -> str:

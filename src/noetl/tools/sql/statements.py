@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import Self
 
 import msgspec
 
@@ -37,10 +36,6 @@ class Statement(msgspec.Struct, frozen=True):
     text: str
     first: str
     words: frozenset[str]
-
-    @classmethod
-    def of(cls, text: str, words: list[str]) -> Self:
-        return cls(text.strip(), words[0] if words else "", frozenset(words))
 
     @property
     def controls_transaction(self) -> bool:
@@ -98,7 +93,8 @@ def split(text: str) -> tuple[Statement, ...]:
         ends = kind == "mark" and piece == ";" and not (nested or bodies)
         if ends or not piece:
             if not empty:
-                found.append(Statement.of("".join(parts), words))
+                first = words[0] if words else ""
+                found.append(Statement("".join(parts).strip(), first, frozenset(words)))
             parts, words, empty = [], [], True
             continue
         parts.append(piece)

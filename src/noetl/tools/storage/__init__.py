@@ -1,1 +1,0 @@
-"""The kinds that keep objects in buckets: `s3` and `gcs`."""

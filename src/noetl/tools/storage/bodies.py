@@ -13,7 +13,6 @@ from noetl.messages.reference import Reference
 from noetl.ports.result_store import ResultStore
 from noetl.tools.http.body import Body, read_body
 from noetl.tools.http.forms import Form, form_of
-from noetl.tools.paths import whole_file
 from noetl.tools.refusal import Refusal
 from noetl.tools.streams import from_base64, json_in, text_in
 from noetl.tools.tool import ToolCall
@@ -113,9 +112,3 @@ async def value_of(
     if body.fault is not None:
         raise Refusal("decode", f"{found.key}: {body.fault}")
     return body
-
-
-async def saved(pieces: AsyncIterator[bytes], path: Path) -> None:
-    with whole_file(path) as file:
-        async for piece in pieces:
-            file.write(piece)

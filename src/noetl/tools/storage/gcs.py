@@ -95,9 +95,8 @@ class GcsBucket:
         return found_of(blob)
 
     async def listed(self, prefix: str | None) -> AsyncIterator[StoredObject]:
-        answer = self._client.list_blobs(self._bucket, prefix=prefix, **self._options)
-        pages = answer.pages
-        while (page := await self._threaded(lambda: _page(pages))) is not None:
+        pages = self._client.list_blobs(self._bucket, prefix=prefix, **self._options).pages
+        while (page := await self._threaded(lambda: next(pages, None))) is not None:
             for blob in page:
                 yield found_of(blob)
 
@@ -135,11 +134,6 @@ class GcsBucket:
 
     def _note(self, answer: Any, **_: Any) -> None:
         self._status = answer.status_code
-
-
-def _page(pages: Iterator[Any]) -> list[Any] | None:
-    page = next(pages, None)
-    return None if page is None else list(page)
 
 
 class Parts(io.RawIOBase):

@@ -9,7 +9,7 @@ from typing import Any
 from noetl.kinds.storage import S3Inputs
 from noetl.messages.outcome import Outcome, failed
 from noetl.tools.http.failures import is_retryable
-from noetl.tools.refusal import Refusal, needs_extra
+from noetl.tools.refusal import Refusal, first_line, needs_extra
 from noetl.tools.storage.bodies import Payload, StoredObject
 from noetl.tools.storage.tool import ObjectTool
 from noetl.tools.tool import ToolCall
@@ -59,8 +59,6 @@ class S3Bucket:
         return found, _pieces(answer.stream(min_chunk_size=_PIECE))
 
     async def write(self, key: str, payload: Payload, content_type: str) -> StoredObject:
-        whole = isinstance(payload, bytes)
-        options: dict[str, Any] = {"use_multipart": False} if whole else {}
         counted = payload if isinstance(payload, bytes | Path) else CountedBytes(payload)
         try:
             put = await self._api.put_async(
@@ -70,7 +68,7 @@ class S3Bucket:
                 attributes={"Content-Type": content_type},
                 chunk_size=_PART,
                 max_concurrency=_AT_ONCE,
-                **options,
+                use_multipart=False if isinstance(payload, bytes) else None,
             )
         except Exception:
             if isinstance(counted, CountedBytes) and counted.fault is not None:
@@ -189,7 +187,7 @@ def store_of(*, identity: Any = None, **settings: Any) -> Any:
 def failure_of(fault: Exception, name: str) -> Outcome | None:
     """The library speaks through texts: the status, and S3's own code and message in the XML."""
     if isinstance(fault, ValueError):
-        return failed("input", f"{name} cannot be asked for: {_first(fault)}")
+        return failed("input", f"{name} cannot be asked for: {first_line(fault)}")
     text = str(fault)
     status, code, says = (found and found[1] for found in (told.search(text) for told in _TOLD))
     if status is not None:
@@ -199,18 +197,14 @@ def failure_of(fault: Exception, name: str) -> Outcome | None:
         kind = _KINDS.get(number, "object")
         return failed(kind, f"{name} got status {number}{words}", retryable=is_retryable(number))
     if isinstance(fault, FileNotFoundError):
-        return failed("not_found", f"{name}: {_first(fault)}")
+        return failed("not_found", f"{name}: {first_line(fault)}")
     if not type(fault).__module__.startswith("obstore"):
         return None
     if "kind: Timeout" in text:
-        return failed("timeout", f"{name} was left waiting: {_first(fault)}", retryable=True)
+        return failed("timeout", f"{name} was left waiting: {first_line(fault)}", retryable=True)
     if "InvalidCertificate" in text:
-        return failed("connection", f"{name} was shown a bad certificate: {_first(fault)}")
+        return failed("connection", f"{name} was shown a bad certificate: {first_line(fault)}")
     if "HTTP error" in text:
-        says = f"{name} found no connection: {_first(fault)}"
+        says = f"{name} found no connection: {first_line(fault)}"
         return failed("connection", says, retryable=True)
-    return failed("object", f"{name} failed: {_first(fault)}")
-
-
-def _first(fault: Exception) -> str:
-    return str(fault).strip().partition("\n")[0]
+    return failed("object", f"{name} failed: {first_line(fault)}")

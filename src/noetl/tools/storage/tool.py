@@ -10,10 +10,11 @@ from noetl.kinds.storage import ObjectInputs
 from noetl.messages.outcome import Outcome, failed, ok
 from noetl.ports.result_store import ResultStore
 from noetl.tools.frame import FramedTool, unforeseen
+from noetl.tools.paths import whole_file
 from noetl.tools.refusal import Refusal
 from noetl.tools.retries import repeated
 from noetl.tools.sql.rows import Rows
-from noetl.tools.storage.bodies import Bucket, StoredObject, payload_of, saved, value_of
+from noetl.tools.storage.bodies import Bucket, StoredObject, payload_of, value_of
 from noetl.tools.tool import ToolCall, Workplace
 from noetl.tools.urls import checked_url
 
@@ -115,7 +116,9 @@ async def _get(bucket: Bucket, call: ToolCall[ObjectInputs], results: ResultStor
     target = None if inputs.path is None else call.path(inputs.path)
     found, pieces = await bucket.read(inputs.key or "")
     if target is not None:
-        await saved(pieces, target)
+        with whole_file(target) as file:
+            async for piece in pieces:
+                file.write(piece)
         return ok({**found.fields(), "path": inputs.path}, block=block_of(call, found))
     body = await value_of(found, pieces, call, results)
     told = {**found.fields(), "encoding": body.encoding, "data": body.value}

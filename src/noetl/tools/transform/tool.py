@@ -17,13 +17,15 @@ from noetl.messages.reference import Reference
 from noetl.tools.bounds import cpu_seconds
 from noetl.tools.children import INSIDE, end_group, isolated, spawn
 from noetl.tools.frame import FramedTool
-from noetl.tools.process.inside.jq_child import FAILED, HEAD, UNREADABLE
+from noetl.tools.process.inside.jq_child import FAILED, UNREADABLE
 from noetl.tools.refusal import Refusal, json_of, needs_extra
 from noetl.tools.resources import bytes_of
 from noetl.tools.spill import keep
 from noetl.tools.tool import ToolCall, Workplace
 
 CHILDREN = 4
+HEAD = 4
+"""Bytes that tell a length; see `inside/frames.py`."""
 KINDS = {UNREADABLE: "input", FAILED: "template"}
 """What a program that gives no result comes to: it cannot be read, or it failed on its input."""
 

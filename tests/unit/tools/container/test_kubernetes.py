@@ -11,7 +11,7 @@ from tests.support.workplace import BenchPlace, call_of
 from noetl.kinds.code import ContainerInputs
 from noetl.messages.outcome import Outcome
 from noetl.playbook.model import Timeout
-from noetl.tools.container.cluster import Cluster as Api
+from noetl.tools.container.cluster import cluster_of
 from noetl.tools.container.kubernetes import job_manifest, name_of
 from noetl.tools.container.orders import order_of
 from noetl.tools.container.tool import ContainerTool
@@ -150,7 +150,7 @@ def test_a_second_delivery_takes_up_the_job_of_the_first() -> None:
         async with serving() as cluster:
             asked = call_of(ContainerInputs(image="a", command=["echo", "once"], auth="k8s"))
             lost = job_manifest(name_of(asked), order_of(asked), None)
-            async with Api(cluster.credential) as api:  # by a worker that was killed then
+            async with cluster_of(cluster.credential) as api:  # by a worker that was killed then
                 await api.create("apis/batch/v1", "jobs", lost)
             tool = ContainerTool({}, every=0.01)
             outcome = await tool.call(asked, BenchPlace(k8s=cluster.credential))

@@ -5,12 +5,9 @@ from collections.abc import Iterator
 from types import TracebackType
 from typing import Any
 
+from .frames import LONGEST
 from .program import SOURCE
 
-AGAIN, LAST, FAILED, FAILED_WITH_STRAYS = b"A", b"L", b"F", b"S"
-"""The tag of an answer: whether it is a result, and whether the child may be used again."""
-LONGEST = 256 * 1024 * 1024
-"""Bytes of a result; more belongs into a file or a store."""
 ENDS = 10
 """A traceback keeps this many lines of code at either end; a deep recursion has a thousand."""
 LONGEST_MESSAGE = 8_192

@@ -8,39 +8,34 @@ input and nothing else. The worker's side is `tools/transform/tool.py`.
 
 import importlib.util
 import marshal
-import os
 import resource
-import socket
 import time
 from typing import Any
 
+from .frames import receive, send
 from .limits import address_space
 from .namespaces import bind_to
 
 PROGRAMS = 64
 """Compiled programs that are kept."""
 RESULT, UNREADABLE, FAILED = b"R", b"C", b"E"
-HEAD = 8
 
 
 def serve(connection: int, worker: int, module: str) -> None:
     """Answer until the worker closes the connection."""
     bind_to(worker, adopt=False)
     jq = loaded(module)
-    peer = socket.socket(fileno=connection)
     for name in (resource.RLIMIT_CORE, resource.RLIMIT_FSIZE, resource.RLIMIT_NPROC):
         resource.setrlimit(name, (0, 0))
     own = address_space()
     resource.setrlimit(resource.RLIMIT_NOFILE, (0, 0))
     programs: dict[str, Any] = {}
     while True:
-        memory, seconds, text, given = marshal.loads(receive(peer))
+        memory, seconds, text, given = marshal.loads(receive(connection))
         resource.setrlimit(resource.RLIMIT_AS, (own + memory, resource.RLIM_INFINITY))
         until = int(time.process_time()) + seconds
         resource.setrlimit(resource.RLIMIT_CPU, (until, resource.RLIM_INFINITY))
-        tag, body = answer(jq, programs, text, given)
-        peer.sendall(len(body).to_bytes(HEAD, "big") + tag)
-        peer.sendall(body)
+        send(connection, *answer(jq, programs, text, given))
 
 
 def answer(jq: Any, programs: dict[str, Any], text: str, given: str) -> tuple[bytes, bytes]:
@@ -68,19 +63,3 @@ def loaded(module: str) -> Any:
     spec.loader.exec_module(jq)
     jq.compile(".").input_text("0").text()  # what is made at first use is made now
     return jq
-
-
-def receive(peer: socket.socket) -> bytes:
-    length = int.from_bytes(exactly(peer, HEAD), "big")
-    return exactly(peer, length)
-
-
-def exactly(peer: socket.socket, length: int) -> bytes:
-    pieces, missing = [], length
-    while missing:
-        piece = peer.recv(min(missing, 1_048_576))
-        if not piece:
-            os._exit(0)
-        pieces.append(piece)
-        missing -= len(piece)
-    return b"".join(pieces)

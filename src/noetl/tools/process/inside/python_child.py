@@ -15,12 +15,13 @@ import sys
 
 # By name, since code may replace what these modules hold.
 from marshal import loads
-from os import _exit, getpid, read, write
+from os import _exit, getpid, write
 from resource import setrlimit
 from time import process_time
 from typing import Any
 
-from .answer import AGAIN, FAILED, FAILED_WITH_STRAYS, LAST, failure, to_json
+from .answer import failure, to_json
+from .frames import AGAIN, FAILED, FAILED_WITH_STRAYS, LAST, receive, send
 from .kept import Kept
 from .limits import LIMITS, address_space, has_children, limit
 from .namespaces import bind_to
@@ -122,24 +123,3 @@ def flush(*streams: Any) -> None:
             stream.flush()
         except (OSError, ValueError):  # the code closed it; there is nobody to tell
             continue
-
-
-def receive(control: int) -> bytes:
-    piece = read(control, 65_536)
-    if not piece:
-        _exit(0)
-    length = int.from_bytes(piece[:4], "big") + 4
-    pieces, missing = [piece], length - len(piece)
-    while missing > 0:
-        piece = read(control, min(missing, 1_048_576))
-        if not piece:
-            _exit(0)
-        pieces.append(piece)
-        missing -= len(piece)
-    return b"".join(pieces)[4:]
-
-
-def send(control: int, tag: bytes, body: bytes) -> None:
-    rest = memoryview(len(body).to_bytes(4, "big") + tag + body)
-    while rest:
-        rest = rest[write(control, rest) :]

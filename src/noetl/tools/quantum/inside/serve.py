@@ -13,6 +13,7 @@ import select
 import signal
 import sys
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -122,10 +123,7 @@ def run(job: str, order: dict[str, Any], folder: Path, told: int, turn: int) -> 
             if not os.read(turn, 1):
                 os._exit(1)
 
-        def say(**fields: Any) -> None:
-            tell(told, job, **fields)
-
-        simulate(order, folder / order["file"], say, my_turn, printed)
+        simulate(order, folder / order["file"], partial(tell, told, job), my_turn, printed)
         printed.unlink()
         code = 0
     except BaseException as fault:
