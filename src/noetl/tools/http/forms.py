@@ -2,6 +2,7 @@
 
 import base64
 import codecs
+from collections.abc import Callable
 from typing import Literal, Protocol
 
 import msgspec
@@ -71,7 +72,7 @@ def _reader(charset: str) -> str:
     return "utf-8-sig" if name in ("utf-8", "ascii") else name
 
 
-def _known(charset: str | None) -> tuple[bool, type[codecs.IncrementalDecoder]]:
+def _known(charset: str | None) -> tuple[bool, Callable[..., codecs.IncrementalDecoder]]:
     """Whether the charset is UTF-8, and what reads it piece by piece."""
     try:
         name = "utf-8-sig" if charset is None else _reader(charset)

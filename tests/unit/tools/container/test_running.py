@@ -46,9 +46,11 @@ def test_json_is_parsed(bench: Bench) -> None:
     assert bench.run("echo '[1, 2]'").result["data"] == [1, 2]
 
 
-def test_nothing_of_the_worker_is_in_the_environment(bench: Bench) -> None:
-    bench.podman.environment["HTTP_PROXY"] = "http://user:word@127.0.0.1:9"
-    bench.podman.environment["PLANTED"] = "1"
+def test_nothing_of_the_worker_is_in_the_environment(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(bench.podman.environment, "HTTP_PROXY", "http://user:word@127.0.0.1:9")
+    monkeypatch.setitem(bench.podman.environment, "PLANTED", "1")
     names = {line.partition("=")[0] for line in bench.stdout(["env"]).splitlines()}
     assert names <= {"PATH", "HOME", "HOSTNAME", "TERM", "container", "PWD", "SHLVL"}
 

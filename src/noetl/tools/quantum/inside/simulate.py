@@ -59,17 +59,15 @@ def simulator(order: dict[str, Any]) -> Any:
 def run(backend: Any, circuit: Any, order: dict[str, Any]) -> dict[str, int]:
     outcome = backend.run(circuit, shots=order["shots"], seed_simulator=order["seed"]).result()
     if not outcome.success:
-        raise CircuitRefused(
-            f"Aer says: {outcome.results[0].status if outcome.results else outcome.status}"
-        )
+        status = outcome.results[0].status if outcome.results else outcome.status
+        raise CircuitRefused(f"Aer says: {status}")
     return {bits: int(count) for bits, count in sorted(outcome.get_counts().items())}
 
 
 def sentence(fault: BaseException) -> str:
     if isinstance(fault, MemoryError):
         return "the job needs more memory than there is"
-    said = getattr(fault, "message", str(fault))  # Qiskit's own text is the message in quotes
-    return str(said)
+    return str(getattr(fault, "message", fault))  # Qiskit's own text is the message in quotes
 
 
 def text_in(file: Path) -> str:
