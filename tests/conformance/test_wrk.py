@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 from tests.support.canned import CannedTools, Silence
-from tests.support.cluster import PATIENCE, Cluster, clustered
+from tests.support.cluster import PATIENCE, Cluster, clustered, until
 from tests.support.scenario import Gate, ok
 from tests.support.steps import arc, call, loop, otherwise, playbook, step, when
 
@@ -29,13 +29,6 @@ CHAIN = playbook(
 
 def labels(*tools: CannedTools) -> Counter[str]:
     return Counter(made.label for one in tools for made in one.calls)
-
-
-async def until(fact: Any) -> None:
-    """Wait for a fact, not for a time."""
-    async with asyncio.timeout(PATIENCE):
-        while not fact():
-            await asyncio.sleep(0)
 
 
 @pytest.mark.rule("WRK-1")

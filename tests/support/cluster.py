@@ -25,6 +25,26 @@ PATIENCE = 60.0
 """Seconds before a test that hangs fails; never a time that is expected to pass."""
 
 
+async def until(fact: Callable[[], Any]) -> None:
+    """Wait for a fact, not for a time."""
+    async with asyncio.timeout(PATIENCE):
+        while not fact():
+            await asyncio.sleep(0)
+
+
+async def turns(count: int = 200) -> None:
+    """Let everybody have so many turns: what can happen without time has happened then."""
+    for _ in range(count):
+        await asyncio.sleep(0)
+
+
+def is_claimed(server: ServerNode, execution_id: str) -> bool:
+    """Whether the log knows of a worker that has a part of the execution."""
+    active = server.server.find(execution_id)
+    runs = [] if active is None else active.execution.runs.values()
+    return any(part.worker for run in runs for part in run.parts.values())
+
+
 class Cluster:
     """Grow it with `server` and `worker`; take members away with `kill`."""
 

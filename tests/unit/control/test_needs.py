@@ -94,9 +94,11 @@ def test_refused_tokens_that_are_tried_again_are_foreseen() -> None:
     assert likely(hand.plan, hand.execution, given) == [STORED]
 
 
-@pytest.mark.rule("RES-2", "LOOP-9")
-def test_chunks_of_an_ended_loop_are_all_asked_for_at_once() -> None:
-    """The list of chunks is made by the decision itself; the chunks lie outside since long."""
+CHUNKS = [reference_to("files", "x1", encode([n]), "list[1]") for n in range(3)]
+
+
+def loop_in_chunks() -> tuple[ByHand, r.Report]:
+    """A loop whose end is reported: its results lie in chunks, and its arc looks into them."""
     looped = step(
         "start",
         call("ask"),
@@ -107,11 +109,24 @@ def test_chunks_of_an_ended_loop_are_all_asked_for_at_once() -> None:
     hand.claim()
     run = hand.run
     assert run.loop is not None
-    chunks = [reference_to("files", "x1", encode([n]), "list[1]") for n in range(3)]
     run.loop.low = run.loop.done = run.loop.results.count = 3
-    run.loop.results.chunks = list[Reference](chunks)
-    given = hand.made(e.LoopDone(**run.ids, total=3, done=0), part=hand.part)
-    assert asked(hand, given) == Needs(tuple(chunks))
+    run.loop.results.chunks = list[Reference](CHUNKS)
+    return hand, hand.made(e.LoopDone(**run.ids, total=3, done=0), part=hand.part)
+
+
+@pytest.mark.rule("RES-2", "LOOP-9")
+def test_chunks_of_an_ended_loop_are_all_asked_for_at_once() -> None:
+    """The list of chunks is made by the decision itself; the chunks lie outside since long."""
+    assert asked(*loop_in_chunks()) == Needs(tuple(CHUNKS))
+
+
+@pytest.mark.rule("RES-4", "LOOP-9")
+def test_a_lost_chunk_fails_the_execution_and_is_not_asked_for_again() -> None:
+    hand, given = loop_in_chunks()
+    there = {chunk.key: [number] for number, chunk in enumerate(CHUNKS[:2])}
+    hand.give(given, bodies=there, lost={CHUNKS[2].key: "the chunk is gone"})
+    assert hand.execution.status == "failed"
+    assert "the chunk is gone" in hand.execution.failures[0].error["message"]
 
 
 @pytest.mark.rule("EVT-3")

@@ -1,0 +1,70 @@
+"""A server that takes over: whoever worked goes on for a full term, and nobody beside him."""
+
+from pathlib import Path
+
+import pytest
+from tests.support.canned import CannedTools
+from tests.support.cluster import Cluster, clustered, is_claimed, turns, until
+from tests.support.scenario import Gate, ok
+from tests.support.steps import call, playbook, step
+
+from noetl.adapters.memory.object_store import MemoryObjectStore
+from noetl.adapters.memory.storage import MemoryStorage
+from noetl.ports.bodies import Bodies
+from noetl.ports.link import Hold
+from noetl.ports.result_store import ResultStore
+from noetl.server.lease_keeper import LeaseKeeper
+from noetl.server.leases import key_of
+from noetl.server.server import Server
+from noetl.server.waiting_parts import WaitingParts
+
+ONE = playbook(step("first", call("fetch")))
+
+
+@pytest.mark.rule("WRK-1")
+def test_a_part_whose_worker_came_back_is_not_offered_again(tmp_path: Path) -> None:
+    async def test(cluster: Cluster) -> None:
+        tools, gate = CannedTools(), Gate(ok(1))
+        tools.answers["fetch"] = [gate]
+        first = await cluster.server()
+        worker = cluster.worker(tools)
+        execution_id = await cluster.start(ONE)
+        (key,) = await gate.held(1)
+        await until(lambda: is_claimed(first, execution_id))
+        await cluster.kill_server(first)
+        second = await cluster.server()
+        await until(lambda: second.server.find(execution_id))
+        await until(lambda: second.dispatcher.leases.of_worker(worker.name))
+        active = second.server.find(execution_id)
+        assert active is not None
+        (run,) = active.execution.runs.values()
+        # As a timer, or the end of a load, would: it was due before the worker came back.
+        second.server.handout.offer_when_due((active, run.step_run_id, 0), None)
+        await turns(5)
+        assert second.dispatcher.parts.pools() == {}
+        await gate.let_go(key)
+        assert (await cluster.end_of(execution_id)).status == "completed"
+        assert len(tools.calls) == 1
+
+    clustered(test, tmp_path)
+
+
+@pytest.mark.rule("WRK-1")
+async def test_a_lease_found_in_the_log_lasts_a_full_term() -> None:
+    """Its worker calls about other parts and renews this one at the owner before, which is dead."""
+    now, ttl = 100.0, 10.0
+    results = ResultStore(MemoryObjectStore())
+    server = Server(
+        log=MemoryStorage().log, results=results, bodies=Bodies(results), me="1", run_ahead=True
+    )
+    keeper = LeaseKeeper(server, WaitingParts(), ttl, lambda: now)
+    found, granted = Hold("x1", "4.0", 0, 1), Hold("x2", "4.0", 0, 1)
+    keeper.grant_to("w", found, ttl)
+    keeper.grant_to("w", granted, ttl).heard = True
+    now += 0.6 * ttl
+    keeper.renew("w", [])
+    assert keeper.leases.find(key_of(found)) is not None
+    assert keeper.leases.find(key_of(granted)) is None, "its grant got lost, and nobody runs it"
+    now += 0.5 * ttl
+    keeper.expire()
+    assert keeper.leases.find(key_of(found)) is None
