@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.conformance.test_wrk import CHAIN, labels, until
+from tests.conformance.test_wrk import CHAIN, labels
 from tests.support.canned import CannedTools, Silence
-from tests.support.cluster import Cluster, clustered
+from tests.support.cluster import Cluster, clustered, until
 from tests.support.scenario import Gate, ok
 from tests.support.steps import arc, call, loop, otherwise, playbook, step, task
 

@@ -42,7 +42,7 @@ async def test_a_row_comes_back_whole_with_the_seq_of_the_log(homes: Homes) -> N
 
 async def test_a_row_is_replaced_by_the_decision_that_changes_it(homes: Homes) -> None:
     home = await homes.open()
-    await begin(home, "full", owner="me", version="1")
+    await begin(home, "full", owner=home.owners.me, version="1")
     await home.log.append(decision("full", 1, 2, row=FULL))
     assert await home.executions.find("full") == msgspec.structs.replace(FULL, seq=2)
 

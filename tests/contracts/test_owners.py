@@ -48,6 +48,25 @@ async def test_a_dead_owner_is_followed(homes: Homes) -> None:
     assert await owner_of(other, "a") == mine.owners.me
 
 
+@pytest.mark.parametrize("alone", [True, False])
+@pytest.mark.parametrize("with_row", [True, False])
+async def test_a_former_owner_writes_nothing_more(
+    homes: Homes, alone: bool, with_row: bool
+) -> None:
+    """Promise 4: also where nobody else has written since, so that its `seq` is the right one."""
+    former, mine = await homes.open(), await homes.open()
+    late: dict[str, Any] = {"row": row("a", owner=former.owners.me)} if with_row else {}
+    await former.log.append(decision("a", 0, 1, row=row("a", owner=former.owners.me)))
+    await former.owners.release("a")
+    await mine.owners.claim("a")
+    refused = former.log.append(decision("a", 1, **late), alone=alone)
+    assert await answer_of(refused) == "VersionConflict"
+    assert await answer_of(former.log.append(decision("b", 0))) == "ok", "nobody else is harmed"
+    assert await owner_of(mine, "a") == mine.owners.me
+    assert await answer_of(mine.log.append(decision("a", 1), alone=alone)) == "ok"
+    assert [one.last for one in await mine.log.read("a")] == [1, 2]
+
+
 async def test_the_holder_is_a_live_process(homes: Homes) -> None:
     dead, mine, other = [await homes.open() for _ in range(3)]
     for name, owner in (("a", mine.owners.me), ("b", dead.owners.me), ("c", None)):
@@ -151,7 +170,7 @@ async def test_a_refused_decision_leaves_the_note(homes: Homes) -> None:
         await mine.log.append(decision(name, 0, 1, row=row(name, owner=mine.owners.me)))
         await other.inbox.leave(name, "cancel", {})
     first, second = await mine.inbox.waiting()
-    await other.log.append(decision("a", 1, 2))
+    await mine.log.append(decision("a", 1, 2))
     waiting = [
         mine.log.append(decision("a", 1, 2, notes=(first.note_id,))),
         mine.log.append(decision("b", 1, 2, notes=(second.note_id,))),

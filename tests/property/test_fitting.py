@@ -11,6 +11,7 @@ from tests.support.cluster import Cluster, clustered
 from tests.support.scenario import Ran, Scenario, ok, scenario
 from tests.support.steps import Tree, arc, call, loop, nested, otherwise, playbook, step
 
+from noetl.errors import NoetlError
 from noetl.messages.codec import encode_events
 from noetl.messages.fitting import ENVELOPE, INLINE
 
@@ -109,5 +110,68 @@ def test_a_large_value_runs_once_at_a_server(tmp_path: Path, size: int) -> None:
         written = [encode_events([event]) for event in await cluster.events(execution_id)]
         assert max(map(len, written)) <= INLINE
         assert not any(b"x" * 1000 in event for event in written)
+
+    clustered(test, tmp_path)
+
+
+MANY = {f"key{number:05}": "x" * 200 for number in range(6000)}
+"""More than the limit in all, and nothing in it that is worth a reference."""
+WRITES = step("start", call("get", otherwise(set_ctx=MANY)), arcs=[arc("end")])
+END = step("end", call("last"))
+
+
+def refused_once(error: Any, calls: list[Any]) -> None:
+    assert error["kind"] == "result" or error["cause"]["kind"] == "result", error
+    assert "above the limit of 1,048,576" in str(error)
+    assert [call.label for call in calls] == ["get"]
+
+
+@pytest.mark.rule("EVT-4")
+def test_thousands_of_small_values_fail_the_run_once_in_one_process() -> None:
+    ran = scenario(WRITES, END).run()
+    assert ran.status == "failed"
+    refused_once(ran.error, ran.calls)
+    assert max(len(encode_events([event])) for event in ran.events) < INLINE
+
+
+@pytest.mark.rule("EVT-4", "WRK-1")
+def test_thousands_of_small_values_fail_the_run_once_at_a_server(tmp_path: Path) -> None:
+    async def test(cluster: Cluster) -> None:
+        tools = CannedTools()
+        await cluster.server()
+        cluster.worker(tools)
+        execution = await cluster.run(playbook(WRITES, END))
+        assert execution.status == "failed"
+        refused_once(execution.error, tools.calls)
+
+    clustered(test, tmp_path)
+
+
+@pytest.mark.rule("EVT-4", "NEXT-4")
+@pytest.mark.parametrize(
+    ("steps", "roots"),
+    [
+        ([step("start", call("get"), arcs=[arc("end", **MANY)]), END], {}),
+        ([step("start", call("get"))], {"workload": MANY}),
+    ],
+    ids=["args of an arc", "workload"],
+)
+def test_thousands_of_small_values_of_a_playbook_fail_its_execution(
+    steps: list[Tree], roots: Tree
+) -> None:
+    ran = scenario(*steps, **roots).run()
+    assert ran.status == "failed"
+    assert "above the limit of 1,048,576" in str(ran.execution.error)
+    assert max(len(encode_events([event])) for event in ran.events) < INLINE
+
+
+@pytest.mark.rule("EVT-4", "SRV-2")
+def test_a_request_of_thousands_of_small_values_is_refused(tmp_path: Path) -> None:
+    async def test(cluster: Cluster) -> None:
+        server = await cluster.server()
+        with pytest.raises(NoetlError, match="above the limit of 1,048,576"):
+            await cluster.start(playbook(step("start", call("get"))), MANY)
+        assert not server.server.owned
+        assert not cluster.root.tables.rows
 
     clustered(test, tmp_path)

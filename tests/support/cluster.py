@@ -25,7 +25,7 @@ PATIENCE = 60.0
 """Seconds before a test that hangs fails; never a time that is expected to pass."""
 
 
-async def until(fact: Callable[[], Any]) -> None:
+async def until(fact: Any) -> None:
     """Wait for a fact, not for a time."""
     async with asyncio.timeout(PATIENCE):
         while not fact():

@@ -62,27 +62,27 @@ def _start(deciding: Deciding, request: r.StartExecution) -> None:
     plan = deciding.plan
     # The request's own large values are moved already, to there and by these rules.
     deciding.execution.store, deciding.execution.rules = request.store, request.rules
-    deciding.make(
-        e.ExecutionRequested(
-            path=request.path,
-            version=request.version,
-            digest=request.digest,
-            folder=request.folder,
-            store=request.store,
-            payload=request.payload,
-            ctx=request.ctx,
-            trace_id=request.trace_id,
-            parent_execution_id=request.parent_execution_id,
-            parent_id=request.parent_id,
-            rules=request.rules,
-        )
+    requested = e.ExecutionRequested(
+        path=request.path,
+        version=request.version,
+        digest=request.digest,
+        folder=request.folder,
+        store=request.store,
+        payload=request.payload,
+        ctx=request.ctx,
+        trace_id=request.trace_id,
+        parent_execution_id=request.parent_execution_id,
+        parent_id=request.parent_id,
+        rules=request.rules,
     )
+    deciding.emit(deciding.fit(requested, strict=True))
     try:
         workload = materialize(plan, request.payload)
+        evaluated = deciding.fit(e.RequestEvaluated(workload=workload), strict=True)
     except TemplateFailed as fault:
         deciding.make(e.RequestEvaluated(error=template_error(fault, "`workload`")))
         return
-    deciding.make(e.RequestEvaluated(workload=workload))
+    deciding.emit(evaluated)
     deciding.emit(e.WorkflowStarted(step=plan.entry))
     token_id = f"{deciding.execution.seq}.0"
     deciding.emit(e.TokenCreated(token_id=token_id, step=plan.entry))

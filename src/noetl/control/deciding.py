@@ -11,7 +11,7 @@ from noetl.control.execution import Execution, Run, Token
 from noetl.errors import NeedsBody, TemplateFailed
 from noetl.messages import events as e
 from noetl.messages.codec import decode_body, encode
-from noetl.messages.fitting import HOLDS, INLINE, Fitting, is_small
+from noetl.messages.fitting import HOLDS, INLINE, EventTooLarge, Fitting, is_small
 from noetl.messages.names import canonical
 from noetl.messages.reference import Reference
 from noetl.messages.references import chunks_of, in_chunks, joined
@@ -149,13 +149,21 @@ class Deciding:
             scope["event"] = event
         return scope
 
-    def fit(self, event: E) -> E:
-        """The event as the log can take it: what is too large for it lies outside (EVT-4)."""
+    def fit(self, event: E, *, strict: bool = False) -> E:
+        """
+        The event as the log can take it: what is too large for it lies outside (EVT-4). Where a
+        template made it, `strict` fails that for values that cannot be moved.
+        """
         execution, largest = self.execution, self.plan.limits.max_payload_bytes
         if is_small(event, min(INLINE, largest)):
             return event
         moves = Fitting(execution.store, execution.execution_id, largest, execution.bodies)
-        return moves.event(event) if execution.rules >= 2 else fit_by_field(event, largest, moves)
+        if execution.rules < 2:
+            return fit_by_field(event, largest, moves)
+        try:
+            return moves.event(event, strict=strict)
+        except EventTooLarge as large:
+            raise TemplateFailed(str(large)) from None
 
     def make(self, event: e.Event) -> None:
         """Add an event of the server's own, as the log can take it."""

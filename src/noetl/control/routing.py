@@ -90,7 +90,8 @@ def _inscribed(deciding: Deciding, arc: ArcPlan, scope: Scope) -> dict[str, Any]
     told = {**scope["event"], "name": str(scope["event"]["name"])}
     try:
         args: dict[str, Any] = deciding.evaluate(arc.args, {**scope, "event": told})
-        return args
+        token = e.TokenCreated(token_id="", step=arc.step, args=args)
+        return deciding.fit(token, strict=True).args
     except TemplateFailed as fault:
         raise ArcFailed(fault, "args", arc) from fault
 

@@ -11,8 +11,9 @@ from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
+from noetl.errors import NoetlError
 from noetl.messages import events as e
-from noetl.messages.codec import encode, encode_shown, reference_to
+from noetl.messages.codec import encode, encode_events, encode_shown, reference_to
 from noetl.messages.reference import Reference
 
 INLINE = 131_072
@@ -54,6 +55,23 @@ HOLDS: dict[type[e.Event], dict[str, str]] = {
 """Where an event holds values: one that moves as a whole, a mapping of such, or an error."""
 
 E = TypeVar("E", bound=e.Event)
+
+
+class EventTooLarge(NoetlError):
+    """An event above the limit that nothing makes smaller: told once, with the true reason."""
+
+    def __init__(self, size: int, limit: int) -> None:
+        super().__init__(
+            f"an event of {size:,} bytes is above the limit of {limit:,} "
+            "(executor.spec.policy.limits.max_payload_bytes)"
+        )
+
+
+def refuse_large(event: e.Event, limit: int) -> None:
+    """EVT-4: what is larger than the limit belongs into the result store."""
+    size = len(encode_events([event]))
+    if size > limit + ENVELOPE:
+        raise EventTooLarge(size, limit)
 
 
 class Slot(NamedTuple):
@@ -105,9 +123,10 @@ class Fitting:
         self._values = values
         """Key → value of the same, for whoever reads on."""
 
-    def event(self, event: E, keep: frozenset[str] = frozenset()) -> E:
+    def event(self, event: E, keep: frozenset[str] = frozenset(), *, strict: bool = True) -> E:
         """
-        The event, its largest values moved out until the rest of them fits.
+        The event, its largest values moved out until the rest of them fits. `strict` raises
+        EventTooLarge where thousands of small ones do not: a reference is larger than each.
 
         `keep` are keys of `set_ctx` that go only where they must: reducers look into them.
         """
@@ -129,7 +148,10 @@ class Fitting:
             else:
                 before = moved.get(slot.field) or dict(getattr(event, slot.field))
                 moved[slot.field] = {**before, slot.key: value}
-        return msgspec.structs.replace(event, **moved) if moved else event
+        fitted = msgspec.structs.replace(event, **moved) if moved else event
+        if strict and total > self._largest:
+            refuse_large(fitted, self._largest)
+        return fitted
 
     def refer(self, value: Any, body: bytes | None = None) -> Any:
         """The reference to a value, which lies outside from now on."""

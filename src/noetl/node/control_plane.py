@@ -40,6 +40,9 @@ from noetl.worker.worker import WITHOUT_SLOT
 LATELY = 5_000
 """Events that are looked through for progress when a process has died."""
 
+AGAIN = 1.0
+"""Seconds after which work that fell to a fault of ours is taken up again."""
+
 Says = Callable[[str], None]
 
 
@@ -292,7 +295,7 @@ class ControlPlane:
                 await work()
             except Exception as fault:
                 self.says(f"a fault of NoETL itself: {type(fault).__name__}: {fault}")
-                await asyncio.sleep(1.0)
+                await asyncio.sleep(AGAIN)
 
     async def halt(self) -> None:
         self.closing.set()

@@ -9,7 +9,6 @@ from typing import Any
 
 from noetl.control.dispatch import Command
 from noetl.control.execution import Execution, Part, Run
-from noetl.masking import KNOWN
 from noetl.messages import events as e
 from noetl.messages import requests as r
 from noetl.node.children import Children
@@ -19,7 +18,7 @@ from noetl.ports.session import Taken
 from noetl.server.active import ActiveExecution
 from noetl.server.server import Server
 from noetl.worker.through import run_through
-from noetl.worker.worker import Worker
+from noetl.worker.worker import Worker, error_of
 
 
 class DirectSession:
@@ -82,8 +81,7 @@ class DirectSession:
         """A part fell to a fault of ours: its run fails honestly, the others go on (promise 7)."""
         active = self._server.find(command.execution_id)
         if active is not None:
-            said = KNOWN.masked(f"{type(fault).__name__}: {fault}")
-            error = {"kind": "internal", "message": said}
+            error = error_of(fault)
             self._server.handout.fail_part(active, command, command.part, command.epoch, error)
 
     async def child(

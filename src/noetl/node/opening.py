@@ -17,22 +17,13 @@ PATIENT = 30.0
 """Seconds: whoever was waited for as long as this is away, and has not refused."""
 
 
-class HomeLock:
-    """Held by the one server of a home on SQLite, for as long as its process lives."""
-
-    def __init__(self, descriptor: int | None) -> None:
-        self._descriptor = descriptor
-
-    async def close(self) -> None:
-        if self._descriptor is not None:
-            os.close(self._descriptor)
-            self._descriptor = None
-
-
-def lock_home(settings: Settings) -> HomeLock:
-    """A second server on the same home is refused; a database serves many."""
+def lock_home(settings: Settings) -> int | None:
+    """
+    The open file that locks a home on SQLite for its one server: a second one is refused. A
+    database serves many.
+    """
     if settings.db is not None:
-        return HomeLock(None)
+        return None
     settings.home.mkdir(parents=True, exist_ok=True)
     descriptor = os.open(settings.home / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
     try:
@@ -46,13 +37,13 @@ def lock_home(settings: Settings) -> HomeLock:
         ) from None
     os.ftruncate(descriptor, 0)
     os.pwrite(descriptor, str(os.getpid()).encode(), 0)
-    return HomeLock(descriptor)
+    return descriptor
 
 
 async def open_settings_storage(settings: Settings, says: Callable[[str], None]) -> Storage:
     """The home on SQLite, or in the database that is set."""
     if settings.db is None:
-        return await open_sqlite(settings.home)
+        return await open_sqlite(settings.home, says=says)
     from noetl.adapters.postgres.storage import open_storage as open_postgres
 
     while True:

@@ -1,6 +1,7 @@
 """A server process: a control plane, the dispatcher to workers elsewhere, and what the API asks."""
 
 import asyncio
+import os
 import time
 from contextlib import suppress
 from typing import Any
@@ -52,7 +53,7 @@ class ServerNode(ControlPlane):
         self.address = ""
         """Where others reach it; known once it listens."""
         self._began = int(time.time() * 1000)
-        self._closers: list[Any] = []
+        self._lock: int | None = None
         self._switchboard: Any = None
 
     @classmethod
@@ -61,7 +62,7 @@ class ServerNode(ControlPlane):
         lock = lock_home(settings)
         storage = await open_settings_storage(settings, says)
         node = cls(settings, storage, results=open_results(settings), says=says)
-        node._closers.append(lock)
+        node._lock = lock
         await node.serve()
         return node
 
@@ -75,15 +76,14 @@ class ServerNode(ControlPlane):
             self._switchboard = switchboard
             self.dispatcher.notifiers.append(switchboard.notifier)
             self.dispatcher.reachable = lambda: switchboard.there
-            self._closers.append(switchboard)
         watch = self.ownership.watch
         self.go(self.dispatcher.watch, watch, self._enter, self._keep_house, self.watchdog.watch)
 
     async def close(self) -> None:
         """Stop taking, write what waits, hand over."""
         await self.halt()
-        for closer in reversed(self._closers):
-            await closer.close()
+        if self._switchboard is not None:
+            await self._switchboard.close()
         await self.dispatcher.keeper.record_claims()
         with suppress(NoetlError):
             await self.storage.roster.server_gone(self.name)
@@ -91,6 +91,9 @@ class ServerNode(ControlPlane):
         await self.keychain.close()
         await self.results.close()
         await self.storage.close()
+        if self._lock is not None:  # the last of all: the next server finds everything done
+            os.close(self._lock)
+            self._lock = None
 
     def health(self) -> dict[str, Any]:
         """Ready while it does not stop, and the log and the queue are there."""

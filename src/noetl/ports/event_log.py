@@ -78,8 +78,9 @@ class EventLog(Protocol):
     Contract, checked for every adapter by tests/contracts/test_event_log.py:
     - `append` takes effect at once in order of calls, and its answer comes after the commit;
       it is all or nothing per decision;
-    - it raises VersionConflict unless the execution stands at `expected`; then all later queued
-      decisions of that execution are refused too, and those of other executions are not touched;
+    - it raises VersionConflict unless the execution stands at `expected`, and where another
+      process owns it by now (promise 4); then all later queued decisions of that execution are
+      refused too, and those of other executions are not touched;
     - it raises LogUnavailable where nothing could be written (disk full, read-only); nothing of
       that decision is visible then, and later ones of the execution are refused;
     - the notes that a decision obeys leave the inbox in its commit, so that no death in between

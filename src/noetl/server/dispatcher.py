@@ -21,6 +21,7 @@ from noetl.errors import NoetlError, ServerAway, ServerRefused
 from noetl.masking import KNOWN
 from noetl.messages import events as e
 from noetl.messages.codec import encode, encode_events
+from noetl.messages.fitting import EventTooLarge
 from noetl.messages.requests import Report
 from noetl.playbook.plan import Plan
 from noetl.ports.event_log import Printed, PrintedLine
@@ -28,7 +29,7 @@ from noetl.ports.link import Answer, Call, Hold, Question, Reply, Sent, Stop, Ve
 from noetl.ports.session import PartLost, Taken
 from noetl.server.active import ActiveExecution
 from noetl.server.granting import Granting
-from noetl.server.inspection import EventTooLarge, Unfit, inspected
+from noetl.server.inspection import Unfit, inspected
 from noetl.server.lease_keeper import LeaseKeeper, is_open
 from noetl.server.leases import key_of
 from noetl.server.loading import refused_writes

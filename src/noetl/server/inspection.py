@@ -5,8 +5,8 @@ import msgspec
 from noetl.control.execution import Execution, Part, Run
 from noetl.errors import NoetlError
 from noetl.messages import events as e
-from noetl.messages.codec import decode_events, encode_events
-from noetl.messages.fitting import ENVELOPE
+from noetl.messages.codec import decode_events
+from noetl.messages.fitting import refuse_large
 from noetl.messages.names import REPORTED
 from noetl.ports.link import Sent
 
@@ -15,34 +15,19 @@ class Unfit(NoetlError):
     """A report that no worker of ours would have sent; the message says what is wrong with it."""
 
 
-class EventTooLarge(Unfit):
-    """An event above the limit: the next report of it would be no smaller."""
-
-
 def inspected(sent: Sent, execution: Execution, run: Run, part: Part) -> list[e.Event]:
-    """The events of a report; raises Unfit."""
+    """The events of a report; raises Unfit, EventTooLarge."""
     try:
         events = decode_events(bytes(sent.events))
     except (msgspec.DecodeError, TypeError, ValueError, KeyError, IndexError) as wrong:
         raise Unfit(f"the report cannot be read: {wrong}") from None
     if not events:
         raise Unfit("the report is empty")
-    if len(sent.events) > execution.largest:
-        refuse_large(events, execution.largest)
     for event in events:
+        if len(sent.events) > execution.largest:
+            refuse_large(event, execution.largest)
         look_at(event, run, part)
     return events
-
-
-def refuse_large(events: list[e.Event], largest: int) -> None:
-    """EVT-4: what is larger than the limit belongs into the result store."""
-    for event in events:
-        size = len(encode_events([event]))
-        if size > largest + ENVELOPE:
-            raise EventTooLarge(
-                f"an event of {size:,} bytes is above the limit of {largest:,} "
-                "(executor.spec.policy.limits.max_payload_bytes)"
-            )
 
 
 def look_at(event: e.Event, run: Run, part: Part) -> None:

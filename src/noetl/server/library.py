@@ -1,6 +1,5 @@
 """Which plan does an execution follow? Texts are kept by digest, plans made once (T15, TPL-4)."""
 
-import asyncio
 import posixpath
 from pathlib import Path
 from typing import Protocol
@@ -12,6 +11,7 @@ from noetl.playbook.load import load_valid
 from noetl.playbook.plan import Plan, digest_of, make_plan
 from noetl.ports.catalog import Catalog
 from noetl.ports.event_log import EventLog, Playbooks
+from noetl.ports.plans import Plans
 from noetl.server.replay import first_event, replay
 from noetl.tools.plugins import KnownKinds
 
@@ -44,8 +44,7 @@ class Library:
 
     def __init__(self, storage: LibraryStorage) -> None:
         self._storage = storage
-        self._plans: dict[str, Plan] = {}
-        self._making: dict[str, asyncio.Future[Plan]] = {}
+        self._plans = Plans(plan_from)
 
     async def plan_of(self, text: str, folder: str | None, made: Plan | None = None) -> Plan:
         """
@@ -54,28 +53,20 @@ class Library:
         `made` is the plan of this text where the caller has it already.
         """
         digest = digest_of(text)
-        if digest not in self._plans:
-            plan = plan_from(text) if made is None else made
+        plan = self._plans.find(digest)
+        if plan is None:
+            plan = await self._plans.made(text) if made is None else made
             await self._storage.playbooks.keep(digest, plan.path, text, folder)
-            self._plans[digest] = plan
-        return self._plans[digest]
+            self._plans.keep(digest, text, plan)
+        return plan
 
     async def plan_by(self, digest: str) -> Plan:
         """The plan of a text that was kept before."""
-        plan = self._plans.get(digest)
-        if plan is None:
-            if digest not in self._making:  # of many that want it at once one makes it
-                self._making[digest] = asyncio.ensure_future(self._make(digest))
-            plan = await asyncio.shield(self._making[digest])
-        return plan
 
-    async def _make(self, digest: str) -> Plan:
-        try:
-            text, _ = await self.text_of(digest)
-            plan = self._plans[digest] = plan_from(text)
-            return plan
-        finally:
-            del self._making[digest]
+        async def text() -> str:
+            return (await self.text_of(digest))[0]
+
+        return await self._plans.by(digest, text)
 
     async def text_of(self, digest: str) -> tuple[str, str | None]:
         found = await self._storage.playbooks.text(digest)

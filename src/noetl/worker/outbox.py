@@ -7,7 +7,7 @@ from typing import NamedTuple
 import msgspec
 
 from noetl.ports.commit import Commit
-from noetl.ports.link import Call, Hold, Sent, Told
+from noetl.ports.link import Call, Hold, Sent
 
 WINDOW = 4
 """Calls to one server that may be under way at once."""
@@ -44,7 +44,6 @@ class Outbox:
         self.reports: deque[Pending] = deque()
         self.failed: list[Pending] = []
         self.returns: list[Hold] = []
-        self.lines: list[Told] = []
         self.under_way = 0
         self.beats = 0
         """Renewals under way."""

@@ -31,11 +31,12 @@ from noetl.ports.link import (
     Stop,
     Verdict,
 )
+from noetl.ports.plans import Plans
 from noetl.ports.session import PartLost, Taken
 from noetl.worker.outbox import Outbox, Pending
 from noetl.worker.part import CANCELLED
 from noetl.worker.wire import Wire
-from noetl.worker.worker import Worker
+from noetl.worker.worker import Worker, error_of
 
 MOST_WAITING = 2_000
 """Reports without a verdict before parts wait for them (back-pressure)."""
@@ -46,8 +47,8 @@ LONGEST_GAP = 60.0
 BEATS = 3
 """How often a lease is renewed in its time: two may fail."""
 
-LARGE = 65_536
-"""Characters of a playbook above which its plan is made beside the event loop."""
+IDLE_BEAT = 1.0
+"""Seconds after which it is looked again which lease is to be renewed first."""
 
 
 class HeldPart(msgspec.Struct):
@@ -77,9 +78,8 @@ class WireSession:
         says: Callable[[str], None] = lambda _: None,
     ) -> None:
         self.wire = Wire(self, link, me, says)
-        self._plan_of = plan_of
         self.holds: dict[Hold, HeldPart] = {}
-        self._plans: dict[str, Plan] = {}
+        self._plans = Plans(plan_of)
         self.waiting = 0
         self._number = 0
         self._patient = 0
@@ -88,6 +88,8 @@ class WireSession:
         self.hungry = False
         """Whether there was a free place when the work loop looked last."""
         self.draining = False
+        self.hurried = asyncio.Event()
+        """Set by a part whose lease is to be renewed sooner than it is looked."""
 
     # ── what parts ask (ports.session.Session) ───────────────────────────────────────────────
 
@@ -124,8 +126,7 @@ class WireSession:
 
     def broken(self, command: Command, fault: BaseException) -> None:
         """A part fell to a fault of ours: its run fails honestly, the others go on (promise 7)."""
-        said = KNOWN.masked(f"{type(fault).__name__}: {fault}")
-        self._fail(command, {"kind": "internal", "message": said, "retryable": False})
+        self._fail(command, error_of(fault))
 
     def _fail(self, command: Command, error: dict[str, Any]) -> None:
         held = self.holds.get(hold_of(command))
@@ -253,8 +254,11 @@ class WireSession:
         for grant in answer.grants:
             command = in_our_time(decode(bytes(grant.command), Command), ahead)
             self.wire.questions.where[command.execution_id] = server
-            self.holds[hold_of(command)] = HeldPart(server, grant.beat or grant.ttl / BEATS)
-            plan = self._plans.get(grant.digest)
+            beat = grant.beat or grant.ttl / BEATS
+            self.holds[hold_of(command)] = HeldPart(server, beat)
+            if beat < IDLE_BEAT:
+                self.hurried.set()
+            plan = self._plans.find(grant.digest)
             if plan is None:
                 later.setdefault(grant.digest, []).append((command, grant.folder))
             else:
@@ -274,24 +278,22 @@ class WireSession:
 
     async def _begin_later(self, digest: str, parts: list[tuple[Command, str | None]]) -> None:
         """Parts of a playbook that this worker has not seen yet."""
+
+        async def text() -> str:
+            about = parts[0][0].execution_id
+            return str((await self.wire.questions.ask(PlaybookWanted(digest), about))["text"])
+
         try:
-            if digest not in self._plans:
-                found = await self.wire.questions.ask(
-                    PlaybookWanted(digest), parts[0][0].execution_id
-                )
-                self._plans[digest] = await self._planned(found["text"])
-        except NoetlError as wrong:
-            error = {"kind": "not_found", "message": str(wrong), "retryable": False}
+            plan = await self._plans.by(digest, text)
+        except Exception as fault:  # whatever it is: what was granted ends with a reason
+            error = error_of(fault)
+            if isinstance(fault, NoetlError):
+                error |= {"kind": "not_found", "message": KNOWN.masked(str(fault))}
             for command, _ in parts:
                 self._fail(command, error)
             return
         for command, folder in parts:
-            self._begin_one(command, self._plans[digest], folder)
-
-    async def _planned(self, text: str) -> Plan:
-        if len(text) < LARGE:
-            return self._plan_of(text)
-        return await asyncio.to_thread(self._plan_of, text)
+            self._begin_one(command, plan, folder)
 
 
 def hold_of(command: Command) -> Hold:

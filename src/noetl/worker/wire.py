@@ -9,6 +9,7 @@ execution now.
 
 import asyncio
 import time
+from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +29,10 @@ ASKED_AT_ONCE = 16
 """Executions whose owner is asked for at the same time."""
 
 
+MOST_LINES = 10_000
+"""Printed lines that wait for a server; then the oldest are dropped, and counted."""
+
+
 class Wire:
     """The calls of one worker to all its servers; what the answers mean is its session's to say."""
 
@@ -40,6 +45,9 @@ class Wire:
         self._says = says
         self.questions = Questions(link)
         self.outboxes: dict[str, Outbox] = {}
+        self._lines: deque[Told] = deque()
+        """What tasks printed, for whoever decides for its execution when it is sent."""
+        self.lines_dropped = 0
         self._chores: set[asyncio.Task[Any]] = set()
         self.refusal = ""
         """Why the servers want nothing of this worker (another version)."""
@@ -57,9 +65,26 @@ class Wire:
 
     def keep(self, line: PrintedLine) -> None:
         """A line that a task printed goes with the next call (ports.event_log.Printed)."""
-        server = self.questions.server_of(line.execution_id)
-        if server is not None:
-            self.outbox(server).lines.append(Told(**msgspec.structs.asdict(line)))
+        self._lines.append(Told(**msgspec.structs.asdict(line)))
+        while len(self._lines) > MOST_LINES:
+            self._lines.popleft()
+            self.lines_dropped += 1
+            if self.lines_dropped % MOST_LINES == 1:
+                self._says(f"no server takes printed lines: {self.lines_dropped} dropped so far")
+
+    def owed_lines(self) -> set[str | None]:
+        """The servers that printed lines wait for."""
+        return {self.questions.server_of(line.execution_id) for line in self._lines}
+
+    def _lines_for(self, server: str) -> list[Told]:
+        """A server that has died takes none with it: they go to whoever decides by then."""
+        mine: list[Told] = []
+        others: deque[Told] = deque()
+        for line in self._lines:
+            owner = self.questions.server_of(line.execution_id)
+            (mine if owner in (server, None) else others).append(line)
+        self._lines = others
+        return mine
 
     async def read(self, *_: Any, **__: Any) -> list[PrintedLine]:
         """Printed lines are kept by the servers."""
@@ -76,7 +101,6 @@ class Wire:
     ) -> Bundle:
         free = min(wanted, self._session.free)
         returns, outbox.returns = outbox.returns, []
-        lines, outbox.lines = outbox.lines, []
         call = msgspec.structs.replace(
             self.me,
             free=free,
@@ -85,7 +109,7 @@ class Wire:
             reports=[one.sent for one in pending],
             holds=self._held_from(outbox.server) if beat else None,
             returns=returns,
-            lines=lines,
+            lines=self._lines_for(outbox.server),
         )
         outbox.under_way += 1
         outbox.offered += free
@@ -108,7 +132,7 @@ class Wire:
                 self._session.news()
             outbox.failed.extend(bundle.pending)
             outbox.returns.extend(bundle.call.returns)
-            outbox.lines.extend(bundle.call.lines)
+            self._lines.extendleft(reversed(bundle.call.lines))
         finally:
             outbox.under_way -= 1
             outbox.offered -= bundle.call.free

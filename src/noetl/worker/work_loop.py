@@ -1,13 +1,13 @@
 """A worker at work for servers elsewhere: it seeks parts, renews leases, and drains well."""
 
 import asyncio
+import time
 from contextlib import suppress
 
 from noetl.errors import ServerAway, ServerRefused
 from noetl.worker.outbox import FIRST_PAUSE
-from noetl.worker.session import WireSession
+from noetl.worker.session import IDLE_BEAT, WireSession
 
-IDLE_BEAT = 1.0
 LAST_WORDS = 5.0
 """Seconds that the last reports may take."""
 
@@ -65,9 +65,16 @@ class WorkLoop:
     async def _beat(self) -> None:
         """Leases are renewed in good time, whatever else happens."""
         session, wire = self._session, self._wire
+        before = time.monotonic()
         while True:
+            session.hurried.clear()
             shortest = min((held.beat for held in session.holds.values()), default=IDLE_BEAT)
-            await asyncio.sleep(max(0.01, min(shortest, IDLE_BEAT)))
+            left = before + max(0.01, min(shortest, IDLE_BEAT)) - time.monotonic()
+            if left > 0:
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(session.hurried.wait(), left)
+                continue
+            before = time.monotonic()
             for server in {held.server for held in session.holds.values()}:
                 wire.chore(wire.renew(server))
 
@@ -104,5 +111,6 @@ class WorkLoop:
         for hold, held in session.holds.items():
             wire.outbox(held.server).returns.append(hold)
         session.holds.clear()
-        last = [box for box in wire.outboxes.values() if box.returns or box.lines]
+        owed = wire.owed_lines()
+        last = [box for box in wire.outboxes.values() if box.returns or box.server in owed]
         await asyncio.gather(*(wire.exchange(box, wire.bundle(box, [], 0)) for box in last))

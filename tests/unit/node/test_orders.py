@@ -8,6 +8,7 @@ from tests.support.canned import CannedTools, Silence
 from tests.support.cluster import Cluster, clustered, is_claimed, until
 from tests.support.steps import call, playbook, step
 
+from noetl.control.decide import decide
 from noetl.messages import events as e
 from noetl.server import server as server_module
 
@@ -16,7 +17,7 @@ ONE = playbook(step("first", call("fetch")))
 
 def fails_to_decide(patch: pytest.MonkeyPatch, _: Cluster, __: str) -> None:
     """A fault of our own, once."""
-    real = server_module.decide
+    real = decide
 
     def broken(*_: Any, **__: Any) -> Any:
         patch.setattr(server_module, "decide", real)

@@ -15,8 +15,9 @@ from noetl.ports.event_log import Decision, LogRow, Snapshot
 class MemoryEventLog:
     """EventLog; see its contract."""
 
-    def __init__(self, tables: MemoryTables) -> None:
+    def __init__(self, tables: MemoryTables, me: str) -> None:
         self._tables = tables
+        self._me = me
         self._refused: set[str] = set()
 
     def append(self, decision: Decision, *, alone: bool = False) -> Commit:  # noqa: ARG002
@@ -48,7 +49,8 @@ class MemoryEventLog:
         stands_at = 0 if row is None else row.seq
         if decision.execution_id in self._refused:
             return still_refused(decision, VersionConflict)
-        if stands_at != decision.expected:
+        mine = row is None or row.owner in (None, self._me)
+        if stands_at != decision.expected or not mine:
             return overtaken(decision, stands_at)
         return None
 

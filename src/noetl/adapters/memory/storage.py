@@ -54,7 +54,7 @@ class MemoryStorage:
     def __init__(self, tables: MemoryTables | None = None, me: str = "1") -> None:
         self.tables = tables or MemoryTables()
         self.tables.alive.add(me)
-        self.log = MemoryEventLog(self.tables)
+        self.log = MemoryEventLog(self.tables, me)
         self.executions = MemoryExecutions(self.tables)
         self.playbooks = MemoryPlaybooks(self.tables)
         self.inbox = MemoryInbox(self.tables, me)

@@ -75,7 +75,8 @@ with mine as (
 ),
 moved as (
     update noetl.execution set seq = $6, updated_at = $7
-    where execution_id = $4 and seq = $5 and exists (select from mine)
+    where execution_id = $4 and seq = $5 and (owner = $1 or owner is null)
+        and exists (select from mine)
     returning 1
 )
 insert into noetl.decision (execution_id, first_seq, last_seq, at, events)
@@ -98,7 +99,7 @@ moved as (
     update noetl.execution set seq = given.last, updated_at = given.at
     from given
     where execution.execution_id = given.execution_id and execution.seq = given.expected
-        and exists (select from mine)
+        and (execution.owner = $1 or execution.owner is null) and exists (select from mine)
     returning execution.execution_id
 ),
 appended as (
@@ -144,7 +145,7 @@ moved as (
     update noetl.execution set seq = given.last, updated_at = given.at
     from given
     where execution.execution_id = given.execution_id and execution.seq = given.expected
-        and exists (select from mine)
+        and (execution.owner = $1 or execution.owner is null) and exists (select from mine)
     returning execution.execution_id
 ),
 begun as (
@@ -174,6 +175,7 @@ changed as (
         seq = written.seq
     from written
     where execution.execution_id = written.execution_id and execution.seq = written.expected
+        and (execution.owner = $1 or execution.owner is null)
         and written.expected > 0 and exists (select from mine)
     returning execution.execution_id
 ),

@@ -20,13 +20,14 @@ select * from (values @rows(18)) where column1 is not null
 on conflict do nothing
 
 -- name: advance_executions
--- execution_id, expected, last, at
+-- execution_id, expected, last, at, who writes
 update execution set seq = given.column3, updated_at = given.column4
-from (values @rows(4)) as given
+from (values @rows(5)) as given
 where execution.execution_id = given.column1 and execution.seq = given.column2
+    and ifnull(execution.owner, given.column5) = given.column5
 
 -- name: change_executions
--- the columns of the row, then expected
+-- the columns of the row, then expected and who writes
 update execution set
     path = given.column2, digest = given.column3, status = given.column4,
     started_at = given.column5, updated_at = given.column6, version = given.column7,
@@ -34,11 +35,13 @@ update execution set
     error = given.column11, limit_key = given.column12, priority = given.column13,
     queued_at = given.column14, wake_at = given.column15, origin_execution_id = given.column16,
     origin_seq = given.column17, seq = given.column18
-from (values @rows(19)) as given
+from (values @rows(20)) as given
 where execution.execution_id = given.column1 and execution.seq = given.column19
+    and ifnull(execution.owner, given.column20) = given.column20
 
 -- name: advance_one
-update execution set seq = ?, updated_at = ? where execution_id = ? and seq = ?
+update execution set seq = ?, updated_at = ?
+where execution_id = ? and seq = ? and (owner = ? or owner is null)
 
 -- name: append_one
 insert into decision (execution_id, first_seq, last_seq, at, events)
@@ -58,7 +61,7 @@ insert into printed (execution_id, step, task_run_id, attempt, at, stream, text)
 select * from (values @rows(7)) where column1 is not null
 
 -- name: stands_at
-select seq from execution where execution_id = ?
+select seq, owner from execution where execution_id = ?
 
 -- name: read_decisions
 select first_seq, last_seq, at, cast(events as blob) from decision

@@ -88,7 +88,8 @@ async def open_storage(
     me = secrets.token_hex(8)
     locks = Locks(folder, patience=patience, says=says)
     opened = open_to_look if looking and not may_be_written(folder) else open_database
-    writer = SqliteWriter(opened(folder, locks), folder, lambda home: register(home, me), locks)
+    enters = partial(register, me=me)
+    writer = SqliteWriter(opened(folder, locks), folder, me, enters, locks)
     return SqliteStorage(folder, writer, me, locks)
 
 

@@ -38,8 +38,11 @@ BEGIN, COMMIT = SQL["begin"], SQL["commit"]
 class SqliteWriter(BatchWriter):
     """The one hand that writes. All methods are called on the thread of the event loop."""
 
-    def __init__(self, connection: apsw.Connection, folder: Path, first: Job, locks: Locks) -> None:
+    def __init__(
+        self, connection: apsw.Connection, folder: Path, me: str, first: Job, locks: Locks
+    ) -> None:
         super().__init__(str(folder))
+        self._me = me
         self._locks = locks
         self.connection = connection
         self.folder = folder
@@ -94,7 +97,7 @@ class SqliteWriter(BatchWriter):
         cursor = self._cursor
         try:
             cursor.execute(BEGIN)
-            write_one(cursor, decision)
+            write_one(cursor, decision, self._me)
             cursor.execute(COMMIT)
         except Exception:  # whatever it is, `_write` meets it again and says what it means
             self._roll_back()
@@ -167,7 +170,7 @@ class SqliteWriter(BatchWriter):
             write_printed(connection, lines)
         written: list[DecisionBatch] = []
         for batch in batches(entries, refused):
-            write_batch(connection, batch, look_first)
+            write_batch(connection, batch, self._me, look_first=look_first)
             batch.answers = [_answer_of(job, connection) for job, _ in batch.jobs]
             written.append(batch)
         connection.execute(COMMIT)

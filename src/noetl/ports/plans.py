@@ -1,0 +1,59 @@
+"""Plans of playbooks, each made once and kept while there is room (TPL-4)."""
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable
+
+from noetl.playbook.plan import Plan
+from noetl.ports.large import off_loop
+
+ROOM = 4_000_000
+"""Characters of playbooks whose plans are kept; what runs keeps its own."""
+
+PARSED = 8
+"""How much longer a character of a playbook takes than one of JSON."""
+
+
+class Plans:
+    """The plans that were asked for last, by the digests of their texts."""
+
+    def __init__(self, make: Callable[[str], Plan], room: int = ROOM) -> None:
+        self._make = make
+        self._room = room
+        self._kept: OrderedDict[str, tuple[int, Plan]] = OrderedDict()
+        self._size = 0
+        self._making: dict[str, asyncio.Task[Plan]] = {}
+
+    def find(self, digest: str) -> Plan | None:
+        kept = self._kept.get(digest)
+        if kept is None:
+            return None
+        self._kept.move_to_end(digest)
+        return kept[1]
+
+    def keep(self, digest: str, text: str, plan: Plan) -> None:
+        self._size += len(text) - self._kept.pop(digest, (0, plan))[0]
+        self._kept[digest] = (len(text), plan)
+        while self._size > self._room and len(self._kept) > 1:
+            _, (size, _) = self._kept.popitem(last=False)
+            self._size -= size
+
+    async def by(self, digest: str, text_of: Callable[[], Awaitable[str]]) -> Plan:
+        """The plan of a text that is fetched where it is not known; of many one makes it."""
+        plan = self.find(digest)
+        if plan is not None:
+            return plan
+        if digest not in self._making:
+            making = asyncio.create_task(self._fetched(digest, text_of))
+            self._making[digest] = making
+            making.add_done_callback(lambda _: self._making.pop(digest))
+        return await asyncio.shield(self._making[digest])
+
+    async def _fetched(self, digest: str, text_of: Callable[[], Awaitable[str]]) -> Plan:
+        text = await text_of()
+        plan = await self.made(text)
+        self.keep(digest, text, plan)
+        return plan
+
+    async def made(self, text: str) -> Plan:
+        return await off_loop(PARSED * len(text), self._make, text)

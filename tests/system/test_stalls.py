@@ -1,0 +1,88 @@
+"""No loop stands still: not for a large playbook, and not for thousands of executions that wait."""
+
+import asyncio
+from pathlib import Path
+
+from tests.support.canned import CannedTools
+from tests.support.cluster import Cluster, clustered, until
+from tests.support.stalls import no_stall
+from tests.support.steps import arc, call, playbook, step
+
+from noetl.adapters.memory.link import DirectLink, Exchange
+from noetl.node.server import ServerNode
+from noetl.node.work_plane import WorkPlane
+from noetl.settings import Settings
+
+STEPS = 4000
+QUEUED = 10_000
+AT_ONCE = 500
+
+
+def large() -> str:
+    """A playbook of 1.6 MB, of which one step runs."""
+    body = {"note": "n" * 200, "n": "{{ ctx.n | default(0) }}"}
+    first = step("first", call("fetch", body=body), arcs=[arc("s0", "ctx.go is defined")])
+    rest = [step(f"s{n}", call("more", body=body), arcs=[arc(f"s{n + 1}")]) for n in range(STEPS)]
+    return playbook(first, *rest, step(f"s{STEPS}", call("last")))
+
+
+def test_a_playbook_of_1600_kb_stops_nobody(tmp_path: Path) -> None:
+    """It is registered, planned by the server, fetched and planned by the worker, and run."""
+    text = large()
+    assert len(text) > 1_600_000
+
+    async def test(cluster: Cluster) -> None:
+        tools = CannedTools()
+        await cluster.server()
+        cluster.worker(tools)
+        async with no_stall():
+            execution = await cluster.run(text)
+        assert execution.status == "completed", execution.error
+        assert [made.label for made in tools.calls] == ["fetch"]
+
+    clustered(test, tmp_path)
+
+
+async def open_node(settings: Settings, exchange: Exchange) -> ServerNode:
+    node = await ServerNode.open(settings, says=lambda _: None)
+    node.dispatcher.notifiers.append(exchange.attach(node.dispatcher))
+    return node
+
+
+def waiting(node: ServerNode) -> int:
+    return sum(node.dispatcher.parts.pools().values())
+
+
+def test_ten_thousand_queued_executions_stop_nobody(tmp_path: Path) -> None:
+    """They are started, looked at, taken over by the next server, and their work is handed out."""
+    asyncio.run(queue_many(Settings(home=tmp_path)))
+
+
+async def queue_many(settings: Settings) -> None:
+    exchange = Exchange()
+    first = await open_node(settings, exchange)
+    entry, _ = await first.register(playbook(step("first", call("fetch"))))
+    async with no_stall():
+        for _ in range(QUEUED // AT_ONCE):
+            started = (
+                first.execute(playbook_id=entry.playbook_id, payload={}) for _ in range(AT_ONCE)
+            )
+            await asyncio.gather(*started)
+        await until(lambda: waiting(first) == QUEUED)
+        await first.ownership.compare()
+        assert (await first.counts())["executions"]["running"] == QUEUED
+    await first.close()
+    exchange.detach(first.name)
+    second = await open_node(settings, exchange)
+    tools = CannedTools()
+    async with no_stall():
+        await until(lambda: waiting(second) == QUEUED)
+        worker = WorkPlane(
+            settings, DirectLink(exchange), results=second.results, tools=tools, says=print
+        )
+        working = asyncio.ensure_future(worker.run())
+        await until(lambda: len(tools.calls) >= AT_ONCE)
+        await worker.drain(0.0)
+        await working
+    await worker.close()
+    await second.close()

@@ -1,0 +1,3 @@
+"""Tests of this folder may be `async def`."""
+
+from tests.support.asynchronous import pytest_pyfunc_call  # noqa: F401
