@@ -42,7 +42,7 @@ def route(deciding: Deciding, run: Run, boundary: e.Boundary, seq: int) -> None:
         )
     for ordinal, arc in enumerate(fired):
         token_id = f"{seq}.{ordinal}"
-        deciding.make(
+        deciding.emit(
             e.TokenCreated(
                 token_id=token_id,
                 step=arc.step,
@@ -83,7 +83,7 @@ def _matches(deciding: Deciding, arc: ArcPlan, scope: Scope) -> bool:
 
 
 def _inscribed(deciding: Deciding, arc: ArcPlan, scope: Scope) -> dict[str, Any]:
-    """NEXT-4: the new token's `args`."""
+    """NEXT-4: the new token's `args`, as the log can take them."""
     if not arc.args:
         return {}
     # Guards know older names of events too (EVT-2); what a token carries is plain text.
