@@ -7,6 +7,7 @@ import pytest
 from tests.contracts.lines import Desk, Lines, call
 
 from noetl.errors import ServerAway
+from noetl.ports.event_log import PrintedLine
 from noetl.ports.link import (
     CancelWanted,
     ChildWanted,
@@ -17,33 +18,34 @@ from noetl.ports.link import (
     PlaybookWanted,
     Question,
     Sent,
-    Told,
 )
 
 SOON = 30.0
 """Longer than anything here takes: a test that hangs ends."""
 
+LINE = PrintedLine(
+    execution_id="e",
+    step="step",
+    task_run_id="t",
+    attempt=1,
+    at=5,
+    stream="stdout",
+    text="Grüße\n",
+)
 FULL = call(
     7,
     slots=9,
     reports=[Sent(hold=Hold("e", "r", 1, 2), after=3, events=msgspec.Raw(b'[{"a":1}]'))],
     holds=[Hold("e", "r", 1, 2)],
     returns=[Hold("é", "r", 0, 1)],
-    lines=[Told("e", "step", "t", 1, 5, "stdout", "Grüße\n")],
+    lines=[LINE],
     host="h",
     pid=1,
 )
 
 QUESTIONS: list[Question] = [
     PlaybookWanted("d"),
-    ChildWanted(
-        execution_id="e",
-        parent_execution_id="p",
-        parent_id="t",
-        path="a/b",
-        version=None,
-        payload=msgspec.Raw(b'{"x":[1]}'),
-    ),
+    ChildWanted(msgspec.Raw(b'{"payload":{"x":[1]}}')),
     EndWanted(execution_id="e", wait=0.5),
     CancelWanted(execution_id="e", reason="r"),
     CredentialWanted("c"),

@@ -10,6 +10,7 @@ from noetl.errors import ServerRefused
 from noetl.messages.codec import decode
 from noetl.node.children import summary
 from noetl.ports import link
+from noetl.ports.session import ChildAsked
 
 if TYPE_CHECKING:
     from noetl.node.control_plane import ControlPlane
@@ -29,14 +30,7 @@ class Answers:
         return {"text": text, "folder": folder}
 
     async def _child(self, wanted: link.ChildWanted) -> dict[str, Any]:
-        return await self._plane.children.begin(
-            wanted.execution_id,
-            parent_execution_id=wanted.parent_execution_id,
-            parent_id=wanted.parent_id,
-            path=wanted.path,
-            version=wanted.version,
-            payload=decode(bytes(wanted.payload)),
-        )
+        return await self._plane.children.begin(decode(bytes(wanted.asked), ChildAsked))
 
     async def _end(self, wanted: link.EndWanted) -> dict[str, Any]:
         plane = self._plane

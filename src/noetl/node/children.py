@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from noetl.control.ending import result_of
 from noetl.control.execution import Execution
 from noetl.errors import ServerRefused
+from noetl.ports.session import ChildAsked
 from noetl.server.active import ActiveExecution
 
 if TYPE_CHECKING:
@@ -19,35 +20,28 @@ class Children:
     def __init__(self, plane: "ControlPlane") -> None:
         self._plane = plane
 
-    async def begin(
-        self,
-        execution_id: str,
-        *,
-        parent_execution_id: str,
-        parent_id: str,
-        path: str,
-        version: str | None,
-        payload: dict[str, Any],
-    ) -> dict[str, Any]:
+    async def begin(self, asked: ChildAsked) -> dict[str, Any]:
         """Its id derives from the task run: a task that runs again finds its child."""
-        plane = self._plane
-        parent = plane.server.find(parent_execution_id)
+        plane, execution_id = self._plane, asked.execution_id
+        parent = plane.server.find(asked.parent_execution_id)
         if parent is None or not plane.ownership.sure():
             raise ServerRefused("another server decides for the parent", code="moved")
         active = plane.server.find(execution_id)
         if active is None and await plane.storage.executions.find(execution_id) is not None:
             return await self._again(execution_id)
         if active is None and not parent.execution.stop:
-            found = await plane.library.child(path, version, parent.plan.path, parent.folder)
+            found = await plane.library.child(
+                asked.path, asked.version, parent.plan.path, parent.folder
+            )
             plan = await plane.library.plan_of(found.text, found.folder)
             active = await plane.start(
                 plan,
                 execution_id=execution_id,
-                payload=payload,
+                payload=asked.payload,
                 version=found.version or plan.version,
                 folder=found.folder,
-                parent_execution_id=parent_execution_id,
-                parent_id=parent_id,
+                parent_execution_id=asked.parent_execution_id,
+                parent_id=asked.parent_id,
             )
         if active is None and not parent.execution.stop:  # another began it under this id
             return await self._again(execution_id)
@@ -68,10 +62,11 @@ class Children:
         return summary(execution)
 
     async def run(
-        self, execution_id: str, *, wait: bool, stopping: Callable[[], bool], **asked: Any
+        self, asked: ChildAsked, *, wait: bool, stopping: Callable[[], bool]
     ) -> dict[str, Any]:
         """For a task of this process; whoever is cancelled cancels it and sees its end."""
-        beginning = asyncio.ensure_future(self.begin(execution_id, **asked))
+        execution_id = asked.execution_id
+        beginning = asyncio.ensure_future(self.begin(asked))
         try:
             begun = await asyncio.shield(beginning)
             active = self._plane.server.find(execution_id)

@@ -14,7 +14,7 @@ from noetl.messages import requests as r
 from noetl.node.children import Children
 from noetl.playbook.plan import Plan
 from noetl.ports.commit import Commit
-from noetl.ports.session import Taken
+from noetl.ports.session import ChildAsked, Taken
 from noetl.server.active import ActiveExecution
 from noetl.server.server import Server
 from noetl.worker.through import run_through
@@ -84,24 +84,5 @@ class DirectSession:
             error = error_of(fault)
             self._server.handout.fail_part(active, command, command.part, command.epoch, error)
 
-    async def child(
-        self,
-        *,
-        execution_id: str,
-        parent_execution_id: str,
-        parent_id: str,
-        path: str,
-        version: str | None,
-        payload: dict[str, Any],
-        wait: bool,
-    ) -> dict[str, Any]:
-        return await self._children.run(
-            execution_id,
-            wait=wait,
-            stopping=lambda: self.worker.stopping,
-            parent_execution_id=parent_execution_id,
-            parent_id=parent_id,
-            path=path,
-            version=version,
-            payload=payload,
-        )
+    async def child(self, asked: ChildAsked, *, wait: bool) -> dict[str, Any]:
+        return await self._children.run(asked, wait=wait, stopping=lambda: self.worker.stopping)

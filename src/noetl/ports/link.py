@@ -15,6 +15,8 @@ from typing import Any, Literal, Protocol
 
 import msgspec
 
+from noetl.ports.event_log import PrintedLine
+
 PROTOCOL: tuple[tuple[str, str, str, str], ...] = (
     # state, what is said or happens, next state, who decides
     ("ordered", "commit of `token.enqueued`", "waiting", "server"),
@@ -54,18 +56,6 @@ class Sent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """As `codec.encode_events` writes them."""
 
 
-class Told(msgspec.Struct, frozen=True, array_like=True):
-    """A line that a task printed."""
-
-    execution_id: str
-    step: str
-    task_run_id: str
-    attempt: int
-    at: int
-    stream: str
-    text: str
-
-
 class Call(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Everything that a worker says to one server at a time."""
 
@@ -85,7 +75,7 @@ class Call(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Every lease that it has from this server, renewed by this; None: nothing is said of them."""
     returns: list[Hold] = []
     """Leases that it gives back, because it stops: what is recorded is recorded."""
-    lines: list[Told] = []
+    lines: list[PrintedLine] = []
     host: str = ""
     pid: int = 0
 
@@ -159,15 +149,11 @@ class PlaybookWanted(msgspec.Struct, frozen=True, tag="playbook"):
     digest: str
 
 
-class ChildWanted(msgspec.Struct, frozen=True, kw_only=True, tag="child"):
+class ChildWanted(msgspec.Struct, frozen=True, tag="child"):
     """Start a child (TOOL-1), unless it was started before: `{"execution_id", "status"}`."""
 
-    execution_id: str
-    parent_execution_id: str
-    parent_id: str
-    path: str
-    version: str | None
-    payload: msgspec.Raw
+    asked: msgspec.Raw
+    """`ports.session.ChildAsked`, as `codec.encode` writes it."""
 
 
 class EndWanted(msgspec.Struct, frozen=True, kw_only=True, tag="end"):

@@ -7,6 +7,8 @@ Two things keep this contract: `worker.session.WireSession`, over NATS or HTTP, 
 
 from typing import Any, NamedTuple, Protocol
 
+import msgspec
+
 from noetl.control.dispatch import Command
 from noetl.messages.events import Event
 from noetl.messages.requests import Report
@@ -25,6 +27,18 @@ class Taken(NamedTuple):
     committed: Commit
 
 
+class ChildAsked(msgspec.Struct, frozen=True, kw_only=True):
+    """A playbook that a task runs as a child (TOOL-1)."""
+
+    execution_id: str
+    parent_execution_id: str
+    parent_id: str
+    """The task run."""
+    path: str
+    version: str | None
+    payload: dict[str, Any]
+
+
 class Session(Protocol):
     """What the work on a part asks of the control plane."""
 
@@ -34,15 +48,5 @@ class Session(Protocol):
     def hand_back(self, command: Command) -> None:
         """Give up a part that waits long; its report is committed (TASK-8)."""
 
-    async def child(
-        self,
-        *,
-        execution_id: str,
-        parent_execution_id: str,
-        parent_id: str,
-        path: str,
-        version: str | None,
-        payload: dict[str, Any],
-        wait: bool,
-    ) -> dict[str, Any]:
-        """Run a playbook as a child (TOOL-1): `{execution_id, status, ctx, result, error}`."""
+    async def child(self, asked: ChildAsked, *, wait: bool) -> dict[str, Any]:
+        """What came of the child: `{execution_id, status, ctx, result, error}`."""

@@ -24,7 +24,7 @@ from noetl.messages.codec import encode, encode_events
 from noetl.messages.fitting import EventTooLarge
 from noetl.messages.requests import Report
 from noetl.playbook.plan import Plan
-from noetl.ports.event_log import Printed, PrintedLine
+from noetl.ports.event_log import Printed
 from noetl.ports.link import Answer, Call, Hold, Question, Reply, Sent, Stop, Verdict
 from noetl.ports.session import PartLost, Taken
 from noetl.server.active import ActiveExecution
@@ -139,7 +139,7 @@ class Dispatcher:
         for hold in call.returns:
             self.keeper.give_back(call.worker, hold)
         for line in call.lines:
-            self._printed.keep(PrintedLine(**msgspec.structs.asdict(line)))
+            self._printed.keep(line)
         self._places[call.pool] += call.free
         try:
             verdicts = [

@@ -2,47 +2,32 @@
 
 import posixpath
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple
 
 from noetl.control.execution import Execution
 from noetl.errors import PlaybookNotFound, UnreadableFile
 from noetl.messages.events import ExecutionRequested
 from noetl.playbook.load import load_valid
 from noetl.playbook.plan import Plan, digest_of, make_plan
-from noetl.ports.catalog import Catalog
-from noetl.ports.event_log import EventLog, Playbooks
 from noetl.ports.plans import Plans
+from noetl.ports.storage import Storage
 from noetl.server.replay import first_event, replay
 from noetl.tools.plugins import KnownKinds
 
 
-class LibraryStorage(Protocol):
-    """The part of a home that has texts and logs."""
-
-    @property
-    def playbooks(self) -> Playbooks: ...
-
-    @property
-    def catalog(self) -> Catalog: ...
-
-    @property
-    def log(self) -> EventLog: ...
-
-
-class Found:
+class Found(NamedTuple):
     """A text that a path led to."""
 
-    def __init__(self, text: str, folder: str | None, version: str | None) -> None:
-        self.text = text
-        self.folder = folder
-        self.version = version
-        """In the catalog; None for a file."""
+    text: str
+    folder: str | None
+    version: str | None
+    """In the catalog; None for a file."""
 
 
 class Library:
     """Texts, plans, and the states that they lead to."""
 
-    def __init__(self, storage: LibraryStorage) -> None:
+    def __init__(self, storage: Storage) -> None:
         self._storage = storage
         self._plans = Plans(plan_from)
 

@@ -32,7 +32,7 @@ from noetl.ports.link import (
     Verdict,
 )
 from noetl.ports.plans import Plans
-from noetl.ports.session import PartLost, Taken
+from noetl.ports.session import ChildAsked, PartLost, Taken
 from noetl.worker.outbox import Outbox, Pending
 from noetl.worker.part import CANCELLED
 from noetl.worker.wire import Wire
@@ -143,30 +143,13 @@ class WireSession:
         )
         self.report(command.execution_id, report)
 
-    async def child(
-        self,
-        *,
-        execution_id: str,
-        parent_execution_id: str,
-        parent_id: str,
-        path: str,
-        version: str | None,
-        payload: dict[str, Any],
-        wait: bool,
-    ) -> dict[str, Any]:
-        wanted = ChildWanted(
-            execution_id=execution_id,
-            parent_execution_id=parent_execution_id,
-            parent_id=parent_id,
-            path=path,
-            version=version,
-            payload=msgspec.Raw(encode(payload)),
-        )
-        questions = self.wire.questions
+    async def child(self, asked: ChildAsked, *, wait: bool) -> dict[str, Any]:
+        questions, execution_id = self.wire.questions, asked.execution_id
+        wanted = ChildWanted(msgspec.Raw(encode(asked)))
         self._patient += 1
         self.news()
         try:
-            begun: dict[str, Any] = await questions.ask(wanted, parent_execution_id)
+            begun: dict[str, Any] = await questions.ask(wanted, asked.parent_execution_id)
             return await questions.end_of(execution_id) if wait else begun
         except asyncio.CancelledError:
             if not self.worker.stopping:

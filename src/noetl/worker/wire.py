@@ -17,7 +17,7 @@ import msgspec
 
 from noetl.errors import ServerAway, ServerRefused
 from noetl.ports.event_log import PrintedLine
-from noetl.ports.link import Answer, Call, Hold, Link, Told
+from noetl.ports.link import Answer, Call, Hold, Link
 from noetl.worker.outbox import FIRST_PAUSE, LONGEST_PAUSE, WINDOW, Bundle, Outbox, Pending
 from noetl.worker.questions import Questions
 
@@ -45,7 +45,7 @@ class Wire:
         self._says = says
         self.questions = Questions(link)
         self.outboxes: dict[str, Outbox] = {}
-        self._lines: deque[Told] = deque()
+        self._lines: deque[PrintedLine] = deque()
         """What tasks printed, for whoever decides for its execution when it is sent."""
         self.lines_dropped = 0
         self._chores: set[asyncio.Task[Any]] = set()
@@ -65,7 +65,7 @@ class Wire:
 
     def keep(self, line: PrintedLine) -> None:
         """A line that a task printed goes with the next call (ports.event_log.Printed)."""
-        self._lines.append(Told(**msgspec.structs.asdict(line)))
+        self._lines.append(line)
         while len(self._lines) > MOST_LINES:
             self._lines.popleft()
             self.lines_dropped += 1
@@ -76,10 +76,10 @@ class Wire:
         """The servers that printed lines wait for."""
         return {self.questions.server_of(line.execution_id) for line in self._lines}
 
-    def _lines_for(self, server: str) -> list[Told]:
+    def _lines_for(self, server: str) -> list[PrintedLine]:
         """A server that has died takes none with it: they go to whoever decides by then."""
-        mine: list[Told] = []
-        others: deque[Told] = deque()
+        mine: list[PrintedLine] = []
+        others: deque[PrintedLine] = deque()
         for line in self._lines:
             owner = self.questions.server_of(line.execution_id)
             (mine if owner in (server, None) else others).append(line)

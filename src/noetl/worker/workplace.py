@@ -13,7 +13,7 @@ from noetl.messages.reference import Reference
 from noetl.playbook.plan import Plan
 from noetl.ports.event_log import Printed, PrintedLine
 from noetl.ports.result_store import ResultStore
-from noetl.ports.session import Session
+from noetl.ports.session import ChildAsked, Session
 from noetl.tools.refusal import Refusal
 from noetl.tools.tool import ToolCall
 from noetl.worker.masked_results import masked_results
@@ -94,15 +94,15 @@ class PartWorkplace:
     ) -> dict[str, Any]:
         if KNOWN:  # the child's log has it, too (KEY-3)
             payload = Secrecy(self._context.keychain.seals, {}).fit(payload)
-        return await self.session.child(
+        asked = ChildAsked(
             parent_execution_id=call.execution_id,
             parent_id=call.task_run_id,
             execution_id=f"{call.execution_id}-{call.task_run_id}-{call.attempt}",
             path=path,
             version=version,
             payload=payload,
-            wait=wait,
         )
+        return await self.session.child(asked, wait=wait)
 
 
 def refusal(wrong: Exception) -> Refusal:

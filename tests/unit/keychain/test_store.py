@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from noetl.adapters.memory.credentials import MemoryCredentials
-from noetl.adapters.sqlite.credentials import SqliteCredentials
+from noetl.adapters.sqlite.registers import SqliteCredentials
 from noetl.adapters.sqlite.storage import open_storage
 from noetl.errors import CredentialMissing, CredentialUnreadable
 from noetl.keychain.box import Key, new_key

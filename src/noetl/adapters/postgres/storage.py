@@ -3,22 +3,20 @@
 import secrets
 from pathlib import Path
 
-from noetl.adapters.postgres.catalog import PostgresCatalog
-from noetl.adapters.postgres.credentials import PostgresCredentials
 from noetl.adapters.postgres.database import prepare
 from noetl.adapters.postgres.door import Door, Says
-from noetl.adapters.postgres.event_log import PostgresEventLog
-from noetl.adapters.postgres.executions import PostgresExecutions
 from noetl.adapters.postgres.inbox import PostgresInbox
-from noetl.adapters.postgres.keys import PostgresKeys
 from noetl.adapters.postgres.lease import ProcessLease
 from noetl.adapters.postgres.owners import PostgresOwners
-from noetl.adapters.postgres.playbooks import PostgresPlaybooks
-from noetl.adapters.postgres.printed import PostgresPrinted
 from noetl.adapters.postgres.reader import PostgresReader
-from noetl.adapters.postgres.roster import PostgresRoster
-from noetl.adapters.postgres.tokens import PostgresTokens
+from noetl.adapters.postgres.registers import (
+    PostgresCatalog,
+    PostgresCredentials,
+    PostgresExecutions,
+    PostgresKeys,
+)
 from noetl.adapters.postgres.writer import PostgresWriter
+from noetl.adapters.sql import SqlEventLog, SqlPlaybooks, SqlPrinted, SqlRoster, SqlTokens
 
 PATIENCE = 60.0
 LEASE = 30.0
@@ -34,16 +32,16 @@ class PostgresStorage:
         """Not here: a key beside what it opens would be none."""
         self._reader = reader = PostgresReader(door)
         self.writer = writer = PostgresWriter(door, ProcessLease(reader, me, lease))
-        self.log = PostgresEventLog(writer, reader)
+        self.log = SqlEventLog(writer, reader)
         self.executions = PostgresExecutions(reader)
-        self.playbooks = PostgresPlaybooks(reader)
+        self.playbooks = SqlPlaybooks(reader)
         self.inbox = PostgresInbox(writer, reader, me)
         self.owners = PostgresOwners(writer, reader, me)
-        self.printed = PostgresPrinted(writer, reader)
+        self.printed = SqlPrinted(writer, reader)
         self.catalog = PostgresCatalog(reader)
         self.keys = PostgresKeys(reader)
-        self.tokens = PostgresTokens(reader)
-        self.roster = PostgresRoster(reader)
+        self.tokens = SqlTokens(reader)
+        self.roster = SqlRoster(reader)
         self.credentials = PostgresCredentials(reader)
 
     async def open(self) -> None:

@@ -20,21 +20,21 @@ from catalog where path = ? and version = ?
 -- name: page_catalog
 -- From path to path by steps through the index: older versions are not read.
 with recursive paths (path, place) as (
-    select min(path), 1 from catalog where path > :after
+    select min(path), 1 from catalog where path > ?1
     union all
     select (select min(catalog.path) from catalog where catalog.path > paths.path), place + 1
-    from paths where paths.path is not null and place < :limit
+    from paths where paths.path is not null and place < ?2
 )
 select
     catalog.path, version, digest, registered_at, name, description, labels, original_digest
 from paths join catalog on catalog.path = paths.path
     and version = (select max(newest.version) from catalog as newest where newest.path = paths.path)
-order by place limit :limit
+order by place limit ?2
 
 -- name: page_versions
 select path, version, digest, registered_at, name, description, labels, original_digest
-from catalog where path = :path and version < ifnull(:before, 9223372036854775807)
-order by version desc limit :limit
+from catalog where path = ?1 and version < ifnull(?2, 9223372036854775807)
+order by version desc limit ?3
 
 -- name: claim_key
 insert into execution_key (key, fingerprint, execution_id, claimed_at) values (?, ?, ?, ?)
@@ -60,7 +60,7 @@ select token_id, name, role, digest, created_at, expires_at, revoked_at
 from api_token order by created_at, token_id
 
 -- name: revoke_token
-update api_token set revoked_at = ifnull(revoked_at, ?) where token_id = ?
+update api_token set revoked_at = ifnull(revoked_at, ?2) where token_id = ?1
 
 -- name: keep_credential
 insert or replace into credential (name, kind, key_id, sealed, updated_at) values (?, ?, ?, ?, ?)

@@ -65,14 +65,14 @@ select seq, owner from execution where execution_id = ?
 
 -- name: read_decisions
 select first_seq, last_seq, at, cast(events as blob) from decision
-where execution_id = :execution_id and last_seq > :after and first_seq >= coalesce(
+where execution_id = ?1 and last_seq > ?2 and first_seq >= coalesce(
     (
         select max(first_seq) from decision
-        where execution_id = :execution_id and first_seq <= :after + 1
+        where execution_id = ?1 and first_seq <= ?2 + 1
     ),
     0
 )
-order by first_seq limit :limit
+order by first_seq limit ?3
 
 -- name: read_snapshot
 select seq, body from snapshot where execution_id = ?
@@ -217,8 +217,8 @@ delete from process where token = ?
 
 -- name: read_printed
 select execution_id, step, task_run_id, attempt, at, stream, text from printed
-where execution_id = :execution_id and (:step is null or step = :step)
-order by rowid limit :limit
+where execution_id = ?1 and (?2 is null or step = ?2)
+order by rowid limit ?3
 
 -- name: ended_executions
 -- A child stays while its parent runs, which may still read the child's results.

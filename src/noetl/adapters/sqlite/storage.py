@@ -6,20 +6,19 @@ from pathlib import Path
 
 import apsw
 
-from noetl.adapters.sqlite.catalog import SqliteCatalog
-from noetl.adapters.sqlite.credentials import SqliteCredentials
+from noetl.adapters.sql import SqlEventLog, SqlPlaybooks, SqlPrinted, SqlRoster, SqlTokens
 from noetl.adapters.sqlite.database import may_be_written, open_database, open_to_look, write
-from noetl.adapters.sqlite.event_log import SqliteEventLog
-from noetl.adapters.sqlite.executions import SqliteExecutions
 from noetl.adapters.sqlite.inbox import SqliteInbox
-from noetl.adapters.sqlite.keys import SqliteKeys
 from noetl.adapters.sqlite.locks import PATIENCE, Locks, Says, to_stderr
 from noetl.adapters.sqlite.owners import SqliteOwners, register
-from noetl.adapters.sqlite.playbooks import SqlitePlaybooks
-from noetl.adapters.sqlite.printed import SqlitePrinted
 from noetl.adapters.sqlite.reader import SqliteReader
-from noetl.adapters.sqlite.roster import SqliteRoster
-from noetl.adapters.sqlite.tokens import SqliteTokens
+from noetl.adapters.sqlite.registers import (
+    SqliteCatalog,
+    SqliteCredentials,
+    SqliteExecutions,
+    SqliteKeys,
+    SqliteStatements,
+)
 from noetl.adapters.sqlite.writer import SqliteWriter
 
 PARTS = (
@@ -41,17 +40,18 @@ class SqliteStorage:
         """Not here: a home keeps it in a file of its own, or its owner elsewhere."""
         self.writer = writer
         self._reader = SqliteReader(folder, locks)
-        self.log = SqliteEventLog(writer, self._reader)
-        self.executions = SqliteExecutions(self._reader)
-        self.playbooks = SqlitePlaybooks(writer, self._reader)
+        statements = SqliteStatements(writer, self._reader)
+        self.log = SqlEventLog(writer, statements)
+        self.executions = SqliteExecutions(statements)
+        self.playbooks = SqlPlaybooks(statements)
         self.inbox = SqliteInbox(writer, self._reader, me)
         self.owners = SqliteOwners(writer, self._reader, me)
-        self.printed = SqlitePrinted(writer, self._reader)
-        self.catalog = SqliteCatalog(writer, self._reader)
-        self.keys = SqliteKeys(writer)
-        self.tokens = SqliteTokens(writer, self._reader)
-        self.roster = SqliteRoster(writer, self._reader)
-        self.credentials = SqliteCredentials(writer, self._reader)
+        self.printed = SqlPrinted(writer, statements)
+        self.catalog = SqliteCatalog(statements)
+        self.keys = SqliteKeys(statements)
+        self.tokens = SqlTokens(statements)
+        self.roster = SqlRoster(statements)
+        self.credentials = SqliteCredentials(statements)
 
     async def prune(self, before: int, *, limit: int = 1000) -> list[str]:
         """

@@ -1,0 +1,225 @@
+"""
+The neighbours of the log on any SQL database: what is asked is the same, the SQL is each one's own.
+
+A statement is called by the name that it has in the .sql files of its adapter, with its parameters
+in order. What takes a transaction, or is written otherwise, stands with the adapter.
+"""
+
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol, TypeVar
+
+import msgspec
+from msgspec.structs import astuple
+
+from noetl.adapters.batching import BatchWriter
+from noetl.adapters.lines import shortened
+from noetl.adapters.registers import CatalogReads, check_added, entry_of, now_ms
+from noetl.ports.catalog import CatalogEntry
+from noetl.ports.commit import Commit
+from noetl.ports.credentials import SealedCredential
+from noetl.ports.event_log import Decision, ExecutionRow, LogRow, PrintedLine, Snapshot
+from noetl.ports.roster import ServerRow, WorkerRow
+from noetl.ports.tokens import TokenRow
+
+S = TypeVar("S", bound=msgspec.Struct)
+
+
+class Statements(Protocol):
+    """The statements of one database, by name."""
+
+    async def rows(self, statement: str, *given: Any) -> list[Any]:
+        """All rows, each with its columns in order."""
+
+    async def one(self, statement: str, *given: Any) -> Any:
+        """The first row, or None."""
+
+    async def write(self, statement: str, *given: Any) -> int:
+        """How many rows it touched."""
+
+
+def struct_of(kind: type[S], columns: Any) -> S:
+    """A row as the struct whose fields its columns are, in order."""
+    return kind(**dict(zip(kind.__struct_fields__, columns, strict=True)))
+
+
+class SqlEventLog:
+    """EventLog; see its contract."""
+
+    def __init__(self, writer: BatchWriter, statements: Statements) -> None:
+        self._writer = writer
+        self._statements = statements
+
+    def append(self, decision: Decision, *, alone: bool = False) -> Commit:
+        return self._writer.append(decision, alone=alone)
+
+    async def read(
+        self, execution_id: str, *, after: int = 0, limit: int = 1000
+    ) -> Sequence[LogRow]:
+        rows = await self._statements.rows("read_decisions", execution_id, after, limit)
+        return [
+            LogRow(first, last, at, events if type(events) is bytes else events.encode())
+            for first, last, at, events in rows
+        ]
+
+    async def snapshot(self, execution_id: str) -> Snapshot | None:
+        found = await self._statements.one("read_snapshot", execution_id)
+        return None if found is None else Snapshot(*found)
+
+    def forget(self, execution_id: str) -> None:
+        self._writer.forget(execution_id)
+
+
+class SqlExecutions:
+    """Executions; see its contract. Pages and counts depend on what the database can do."""
+
+    def __init__(self, statements: Statements) -> None:
+        self._statements = statements
+
+    async def find(self, execution_id: str) -> ExecutionRow | None:
+        found = await self._statements.one("find_execution", execution_id)
+        return None if found is None else struct_of(ExecutionRow, found)
+
+    async def children(self, execution_id: str) -> Sequence[ExecutionRow]:
+        return await self._all("children", execution_id)
+
+    async def _all(self, statement: str, *given: Any) -> list[ExecutionRow]:
+        rows = await self._statements.rows(statement, *given)
+        return [struct_of(ExecutionRow, row) for row in rows]
+
+
+class SqlPlaybooks:
+    """Playbooks; see its contract."""
+
+    def __init__(self, statements: Statements) -> None:
+        self._statements = statements
+
+    async def keep(self, digest: str, path: str, text: str, folder: str | None) -> None:
+        await self._statements.write("keep_playbook", digest, path, text, folder)
+
+    async def text(self, digest: str) -> tuple[str, str | None] | None:
+        found = await self._statements.one("read_playbook", digest)
+        return None if found is None else (found[0], found[1])
+
+
+class SqlPrinted:
+    """Printed; see its contract. Lines of the last moments before a crash may be lost."""
+
+    def __init__(self, writer: BatchWriter, statements: Statements) -> None:
+        self._writer = writer
+        self._statements = statements
+
+    def keep(self, line: PrintedLine) -> None:
+        self._writer.keep(shortened(line))
+
+    async def flush(self) -> None:
+        """Write the lines that wait for a commit."""
+        await self._writer.drain()
+
+    async def read(
+        self, execution_id: str, *, step: str | None = None, limit: int = 10_000
+    ) -> Sequence[PrintedLine]:
+        await self.flush()
+        rows = await self._statements.rows("read_printed", execution_id, step, limit)
+        return [struct_of(PrintedLine, row) for row in rows]
+
+
+class SqlCatalog(CatalogReads):
+    """Catalog; see its contract. How a version is drawn depends on the database."""
+
+    def __init__(self, statements: Statements) -> None:
+        self._statements = statements
+
+    async def find(self, path: str, version: int | None = None) -> CatalogEntry | None:
+        if version is None:
+            found = await self._statements.one("newest_playbook", path)
+        else:
+            found = await self._statements.one("find_playbook", path, version)
+        return None if found is None else entry_of(tuple(found))
+
+    async def page(self, *, after: str | None = None, limit: int = 50) -> Sequence[CatalogEntry]:
+        rows = await self._statements.rows("page_catalog", after or "", limit)
+        return [entry_of(tuple(row)) for row in rows]
+
+    async def versions(
+        self, path: str, *, before: int | None = None, limit: int = 50
+    ) -> Sequence[CatalogEntry]:
+        rows = await self._statements.rows("page_versions", path, before, limit)
+        return [entry_of(tuple(row)) for row in rows]
+
+    async def _text(self, digest: str) -> str | None:
+        found = await self._statements.one("read_playbook", digest)
+        return None if found is None else str(found[0])
+
+
+class SqlTokens:
+    """Tokens; see its contract."""
+
+    def __init__(self, statements: Statements) -> None:
+        self._statements = statements
+
+    async def add(self, row: TokenRow) -> None:
+        if await self._statements.write("add_token", *astuple(row)) == 0:
+            check_added(row, await self.find(row.digest))
+
+    async def find(self, digest: str) -> TokenRow | None:
+        found = await self._statements.one("find_token", digest)
+        return None if found is None else struct_of(TokenRow, found)
+
+    async def all(self) -> Sequence[TokenRow]:
+        return [struct_of(TokenRow, row) for row in await self._statements.rows("all_tokens")]
+
+    async def revoke(self, token_id: str) -> bool:
+        return await self._statements.write("revoke_token", token_id, now_ms()) == 1
+
+
+class SqlRoster:
+    """Roster; see its contract."""
+
+    def __init__(self, statements: Statements) -> None:
+        self._statements = statements
+
+    async def seen(self, row: WorkerRow) -> None:
+        await self._statements.write("worker_seen", *astuple(row))
+
+    async def gone(self, name: str) -> None:
+        await self._statements.write("worker_gone", name)
+
+    async def workers(self, *, since_ms: int | None = None) -> Sequence[WorkerRow]:
+        rows = await self._statements.rows("workers", since_ms or 0)
+        return [struct_of(WorkerRow, row) for row in rows]
+
+    async def server_seen(self, row: ServerRow) -> None:
+        await self._statements.write("server_seen", *astuple(row))
+
+    async def server_gone(self, name: str) -> None:
+        await self._statements.write("server_gone", name)
+
+    async def servers(self, *, since_ms: int | None = None) -> Sequence[ServerRow]:
+        rows = await self._statements.rows("servers", since_ms or 0)
+        return [struct_of(ServerRow, row) for row in rows]
+
+
+class SqlCredentials:
+    """Credentials; see its contract. What is rewritten together takes a transaction."""
+
+    def __init__(self, statements: Statements) -> None:
+        self._statements = statements
+
+    async def keep(self, credential: SealedCredential) -> None:
+        await self._statements.write("keep_credential", *astuple(credential))
+
+    async def find(self, name: str) -> SealedCredential | None:
+        found = await self._statements.one("find_credential", name)
+        return None if found is None else struct_of(SealedCredential, found)
+
+    async def all(self) -> Sequence[SealedCredential]:
+        rows = await self._statements.rows("all_credentials")
+        return [struct_of(SealedCredential, row) for row in rows]
+
+    async def remove(self, name: str) -> bool:
+        return await self._statements.write("remove_credential", name) == 1
+
+    @abstractmethod
+    async def rewrite(self, change: Callable[[SealedCredential], SealedCredential]) -> int:
+        """All of them, or none."""

@@ -1,0 +1,142 @@
+"""The neighbours of the log on SQLite: what is its own way of keeping them (`adapters.sql`)."""
+
+from collections.abc import Callable, Sequence
+from functools import cache, partial
+from typing import Any
+
+import apsw
+from msgspec.structs import astuple
+
+from noetl.adapters.registers import columns_of, entry_of, now_ms, texts_of
+from noetl.adapters.sql import SqlCatalog, SqlCredentials, SqlExecutions, struct_of
+from noetl.adapters.sqlite.database import rows_of, write
+from noetl.adapters.sqlite.reader import SqliteReader
+from noetl.adapters.sqlite.statements import SQL
+from noetl.adapters.sqlite.writer import SqliteWriter
+from noetl.ports.catalog import CatalogEntry, Registration
+from noetl.ports.credentials import SealedCredential
+from noetl.ports.event_log import ExecutionRow
+from noetl.ports.keys import KeyHolder
+
+LEADS = ("parent", "path", "status")
+"""The filters with an index, the one that leaves least first."""
+
+
+class SqliteStatements:
+    """See `adapters.sql.Statements`."""
+
+    def __init__(self, writer: SqliteWriter, reader: SqliteReader) -> None:
+        self.writer = writer
+        self.reader = reader
+
+    async def rows(self, statement: str, *given: Any) -> list[Any]:
+        return await self.reader.rows(statement, given)
+
+    async def one(self, statement: str, *given: Any) -> Any:
+        return next(iter(await self.reader.rows(statement, given)), None)
+
+    async def write(self, statement: str, *given: Any) -> int:
+        return await self.writer.transact(lambda home: write(home, statement, given))
+
+
+class SqliteExecutions(SqlExecutions):
+    """Executions; see its contract."""
+
+    def __init__(self, statements: SqliteStatements) -> None:
+        super().__init__(statements)
+        self._reader = statements.reader
+
+    async def page(
+        self,
+        *,
+        status: str | None = None,
+        path: str | None = None,
+        parent: str | None = None,
+        since: int | None = None,
+        until: int | None = None,
+        before: str | None = None,
+        limit: int = 50,
+    ) -> Sequence[ExecutionRow]:
+        asked: dict[str, Any] = {"status": status, "path": path, "parent": parent}
+        lead = next((name for name in LEADS if asked[name] is not None), "none")
+        asked |= {"before": before, "limit": limit}
+        statement = page_led_by(lead)
+        if since is not None or until is not None:
+            asked |= {"since": since, "until": until}
+            statement = SQL["page_executions_between"]
+        rows = await self._reader.look(lambda home: home.execute(statement, asked).fetchall())
+        return [struct_of(ExecutionRow, row) for row in rows]
+
+    async def count(self, status: str) -> int:
+        return int((await self._statements.one("count_executions", status))[0])
+
+
+@cache
+def page_led_by(lead: str) -> str:
+    """The statement for a page that walks the index of this filter."""
+    return SQL["page_executions"].replace("@lead", SQL[f"lead_{lead}"])
+
+
+class SqliteCatalog(SqlCatalog):
+    """Catalog; see its contract."""
+
+    def __init__(self, statements: SqliteStatements) -> None:
+        super().__init__(statements)
+        self._writer = statements.writer
+
+    async def register(self, asked: Registration) -> tuple[CatalogEntry, bool]:
+        return await self._writer.transact(partial(_register, asked))
+
+
+def _register(asked: Registration, connection: apsw.Connection) -> tuple[CatalogEntry, bool]:
+    found = [entry_of(row) for row in rows_of(connection, "newest_playbook", (asked.path,))]
+    if found and found[0].digest == asked.digest:
+        return found[0], False
+    for digest, text in texts_of(asked):
+        write(connection, "keep_text", (digest, asked.path, text))
+    columns = columns_of(asked, found[0].version + 1 if found else 1)
+    write(connection, "register_playbook", columns)
+    return entry_of(columns), True
+
+
+class SqliteKeys:
+    """Keys; see its contract."""
+
+    def __init__(self, statements: SqliteStatements) -> None:
+        self._statements = statements
+
+    async def claim(self, key: str, fingerprint: str, execution_id: str) -> KeyHolder:
+        def claim(connection: apsw.Connection) -> KeyHolder:
+            write(connection, "claim_key", (key, fingerprint, execution_id, now_ms()))
+            holder, known = rows_of(connection, "find_key", (key,))[0]
+            fresh = holder == execution_id
+            return KeyHolder(execution_id=holder, fingerprint=known, fresh=fresh)
+
+        return await self._statements.writer.transact(claim)
+
+    async def prune(self, before_ms: int) -> int:
+        return await self._statements.write("prune_keys", before_ms)
+
+
+class SqliteCredentials(SqlCredentials):
+    """Credentials; see its contract."""
+
+    def __init__(self, statements: SqliteStatements) -> None:
+        super().__init__(statements)
+        self._writer = statements.writer
+
+    async def rewrite(self, change: Callable[[SealedCredential], SealedCredential]) -> int:
+        def rewrite(connection: apsw.Connection) -> int | Exception:
+            rows = rows_of(connection, "all_credentials")
+            try:
+                changed = [change(struct_of(SealedCredential, row)) for row in rows]
+            except Exception as broken:
+                return broken  # before anything was written
+            for credential in changed:
+                write(connection, "keep_credential", astuple(credential))
+            return len(changed)
+
+        answer = await self._writer.transact(rewrite)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
