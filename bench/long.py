@@ -110,7 +110,7 @@ async def left(local: LocalNode, text: str, when: Callable[[ActiveExecution], bo
 
 
 async def read_back(local: LocalNode, execution_id: str) -> float:
-    plan = (await local.load(execution_id))[1]
+    plan = (await local.state(execution_id))[1]
     began = perf_counter()
     await replay(local.storage.log, execution_id, plan)
     return perf_counter() - began

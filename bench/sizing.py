@@ -10,11 +10,11 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import psycopg
+from tests.support.direct_link import DirectLink, Exchange
 from tests.support.postgres import running
 
 from bench.playbooks import FIBONACCI, chain, loop
 from bench.size import sized
-from noetl.adapters.memory.link import DirectLink, Exchange
 from noetl.node.server import ServerNode
 from noetl.node.work_plane import WorkPlane
 from noetl.settings import Settings

@@ -9,11 +9,11 @@ import msgspec
 import pytest
 from tests.support.canned import CannedTools, Silence
 from tests.support.cluster import PATIENCE, Cluster, clustered, until
+from tests.support.direct_link import DirectLink
 from tests.support.scenario import Gate, ok
 from tests.support.steps import arc, call, loop, otherwise, playbook, step, when
 
 from noetl import __version__
-from noetl.adapters.memory.link import DirectLink
 from noetl.errors import ServerRefused
 from noetl.messages import events as e
 from noetl.messages.codec import encode_events

@@ -7,9 +7,9 @@ from typing import Any, Protocol
 
 import pytest
 from tests.contracts.http_lines import HttpLines
+from tests.support.direct_link import DirectLink, Exchange
 from tests.support.nats import NatsServer
 
-from noetl.adapters.memory.link import DirectLink, Exchange
 from noetl.adapters.nats.library import Client
 from noetl.adapters.nats.link import NatsLink
 from noetl.adapters.nats.names import Names

@@ -6,7 +6,9 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
-from noetl.adapters.memory.link import DirectLink, Exchange
+from tests.support.direct_link import DirectLink, Exchange
+from tests.support.proofs import verify_all
+
 from noetl.adapters.memory.object_store import MemoryObjectStore
 from noetl.adapters.memory.storage import MemoryStorage
 from noetl.control.execution import Execution
@@ -17,7 +19,6 @@ from noetl.node.work_plane import WorkPlane
 from noetl.ports.link import Link
 from noetl.ports.result_store import ResultStore
 from noetl.server.replay import rows_of
-from noetl.server.verify import verify_all
 from noetl.settings import Settings
 from noetl.tools.table import Toolbox
 

@@ -17,6 +17,7 @@ from unittest.mock import AsyncMock
 
 import msgspec
 from tests.support.canned import CannedTools
+from tests.support.proofs import verify_all
 
 from noetl.adapters.memory.object_store import MemoryObjectStore
 from noetl.adapters.memory.storage import MemoryStorage
@@ -31,7 +32,6 @@ from noetl.ports.commit import Commit
 from noetl.ports.event_log import Decision
 from noetl.ports.result_store import ResultStore
 from noetl.ports.session import Taken
-from noetl.server.verify import verify_all
 from noetl.settings import Settings
 from noetl.tools.playbook import PlaybookTool
 from noetl.tools.tool import Tool, ToolCall, Workplace
@@ -337,7 +337,7 @@ class Simulation:
         return sorted(came, key=encode)
 
     async def _came(self, local: LocalNode, name: str) -> Came:
-        execution, plan, _ = await local.load(name)
+        execution, plan = await local.state(name)
         self._check_log(name)
         return Came(
             plan.path,

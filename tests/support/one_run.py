@@ -49,7 +49,7 @@ async def _told(local: LocalNode, execution_id: str) -> OneRun:
     active = local.server.find(execution_id)
     if active is not None:
         await asyncio.wait_for(active.finished, PATIENCE)
-    execution, plan, _ = await local.load(execution_id)
+    execution, plan = await local.state(execution_id)
     names: Counter[str] = Counter()
     async for row in rows_of(local.storage.log, execution_id):
         names.update(str(type(event).__struct_config__.tag) for event in decode_events(row.events))

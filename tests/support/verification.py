@@ -34,11 +34,12 @@ class Verification:
         self.wrong += [f"{name}: {one.message}" for name, one in found.items() if not one.ok]
 
     async def home_on_disk(self, folder: Path) -> None:
+        from tests.support.proofs import verify_all
+
         from noetl.adapters.files.object_store import FileObjectStore
         from noetl.adapters.sqlite.storage import open_storage
         from noetl.errors import LogUnavailable
         from noetl.ports.result_store import ResultStore
-        from noetl.server.verify import verify_all
 
         try:
             home = await open_storage(folder)
@@ -52,9 +53,10 @@ class Verification:
 
     def watch_memory(self) -> None:
         """Let homes in memory be verified when their process closes them."""
+        from tests.support.proofs import verify_all
+
         from noetl.adapters.memory.storage import MemoryStorage
         from noetl.node.local import LocalNode
-        from noetl.server.verify import verify_all
 
         close = LocalNode.close
 

@@ -24,6 +24,7 @@ from tests.support.ledger import Ledger, keeping
 from tests.support.nats import NatsServer
 from tests.support.postgres import Database
 from tests.support.processes import Running
+from tests.support.proofs import verify_all
 
 from noetl.adapters.postgres.object_store import PostgresObjectStore
 from noetl.adapters.postgres.storage import open_storage
@@ -32,7 +33,6 @@ from noetl.messages import events as e
 from noetl.messages.codec import decode_events
 from noetl.ports.result_store import ResultStore
 from noetl.server.replay import rows_of
-from noetl.server.verify import verify_all
 from noetl.server.views.standing import Listed
 
 EXECUTIONS = int(os.environ.get("NOETL_CHAOS", "240"))

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from tests.support.canned import CannedTools, Silence
 from tests.support.cluster import Cluster, clustered
+from tests.support.direct_link import DirectLink
 from tests.support.disturbed import effect, keep
 from tests.support.fleet import PATIENCE, sailing
 from tests.support.ledger import keeping
@@ -20,7 +21,6 @@ from tests.support.scenario import Gate, ok
 from tests.support.steps import arc, call, playbook, step
 from tests.system.test_fleet_deaths import ended, look_at, registered
 
-from noetl.adapters.memory.link import DirectLink
 from noetl.client.client import Client
 from noetl.errors import ServerAway
 from noetl.messages import events as e

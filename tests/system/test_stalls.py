@@ -5,10 +5,10 @@ from pathlib import Path
 
 from tests.support.canned import CannedTools
 from tests.support.cluster import Cluster, clustered, until
+from tests.support.direct_link import DirectLink, Exchange
 from tests.support.stalls import no_stall
 from tests.support.steps import arc, call, playbook, step
 
-from noetl.adapters.memory.link import DirectLink, Exchange
 from noetl.node.server import ServerNode
 from noetl.node.work_plane import WorkPlane
 from noetl.settings import Settings

@@ -13,8 +13,7 @@ import msgspec
 from msgspec.structs import astuple
 
 from noetl.adapters.batching import BatchWriter
-from noetl.adapters.lines import shortened
-from noetl.adapters.registers import CatalogReads, check_added, entry_of, now_ms
+from noetl.adapters.registers import CatalogReads, check_added, entry_of, now_ms, shortened
 from noetl.ports.catalog import CatalogEntry
 from noetl.ports.commit import Commit
 from noetl.ports.credentials import SealedCredential

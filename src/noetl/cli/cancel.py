@@ -56,7 +56,7 @@ async def ended(local: LocalNode, execution_id: str, reason: str) -> str:
     told = False
     while row.finished_at is None:
         try:
-            await local.cancel(execution_id, reason)
+            await local.cancel_abandoned(execution_id, reason)
         except HomeInUse:
             if not told:
                 await local.storage.inbox.leave(execution_id, "cancel", {"reason": reason})

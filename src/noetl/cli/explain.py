@@ -58,7 +58,7 @@ def explain(execution_id: str, as_json: bool, target: Target) -> int:
 
 async def explanation_in(local: LocalNode, execution_id: str) -> Explanation:
     row = await local.row(execution_id)
-    execution, plan, _ = await local.load(execution_id)
+    execution, plan = await local.state(execution_id)
     return await explanation_of(local.storage, row, execution, plan)
 
 

@@ -63,7 +63,7 @@ async def rebuilt(
         if proving
         else None
     )
-    _, plan, _ = await local.load(execution_id)
+    _, plan = await local.state(execution_id)
     execution, _ = await fold(storage.log, execution_id, plan, from_snapshot=False)
     return state_of(execution), proof
 

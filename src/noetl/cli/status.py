@@ -48,7 +48,7 @@ def status(execution_id: str, as_json: bool, target: Target) -> int:
 
 async def standing_in(local: LocalNode, execution_id: str) -> Standing:
     row = await local.row(execution_id)
-    execution, plan, _ = await local.load(execution_id)
+    execution, plan = await local.state(execution_id)
     return await standing_of(local.storage, row, execution, plan)
 
 

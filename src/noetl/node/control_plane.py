@@ -23,7 +23,6 @@ from noetl.node.following import Following
 from noetl.node.playbooks import PlaybookFinder
 from noetl.playbook.plan import Plan
 from noetl.ports.bodies import Bodies
-from noetl.ports.catalog import CatalogEntry
 from noetl.ports.event_log import ExecutionRow
 from noetl.ports.result_store import ResultStore
 from noetl.ports.session import PartLost
@@ -75,6 +74,7 @@ class ControlPlane:
         self.library = Library(storage)
         self.ownership = Ownership(storage, self.server, self.library, says, adopts=adopts)
         self.playbooks = PlaybookFinder(storage, shared=settings.db is not None)
+        self.register = self.playbooks.register
         self.bodies = bodies
         self.children = Children(self)
         self.answers = Answers(self)
@@ -138,12 +138,6 @@ class ControlPlane:
                 "with the same Idempotency-Key"
             ) from away
         return active
-
-    async def register(
-        self, text: str, *, original: str | None = None
-    ) -> tuple[CatalogEntry, bool]:
-        """A new version of a playbook, unless the newest is this text; raises PlaybookRejected."""
-        return await self.playbooks.register(text, original=original)
 
     async def execute(
         self,

@@ -78,7 +78,6 @@ class DirectSession:
         return not self._server.runs_ahead
 
     def broken(self, command: Command, fault: BaseException) -> None:
-        """A part fell to a fault of ours: its run fails honestly, the others go on (promise 7)."""
         active = self._server.find(command.execution_id)
         if active is not None:
             error = error_of(fault)

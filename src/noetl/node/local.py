@@ -14,7 +14,6 @@ from typing import Any
 
 from noetl.adapters.memory.object_store import MemoryObjectStore
 from noetl.adapters.memory.storage import MemoryStorage
-from noetl.control.execution import Execution
 from noetl.errors import NoetlError
 from noetl.node.control_plane import ControlPlane
 from noetl.node.direct import DirectSession
@@ -29,7 +28,6 @@ from noetl.server.retention import forget_old, sweep
 from noetl.settings import Settings
 from noetl.tools.table import Toolbox
 from noetl.worker.worker import Worker
-from noetl.worker.workplace import WorkerContext
 
 
 class Overheard:
@@ -61,12 +59,8 @@ class LocalNode(ControlPlane):
             tools=tools,
             results=results,
             bodies=self.bodies,
-            context=WorkerContext(
-                printed=self.overheard,
-                keychain=self.keychain,
-                broken=self.session.broken,
-                far_ahead=self.session.far_ahead,
-            ),
+            printed=self.overheard,
+            keychain=self.keychain,
             slots=settings.slots,
             run_ahead=settings.run_ahead,
         )
@@ -114,13 +108,6 @@ class LocalNode(ControlPlane):
         if not self._tasks:
             self.go(self.ownership.watch)
         return active
-
-    async def cancel(self, execution_id: str, reason: str) -> None:
-        await self.cancel_abandoned(execution_id, reason)
-
-    async def load(self, execution_id: str) -> tuple[Execution, Plan, str | None]:
-        """The state of an execution, and the plan that it began with."""
-        return await self.library.load(execution_id)
 
     async def clean_up(self, active: ActiveExecution) -> None:
         """RES-4: after an end, remove what nothing refers to and what is too old to keep."""

@@ -23,7 +23,6 @@ from noetl.worker.questions import Questions
 from noetl.worker.session import WireSession
 from noetl.worker.work_loop import WorkLoop
 from noetl.worker.worker import Worker
-from noetl.worker.workplace import WorkerContext
 
 PATIENCE = 5.0
 """Seconds: a pause that is longer is waited for without a worker (TASK-8)."""
@@ -105,12 +104,8 @@ class WorkPlane:
             tools=tools,
             results=results,
             bodies=Bodies(results),
-            context=WorkerContext(
-                printed=self.session.wire,
-                keychain=self.keychain,
-                broken=self.session.broken,
-                far_ahead=self.session.far_ahead,
-            ),
+            printed=self.session.wire,
+            keychain=self.keychain,
             slots=settings.slots,
             run_ahead=settings.run_ahead,
             patience=PATIENCE,

@@ -48,5 +48,11 @@ class Session(Protocol):
     def hand_back(self, command: Command) -> None:
         """Give up a part that waits long; its report is committed (TASK-8)."""
 
+    def broken(self, command: Command, fault: BaseException) -> None:
+        """A part fell to a fault of ours: its run fails honestly, the others go on (promise 7)."""
+
+    def far_ahead(self) -> bool:
+        """Whether too many decisions wait for their commit."""
+
     async def child(self, asked: ChildAsked, *, wait: bool) -> dict[str, Any]:
         """What came of the child: `{execution_id, status, ctx, result, error}`."""

@@ -25,15 +25,13 @@ from noetl.messages import requests as r
 from noetl.messages.codec import decode_events, encode, encode_events, recorded_events
 from noetl.messages.names import REPORTED
 from noetl.messages.reference import Reference
-from noetl.playbook.load import load_valid
-from noetl.playbook.plan import Plan, make_plan
+from noetl.playbook.plan import Plan
 from noetl.ports.bodies import Bodies
-from noetl.ports.event_log import EventLog, Executions, LogRow, Playbooks
+from noetl.ports.event_log import EventLog, LogRow, Playbooks
 from noetl.ports.result_store import ResultStore
+from noetl.server.library import plan_from
 from noetl.server.replay import first_event, frozen, replay, rows_of, thawed
-from noetl.tools.plugins import KnownKinds
 
-PAGE = 200
 LONGEST = 400
 """Characters of an event in a message."""
 
@@ -121,27 +119,13 @@ async def verify(
     return Verified(True, rows, f"{rows} decisions, {proof.decided.seq} events: every one follows")
 
 
-async def verify_all(
-    log: EventLog, playbooks: Playbooks, results: ResultStore, executions: Executions
-) -> dict[str, Verified]:
-    """Every execution of a home."""
-    found: dict[str, Verified] = {}
-    before = None
-    while page := await executions.page(before=before, limit=PAGE):
-        for row in page:
-            found[row.execution_id] = await verify(log, playbooks, results, row.execution_id)
-        before = page[-1].execution_id
-    return found
-
-
 async def plan_of(log: EventLog, playbooks: Playbooks, execution_id: str) -> Plan:
     requested = await first_event(log, execution_id)
     assert isinstance(requested, e.ExecutionRequested), "a log begins with its request"
     kept = await playbooks.text(requested.digest)
     if kept is None:
         raise NoetlError(f"the playbook of '{execution_id}' is not in this home any more")
-    kinds = KnownKinds()
-    return make_plan(load_valid(kept[0], kinds), kept[0], kinds)
+    return plan_from(kept[0])
 
 
 def decisions_in(recorded: list[e.Event]) -> list[list[e.Event]]:

@@ -125,7 +125,6 @@ class WireSession:
         return self.waiting > MOST_WAITING
 
     def broken(self, command: Command, fault: BaseException) -> None:
-        """A part fell to a fault of ours: its run fails honestly, the others go on (promise 7)."""
         self._fail(command, error_of(fault))
 
     def _fail(self, command: Command, error: dict[str, Any]) -> None:

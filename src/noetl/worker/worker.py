@@ -14,13 +14,14 @@ from noetl.messages.fitting import EventTooLarge
 from noetl.messages.reference import Reference
 from noetl.playbook.plan import Plan
 from noetl.ports.bodies import Bodies
+from noetl.ports.event_log import Printed
 from noetl.ports.result_store import ResultStore
 from noetl.ports.session import PartLost, Session
 from noetl.tools.table import Toolbox
 from noetl.worker.iterations import LoopWork
 from noetl.worker.part import PartWork, PlainWork
 from noetl.worker.secrecy import Sealing
-from noetl.worker.workplace import PartWorkplace, WorkerContext
+from noetl.worker.workplace import PartWorkplace, Unlocking
 
 WITHOUT_SLOT = frozenset({"playbook", "wait"})
 """TASK-8: kinds that wait for others hold no slot."""
@@ -43,7 +44,8 @@ class Worker:
         tools: Toolbox,
         results: ResultStore,
         bodies: Bodies,
-        context: WorkerContext,
+        printed: Printed,
+        keychain: Unlocking,
         slots: int = 100,
         run_ahead: bool = True,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
@@ -56,7 +58,8 @@ class Worker:
         self.tools = tools
         self.results = results
         self.run_ahead = run_ahead
-        self._context = context
+        self.printed = printed
+        self.keychain = keychain
         self._slots = asyncio.Semaphore(slots)
         self._work: dict[asyncio.Task[None], PartWork] = {}
         self._soon: set[PartWork] = set()
@@ -78,7 +81,7 @@ class Worker:
         except PartLost:
             return
         except Exception as fault:  # promise 7: one bad part does not stop the others
-            self._context.broken(command, fault)
+            self.session.broken(command, fault)
 
     def spawn(
         self, part: PartWork, work: Coroutine[Any, Any, None], unbegun: Callable[[], None]
@@ -101,7 +104,7 @@ class Worker:
         while isinstance(fault, BaseExceptionGroup):  # of iterations that ran at once
             fault = fault.exceptions[0]
         if fault is not None and not isinstance(fault, PartLost):
-            self._context.broken(part.command, fault)
+            self.session.broken(part.command, fault)
 
     def store(self, work: Coroutine[Any, Any, None]) -> None:
         """Bodies go to their store beside the work that made them; a stop waits for them."""
@@ -137,7 +140,7 @@ class Worker:
     async def breathe(self, part: PartWork) -> None:
         """Let others have a turn; a part that is far ahead of the log waits for it."""
         committed = part.committed
-        if committed is not None and (not self.run_ahead or self._context.far_ahead()):
+        if committed is not None and (not self.run_ahead or self.session.far_ahead()):
             await committed
         else:
             await asyncio.sleep(0)
@@ -154,14 +157,14 @@ class Worker:
 
     @property
     def sealing(self) -> Sealing:
-        return self._context.keychain.seals
+        return self.keychain.seals
 
     async def unseal(self, reference: Reference) -> Any:
         """The value of a recorded secret (KEY-3)."""
         return await self.sealing.open(reference)
 
     def workplace(self, part: PartWork) -> PartWorkplace:
-        return PartWorkplace(self._context, self.results, self.session, part.plan)
+        return PartWorkplace(self, part.plan)
 
     # ── stopping ─────────────────────────────────────────────────────────────────────────────
 

@@ -1,23 +1,22 @@
 """What the worker lends to a tool for one call."""
 
 import time
-from collections.abc import Callable
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-import msgspec
-
-from noetl.control.dispatch import Command
 from noetl.errors import CredentialUnavailable, CredentialUnreadable, SettingRefused
 from noetl.masking import KNOWN
 from noetl.messages.reference import Reference
 from noetl.playbook.plan import Plan
-from noetl.ports.event_log import Printed, PrintedLine
+from noetl.ports.event_log import PrintedLine
 from noetl.ports.result_store import ResultStore
-from noetl.ports.session import ChildAsked, Session
+from noetl.ports.session import ChildAsked
 from noetl.tools.refusal import Refusal
 from noetl.tools.tool import ToolCall
 from noetl.worker.masked_results import masked_results
 from noetl.worker.secrecy import Sealing, Secrecy
+
+if TYPE_CHECKING:
+    from noetl.worker.worker import Worker
 
 
 class Unlocking(Protocol):
@@ -31,34 +30,19 @@ class Unlocking(Protocol):
     def seals(self) -> Sealing: ...
 
 
-class WorkerContext(msgspec.Struct, frozen=True, kw_only=True):
-    """What the process around a worker gives it."""
-
-    printed: Printed
-    keychain: Unlocking
-    broken: Callable[[Command, BaseException], None]
-    """A part ended by an exception that is our own fault: say so, keep serving the others."""
-    far_ahead: Callable[[], bool]
-    """Whether too many decisions wait for their commit."""
-
-
 class PartWorkplace:
     """See `tools.tool.Workplace`."""
 
-    def __init__(
-        self, context: WorkerContext, results: ResultStore, session: Session, plan: Plan
-    ) -> None:
-        self._context = context
-        self._results = results
-        self.session = session
+    def __init__(self, worker: "Worker", plan: Plan) -> None:
+        self._worker = worker
         self._plan = plan
 
     @property
     def results(self) -> ResultStore:
-        return masked_results(self._results)
+        return masked_results(self._worker.results)
 
     def log(self, call: ToolCall[Any], stream: str, text: str) -> None:
-        self._context.printed.keep(
+        self._worker.printed.keep(
             PrintedLine(
                 execution_id=call.execution_id,
                 step=call.step,
@@ -72,12 +56,12 @@ class PartWorkplace:
 
     async def unlock(self, name: str) -> dict[str, Any]:
         try:
-            return await self._context.keychain.unlock(self._plan, name)
+            return await self._worker.keychain.unlock(self._plan, name)
         except (CredentialUnreadable, CredentialUnavailable, SettingRefused) as wrong:
             raise refusal(wrong) from None
 
     async def secret(self, provider: str, name: str, auth: str | None) -> Reference:
-        keychain = self._context.keychain
+        keychain = self._worker.keychain
         try:
             return keychain.seals.seal(await keychain.secret(self._plan, provider, name, auth))
         except (CredentialUnreadable, CredentialUnavailable, SettingRefused) as wrong:
@@ -93,7 +77,7 @@ class PartWorkplace:
         wait: bool,
     ) -> dict[str, Any]:
         if KNOWN:  # the child's log has it, too (KEY-3)
-            payload = Secrecy(self._context.keychain.seals, {}).fit(payload)
+            payload = Secrecy(self._worker.keychain.seals, {}).fit(payload)
         asked = ChildAsked(
             parent_execution_id=call.execution_id,
             parent_id=call.task_run_id,
@@ -102,7 +86,7 @@ class PartWorkplace:
             version=version,
             payload=payload,
         )
-        return await self.session.child(asked, wait=wait)
+        return await self._worker.session.child(asked, wait=wait)
 
 
 def refusal(wrong: Exception) -> Refusal:

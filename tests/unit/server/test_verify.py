@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 from tests.support.plans import planned
+from tests.support.proofs import verify_all
 from tests.support.scenario import Gate, Scenario, ok, scenario
 from tests.support.steps import arc, call, loop, nested, noop, otherwise, sets, step, when
 
@@ -13,7 +14,7 @@ from noetl.messages import requests as r
 from noetl.messages.codec import decode_events, encode_events
 from noetl.messages.reference import Reference
 from noetl.ports.event_log import LogRow
-from noetl.server.verify import Differs, Verified, input_of, verify, verify_all
+from noetl.server.verify import Differs, Verified, input_of, verify
 
 RETRY = when("outcome.status == 'error'", "retry", attempts=3)
 STORY = (

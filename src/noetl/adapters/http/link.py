@@ -47,8 +47,6 @@ class HttpLink:
     order, and many are under way.
     """
 
-    largest = 32 * 1024 * 1024
-
     def __init__(
         self,
         urls: Sequence[str],

@@ -65,29 +65,25 @@ class MemoryOwners:
 
     def __init__(self, tables: MemoryTables, me: str) -> None:
         self._tables = tables
-        self._me = me
-
-    @property
-    def me(self) -> str:
-        return self._me
+        self.me = me
 
     async def claim(self, execution_id: str) -> bool:
         row = find(self._tables, execution_id)
-        if row.owner not in (None, self._me) and row.owner in self._tables.alive:
+        if row.owner not in (None, self.me) and row.owner in self._tables.alive:
             raise HomeInUse(
                 f"execution {execution_id} is run by process {row.owner}; wait for it, or stop it "
                 f"with `noetl cancel {execution_id}`"
             )
-        self._tables.rows[execution_id] = msgspec.structs.replace(row, owner=self._me)
-        return row.owner not in (None, self._me)
+        self._tables.rows[execution_id] = msgspec.structs.replace(row, owner=self.me)
+        return row.owner not in (None, self.me)
 
     async def owned(self) -> list[str]:
         rows = self._tables.rows.values()
-        return [row.execution_id for row in rows if row.owner == self._me and not row.finished_at]
+        return [row.execution_id for row in rows if row.owner == self.me and not row.finished_at]
 
     async def release(self, execution_id: str) -> None:
         row = self._tables.rows.get(execution_id)
-        if row is not None and row.owner == self._me:
+        if row is not None and row.owner == self.me:
             self._tables.rows[execution_id] = msgspec.structs.replace(row, owner=None)
 
     async def holder(self, execution_id: str) -> str | None:
@@ -100,7 +96,7 @@ class MemoryOwners:
     async def adopt(self, limit: int) -> Adoption:
         orphans = [row for row in self._tables.rows.values() if self._is_orphan(row)][:limit]
         for row in orphans:
-            self._tables.rows[row.execution_id] = msgspec.structs.replace(row, owner=self._me)
+            self._tables.rows[row.execution_id] = msgspec.structs.replace(row, owner=self.me)
         term = await self.term() if orphans else 0
         return Adoption(term=term, execution_ids=[row.execution_id for row in orphans])
 
@@ -108,7 +104,7 @@ class MemoryOwners:
         return next(self._tables.terms)
 
     async def leave(self) -> None:
-        mine = [row for row in self._tables.rows.values() if row.owner == self._me]
+        mine = [row for row in self._tables.rows.values() if row.owner == self.me]
         for row in mine:
             self._tables.rows[row.execution_id] = msgspec.structs.replace(row, owner=None)
 

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Self
 
-from noetl.adapters.lines import shortened
 from noetl.adapters.memory.event_log import MemoryEventLog
 from noetl.adapters.memory.executions import MemoryExecutions
 from noetl.adapters.memory.owners import MemoryInbox, MemoryOwners
 from noetl.adapters.memory.registers import MemoryCatalog, MemoryKeys, MemoryRoster, MemoryTokens
 from noetl.adapters.memory.tables import MemoryTables
+from noetl.adapters.registers import shortened
 from noetl.ports.event_log import ExecutionRow, PrintedLine
 
 

@@ -14,8 +14,6 @@ from noetl.ports.link import POLL, Answer, Call, Question, Reply
 
 PATIENCE = 10.0
 """Seconds for an answer."""
-LARGEST = 8 * 1024 * 1024
-"""Bytes of a call that is still comfortable; larger ones pass too, in parts as all large ones."""
 
 Told = TypeVar("Told")
 
@@ -26,8 +24,6 @@ _reply = msgspec.json.Decoder(Reply)
 
 class NatsLink:
     """See the contract of `Link`."""
-
-    largest = LARGEST
 
     def __init__(
         self,

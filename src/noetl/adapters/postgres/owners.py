@@ -12,11 +12,7 @@ class PostgresOwners:
     def __init__(self, writer: PostgresWriter, reader: PostgresReader, me: str) -> None:
         self._writer = writer
         self._reader = reader
-        self._me = me
-
-    @property
-    def me(self) -> str:
-        return self._me
+        self.me = me
 
     @property
     def sure_until(self) -> float:
@@ -36,7 +32,7 @@ class PostgresOwners:
                 place = self._reader.door.place
                 raise ExecutionNotFound(f"no execution {execution_id} in {place}; see `noetl list`")
             owner, pid, host, alive = found
-            if owner == self._me:
+            if owner == self.me:
                 return follows  # by a claim of this call whose answer was lost, or since long
             if alive:
                 raise HomeInUse(
@@ -44,15 +40,15 @@ class PostgresOwners:
                     f"or stop it with `noetl cancel {execution_id}`"
                 )
             follows = owner is not None
-            if await self._reader.rows("claim_execution", execution_id, self._me, owner):
+            if await self._reader.rows("claim_execution", execution_id, self.me, owner):
                 return follows
 
     async def owned(self) -> list[str]:
-        return [row[0] for row in await self._reader.rows("owned_executions", self._me)]
+        return [row[0] for row in await self._reader.rows("owned_executions", self.me)]
 
     async def release(self, execution_id: str) -> None:
         await self._writer.drain()
-        await self._reader.write("release_execution", execution_id, self._me)
+        await self._reader.write("release_execution", execution_id, self.me)
 
     async def holder(self, execution_id: str) -> str | None:
         found = await self._reader.one("owner_of", execution_id)
@@ -68,7 +64,7 @@ class PostgresOwners:
             return Adoption(term=0, execution_ids=[])
         await self._writer.enter()
         term = await self.term()
-        rows = await self._reader.rows("adopt", self._me, term, limit)
+        rows = await self._reader.rows("adopt", self.me, term, limit)
         names = [row["execution_id"] for row in rows]
         return Adoption(term=term if names else 0, execution_ids=names)
 
@@ -77,4 +73,4 @@ class PostgresOwners:
 
     async def leave(self) -> None:
         await self._writer.drain()
-        await self._reader.write("leave_executions", self._me)
+        await self._reader.write("leave_executions", self.me)

@@ -22,11 +22,7 @@ class SqliteOwners:
     def __init__(self, writer: SqliteWriter, reader: SqliteReader, me: str) -> None:
         self._writer = writer
         self._reader = reader
-        self._me = me
-
-    @property
-    def me(self) -> str:
-        return self._me
+        self.me = me
 
     async def claim(self, execution_id: str) -> bool:
         def claim(connection: apsw.Connection) -> bool:
@@ -36,23 +32,23 @@ class SqliteOwners:
                     f"no execution {execution_id} in {self._writer.folder}; see `noetl list`"
                 )
             owner, *known = found[0]
-            if owner == self._me:
+            if owner == self.me:
                 return False
             if owner is not None and _alive(known):
                 raise HomeInUse(
                     f"execution {execution_id} is run by process {known[0]}; wait for it, or "
                     f"stop it with `noetl cancel {execution_id}`"
                 )
-            write(connection, "claim_execution", (self._me, execution_id))
+            write(connection, "claim_execution", (self.me, execution_id))
             return owner is not None
 
         return await self._writer.transact(claim)
 
     async def owned(self) -> list[str]:
-        return [row[0] for row in await self._reader.rows("owned_executions", (self._me,))]
+        return [row[0] for row in await self._reader.rows("owned_executions", (self.me,))]
 
     async def release(self, execution_id: str) -> None:
-        row = (execution_id, self._me)
+        row = (execution_id, self.me)
         await self._writer.transact(lambda home: write(home, "release_execution", row))
 
     async def holder(self, execution_id: str) -> str | None:
@@ -70,7 +66,7 @@ class SqliteOwners:
         def adopt(connection: apsw.Connection) -> Adoption:
             orphans = _orphans(connection, limit)
             for name in orphans:
-                write(connection, "claim_execution", (self._me, name))
+                write(connection, "claim_execution", (self.me, name))
             term = _draw(connection) if orphans else 0
             return Adoption(term=term, execution_ids=orphans)
 
@@ -80,7 +76,7 @@ class SqliteOwners:
         return await self._writer.transact(_draw)
 
     async def leave(self) -> None:
-        row = (self._me,)
+        row = (self.me,)
         await self._writer.transact(lambda home: write(home, "leave_executions", row))
 
     async def _live_owner(self, execution_id: str) -> tuple[str, int] | None:

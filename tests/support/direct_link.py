@@ -126,8 +126,6 @@ class DirectNotifier:
 class DirectLink:
     """See the contract of `Link`."""
 
-    largest = 8 * 1024 * 1024
-
     def __init__(
         self, exchange: Exchange, *, patience: float = PATIENCE, poll: float = POLL
     ) -> None:
