@@ -228,6 +228,8 @@ class EchoingSession:
         self._seen: list[tuple[str, Report]] = []
         self.child = local.session.child
         self.hand_back = local.session.hand_back
+        self.broken = local.session.broken
+        self.far_ahead = local.session.far_ahead
 
     def report(self, execution_id: str, report: Report) -> Taken:
         taken = self._local.session.report(execution_id, report)

@@ -5,12 +5,13 @@ Two things keep this contract: `worker.session.WireSession`, over NATS or HTTP, 
 `node.direct.DirectSession`, where server and worker share a process.
 """
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
 from noetl.control.dispatch import Command
-from noetl.messages.events import Event
+from noetl.messages import events as e
 from noetl.messages.requests import Report
 from noetl.ports.commit import Commit
 
@@ -22,7 +23,7 @@ class PartLost(Exception):
 class Taken(NamedTuple):
     """The answer to a report."""
 
-    events: list[Event] | None
+    events: list[e.Event] | None
     """What was recorded; nothing: it was refused; None: that is known with the commit."""
     committed: Commit
 
@@ -56,3 +57,14 @@ class Session(Protocol):
 
     async def child(self, asked: ChildAsked, *, wait: bool) -> dict[str, Any]:
         """What came of the child: `{execution_id, status, ctx, result, error}`."""
+
+
+def refused_writes(events: Sequence[e.Event]) -> list[e.TaskDone]:
+    """LOOP-5: outcomes whose write to ctx was turned into a failure."""
+    return [
+        event
+        for event in events
+        if type(event) is e.TaskDone
+        and event.error is not None
+        and event.error.get("kind") == "ctx_conflict"
+    ]

@@ -26,13 +26,12 @@ from noetl.messages.requests import Report
 from noetl.playbook.plan import Plan
 from noetl.ports.event_log import Printed
 from noetl.ports.link import Answer, Call, Hold, Question, Reply, Sent, Stop, Verdict
-from noetl.ports.session import PartLost, Taken
+from noetl.ports.session import PartLost, Taken, refused_writes
 from noetl.server.active import ActiveExecution
 from noetl.server.granting import Granting
 from noetl.server.inspection import Unfit, inspected
 from noetl.server.lease_keeper import LeaseKeeper, is_open
 from noetl.server.leases import key_of
-from noetl.server.loading import refused_writes
 from noetl.server.server import Server
 from noetl.server.timers import now
 from noetl.server.waiting_parts import Offer, WaitingParts

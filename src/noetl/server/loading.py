@@ -4,13 +4,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from noetl.errors import BodyLost
-from noetl.messages import events as e
 from noetl.messages.reference import Reference
 from noetl.messages.requests import Input
 from noetl.ports.bodies import Bodies
 from noetl.ports.commit import Commit
 from noetl.ports.event_log import EventLog
-from noetl.ports.session import PartLost, Taken
+from noetl.ports.session import PartLost, Taken, refused_writes
 from noetl.server.active import ActiveExecution, Waiting
 from noetl.server.replay import replay
 
@@ -101,14 +100,3 @@ def _follow(commit: Commit, taken: Taken) -> None:
         commit.settle(found.exception())
 
     taken.committed.add_done_callback(pass_on)
-
-
-def refused_writes(events: list[e.Event]) -> list[e.Event]:
-    """LOOP-5: outcomes whose write to ctx was turned into a failure."""
-    return [
-        event
-        for event in events
-        if type(event) is e.TaskDone
-        and event.error is not None
-        and event.error.get("kind") == "ctx_conflict"
-    ]

@@ -2,8 +2,9 @@
 Which executions does this server decide for, and how does it come by them? (SRV-3)
 
 An owner is written beside the execution; whoever has died is taken over from, a few at a time, by
-whoever notices. That two never decide rests on the expected `seq` alone; that a stale owner starts
-nothing rests on `sure`: without a lease of its own that is known to be alive, nothing is granted.
+whoever notices. That two never decide rests on the expected `seq` and on the owner, which the log
+looks at with each append; that a stale owner starts nothing rests on `sure`: without a lease of its
+own that is known to be alive, nothing is granted.
 """
 
 import asyncio

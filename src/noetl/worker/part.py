@@ -29,10 +29,10 @@ from noetl.pipeline.drive import (
 from noetl.pipeline.frame import Frame
 from noetl.playbook.plan import LoopPlan, Pipeline, Plan, Scope
 from noetl.ports.commit import Commit
-from noetl.ports.session import PartLost, Taken
+from noetl.ports.session import PartLost, Taken, refused_writes
 from noetl.worker.calling import call_tool
 from noetl.worker.fitting import PartFitting
-from noetl.worker.reporting import UnsentReports, refused_in
+from noetl.worker.reporting import UnsentReports
 from noetl.worker.secrecy import Secrecy
 
 if TYPE_CHECKING:
@@ -250,8 +250,7 @@ class PartWork:
 
     def _learn(self, recorded: Sequence[e.Event]) -> None:
         """Which writes did not stand (LOOP-5)."""
-        for event in refused_in(recorded):
-            assert isinstance(event, e.TaskDone), "only an outcome writes"
+        for event in refused_writes(recorded):
             self.refused[event.task_run_id] = event
 
     async def barrier(self) -> None:

@@ -2,7 +2,6 @@
 
 import math
 from collections import deque
-from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from noetl.masking import KNOWN
 from noetl.messages import events as e
 from noetl.ports.commit import Commit
-from noetl.ports.session import PartLost, Taken
+from noetl.ports.session import PartLost, Taken, refused_writes
 
 if TYPE_CHECKING:
     from noetl.worker.part import PartWork
@@ -86,14 +85,5 @@ class UnsentReports:
 
 
 def _pass_on(commit: Commit, taken: Taken, found: Commit) -> None:
-    commit.refused = found.refused or refused_in(taken.events or [])
+    commit.refused = found.refused or refused_writes(taken.events or [])
     commit.settle(found.exception())
-
-
-def refused_in(events: Sequence[e.Event]) -> list[e.Event]:
-    """LOOP-5: outcomes whose write to ctx did not stand."""
-    return [
-        event
-        for event in events
-        if type(event) is e.TaskDone and event.do == "fail" and event.error is not None
-    ]

@@ -241,7 +241,10 @@ def test_every_statement_can_be_prepared(tmp_path: Path) -> None:
 
 
 def _nulls(statement: str) -> Any:
-    return (None,) * statement.count("?") if ":" not in statement else _Nothing()
+    if ":" in statement:
+        return _Nothing()
+    numbers = [int(number) for number in re.findall(r"\?(\d+)", statement)]
+    return (None,) * (max(numbers) if numbers else statement.count("?"))
 
 
 class _Nothing(dict[str, None]):

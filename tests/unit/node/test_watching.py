@@ -17,7 +17,8 @@ async def test_a_watch_that_fell_comes_back(monkeypatch: pytest.MonkeyPatch) -> 
     made.answers("one", Silence())
     monkeypatch.setattr(control_plane, "AGAIN", 0.01)
     local = made.local()
-    obey, fell = local.ownership.obey, []
+    obey = local.ownership.obey
+    fell: list[bool] = []
 
     async def falls_once(notes: Any) -> None:
         if not fell:
