@@ -15,7 +15,7 @@ from noetl.settings import Settings
 
 STEPS = 4000
 QUEUED = 10_000
-AT_ONCE = 500
+AT_ONCE = 100
 
 
 def large() -> str:
