@@ -318,7 +318,7 @@ def test_the_timeout_of_a_step_bounds_its_whole_loop(
 ) -> None:
     silence = Silence()
     looped = loop([1, 2, 3], mode=mode, flight=2, exec=where, on_failure=on_failure)
-    made = scenario(step("start", call("one"), loop=looped, timeout=0.01))
+    made = scenario(step("start", call("one"), loop=looped, timeout=0.5))
     ran = made.answers("one", ok(), silence).run()
     assert silence.cancelled >= 1
     assert (ran.error["kind"], ran.error["step"]) == ("timeout", "start")
