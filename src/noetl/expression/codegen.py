@@ -1,8 +1,10 @@
 """Expressions of Jinja2's syntax tree, written down as plain Python code (TPL-4)."""
 
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 from jinja2 import nodes
+from jinja2.compiler import operators as COMPARED
 
 from noetl.errors import TemplateFault
 from noetl.expression import filters, lookup, operators
@@ -10,16 +12,6 @@ from noetl.expression.limits import DEEPEST_TEMPLATE, LONGEST_PATH
 from noetl.expression.paths import path_of
 from noetl.expression.writer import FunctionWriter, Visitor
 
-COMPARED: Final = {
-    "eq": "==",
-    "ne": "!=",
-    "lt": "<",
-    "lteq": "<=",
-    "gt": ">",
-    "gteq": ">=",
-    "in": "in",
-    "notin": "not in",
-}
 MEMBERSHIP: Final = {"in": "contains", "notin": "absent"}
 SIMPLE: Final = (nodes.Const, nodes.TemplateData)
 LONGEST_CHAIN: Final = 20  # subscripts in one line of code; longer paths are walked
@@ -93,16 +85,9 @@ def write_dict(writer: FunctionWriter, node: nodes.Dict) -> str:
     return writer.keep(f"{{{', '.join(pairs)}}}")
 
 
-def write_and(writer: FunctionWriter, node: nodes.And) -> str:
-    return write_choice(writer, node, "if {}:")
-
-
-def write_or(writer: FunctionWriter, node: nodes.Or) -> str:
-    return write_choice(writer, node, "if not {}:")
-
-
-def write_choice(writer: FunctionWriter, node: nodes.And | nodes.Or, condition: str) -> str:
+def write_choice(writer: FunctionWriter, node: nodes.And | nodes.Or) -> str:
     result = writer.variable()
+    condition = "if {}:" if isinstance(node, nodes.And) else "if not {}:"
     writer.write(f"{result} = {writer.touched(node.left)}")
     with writer.under(condition.format(result)):
         writer.write(f"{result} = {writer.touched(node.right)}")
@@ -190,27 +175,28 @@ def write_unary(writer: FunctionWriter, node: nodes.UnaryExpr) -> str:
 
 
 def write_filter(writer: FunctionWriter, node: nodes.Filter) -> str:
-    if node.name not in filters.FILTERS:
-        raise TemplateFault(filters.unavailable("filter", node.name))
     assert node.node is not None  # only a `{% filter %}` block has none
-    value = writer.value(node.node)
-    function = writer.bind(filters.FILTERS[node.name])
-    arguments = writer.arguments(node)
-    return writer.keep(f"{function}({writer.evaluation()}, {value}{arguments})")
+    return write_applied(writer, node, "filter", filters.FILTERS)
 
 
 def write_test(writer: FunctionWriter, node: nodes.Test) -> str:
-    if node.name not in filters.TESTS:
-        raise TemplateFault(filters.unavailable("test", node.name))
-    value = writer.value(node.node)
     if node.name in PRESENCE and not node.args:
-        return writer.keep(f"{PRESENCE[node.name]}isinstance({value}, Undefined)")
-    function = writer.bind(filters.TESTS[node.name])
-    arguments = writer.arguments(node)
-    return writer.keep(f"{function}({writer.evaluation()}, {value}{arguments})")
+        return writer.keep(f"{PRESENCE[node.name]}isinstance({writer.value(node.node)}, Undefined)")
+    return write_applied(writer, node, "test", filters.TESTS)
 
 
 PRESENCE: Final = {"defined": "not ", "undefined": ""}
+
+
+def write_applied(
+    writer: FunctionWriter, node: Any, kind: str, known: Mapping[str, filters.Filter]
+) -> str:
+    if node.name not in known:
+        raise TemplateFault(filters.unavailable(kind, node.name))
+    value = writer.value(node.node)
+    function = writer.bind(known[node.name])
+    arguments = writer.arguments(node)
+    return writer.keep(f"{function}({writer.evaluation()}, {value}{arguments})")
 
 
 def write_call(writer: FunctionWriter, node: nodes.Call) -> str:
@@ -228,8 +214,8 @@ VISITORS: Final[dict[type, Visitor]] = {
     nodes.List: write_list,
     nodes.Tuple: write_tuple,
     nodes.Dict: write_dict,
-    nodes.And: write_and,
-    nodes.Or: write_or,
+    nodes.And: write_choice,
+    nodes.Or: write_choice,
     nodes.Not: write_not,
     nodes.CondExpr: write_condition,
     nodes.Compare: write_compare,

@@ -5,13 +5,23 @@ It gives the very nodes that Jinja2 gives, or it gives up (`Unusual`), and Jinja
 short cut, never a second opinion. Property tests hold the two together.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from jinja2 import nodes
+from jinja2.compiler import operators
 
 from noetl.expression.filters import FILTERS, TESTS
-from noetl.expression.tokens import END, FLOAT, INTEGER, NAME, STRING, Unusual, tokens_from
+from noetl.expression.tokens import (
+    END,
+    FLOAT,
+    INTEGER,
+    KEYWORDS,
+    NAME,
+    STRING,
+    Unusual,
+    tokens_from,
+)
 
 CONSTANTS: Final = {
     "true": True,
@@ -21,14 +31,9 @@ CONSTANTS: Final = {
     "none": None,
     "None": None,
 }
-COMPARISONS: Final = {
-    "==": "eq",
-    "!=": "ne",
-    "<": "lt",
-    "<=": "lteq",
-    ">": "gt",
-    ">=": "gteq",
-}
+COMPARISONS: Final = {sign: name for name, sign in operators.items()}
+EITHER: Final[dict[str, type]] = {"or": nodes.Or}
+BOTH: Final[dict[str, type]] = {"and": nodes.And}
 SUMS: Final[dict[str, type]] = {"+": nodes.Add, "-": nodes.Sub}
 PRODUCTS: Final[dict[str, type]] = {
     "*": nodes.Mul,
@@ -36,12 +41,12 @@ PRODUCTS: Final[dict[str, type]] = {
     "//": nodes.FloorDiv,
     "%": nodes.Mod,
 }
+POWERS: Final[dict[str, type]] = {"**": nodes.Pow}
 SIGNS: Final[dict[str, type]] = {"-": nodes.Neg, "+": nodes.Pos}
 ARGUMENT_STARTS: Final = frozenset({NAME, STRING, INTEGER, FLOAT, "[", "{"})
 AFTER_A_TEST: Final = frozenset({"else", "or", "and"})
 STEERING: Final = frozenset("-+")
 SPECIAL: Final = ("{%", "{#", "\r")
-Arguments = tuple[list[Any], list[Any], Any, Any]
 
 
 def node(kind: type, **fields: Any) -> Any:
@@ -94,7 +99,7 @@ class ExpressionReader:
 
     def word(self, word: str) -> bool:
         """Step over a keyword, if it is the next token."""
-        if self.kinds[self.at] == NAME and self.values[self.at] == word:
+        if self.kinds[self.at] == word:
             self.at += 1
             return True
         return False
@@ -127,17 +132,19 @@ class ExpressionReader:
             value = node(nodes.CondExpr, test=test, expr1=value, expr2=otherwise)
         return value
 
-    def either(self) -> Any:
-        left = self.both()
-        while self.word("or"):
-            left = node(nodes.Or, left=left, right=self.both())
+    def chain(self, operations: Mapping[str, type], operand: Callable[[], Any]) -> Any:
+        """Operations of one precedence, from left to right."""
+        left = operand()
+        while (kind := operations.get(self.kinds[self.at])) is not None:
+            self.at += 1
+            left = node(kind, left=left, right=operand())
         return left
 
+    def either(self) -> Any:
+        return self.chain(EITHER, self.both)
+
     def both(self) -> Any:
-        left = self.negation()
-        while self.word("and"):
-            left = node(nodes.And, left=left, right=self.negation())
-        return left
+        return self.chain(BOTH, self.negation)
 
     def negation(self) -> Any:
         if self.word("not"):
@@ -148,31 +155,17 @@ class ExpressionReader:
         left = self.sum()
         links = []
         while True:
-            kind = self.kinds[self.at]
-            if kind in COMPARISONS:
-                self.at += 1
-                operation = COMPARISONS[kind]
-            elif kind != NAME:
+            sign = self.kinds[self.at]
+            if sign == "not" and self.kinds[self.at + 1] == "in":
+                sign = "not in"
+            if sign not in COMPARISONS:
                 break
-            elif self.word("in"):
-                operation = "in"
-            elif self.values[self.at] == "not" and self.values[self.at + 1] == "in":
-                if self.kinds[self.at + 1] != NAME:
-                    break
-                self.at += 2
-                operation = "notin"
-            else:
-                break
-            links.append(node(nodes.Operand, op=operation, expr=self.sum()))
+            self.at += 2 if sign == "not in" else 1
+            links.append(node(nodes.Operand, op=COMPARISONS[sign], expr=self.sum()))
         return node(nodes.Compare, expr=left, ops=links) if links else left
 
     def sum(self) -> Any:
-        left = self.joined()
-        while self.kinds[self.at] in SUMS:
-            kind = SUMS[self.kinds[self.at]]
-            self.at += 1
-            left = node(kind, left=left, right=self.joined())
-        return left
+        return self.chain(SUMS, self.joined)
 
     def joined(self) -> Any:
         first = self.product()
@@ -185,19 +178,10 @@ class ExpressionReader:
         return node(nodes.Concat, nodes=parts)
 
     def product(self) -> Any:
-        left = self.power()
-        while self.kinds[self.at] in PRODUCTS:
-            kind = PRODUCTS[self.kinds[self.at]]
-            self.at += 1
-            left = node(kind, left=left, right=self.power())
-        return left
+        return self.chain(PRODUCTS, self.power)
 
     def power(self) -> Any:
-        left = self.filtered(self.signed())
-        while self.kinds[self.at] == "**":
-            self.at += 1
-            left = node(nodes.Pow, left=left, right=self.filtered(self.signed()))
-        return left
+        return self.chain(POWERS, lambda: self.filtered(self.signed()))
 
     def signed(self) -> Any:
         kind = self.kinds[self.at]
@@ -233,7 +217,7 @@ class ExpressionReader:
         self.at += 1
         if kind == INTEGER:
             return node(nodes.Getitem, node=value, arg=node(nodes.Const, value=name), ctx="load")
-        if kind != NAME or name.startswith("__"):
+        if (kind != NAME and kind not in KEYWORDS) or name.startswith("__"):
             raise Unusual
         return node(nodes.Getattr, node=value, attr=name, ctx="load")
 
@@ -262,7 +246,7 @@ class ExpressionReader:
                 value = self.filter(value)
             elif kind == "(":
                 value = self.call(value)
-            elif kind == NAME and self.values[self.at] == "is":
+            elif kind == "is":
                 self.at += 1
                 value = self.test(value)
             else:
@@ -272,40 +256,33 @@ class ExpressionReader:
         name = self.expect(NAME)
         if name not in FILTERS or self.kinds[self.at] == ".":
             raise Unusual
-        arguments = self.arguments() if self.kinds[self.at] == "(" else ([], [], None, None)
-        return applied(nodes.Filter, value, name, arguments)
+        given = self.arguments() if self.kinds[self.at] == "(" else fields_of([], [])
+        return node(nodes.Filter, node=value, name=name, **given)
 
     def test(self, value: Any) -> Any:
         negated = self.word("not")
-        name = self.expect(NAME)
+        name = self.expect("in" if self.kinds[self.at] == "in" else NAME)
         if name not in TESTS or self.kinds[self.at] == ".":
             raise Unusual
-        arguments: Arguments = ([], [], None, None)
-        kind, following = self.kinds[self.at], self.values[self.at]
+        given = fields_of([], [])
+        kind = self.kinds[self.at]
         if kind == "(":
-            arguments = self.arguments()
-        elif kind in ARGUMENT_STARTS and not (kind == NAME and following in AFTER_A_TEST):
-            if kind == NAME and following == "is":
-                raise Unusual
-            arguments = ([self.postfixed(self.primary())], [], None, None)
-        test = applied(nodes.Test, value, name, arguments)
+            given = self.arguments()
+        elif kind in ARGUMENT_STARTS:
+            given = fields_of([self.postfixed(self.primary())], [])
+        elif kind in KEYWORDS - AFTER_A_TEST:
+            raise Unusual
+        test = node(nodes.Test, node=value, name=name, **given)
         return node(nodes.Not, node=test) if negated else test
 
     def call(self, value: Any) -> Any:
-        args, kwargs, _, _ = self.arguments()
-        return node(
-            nodes.Call, node=value, args=args, kwargs=kwargs, dyn_args=None, dyn_kwargs=None
-        )
+        return node(nodes.Call, node=value, **self.arguments())
 
-    def arguments(self) -> Arguments:
+    def arguments(self) -> dict[str, Any]:
         self.at += 1
         args: list[Any] = []
         named: list[Any] = []
-        while self.kinds[self.at] != ")":
-            if args or named:
-                self.expect(",")
-                if self.kinds[self.at] == ")":
-                    break
+        for _ in self.parts(")"):
             if self.kinds[self.at] == NAME and self.kinds[self.at + 1] == "=":
                 name = self.values[self.at]
                 self.at += 2
@@ -314,23 +291,26 @@ class ExpressionReader:
                 raise Unusual
             else:
                 args.append(self.condition())
-        self.at += 1
         if len({given.key for given in named}) != len(named):
             raise Unusual
-        return args, named, None, None
+        return fields_of(args, named)
+
+    def parts(self, end: str) -> Iterator[None]:
+        """Once for each part before the bracket that closes, commas stepped over; then over it."""
+        first = True
+        while self.kinds[self.at] != end:
+            if not first:
+                self.expect(",")
+                if self.kinds[self.at] == end:
+                    break
+            first = False
+            yield
+        self.at += 1
 
 
-def applied(kind: type, value: Any, name: str, arguments: Arguments) -> Any:
-    args, kwargs, dyn_args, dyn_kwargs = arguments
-    return node(
-        kind,
-        node=value,
-        name=name,
-        args=args,
-        kwargs=kwargs,
-        dyn_args=dyn_args,
-        dyn_kwargs=dyn_kwargs,
-    )
+def fields_of(args: list[Any], named: list[Any]) -> dict[str, Any]:
+    """The arguments of a call, a filter or a test, as fields of its node."""
+    return {"args": args, "kwargs": named, "dyn_args": None, "dyn_kwargs": None}
 
 
 def read_name(_: ExpressionReader, name: str) -> Any:
@@ -357,28 +337,15 @@ def read_brackets(reader: ExpressionReader, _: str) -> Any:
 
 
 def read_list(reader: ExpressionReader, _: str) -> Any:
-    parts: list[Any] = []
-    while reader.kinds[reader.at] != "]":
-        if parts:
-            reader.expect(",")
-            if reader.kinds[reader.at] == "]":
-                break
-        parts.append(reader.condition())
-    reader.at += 1
-    return node(nodes.List, items=parts)
+    return node(nodes.List, items=[reader.condition() for _part in reader.parts("]")])
 
 
 def read_dict(reader: ExpressionReader, _: str) -> Any:
-    pairs: list[Any] = []
-    while reader.kinds[reader.at] != "}":
-        if pairs:
-            reader.expect(",")
-            if reader.kinds[reader.at] == "}":
-                break
+    pairs = []
+    for _part in reader.parts("}"):
         key = reader.condition()
         reader.expect(":")
         pairs.append(node(nodes.Pair, key=key, value=reader.condition()))
-    reader.at += 1
     return node(nodes.Dict, items=pairs)
 
 

@@ -14,20 +14,12 @@ from noetl.expression.limits import bounded_range
 from noetl.expression.missing import Missing, below, joined
 from noetl.messages.reference import Reference
 
-NAMESPACES: Final = frozenset(
-    {
-        "workload",
-        "ctx",
-        "iter",
-        "args",
-        "execution_id",
-        "_prev",
-        "_task",
-        "_attempt",
-        "outcome",
-        "event",
-    }
-)
+
+def words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+NAMESPACES: Final = words("workload ctx iter args execution_id _prev _task _attempt outcome event")
 SEARCHED: Final = ("args", "ctx", "iter", "workload")  # for an unqualified name, in this order
 BODIES: Final = "$bodies"  # the scope's loaded bodies, by the key of their reference
 
@@ -40,87 +32,36 @@ GLOBALS: Final[Mapping[str, Any]] = {
     "joiner": Joiner,
 }
 
-TEXT_METHODS: Final = frozenset(
-    {
-        "capitalize",
-        "casefold",
-        "center",
-        "count",
-        "endswith",
-        "expandtabs",
-        "find",
-        "format",
-        "format_map",
-        "index",
-        "isalnum",
-        "isalpha",
-        "isascii",
-        "isdecimal",
-        "isdigit",
-        "isidentifier",
-        "islower",
-        "isnumeric",
-        "isprintable",
-        "isspace",
-        "istitle",
-        "isupper",
-        "join",
-        "ljust",
-        "lower",
-        "lstrip",
-        "partition",
-        "removeprefix",
-        "removesuffix",
-        "replace",
-        "rfind",
-        "rindex",
-        "rjust",
-        "rpartition",
-        "rsplit",
-        "rstrip",
-        "split",
-        "splitlines",
-        "startswith",
-        "strip",
-        "swapcase",
-        "title",
-        "upper",
-        "zfill",
-    }
+TEXT_METHODS: Final = words(
+    """
+    capitalize casefold center count endswith expandtabs find format format_map index
+    isalnum isalpha isascii isdecimal isdigit isidentifier islower isnumeric isprintable
+    isspace istitle isupper join ljust lower lstrip partition removeprefix removesuffix
+    replace rfind rindex rjust rpartition rsplit rstrip split splitlines startswith strip
+    swapcase title upper zfill
+    """
 )
-LOOP_NAMES: Final = frozenset(
-    {
-        "index",
-        "index0",
-        "revindex",
-        "revindex0",
-        "first",
-        "last",
-        "length",
-        "depth",
-        "depth0",
-        "previtem",
-        "nextitem",
-        "cycle",
-        "changed",
-    }
+LOOP_NAMES: Final = words(
+    """
+    index index0 revindex revindex0 first last length depth depth0 previtem nextitem cycle
+    changed
+    """
 )
 # The only attributes a template can reach; everything else of Python is undefined to it.
 METHODS: Final[Mapping[type, frozenset[str]]] = {
     str: TEXT_METHODS,
     Markup: TEXT_METHODS - {"format", "format_map"} | {"striptags", "unescape"},
-    dict: frozenset({"keys", "values", "items", "get", "copy"}),
-    list: frozenset({"index", "count", "copy"}),
-    tuple: frozenset({"index", "count"}),
-    range: frozenset({"index", "count", "start", "stop", "step"}),
-    int: frozenset({"bit_length", "real", "imag", "numerator", "denominator", "conjugate"}),
-    bool: frozenset({"bit_length", "real", "imag", "numerator", "denominator", "conjugate"}),
-    float: frozenset({"is_integer", "real", "imag", "conjugate", "hex", "as_integer_ratio"}),
+    dict: words("keys values items get copy"),
+    list: words("index count copy"),
+    tuple: words("index count"),
+    range: words("index count start stop step"),
+    **dict.fromkeys((int, bool), words("bit_length real imag numerator denominator conjugate")),
+    float: words("is_integer real imag conjugate hex as_integer_ratio"),
     LoopContext: LOOP_NAMES,
-    Macro: frozenset({"name", "arguments", "catch_kwargs", "catch_varargs", "caller"}),
-    Cycler: frozenset({"current", "next", "reset"}),
+    Macro: words("name arguments catch_kwargs catch_varargs caller"),
+    Cycler: words("current next reset"),
     Joiner: frozenset(),
-    _GroupTuple: frozenset({"grouper", "list", "index", "count"}),
+    _GroupTuple: words("grouper list index count"),
 }
 SUBSCRIPTED: Final = (dict, list, tuple, str, range)
 

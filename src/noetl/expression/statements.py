@@ -63,17 +63,14 @@ class Counting(NodeTransformer):
         self.generic_visit(node)
         return inner("$concat", nodes.Tuple(node.nodes, "load", lineno=node.lineno))
 
-    def visit_List(self, node: nodes.List) -> nodes.Expr:
+    def visit_literal(self, node: Any) -> nodes.Expr:
         self.generic_visit(node)
         return inner("$built", node)
 
-    def visit_Dict(self, node: nodes.Dict) -> nodes.Expr:
-        self.generic_visit(node)
-        return inner("$built", node)
+    visit_List = visit_Dict = visit_literal
 
     def visit_Tuple(self, node: nodes.Tuple) -> nodes.Expr:
-        self.generic_visit(node)
-        return inner("$built", node) if node.ctx == "load" else node
+        return self.visit_literal(node) if node.ctx == "load" else node
 
     def visit_Compare(self, node: nodes.Compare) -> nodes.Expr:
         self.generic_visit(node)

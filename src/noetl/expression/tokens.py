@@ -23,6 +23,7 @@ TOKEN: Final = re.compile(
 )
 NAME, STRING, FLOAT, INTEGER = "name", "string", "float", "integer"
 END: Final = "end"
+KEYWORDS: Final = frozenset({"and", "else", "if", "in", "is", "not", "or"})  # kinds of their own
 CLOSING: Final = {"(": ")", "[": "]", "{": "}"}
 CLOSERS: Final = frozenset(CLOSING.values())
 
@@ -42,7 +43,7 @@ def tokens_from(text: str, start: int) -> Tokens:
         value = found[group]
         position = found.end()
         if group == 1:
-            kinds.append(NAME)
+            kinds.append(value if value in KEYWORDS else NAME)
             values.append(value)
         elif group == 5:
             if value == "}}":
