@@ -4,6 +4,7 @@ import os
 import re
 from collections.abc import Callable, Mapping
 from difflib import get_close_matches
+from math import inf
 from pathlib import Path
 from typing import Any, Literal
 
@@ -66,32 +67,18 @@ class Reading(msgspec.Struct, frozen=True):
     """Field → `flag`, `NOETL_…`, the path of the file, or `default`."""
 
 
-def _number(text: str) -> float:
-    value = float(text)
-    if not 0 <= value < float("inf"):
-        raise ValueError
-    return value
+def _from(
+    low: float, high: float = inf, *, kind: type[int] | type[float] = int
+) -> Callable[[str], float]:
+    """Numbers from `low` to `high`; infinity is none."""
 
+    def read(text: str) -> float:
+        value = kind(text)
+        if not low <= value <= high or value == inf:
+            raise ValueError
+        return value
 
-def _span(text: str) -> float:
-    value = _number(text)
-    if value < 1:
-        raise ValueError
-    return value
-
-
-def _count(text: str) -> int:
-    value = int(text)
-    if value < 1:
-        raise ValueError
-    return value
-
-
-def _port(text: str) -> int:
-    value = int(text)
-    if not 0 <= value <= 65535:
-        raise ValueError
-    return value
+    return read
 
 
 def _switch(text: str) -> bool:
@@ -127,14 +114,14 @@ def _store(text: str) -> str:
 
 SETTINGS: dict[str, Setting] = {
     "home": Setting(Path, "a folder", "where the log, results and caches lie"),
-    "slots": Setting(_count, "a whole number >= 1", "tool calls that `noetl run` runs at once"),
+    "slots": Setting(_from(1), "a whole number >= 1", "tool calls that `noetl run` runs at once"),
     "run_ahead": Setting(
         _switch,
         "1 or 0",
         "whether steps without effect may run before the decision behind them is committed",
     ),
     "retention_days": Setting(
-        _number,
+        _from(0, kind=float),
         "a number of days >= 0",
         "ended executions older than this are removed with their results; unset: all are kept",
     ),
@@ -156,17 +143,19 @@ SETTINGS: dict[str, Setting] = {
         "where large results lie; unset: beside the log",
     ),
     "host": Setting(str, "an address", "where a server listens; others than loopback need `auth`"),
-    "port": Setting(_port, "a port, 0 to 65535", "where a server listens; 0: any that is free"),
+    "port": Setting(
+        _from(0, 65535), "a port, 0 to 65535", "where a server listens; 0: any that is free"
+    ),
     "auth": Setting(_switch, "1 or 0", "whether a server asks for tokens"),
     "pool": Setting(_word, "a name", "the pool for which a worker works"),
-    "concurrency": Setting(_count, "a whole number >= 1", "parts that a worker runs at once"),
+    "concurrency": Setting(_from(1), "a whole number >= 1", "parts that a worker runs at once"),
     "lease_ttl": Setting(
-        _span,
+        _from(1, kind=float),
         "a number of seconds >= 1",
         "how long a worker keeps what it runs without a word from it, in seconds",
     ),
     "drain": Setting(
-        _number,
+        _from(0, kind=float),
         "a number of seconds >= 0",
         "how long a worker that is told to stop lets its tasks run on, in seconds; what has not"
         " ended by then is given back and runs again elsewhere",

@@ -211,34 +211,23 @@ def allowed(char: str) -> bool:
     )
 
 
-DAY = {
-    "paper": "#f8fafc",
-    "card": "#ffffff",
-    "edge": "#cbd5e1",
-    "ink": "#0f172a",
-    "soft": "#64748b",
-    "fail": "#dc2626",
-    "entry": "#059669",
-    "final": "#7c3aed",
-    "admit": "#b45309",
-    "loop": "#2563eb",
-    "join": "#0f766e",
-    "fork": "#be185d",
+PALETTE = {
+    "paper": ("#f8fafc", "#0f172a"),
+    "card": ("#ffffff", "#1e293b"),
+    "edge": ("#cbd5e1", "#475569"),
+    "ink": ("#0f172a", "#f1f5f9"),
+    "soft": ("#64748b", "#94a3b8"),
+    "fail": ("#dc2626", "#f87171"),
+    "entry": ("#059669", "#34d399"),
+    "final": ("#7c3aed", "#a78bfa"),
+    "admit": ("#b45309", "#fbbf24"),
+    "loop": ("#2563eb", "#60a5fa"),
+    "join": ("#0f766e", "#2dd4bf"),
+    "fork": ("#be185d", "#f472b6"),
 }
-NIGHT = {
-    "paper": "#0f172a",
-    "card": "#1e293b",
-    "edge": "#475569",
-    "ink": "#f1f5f9",
-    "soft": "#94a3b8",
-    "fail": "#f87171",
-    "entry": "#34d399",
-    "final": "#a78bfa",
-    "admit": "#fbbf24",
-    "loop": "#60a5fa",
-    "join": "#2dd4bf",
-    "fork": "#f472b6",
-}
+"""What is drawn → its colour by day, and by night."""
+DAY = {name: day for name, (day, _) in PALETTE.items()}
+NIGHT = {name: night for name, (_, night) in PALETTE.items()}
 
 # No CSS variables: several viewers outside the browser do not know them and would draw black.
 COLOURS = Template("""\
