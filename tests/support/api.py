@@ -5,6 +5,7 @@ import socket
 import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
+from pathlib import Path
 from typing import Any
 
 import aiohttp
@@ -12,13 +13,13 @@ import msgspec
 
 from noetl.adapters.memory.object_store import MemoryObjectStore
 from noetl.adapters.memory.storage import MemoryStorage
-from noetl.api.plane import ServerProcess
 from noetl.api.serve import serve
 from noetl.errors import ExecutionNotFound
-from noetl.keychain.door import KeychainDoor
+from noetl.node.server import ServerNode
 from noetl.ports.event_log import ExecutionRow
 from noetl.ports.link import Answer, Call, Notifier, Question, Reply
 from noetl.ports.result_store import ResultStore
+from noetl.settings import Settings
 
 
 class Deaf:
@@ -35,27 +36,35 @@ class Deaf:
         return Reply(error={"code": "not_found", "message": type(question).__name__})
 
 
-class SmallPlane:
+class SmallPlane(ServerNode):
     """A plane without executions, on a home in memory: enough for workers, tokens and faults."""
 
+    dispatcher: Any
+    follow: Any
+    register: Any
+
     def __init__(self, dispatcher: Any = None, results: ResultStore | None = None) -> None:
-        self.dispatcher: Any = dispatcher or Deaf("small")
-        self.name: str = self.dispatcher.name
-        self.address = ""
-        self.storage = MemoryStorage()
-        self.results = results or ResultStore(MemoryObjectStore())
-        self.keychain = KeychainDoor(self.storage.credentials, None, None)
+        kept = results or ResultStore(MemoryObjectStore())
+        super().__init__(Settings(home=Path("nowhere")), MemoryStorage(), results=kept)
+        self.dispatcher = dispatcher or Deaf("small")
         self.fault: Exception | None = None
         """Raised by whatever asks for executions."""
         self.waits_for: list[str] = []
+        self.follow = self.followed
+        self.register = self.registered
 
-    async def register(self, text: str, *, original: str | None = None) -> Any:
+    @property
+    def name(self) -> str:
+        name: str = self.dispatcher.name
+        return name
+
+    async def registered(self, text: str, *, original: str | None = None) -> Any:
         raise self.fault or LookupError((text, original))
 
     async def execute(self, **asked: Any) -> ExecutionRow:
         raise self.fault or LookupError(asked)
 
-    async def order(self, execution_id: str, kind: str, reason: str) -> ExecutionRow:
+    async def order(self, execution_id: str, kind: str, reason: str = "") -> ExecutionRow:
         raise self.fault or LookupError((execution_id, kind, reason))
 
     async def row(self, execution_id: str) -> ExecutionRow:
@@ -67,7 +76,7 @@ class SmallPlane:
     async def summary(self, execution_id: str, *, wait: float = 0) -> dict[str, Any]:
         raise self.fault or LookupError((execution_id, wait))
 
-    async def follow(self, execution_id: str, *, after: int) -> AsyncIterator[Any]:
+    async def followed(self, execution_id: str, *, after: int = 0) -> AsyncIterator[Any]:
         raise self.fault or LookupError((execution_id, after))
         yield
 
@@ -87,7 +96,7 @@ class Served:
         self.stop = stop
 
 
-async def begin(plane: ServerProcess, *, auth: bool = False, port: int = 0) -> Served:
+async def begin(plane: ServerNode, *, auth: bool = False, port: int = 0) -> Served:
     """Serve until `stop` is set, or the task is cancelled: then without waiting for anybody."""
     stop = asyncio.Event()
     url: asyncio.Future[str] = asyncio.get_running_loop().create_future()
@@ -98,7 +107,7 @@ async def begin(plane: ServerProcess, *, auth: bool = False, port: int = 0) -> S
 
 
 @asynccontextmanager
-async def served(plane: ServerProcess, *, auth: bool = False) -> AsyncIterator[Served]:
+async def served(plane: ServerNode, *, auth: bool = False) -> AsyncIterator[Served]:
     found = await begin(plane, auth=auth)
     try:
         yield found
@@ -109,7 +118,7 @@ async def served(plane: ServerProcess, *, auth: bool = False) -> AsyncIterator[S
 
 @contextmanager
 def served_beside(
-    opening: AbstractAsyncContextManager[ServerProcess], *, auth: bool = False
+    opening: AbstractAsyncContextManager[ServerNode], *, auth: bool = False
 ) -> Iterator[str]:
     """The URL of a server in a thread of its own, for tests that block."""
     loop, ready = asyncio.new_event_loop(), threading.Event()
@@ -183,9 +192,7 @@ class Api:
 
 
 @asynccontextmanager
-async def api_of(
-    plane: ServerProcess, *, auth: bool = False, token: str = ""
-) -> AsyncIterator[Api]:
+async def api_of(plane: ServerNode, *, auth: bool = False, token: str = "") -> AsyncIterator[Api]:
     """A served plane and a client of it."""
     headers = {"Authorization": f"Bearer {token}"} if token else {}
     async with served(plane, auth=auth) as found, aiohttp.ClientSession(headers=headers) as session:

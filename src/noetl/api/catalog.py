@@ -9,11 +9,10 @@ from litestar.params import FromPath, QueryParameter
 
 from noetl.api import types as t
 from noetl.api.answers import answered
-from noetl.api.context import ApiContext, Asking
-from noetl.api.entries import entry_fields, entry_of
-from noetl.api.paging import USUAL, Cursor, Limit, page_of, place_in
+from noetl.api.context import USUAL, ApiContext, Asking, Cursor, Limit
+from noetl.api.rows import entry_of
 from noetl.api.texts import decoded, is_yaml, loaded, refuse_large, yaml_in
-from noetl.errors import PlaybookNotFound, PlaybookRejected
+from noetl.errors import PlaybookRejected
 from noetl.playbook.dialects.migrate import Migrated, migrate
 from noetl.playbook.finding import Finding
 from noetl.playbook.schema import json_schema
@@ -30,6 +29,7 @@ class CatalogRoutes:
 
     def __init__(self, context: ApiContext) -> None:
         self._plane = context.plane
+        self._questions = context.questions
         self._schema: dict[str, Any] | None = None
 
     async def register(self, request: Asking, older: Migrate = False) -> Response[t.RegisterAnswer]:
@@ -45,33 +45,18 @@ class CatalogRoutes:
 
     async def page(self, cursor: Cursor = None, limit: Limit = USUAL) -> Response[t.EntryPage]:
         """The newest version of every playbook, by path."""
-        after = place_in(cursor, str)
-        rows = await self._plane.storage.catalog.page(after=after, limit=limit + 1)
-        entries, next = page_of(rows, limit, lambda entry: entry.path)
-        return answered(t.EntryPage(entries=[entry_of(one) for one in entries], next=next))
+        return answered(await self._questions.catalog(cursor=cursor, limit=limit))
 
     async def versions(
         self, path: FromPath[Path], cursor: Cursor = None, limit: Limit = USUAL
     ) -> Response[t.EntryPage]:
         """Every version of one playbook, the newest first."""
-        name, before = path_in(path), place_in(cursor, int)
-        rows = await self._plane.storage.catalog.versions(name, before=before, limit=limit + 1)
-        if not rows and before is None:
-            raise missing(name, None)
-        entries, next = page_of(rows, limit, lambda entry: entry.version)
-        return answered(t.EntryPage(entries=[entry_of(one) for one in entries], next=next))
+        name = path_in(path)
+        return answered(await self._questions.versions(name, cursor=cursor, limit=limit))
 
     async def entry(self, path: FromPath[Path], version: Version = None) -> Response[t.EntryText]:
         """One version of a playbook with its text; without `version` the newest."""
-        name, storage = path_in(path), self._plane.storage
-        found = await storage.catalog.find(name, version)
-        if found is None:
-            raise missing(name, version)
-        kept = await storage.playbooks.text(found.digest)
-        if kept is None:
-            raise PlaybookNotFound(f"the text of '{found.playbook_id}' is not kept any more")
-        original = await storage.catalog.original(found.playbook_id)
-        return answered(t.EntryText(text=kept[0], original=original, **entry_fields(found)))
+        return answered(await self._questions.playbook(path_in(path), version=version))
 
     async def validate(self, request: Asking) -> Response[t.Validated]:
         """All that is wrong with a text; nothing is registered."""
@@ -111,8 +96,3 @@ def migrated(text: str) -> Migrated:
 def path_in(path: Path) -> str:
     """The path of a playbook as the catalog has it: the router puts a slash in front."""
     return str(path).lstrip("/")
-
-
-def missing(path: str, version: int | None) -> PlaybookNotFound:
-    which = "" if version is None else f", version {version}"
-    return PlaybookNotFound(f"no playbook '{path}'{which} in the catalog")

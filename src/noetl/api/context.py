@@ -3,24 +3,34 @@
 import asyncio
 from collections.abc import Awaitable
 from contextlib import suppress
-from typing import TypeVar
+from typing import Annotated, TypeVar
 
 from litestar import Request
 from litestar.datastructures import State
+from litestar.params import QueryParameter
 
+from noetl.api.gate import Gate
 from noetl.api.metrics import Metrics
-from noetl.api.plane import ServerProcess
+from noetl.api.questions import PlaneQuestions
 from noetl.api.wakes import HttpWakes
+from noetl.node.server import ServerNode
 
 T = TypeVar("T")
 Asking = Request[object, object, State]
+Limit = Annotated[int, QueryParameter(ge=1, le=200, description="How many at the most.")]
+Cursor = Annotated[
+    str | None, QueryParameter(max_length=2000, description="`next` of the page before.")
+]
+USUAL = 50
 
 
 class ApiContext:
     """One for each app; `closing` ends whatever waits, so that a stop takes no minute."""
 
-    def __init__(self, plane: ServerProcess) -> None:
+    def __init__(self, plane: ServerNode, *, auth: bool = False) -> None:
         self.plane = plane
+        self.gate = Gate(plane.storage.tokens if auth else None)
+        self.questions = PlaneQuestions(plane)
         self.wakes = HttpWakes()
         self.metrics = Metrics()
         self.closing = asyncio.Event()

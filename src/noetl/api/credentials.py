@@ -7,12 +7,12 @@ from litestar.params import FromPath, JSONBody
 
 from noetl.api import types as t
 from noetl.api.answers import answered
-from noetl.api.context import ApiContext
-from noetl.api.paging import USUAL, Cursor, Limit, page_of, place_in
+from noetl.api.context import USUAL, ApiContext, Cursor, Limit
+from noetl.api.paging import page_of, place_in
+from noetl.api.rows import view_of
 from noetl.errors import CredentialMissing, ServerRefused
 from noetl.keychain.fields import register as mask
 from noetl.keychain.store import CredentialSummary, Store
-from noetl.messages.envelope import timestamp
 
 
 class CredentialsRoutes:
@@ -29,14 +29,15 @@ class CredentialsRoutes:
         mask(data.fields)  # from now on, so that not even an error repeats one
         named = name_in(name)
         await self._store.add(named, data.kind, data.fields)
-        return answered(shown_of(await self._found(named)))
+        return answered(view_of(t.Credential, await self._found(named)))
 
     async def page(self, cursor: Cursor = None, limit: Limit = USUAL) -> Response[t.CredentialPage]:
         """What is registered, by name; no values."""
         after = place_in(cursor, str) or ""
         rows = [row for row in await self._store.all() if row.name > after]
         found, next = page_of(rows, limit, lambda row: row.name)
-        return answered(t.CredentialPage(credentials=[shown_of(row) for row in found], next=next))
+        shown = [view_of(t.Credential, row) for row in found]
+        return answered(t.CredentialPage(credentials=shown, next=next))
 
     async def remove(self, name: FromPath[Path]) -> None:
         """Forget a credential."""
@@ -62,10 +63,4 @@ def name_in(name: Path) -> str:
 def missing(name: str) -> ServerRefused:
     return ServerRefused(
         f"no credential '{name[:100]}' is registered", code="credential_not_found", status=404
-    )
-
-
-def shown_of(row: CredentialSummary) -> t.Credential:
-    return t.Credential(
-        name=row.name, kind=row.kind, key_id=row.key_id, updated_at=timestamp(row.updated_at)
     )

@@ -11,7 +11,8 @@ from litestar.openapi.spec import Components, SecurityScheme
 
 from noetl import __version__
 from noetl.api import types as t
-from noetl.api.routes import Route, all_routes, bound
+from noetl.api.catalog import CatalogRoutes
+from noetl.api.routes import ROUTES, Route, handlers
 from noetl.api.texts import YAML
 from noetl.api.worker import WorkerRoutes
 from noetl.ports.link import Call, Question
@@ -64,11 +65,10 @@ def openapi() -> Part:
         ),
     )
     nobody = object()  # signatures are all that is read
-    routes = [bound(nobody, route) for route in all_routes()]
-    app = Litestar(routes, openapi_config=config, logging_config=None)
+    app = Litestar(handlers(lambda _: nobody), openapi_config=config, logging_config=None)
     document: Part = app.openapi_schema.to_schema()
     document["components"]["schemas"].update(schemas())
-    for route in all_routes():
+    for route in ROUTES:
         complete(document["paths"][template_of(route)][route.method.lower()], route)
     # As JSON has it: the framework leaves tuples and enumerations in the document.
     plain: Part = msgspec.json.decode(msgspec.json.encode(document))
@@ -111,7 +111,7 @@ def complete(operation: Part, route: Route) -> None:
         responses["200"]["content"] = {media: {"schema": schema_of(kind)}}
     if path.endswith("/stream"):
         responses["204"] = {"description": "There is nothing after the given id."}
-    if route.answer.__qualname__ == "CatalogDesk.register":
+    if route.answer is CatalogRoutes.register:
         responses["200"] = {**responses["201"], "description": "The newest version is the same."}
     if path == "/readyz":
         responses["503"] = {**responses["200"], "description": "It waits."}

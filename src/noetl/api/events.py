@@ -1,7 +1,7 @@
 """Routes of the log: pages of events, and the live stream with resume (EVT-1)."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import suppress
 from fnmatch import fnmatchcase
 from typing import Annotated, Any
@@ -13,12 +13,10 @@ from litestar.response import Stream
 
 from noetl.api import types as t
 from noetl.api.answers import answered, shown
-from noetl.api.context import ApiContext
+from noetl.api.context import USUAL, ApiContext, Limit
 from noetl.api.executions import known
-from noetl.api.paging import USUAL, Limit
+from noetl.api.questions import enveloped
 from noetl.errors import NoetlError
-from noetl.messages.codec import recorded_mappings
-from noetl.messages.envelope import envelope
 from noetl.messages.names import canonical
 from noetl.ports.event_log import LogRow
 
@@ -32,9 +30,6 @@ Glob = Annotated[
     str | None, QueryParameter(max_length=200, description="Names to show; older names are known.")
 ]
 
-SCANNED = 5000
-"""Events that one page looks at for a glob; a page may be short of its limit for that."""
-ROWS = 100
 BEAT = 15.0
 """Seconds of silence after which a comment says that the stream is alive."""
 HEADERS = {"cache-control": "no-store", "x-accel-buffering": "no"}
@@ -46,6 +41,7 @@ class EventsRoutes:
     def __init__(self, context: ApiContext, *, beat: float = BEAT) -> None:
         self._context = context
         self._plane = context.plane
+        self._questions = context.questions
         self._beat = beat
 
     async def page(
@@ -56,24 +52,10 @@ class EventsRoutes:
         name: Glob = None,
     ) -> Response[t.EventPage]:
         """Events in their order, from `after` on."""
-        await self._plane.row(known(execution_id))
-        wanted = None if name is None else canonical(name)
-        trace = await self._trace(execution_id)
-        found: list[dict[str, Any]] = []
-        seen = after or 0
-        end = seen + SCANNED
-        while True:
-            rows = await self._plane.storage.log.read(execution_id, after=seen, limit=ROWS)
-            for row in rows:
-                for event in enveloped(row, execution_id, trace, seen):
-                    seen = event["seq"]
-                    if wanted is None or fnmatchcase(event["name"], wanted):
-                        found.append(event)
-                    if len(found) == limit or seen >= end:
-                        more = seen < row.last or row is not rows[-1] or len(rows) == ROWS
-                        return answered(page_of(found, seen, more=more))
-            if len(rows) < ROWS:
-                return answered(page_of(found, seen, more=False))
+        page = await self._questions.events(
+            known(execution_id), after=after or 0, name=name, limit=limit
+        )
+        return answered(page)
 
     async def stream(
         self,
@@ -102,7 +84,7 @@ class EventsRoutes:
         """
         yield b"retry: 1000\n\n"
         try:
-            trace = await self._trace(execution_id)
+            trace = await self._questions.trace(execution_id)
             rows = self._plane.follow(execution_id, after=after)
             async for row in with_beats(rows, self._context.closing, self._beat):
                 if row is None:
@@ -117,27 +99,6 @@ class EventsRoutes:
                 yield b"event: end\ndata: " + status + b"\n\n"
         except NoetlError:  # the log is away: without an end the reader comes back
             yield b": the log cannot be read now\n\n"
-
-    async def _trace(self, execution_id: str) -> str | None:
-        """EVT-1: the trace stands in the first event, and in the envelope of all."""
-        rows = await self._plane.storage.log.read(execution_id, limit=1)
-        first = recorded_mappings(execution_id, 1, rows[0].events)[0] if rows else {}
-        trace: str | None = first.get("trace_id")
-        return trace
-
-
-def enveloped(
-    row: LogRow, execution_id: str, trace: str | None, after: int
-) -> Iterator[dict[str, Any]]:
-    """The events of a row behind `after`."""
-    for offset, event in enumerate(recorded_mappings(execution_id, row.first, row.events)):
-        seq = row.first + offset
-        if seq > after:
-            yield envelope(event, execution_id=execution_id, seq=seq, at=row.at, trace_id=trace)
-
-
-def page_of(found: list[dict[str, Any]], after: int, *, more: bool) -> t.EventPage:
-    return t.EventPage(events=[t.EventView(**event) for event in found], after=after, more=more)
 
 
 def frame(event: dict[str, Any]) -> bytes:

@@ -3,20 +3,13 @@
 import base64
 import binascii
 from collections.abc import Callable, Sequence
-from typing import Annotated, Any, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
-from litestar.params import QueryParameter
 
 from noetl.errors import ServerRefused
 
 T = TypeVar("T")
-
-Limit = Annotated[int, QueryParameter(ge=1, le=200, description="How many at the most.")]
-Cursor = Annotated[
-    str | None, QueryParameter(max_length=2000, description="`next` of the page before.")
-]
-USUAL = 50
 
 
 def cursor_of(place: Any) -> str:

@@ -6,7 +6,7 @@ without a role cannot be written down.
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cache
 from types import MethodType
 from typing import Any, NamedTuple
@@ -16,18 +16,29 @@ from litestar.handlers import HTTPRouteHandler
 from noetl.api.access import AccessRoutes
 from noetl.api.catalog import CatalogRoutes
 from noetl.api.credentials import CredentialsRoutes
-from noetl.api.document import DocumentRoutes
 from noetl.api.events import EventsRoutes
 from noetl.api.executions import ExecutionsRoutes
 from noetl.api.gate import ACCESS, TAKES
 from noetl.api.roles import Access
-from noetl.api.runtime import RuntimeRoutes
+from noetl.api.runtime import DocumentRoutes, RuntimeRoutes
 from noetl.api.texts import LARGEST, TAKEN
 from noetl.api.worker import WorkerRoutes
 
 KB = 1024
 MB = 1024 * KB
 JSON = ("application/json",)
+ALL = "/api/executions"
+ONE = "/api/executions/{execution_id:str}"
+KINDS = (
+    CatalogRoutes,
+    ExecutionsRoutes,
+    EventsRoutes,
+    CredentialsRoutes,
+    AccessRoutes,
+    WorkerRoutes,
+    RuntimeRoutes,
+    DocumentRoutes,
+)
 
 
 class Route(NamedTuple):
@@ -37,7 +48,7 @@ class Route(NamedTuple):
     path: str
     access: Access
     answer: Callable[..., Any]
-    """A method of the class that the route is listed under."""
+    """A method of one of KINDS."""
     takes: tuple[str, ...] = ()
     """Types of the body; none for a route without one."""
     most: int | None = 64 * KB
@@ -46,104 +57,61 @@ class Route(NamedTuple):
     """What OpenAPI calls the usual answer."""
 
 
-Table = tuple[tuple[type[Any], tuple[Route, ...]], ...]
-ALL = "/api/executions"
-ONE = "/api/executions/{execution_id:str}"
-C, E, L, K, A, R, W, D = (
-    CatalogRoutes,
-    ExecutionsRoutes,
-    EventsRoutes,
-    CredentialsRoutes,
-    AccessRoutes,
-    RuntimeRoutes,
-    WorkerRoutes,
-    DocumentRoutes,
-)
+C, E, L, K, A, W, R, D = KINDS
 
-ROUTES: Table = (
-    (
-        C,
-        (
-            Route("POST", "/api/catalog", "author", C.register, TAKEN, 2 * LARGEST, status=201),
-            Route("GET", "/api/catalog", "viewer", C.page),
-            Route("GET", "/api/catalog/entries/{path:path}", "viewer", C.entry),
-            Route("GET", "/api/catalog/versions/{path:path}", "viewer", C.versions),
-            Route("POST", "/api/validate", "viewer", C.validate, TAKEN, 2 * LARGEST),
-            Route("GET", "/api/schema", "viewer", C.schema),
-        ),
-    ),
-    (
-        E,
-        (
-            Route("POST", "/api/executions", "operator", E.execute, JSON, 8 * MB, status=201),
-            Route("POST", f"{ALL}/batch", "operator", E.start_many, JSON, 32 * MB, status=201),
-            Route("GET", "/api/executions", "viewer", E.page),
-            Route("GET", ONE, "viewer", E.standing),
-            Route("GET", f"{ONE}/state", "viewer", E.state),
-            Route("GET", f"{ONE}/explanation", "viewer", E.explanation),
-            Route("GET", f"{ONE}/verify", "operator", E.verify),
-            Route("GET", f"{ONE}/logs", "viewer", E.lines),
-            Route("GET", f"{ONE}/result", "viewer", E.result),
-            Route("POST", f"{ONE}/cancel", "operator", E.cancel, JSON),
-            Route("POST", f"{ONE}/pause", "operator", E.pause, JSON),
-            Route("POST", f"{ONE}/resume", "operator", E.resume, JSON),
-        ),
-    ),
-    (
-        L,
-        (
-            Route("GET", f"{ONE}/events", "viewer", L.page),
-            Route("GET", f"{ONE}/stream", "viewer", L.stream),
-        ),
-    ),
-    (
-        K,
-        (
-            Route("PUT", "/api/credentials/{name:path}", "admin", K.put, JSON, 1 * MB),
-            Route("GET", "/api/credentials", "author", K.page),
-            Route("DELETE", "/api/credentials/{name:path}", "admin", K.remove, status=204),
-        ),
-    ),
-    (
-        A,
-        (
-            Route("POST", "/api/tokens", "admin", A.make, JSON, status=201),
-            Route("GET", "/api/tokens", "admin", A.page),
-            Route("DELETE", "/api/tokens/{token_id:str}", "admin", A.revoke, status=204),
-        ),
-    ),
-    (
-        W,
-        (
-            Route("GET", "/api/worker/hello", "worker", W.hello),
-            Route("POST", "/api/worker/calls", "worker", W.call, JSON, 64 * MB),
-            Route("POST", "/api/worker/questions", "worker", W.ask, JSON, 64 * MB),
-            Route("GET", "/api/worker/wake", "worker", W.wake),
-            Route("POST", "/api/worker/results", "worker", W.keep, JSON, None, status=201),
-            Route("GET", "/api/worker/results", "worker", W.fetch),
-        ),
-    ),
-    (
-        R,
-        (
-            Route("GET", "/api/runtime", "viewer", R.runtime),
-            Route("GET", "/healthz", "open", R.active),
-            Route("GET", "/readyz", "open", R.ready),
-            Route("GET", "/metrics", "viewer", R.metrics),
-        ),
-    ),
-    (D, (Route("GET", "/openapi.json", "viewer", D.openapi),)),
+ROUTES = (
+    Route("POST", "/api/catalog", "author", C.register, TAKEN, 2 * LARGEST, status=201),
+    Route("GET", "/api/catalog", "viewer", C.page),
+    Route("GET", "/api/catalog/entries/{path:path}", "viewer", C.entry),
+    Route("GET", "/api/catalog/versions/{path:path}", "viewer", C.versions),
+    Route("POST", "/api/validate", "viewer", C.validate, TAKEN, 2 * LARGEST),
+    Route("GET", "/api/schema", "viewer", C.schema),
+    Route("POST", ALL, "operator", E.execute, JSON, 8 * MB, status=201),
+    Route("POST", f"{ALL}/batch", "operator", E.start_many, JSON, 32 * MB, status=201),
+    Route("GET", ALL, "viewer", E.page),
+    Route("GET", ONE, "viewer", E.standing),
+    Route("GET", f"{ONE}/state", "viewer", E.state),
+    Route("GET", f"{ONE}/explanation", "viewer", E.explanation),
+    Route("GET", f"{ONE}/verify", "operator", E.verify),
+    Route("GET", f"{ONE}/logs", "viewer", E.lines),
+    Route("GET", f"{ONE}/result", "viewer", E.result),
+    Route("POST", f"{ONE}/cancel", "operator", E.cancel, JSON),
+    Route("POST", f"{ONE}/pause", "operator", E.pause, JSON),
+    Route("POST", f"{ONE}/resume", "operator", E.resume, JSON),
+    Route("GET", f"{ONE}/events", "viewer", L.page),
+    Route("GET", f"{ONE}/stream", "viewer", L.stream),
+    Route("PUT", "/api/credentials/{name:path}", "admin", K.put, JSON, 1 * MB),
+    Route("GET", "/api/credentials", "author", K.page),
+    Route("DELETE", "/api/credentials/{name:path}", "admin", K.remove, status=204),
+    Route("POST", "/api/tokens", "admin", A.make, JSON, status=201),
+    Route("GET", "/api/tokens", "admin", A.page),
+    Route("DELETE", "/api/tokens/{token_id:str}", "admin", A.revoke, status=204),
+    Route("GET", "/api/worker/hello", "worker", W.hello),
+    Route("POST", "/api/worker/calls", "worker", W.call, JSON, 64 * MB),
+    Route("POST", "/api/worker/questions", "worker", W.ask, JSON, 64 * MB),
+    Route("GET", "/api/worker/wake", "worker", W.wake),
+    Route("POST", "/api/worker/results", "worker", W.keep, JSON, None, status=201),
+    Route("GET", "/api/worker/results", "worker", W.fetch),
+    Route("GET", "/api/runtime", "viewer", R.runtime),
+    Route("GET", "/healthz", "open", R.active),
+    Route("GET", "/readyz", "open", R.ready),
+    Route("GET", "/metrics", "viewer", R.metrics),
+    Route("GET", "/openapi.json", "viewer", D.openapi),
 )
 
 
-def all_routes() -> Iterator[Route]:
+def all_routes() -> tuple[Route, ...]:
     """Every route, in the order of the table."""
-    for _, routes in ROUTES:
-        yield from routes
+    return ROUTES
+
+
+def handlers(answers: Callable[[type[Any]], object]) -> list[HTTPRouteHandler]:
+    """Every route as the framework takes it, answered by one object of each kind."""
+    made = {kind.__name__: answers(kind) for kind in KINDS}
+    return [bound(made[route.answer.__qualname__.partition(".")[0]], route) for route in ROUTES]
 
 
 def bound(answers: object, route: Route) -> HTTPRouteHandler:
-    """The route as the framework takes it, answered by this object."""
     made: HTTPRouteHandler = HTTPRouteHandler(
         route.path,
         http_method=route.method,  # type: ignore[arg-type]
@@ -163,7 +131,7 @@ def operation_of(route: Route) -> str:
 
 def methods_at(path: str) -> list[str]:
     """What a path may be asked with, in the order of the table."""
-    return [route.method for route in all_routes() if pattern_of(route.path).fullmatch(path)]
+    return [route.method for route in ROUTES if pattern_of(route.path).fullmatch(path)]
 
 
 @cache

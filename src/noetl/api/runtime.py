@@ -1,7 +1,9 @@
 """Routes about the server itself: who is there, whether it is well, what it counts."""
 
+import asyncio
 import time
 from collections.abc import Sequence
+from typing import Any
 
 from litestar import Response
 
@@ -10,8 +12,8 @@ from noetl.api import types as t
 from noetl.api.answers import answered
 from noetl.api.context import ApiContext
 from noetl.api.metrics import TYPE
-from noetl.messages.envelope import timestamp
-from noetl.ports.roster import ServerRow, WorkerRow
+from noetl.api.rows import view_of
+from noetl.ports.roster import WorkerRow
 from noetl.server.waiting import RECENT
 
 
@@ -31,8 +33,8 @@ class RuntimeRoutes:
         told = t.Runtime(
             server=self._plane.name,
             version=__version__,
-            servers=[server_of(row) for row in servers],
-            workers=[worker_of(row) for row in workers],
+            servers=[view_of(t.ServerView, row) for row in servers],
+            workers=[view_of(t.WorkerView, row) for row in workers],
             pools=pools_of(workers),
             waits_for=list(self._plane.health()["waits_for"]),
             counts=await self._plane.counts(),
@@ -52,6 +54,22 @@ class RuntimeRoutes:
         return Response(self._metrics.text(await self._plane.counts()), media_type=TYPE)
 
 
+class DocumentRoutes:
+    """Answers with the OpenAPI document, which is made when it is first asked for."""
+
+    def __init__(self, _: ApiContext) -> None:
+        self._made: dict[str, Any] | None = None
+
+    async def openapi(self) -> Response[dict[str, Any]]:
+        """The document that describes all of this."""
+        if self._made is None:
+            # Imported when it is asked for: it builds an app of its own.
+            from noetl.api.description import openapi
+
+            self._made = await asyncio.to_thread(openapi)
+        return answered(self._made)
+
+
 def health(well: bool) -> Response[t.Health]:
     return answered(t.Health(status="ok" if well else "waiting"), status=200 if well else 503)
 
@@ -69,28 +87,3 @@ def pools_of(workers: Sequence[WorkerRow]) -> list[t.Pool]:
         )
         for name, rows in sorted(pools.items())
     ]
-
-
-def server_of(row: ServerRow) -> t.ServerView:
-    return t.ServerView(
-        name=row.name,
-        address=row.address,
-        version=row.version,
-        started_at=timestamp(row.started_at),
-        seen_at=timestamp(row.seen_at),
-    )
-
-
-def worker_of(row: WorkerRow) -> t.WorkerView:
-    return t.WorkerView(
-        name=row.name,
-        pool=row.pool,
-        slots=row.slots,
-        busy=row.busy,
-        version=row.version,
-        host=row.host,
-        pid=row.pid,
-        started_at=timestamp(row.started_at),
-        seen_at=timestamp(row.seen_at),
-        server=row.server,
-    )

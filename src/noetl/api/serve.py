@@ -4,20 +4,17 @@ import asyncio
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
 
 import uvicorn
 from litestar import Litestar
 from litestar.datastructures import State
 
-from noetl.api.access import AccessRoutes
 from noetl.api.context import ApiContext
-from noetl.api.document import DocumentRoutes
 from noetl.api.faults import refusal_to
-from noetl.api.gate import Gate, is_loopback
-from noetl.api.plane import ServerProcess
-from noetl.api.routes import ROUTES, bound
+from noetl.api.gate import is_loopback
+from noetl.api.routes import handlers
 from noetl.errors import SettingRefused
+from noetl.node.server import ServerNode
 
 GRACE = 10
 """Seconds that requests under way have to end when the server stops."""
@@ -62,7 +59,7 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 async def serve(
-    plane: ServerProcess,
+    plane: ServerNode,
     host: str,
     port: int,
     *,
@@ -115,18 +112,12 @@ def url_of(host: str, port: int) -> str:
     return f"http://{shown}:{port}"
 
 
-def create_app(plane: ServerProcess, *, auth: bool) -> Litestar:
+def create_app(plane: ServerNode, *, auth: bool) -> Litestar:
     """The app. Whoever serves it calls `context_of(app).close()` when it is to stop."""
-    context = ApiContext(plane)
-    gate = Gate(plane.storage.tokens if auth else None)
+    context = ApiContext(plane, auth=auth)
     return Litestar(
-        [
-            bound(answers, route)
-            for kind, routes in ROUTES
-            for answers in [made_for(kind, context, gate)]
-            for route in routes
-        ],
-        guards=[gate],
+        handlers(lambda kind: kind(context)),
+        guards=[context.gate],
         exception_handlers={Exception: refusal_to},
         middleware=[context.metrics.watched],
         openapi_config=None,  # it would bring routes that are not in the table
@@ -139,19 +130,3 @@ def create_app(plane: ServerProcess, *, auth: bool) -> Litestar:
 def context_of(app: Litestar) -> ApiContext:
     context: ApiContext = app.state.context
     return context
-
-
-def made_for(kind: type[Any], context: ApiContext, gate: Gate) -> object:
-    if kind is AccessRoutes:
-        return AccessRoutes(context, gate)
-    if kind is DocumentRoutes:
-        return DocumentRoutes(described)
-    made: object = kind(context)
-    return made
-
-
-def described() -> dict[str, Any]:
-    # Imported when it is asked for: it builds an app of its own.
-    from noetl.api.description import openapi
-
-    return openapi()

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from noetl.playbook.finding import Finding
+from noetl.server.report import ExecutionReport
 from noetl.server.views.standing import Listed, TaskLine
 
 Role = Literal["viewer", "operator", "author", "admin", "worker"]
@@ -161,16 +162,8 @@ class ExecutionState(msgspec.Struct, frozen=True, kw_only=True):
     loops: list[Any]
 
 
-class Summary(msgspec.Struct, frozen=True, kw_only=True):
+class Summary(ExecutionReport, frozen=True, kw_only=True):
     """What an execution came to, as `noetl run --json` shows it."""
-
-    execution_id: str
-    status: str
-    ctx: dict[str, Any]
-    result: Any
-    error: dict[str, Any] | None
-    steps: list[dict[str, Any]]
-    duration_ms: int
 
 
 class OrderRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -6,8 +6,9 @@ import click
 
 from noetl.cli import exits
 from noetl.cli.contexts import Target
-from noetl.cli.home import ID, JSON, print_json
-from noetl.cli.target import aimed, near_or_far
+from noetl.cli.home import in_home
+from noetl.cli.output import ID, JSON, tell
+from noetl.cli.target import aimed, at_server
 from noetl.client.asks import Order
 from noetl.client.client import Client
 from noetl.errors import HomeInUse, ServerRefused
@@ -38,15 +39,12 @@ def cancel(execution_id: str, reason: str, as_json: bool, target: Target) -> int
 
     If another process runs it, that process is told; if nobody does, it is ended here.
     """
-    status = near_or_far(
-        target,
-        near=lambda local: ended(local, execution_id, reason),
-        far=lambda client: ended_at(client, execution_id, reason),
-    )
-    if as_json:
-        print_json({"execution_id": execution_id, "status": status})
+    if target.local:
+        status = in_home(lambda local: ended(local, execution_id, reason))
     else:
-        click.echo(f"execution {execution_id}: {status}")
+        status = at_server(target, lambda client: ended_at(client, execution_id, reason))
+    said = f"execution {execution_id}: {status}"
+    tell({"execution_id": execution_id, "status": status}, said, as_json=as_json)
     return exits.OK if status == "cancelled" else exits.FAILED
 
 

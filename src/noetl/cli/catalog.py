@@ -1,20 +1,17 @@
 """`noetl catalog`: which playbooks are registered, in which versions, and their text."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
 
 import click
 
 from noetl.adapters.sqlite.locks import FILE as DATABASE
-from noetl.api.entries import entry_fields, entry_of
-from noetl.api.types import CatalogVersion, EntryText
-from noetl.cli import exits
+from noetl.api.types import CatalogVersion
 from noetl.cli.contexts import Target
-from noetl.cli.home import JSON, print_json
+from noetl.cli.output import JSON, print_json, tell_each, write
 from noetl.cli.running.words import short
-from noetl.cli.target import aimed, near_or_far
-from noetl.client.client import Client
+from noetl.cli.target import Asked, aimed, ask, pages
 from noetl.errors import PlaybookNotFound
-from noetl.node.local import LocalNode
 from noetl.settings import read_settings
 
 EPILOG = """\b
@@ -25,7 +22,8 @@ Examples:
   noetl catalog reports/daily --version 2 > playbook.yaml
 """
 
-PAGE = 200
+T = TypeVar("T")
+REMEDY = "`noetl catalog` lists them, `noetl register FILE` adds one"
 
 
 @click.command(epilog=EPILOG)
@@ -38,7 +36,7 @@ PAGE = 200
 @aimed
 def catalog(
     path: str | None, versions: bool, version: int | None, as_json: bool, target: Target
-) -> int:
+) -> None:
     """
     List registered playbooks, or print one.
 
@@ -46,82 +44,35 @@ def catalog(
     """
     if path is None and (versions or version is not None):
         raise click.UsageError("--versions and --version need a PATH")
-    if path is None and target.local and not (read_settings().home / DATABASE).exists():
-        entries: list[CatalogVersion] = []
-    elif path is not None and not versions:
-        return show_text(path, version, as_json, target)
-    else:
-        entries = near_or_far(
-            target,
-            near=lambda local: entries_in(local, path),
-            far=lambda client: list(entries_at(client, path)),
-        )
-    show(entries, as_json)
-    if not entries and not as_json:
-        click.echo("the catalog is empty; see: noetl register --help", err=True)
-    return exits.OK
-
-
-def show(entries: Iterable[CatalogVersion], as_json: bool) -> None:
-    for entry in entries:
+    if path is not None and not versions:
+        found = ask_catalog(target, lambda asked: asked.playbook(path, version=version))
         if as_json:
-            print_json(entry)
+            print_json(found)
         else:
-            about = f"  {short(entry.description, 60)}" if entry.description else ""
-            number = f"version {entry.version}"
-            click.echo(f"{entry.path:<32}  {number:<12}  {entry.registered_at}{about}")
+            write(found.text, None)
+        return
+    entries: list[CatalogVersion] = []
+    if path is not None or not target.local or (read_settings().home / DATABASE).exists():
+        entries = ask_catalog(target, lambda asked: entries_of(asked, path))
+    none = "the catalog is empty; see: noetl register --help"
+    tell_each(entries, line_of, as_json=as_json, none=none)
 
 
-def show_text(path: str, version: int | None, as_json: bool, target: Target) -> int:
-    found = near_or_far(
-        target,
-        near=lambda local: text_in(local, path, version),
-        far=lambda client: client.playbook(path, version=version),
-    )
-    if as_json:
-        print_json(found)
-    else:
-        click.echo(found.text, nl=not found.text.endswith("\n"))
-    return exits.OK
+def ask_catalog(target: Target, work: Callable[[Asked], Awaitable[T]]) -> T:
+    """What the catalog has; where it has no such playbook, what to do about it."""
+    try:
+        return ask(target, work)
+    except PlaybookNotFound as missing:
+        raise PlaybookNotFound(f"{missing}; {REMEDY}") from None
 
 
-async def entries_in(local: LocalNode, path: str | None) -> list[CatalogVersion]:
-    """All entries of the home's catalog, or all versions of one path."""
-    found: list[CatalogVersion] = []
-    after, before = None, None
-    while True:
-        if path is None:
-            page = await local.storage.catalog.page(after=after, limit=PAGE)
-        else:
-            page = await local.storage.catalog.versions(path, before=before, limit=PAGE)
-        if not page:
-            break
-        found += [entry_of(entry) for entry in page]
-        after, before = page[-1].path, page[-1].version
-    if path is not None and not found:
-        raise missing(path, None)
-    return found
+async def entries_of(asked: Asked, path: str | None) -> list[CatalogVersion]:
+    """The newest version of every playbook, or all versions of one."""
+    found = pages(asked.catalog) if path is None else pages(asked.versions, path)
+    return [entry async for page in found for entry in page.entries]
 
 
-def entries_at(client: Client, path: str | None) -> Iterator[CatalogVersion]:
-    pages = client.pages(client.catalog) if path is None else client.pages(client.versions, path)
-    for page in pages:
-        yield from page.entries
-
-
-async def text_in(local: LocalNode, path: str, version: int | None) -> EntryText:
-    storage = local.storage
-    entry = await storage.catalog.find(path, version)
-    kept = None if entry is None else await storage.playbooks.text(entry.digest)
-    if entry is None or kept is None:
-        raise missing(path, version)
-    original = await storage.catalog.original(entry.playbook_id)
-    return EntryText(text=kept[0], original=original, **entry_fields(entry))
-
-
-def missing(path: str, version: int | None) -> PlaybookNotFound:
-    which = "" if version is None else f", version {version},"
-    return PlaybookNotFound(
-        f"no playbook '{path}'{which} in the catalog; `noetl catalog` lists them, "
-        "`noetl register FILE` adds one"
-    )
+def line_of(entry: CatalogVersion) -> str:
+    about = f"  {short(entry.description, 60)}" if entry.description else ""
+    number = f"version {entry.version}"
+    return f"{entry.path:<32}  {number:<12}  {entry.registered_at}{about}"

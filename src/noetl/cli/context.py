@@ -4,7 +4,6 @@ import sys
 
 import click
 
-from noetl.cli import exits
 from noetl.cli.contexts import (
     FILE,
     LOCAL,
@@ -15,43 +14,37 @@ from noetl.cli.contexts import (
     target_of,
     write_contexts,
 )
-from noetl.cli.home import JSON, print_json
+from noetl.cli.lazy import HelpfulGroup
+from noetl.cli.output import JSON, examples, tell
 from noetl.errors import SettingRefused
 from noetl.settings import SETTINGS, read_settings, read_with_origins
 
-EPILOG = """\b
-Examples:
-  noetl context add prod --server https://noetl.example --token-stdin < token.txt
-  noetl context use prod
-  noetl context list
-  noetl context use local
-"""
+EPILOG = examples(
+    "context add prod --server https://noetl.example --token-stdin < token.txt",
+    "context use prod",
+    "context list",
+    "context use local",
+)
+ADDED = examples("context add prod --server https://noetl.example --token-stdin < t.txt")
 NAME = click.argument("name", metavar="NAME")
 
 
-def example(line: str) -> str:
-    return f"\b\nExamples:\n  noetl context {line}"
-
-
-@click.group(epilog=EPILOG, invoke_without_command=True)
-@click.pass_context
-def context(ctx: click.Context) -> None:
+@click.group(cls=HelpfulGroup, epilog=EPILOG, invoke_without_command=True)
+def context() -> None:
     """
     Name servers, and choose the one that commands talk to.
 
     Contexts are kept in `contexts.toml` in the home, readable by you alone; a project may bring
     its own in `noetl.toml`. The context `local` is always there: the home itself.
     """
-    if ctx.invoked_subcommand is None:
-        click.echo(ctx.get_help())
 
 
-@context.command(epilog=example("add prod --server https://noetl.example --token-stdin < t.txt"))
+@context.command(epilog=ADDED)
 @NAME
 @click.option("--server", metavar="URL", required=True, help="Where it answers.")
 @click.option("--token-stdin", is_flag=True, help="Read its token from standard input.")
 @JSON
-def add(name: str, server: str, token_stdin: bool, as_json: bool) -> int:
+def add(name: str, server: str, token_stdin: bool, as_json: bool) -> None:
     """Name a server, or change one that is named."""
     name = checked("context", name)
     if name == LOCAL:
@@ -60,59 +53,46 @@ def add(name: str, server: str, token_stdin: bool, as_json: bool) -> int:
     made = Context(name=name, server=checked("server", server), token=token)
     home = read_settings().home
     write_contexts(home, {**kept(), name: made}, in_use(home))
-    if as_json:
-        print_json(as_object(made, used=in_use(home) == name))
-    else:
-        click.echo(f"context '{name}' is {made.server}; use it: noetl context use {name}")
-    return exits.OK
+    said = f"context '{name}' is {made.server}; use it: noetl context use {name}"
+    tell(as_object(made, used=in_use(home) == name), said, as_json=as_json)
 
 
-@context.command(epilog=example("use prod"))
+@context.command(epilog=examples("context use prod"))
 @NAME
 @JSON
-def use(name: str, as_json: bool) -> int:
+def use(name: str, as_json: bool) -> None:
     """Let commands talk to this server from now on; local: to the home."""
     target = target_of(None, name)
     write_contexts(read_settings().home, kept(), None if name == LOCAL else name)
-    if as_json:
-        print_json({"name": name, "server": target.url})
-    else:
-        click.echo(f"commands talk to {target.url or 'the home'} now")
-    return exits.OK
+    said = f"commands talk to {target.url or 'the home'} now"
+    tell({"name": name, "server": target.url}, said, as_json=as_json)
 
 
-@context.command("list", epilog=example("list --json"))
+@context.command("list", epilog=examples("context list --json"))
 @JSON
-def listing(as_json: bool) -> int:
+def listing(as_json: bool) -> None:
     """List contexts; the one in use is marked."""
     reading = read_with_origins()
     used = reading.settings.context or in_use(reading.settings.home) or LOCAL
     for one in [Context(name=LOCAL, server=""), *contexts_of(reading).values()]:
-        if as_json:
-            print_json(as_object(one, used=one.name == used))
-        else:
-            mark = "*" if one.name == used else " "
-            token = "  (with a token)" if one.token else ""
-            where = one.server or f"the home {reading.settings.home}"
-            click.echo(f"{mark} {one.name:<16} {where}{token}")
-    return exits.OK
+        mark = "*" if one.name == used else " "
+        token = "  (with a token)" if one.token else ""
+        where = one.server or f"the home {reading.settings.home}"
+        line = f"{mark} {one.name:<16} {where}{token}"
+        tell(as_object(one, used=one.name == used), line, as_json=as_json)
 
 
-@context.command(epilog=example("rm prod"))
+@context.command(epilog=examples("context rm prod"))
 @NAME
 @JSON
-def rm(name: str, as_json: bool) -> int:
+def rm(name: str, as_json: bool) -> None:
     """Forget a server."""
     contexts, home = kept(), read_settings().home
     if contexts.pop(name, None) is None:
         raise SettingRefused(f"there is no context '{name}' in {home / FILE}")
     used = in_use(home)
     write_contexts(home, contexts, None if used == name else used)
-    if as_json:
-        print_json({"name": name, "removed": True})
-    else:
-        click.echo(f"context '{name}' is forgotten")
-    return exits.OK
+    tell({"name": name, "removed": True}, f"context '{name}' is forgotten", as_json=as_json)
 
 
 def kept() -> dict[str, Context]:

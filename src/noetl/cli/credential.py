@@ -10,10 +10,11 @@ import click
 from noetl.adapters.memory.credentials import MemoryCredentials
 from noetl.adapters.sqlite.locks import FILE
 from noetl.adapters.sqlite.storage import open_storage
+from noetl.api.rows import view_of
 from noetl.api.types import Credential
-from noetl.cli import exits
 from noetl.cli.contexts import Target
-from noetl.cli.home import JSON, print_json
+from noetl.cli.lazy import HelpfulGroup
+from noetl.cli.output import JSON, examples, tell, tell_each
 from noetl.cli.running.attend import runner
 from noetl.cli.source import reason_of
 from noetl.cli.target import aimed, at_server
@@ -31,7 +32,6 @@ from noetl.keychain.fields import (
 )
 from noetl.keychain.keys import KeySource
 from noetl.keychain.store import Store, shown
-from noetl.messages.envelope import timestamp
 from noetl.settings import read_settings
 
 EPILOG = """\b
@@ -43,8 +43,8 @@ Examples:
   noetl credential rotate
 """
 ADDED = (
-    "add pg_main --kind postgres --field host=db --field user=app --file pg.json",
-    "add billing --kind oauth2 --file billing.json",
+    "credential add pg_main --kind postgres --field host=db --field user=app --file pg.json",
+    "credential add billing --kind oauth2 --file billing.json",
 )
 T = TypeVar("T")
 NAME = click.argument("name", metavar="NAME")
@@ -55,24 +55,17 @@ ON_THE_LINE = (
 )
 
 
-def example(*words: str) -> str:
-    return "\b\nExamples:\n" + "\n".join(f"  noetl credential {line}" for line in words)
-
-
-@click.group(epilog=EPILOG, invoke_without_command=True)
-@click.pass_context
-def credential(ctx: click.Context) -> None:
+@click.group(cls=HelpfulGroup, epilog=EPILOG, invoke_without_command=True)
+def credential() -> None:
     """
     Register credentials for `auth` and the `secrets` tool.
 
     They are encrypted in the home, with the key of NOETL_KEY, of the file NOETL_KEY_FILE, or of
     the file `key` in the home. No command shows a value.
     """
-    if ctx.invoked_subcommand is None:
-        click.echo(ctx.get_help())
 
 
-@credential.command(epilog=example("add api --kind bearer --stdin < token.txt", *ADDED))
+@credential.command(epilog=examples("credential add api --kind bearer --stdin < token.txt", *ADDED))
 @NAME
 @click.option("--kind", required=True, metavar="KIND", help=f"One of: {KINDS}; or a plugin's own.")
 @click.option("--field", "pairs", multiple=True, metavar="KEY=VALUE", help="A field; may repeat.")
@@ -88,7 +81,7 @@ def add(
     path: str | None,
     as_json: bool,
     target: Target,
-) -> int:
+) -> None:
     """
     Register a credential, or replace it.
 
@@ -111,83 +104,65 @@ def add(
         in_store(lambda store: store.add(name, kind, fields), make=True)
     else:
         at_server(target, lambda client: client.put_credential(name, kind, fields))
-    if as_json:
-        print_json({"name": name, "kind": kind, "fields": shown(fields)})
-    else:
-        click.echo(f"registered '{name}' ({kind}: {', '.join(shown(fields))})")
-    return exits.OK
+    said = f"registered '{name}' ({kind}: {', '.join(shown(fields))})"
+    tell({"name": name, "kind": kind, "fields": shown(fields)}, said, as_json=as_json)
 
 
-@credential.command("list", epilog=example("list --json"))
+@credential.command("list", epilog=examples("credential list --json"))
 @JSON
 @aimed
-def listing(as_json: bool, target: Target) -> int:
+def listing(as_json: bool, target: Target) -> None:
     """List what is registered: names, kinds and times."""
     rows = rows_here() if target.local else at_server(target, rows_at)
-    for row in rows:
-        if as_json:
-            print_json(row)
-        else:
-            click.echo(f"{row.name:<24} {row.kind:<12} {row.updated_at}")
-    if not rows and not as_json:
-        click.echo("no credentials; see: noetl credential add --help", err=True)
-    return exits.OK
+    none = "no credentials; see: noetl credential add --help"
+    tell_each(rows, line_of, as_json=as_json, none=none)
+
+
+def line_of(row: Credential) -> str:
+    return f"{row.name:<24} {row.kind:<12} {row.updated_at}"
 
 
 def rows_here() -> list[Credential]:
-    return [
-        Credential(
-            name=row.name, kind=row.kind, updated_at=timestamp(row.updated_at), key_id=row.key_id
-        )
-        for row in in_store(lambda store: store.all())
-    ]
+    return [view_of(Credential, row) for row in in_store(lambda store: store.all())]
 
 
 def rows_at(client: Client) -> list[Credential]:
     return [row for page in client.pages(client.credentials) for row in page.credentials]
 
 
-@credential.command(epilog=example("show pg_main"))
+@credential.command(epilog=examples("credential show pg_main"))
 @NAME
 @JSON
 @aimed
-def show(name: str, as_json: bool, target: Target) -> int:
+def show(name: str, as_json: bool, target: Target) -> None:
     """Show a credential: its kind and the names of its fields, never a value."""
     refuse_far(target, "shows no fields; `noetl credential list` has names and kinds")
     found = in_store(lambda store: store.fields(name))
     if found is None:
         raise unknown(name)
     kind, fields = found
-    if as_json:
-        print_json({"name": name, "kind": kind, "fields": shown(fields)})
-    else:
-        click.echo(f"{name} ({kind})")
-        for field in shown(fields):
-            click.echo(f"  {field}{'' if field in PUBLIC else ' = ***'}")
-    return exits.OK
+    names = [f"  {field}{'' if field in PUBLIC else ' = ***'}" for field in shown(fields)]
+    facts = {"name": name, "kind": kind, "fields": shown(fields)}
+    tell(facts, f"{name} ({kind})", *names, as_json=as_json)
 
 
-@credential.command(epilog=example("rm pg_main"))
+@credential.command(epilog=examples("credential rm pg_main"))
 @NAME
 @JSON
 @aimed
-def rm(name: str, as_json: bool, target: Target) -> int:
+def rm(name: str, as_json: bool, target: Target) -> None:
     """Remove a credential."""
     if not target.local:
         at_server(target, lambda client: client.remove_credential(name))
     elif not in_store(lambda store: store.remove(name)):
         raise unknown(name)
-    if as_json:
-        print_json({"name": name, "removed": True})
-    else:
-        click.echo(f"removed '{name}'")
-    return exits.OK
+    tell({"name": name, "removed": True}, f"removed '{name}'", as_json=as_json)
 
 
-@credential.command(epilog=example("rotate"))
+@credential.command(epilog=examples("credential rotate"))
 @JSON
 @aimed
-def rotate(as_json: bool, target: Target) -> int:
+def rotate(as_json: bool, target: Target) -> None:
     """
     Make a new key and encrypt everything with it.
 
@@ -196,11 +171,8 @@ def rotate(as_json: bool, target: Target) -> int:
     """
     refuse_far(target, "keeps its key to itself: rotate it where the server runs")
     rotated = in_store(lambda store: store.rotate(), make=True)
-    if as_json:
-        print_json({"key_id": rotated.key_id, "credentials": rotated.credentials})
-    else:
-        click.echo(f"key {rotated.key_id}: {rotated.credentials} credentials encrypted with it")
-    return exits.OK
+    said = f"key {rotated.key_id}: {rotated.credentials} credentials encrypted with it"
+    tell(rotated, said, as_json=as_json)
 
 
 def refuse_far(target: Target, why: str) -> None:

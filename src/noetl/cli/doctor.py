@@ -6,7 +6,7 @@ import os
 import socket
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Literal
 from urllib.parse import urlsplit
 
@@ -17,7 +17,7 @@ from noetl import __version__
 from noetl.adapters.sqlite.locks import FILE
 from noetl.cli import exits
 from noetl.cli.contexts import Target, target_of
-from noetl.cli.home import JSON, print_json
+from noetl.cli.output import JSON, tell
 from noetl.cli.terminal import Paint, Tone, wants_colour
 from noetl.errors import NoetlError
 from noetl.settings import SETTINGS, Reading, Settings, read_with_origins, shown
@@ -70,10 +70,8 @@ def doctor(server: str | None, context: str | None, as_json: bool) -> int:
     """
     reading = read_with_origins(flags={"server": server, "context": context})
     checks = checks_of(reading.settings, target_of(server, context))
-    if as_json:
-        print_json({"version": __version__, "settings": settings_of(reading), "checks": checks})
-    else:
-        show(reading, checks)
+    facts = {"version": __version__, "settings": settings_of(reading), "checks": checks}
+    tell(facts, *lines_of(reading, checks), as_json=as_json)
     failed = any(check.state == "failed" for check in checks)
     return exits.FAILED if failed else exits.OK
 
@@ -89,14 +87,14 @@ def settings_of(reading: Reading) -> list[dict[str, object]]:
     ]
 
 
-def show(reading: Reading, checks: list[Check]) -> None:
+def lines_of(reading: Reading, checks: list[Check]) -> Iterator[str]:
     paint = Paint(wants_colour())
-    click.echo(f"noetl {__version__}")
+    yield f"noetl {__version__}"
     for row in settings_of(reading):
         value = "-" if row["value"] is None else row["value"]
-        click.echo(f"  {row['setting']:<15} {value!s:<40} {row['origin']}")
+        yield f"  {row['setting']:<15} {value!s:<40} {row['origin']}"
     for check in checks:
-        click.echo(f"{paint(TONES[check.state], f'{check.state:<7}')} {check.name}: {check.says}")
+        yield f"{paint(TONES[check.state], f'{check.state:<7}')} {check.name}: {check.says}"
 
 
 def checks_of(settings: Settings, target: Target) -> list[Check]:

@@ -1,27 +1,22 @@
 """`noetl events`: the log of an execution, event by event (EVT-1)."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator
 from fnmatch import fnmatchcase
 from typing import Any
 
 import click
 import msgspec
 
+from noetl.api.questions import PlaneQuestions
 from noetl.api.types import EventView
-from noetl.cli import exits
 from noetl.cli.contexts import Target
-from noetl.cli.home import ID, is_interrupted, print_json
+from noetl.cli.output import ID, print_json
 from noetl.cli.running.words import seconds, value_words
-from noetl.cli.target import aimed, near_or_far
+from noetl.cli.target import Asked, FarQuestions, aimed, ask
 from noetl.cli.terminal import columns
-from noetl.client.client import Client
-from noetl.messages.codec import recorded_mappings
-from noetl.messages.envelope import envelope
 from noetl.messages.names import canonical
 from noetl.messages.times import Interval, Times
-from noetl.node.local import LocalNode
-from noetl.server.replay import rows_of
 
 EPILOG = """\b
 Examples:
@@ -42,7 +37,9 @@ POLL = 0.25
 @click.option("--follow", is_flag=True, help="Wait for more, until the execution has ended.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object per event and line.")
 @aimed
-def events(execution_id: str, name: str | None, follow: bool, as_json: bool, target: Target) -> int:
+def events(
+    execution_id: str, name: str | None, follow: bool, as_json: bool, target: Target
+) -> None:
     """Print the events of an execution in their order."""
     wanted = None if name is None else canonical(name)
     room, times = columns(), Times()
@@ -56,66 +53,51 @@ def events(execution_id: str, name: str | None, follow: bool, as_json: bool, tar
         else:
             click.echo(line_of(event, room, took))
 
-    async def near(local: LocalNode) -> None:
-        await local.row(execution_id)
-        async for event in envelopes(local, execution_id, follow=follow, on_wait=told_once()):
-            show(event)
-
-    def far(client: Client) -> None:
-        for event in events_at(client, execution_id, wanted, follow=follow):
+    async def work(asked: Asked) -> None:
+        if isinstance(asked, FarQuestions):
+            coming = events_at(asked, execution_id, wanted, follow=follow)
+        else:
+            coming = events_here(asked, execution_id, follow=follow)
+        async for event in coming:
             show(msgspec.structs.asdict(event))
 
-    near_or_far(target, near=near, far=far)
-    return exits.OK
+    ask(target, work)
 
 
-def events_at(
-    client: Client, execution_id: str, wanted: str | None, *, follow: bool
-) -> Iterator[EventView]:
+async def events_at(
+    far: FarQuestions, execution_id: str, wanted: str | None, *, follow: bool
+) -> AsyncIterator[EventView]:
     """The server's events: page by page those that there are, then the stream."""
     after, more = 0, True
     while more:
-        page = client.events(execution_id, after=after, name=wanted)
-        yield from page.events
+        page = await far.events(execution_id, after=after, name=wanted)
+        for event in page.events:
+            yield event
         after, more = page.after, page.more
-    if follow and client.standing(execution_id).finished_at is None:
-        yield from client.stream(execution_id, after=after)
+    if follow and (await far.standing(execution_id)).finished_at is None:
+        for event in far.client.stream(execution_id, after=after):
+            yield event
 
 
-def told_once() -> Callable[[str], None]:
-    said = set()
-
-    def say(sentence: str) -> None:
-        if sentence not in said:
-            said.add(sentence)
-            click.echo(sentence, err=True)
-
-    return say
-
-
-async def envelopes(
-    local: LocalNode, execution_id: str, *, follow: bool, on_wait: Callable[[str], None]
-) -> AsyncIterator[dict[str, Any]]:
+async def events_here(
+    here: PlaneQuestions, execution_id: str, *, follow: bool
+) -> AsyncIterator[EventView]:
     """Every event so far; with `follow` those that come, too, until the last."""
-    after, trace_id = 0, None
+    after, told = 0, False
     while True:
-        ended = (await local.row(execution_id)).finished_at is not None
-        async for row in rows_of(local.storage.log, execution_id, after):
-            for offset, event in enumerate(recorded_mappings(execution_id, row.first, row.events)):
-                if row.first + offset == 1:
-                    trace_id = event.get("trace_id")
-                yield envelope(
-                    event,
-                    execution_id=execution_id,
-                    seq=row.first + offset,
-                    at=row.at,
-                    trace_id=trace_id,
-                )
-            after = row.last
+        ended = (await here.plane.row(execution_id)).finished_at is not None
+        page = await here.events(execution_id, after=after)
+        for event in page.events:
+            yield event
+        after = page.after
+        if page.more:
+            continue
         if ended or not follow:
             return
-        if await is_interrupted(local, await local.row(execution_id)):
-            on_wait(f"interrupted; waiting for: noetl resume {execution_id}")
+        [now] = await here.listed([await here.plane.row(execution_id)])
+        if now.interrupted and not told:
+            click.echo(f"interrupted; waiting for: noetl resume {execution_id}", err=True)
+            told = True
         await asyncio.sleep(POLL)
 
 

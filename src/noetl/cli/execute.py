@@ -5,13 +5,15 @@ from typing import Any
 import click
 
 from noetl.adapters.sqlite.locks import FILE as DATABASE
+from noetl.api.questions import missing
 from noetl.cli import exits
-from noetl.cli.catalog import missing, text_in
+from noetl.cli.catalog import REMEDY, ask_catalog
 from noetl.cli.contexts import Target
-from noetl.cli.home import in_home, print_json
+from noetl.cli.output import print_json
 from noetl.cli.running.ending import see_through
 from noetl.cli.running.payload import PAYLOAD, SETS, payload_of
 from noetl.cli.target import aimed, at_server
+from noetl.errors import PlaybookNotFound
 from noetl.node.local import LocalNode
 from noetl.server.active import ActiveExecution
 from noetl.settings import read_settings
@@ -58,7 +60,6 @@ def execute(
     if target.local:
         if key is not None:
             raise click.UsageError("--key needs a server: --server URL or NOETL_SERVER")
-
         return begin_here(path, version, given, as_json)
     try:
         begun = at_server(
@@ -82,8 +83,8 @@ def execute(
 def begin_here(path: str, version: int | None, payload: dict[str, Any], as_json: bool) -> int:
     """In this process, on the home's catalog; a home that is not there is not made for a miss."""
     if not (read_settings().home / DATABASE).exists():
-        raise missing(path, version)
-    found = in_home(lambda local: text_in(local, path, version))
+        raise PlaybookNotFound(f"{missing(path, version)}; {REMEDY}")
+    found = ask_catalog(Target(None), lambda asked: asked.playbook(path, version=version))
 
     async def begin(local: LocalNode) -> ActiveExecution:
         return await local.run_text(found.text, folder=None, payload=payload)

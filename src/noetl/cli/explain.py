@@ -4,16 +4,13 @@ from collections.abc import Iterator
 from typing import Any
 
 import click
-import msgspec
 
-from noetl.cli import exits
 from noetl.cli.contexts import Target
-from noetl.cli.home import ID, JSON, print_json
+from noetl.cli.output import ID, JSON, tell
 from noetl.cli.running.words import error_words, seconds, value_words
-from noetl.cli.target import aimed, near_or_far
-from noetl.node.local import LocalNode
+from noetl.cli.target import aimed, ask
 from noetl.server.causes import Cause, FailedTask
-from noetl.server.views.explanation import Explanation, explanation_of
+from noetl.server.views.explanation import Explanation
 from noetl.server.waiting import WaitReason
 
 EPILOG = """\b
@@ -25,52 +22,20 @@ Examples:
 SHOWN_CAUSES = 5
 
 
-class Explained(msgspec.Struct, frozen=True, kw_only=True):
-    """What `--json` prints: the facts, and the same in words."""
-
-    execution_id: str
-    status: str
-    interrupted: bool
-    causes: list[Cause]
-    waits: list[WaitReason]
-    words: list[str]
+FACTS = ("execution_id", "status", "interrupted", "causes", "waits")
+"""What `--json` prints beside the words."""
 
 
 @click.command(epilog=EPILOG)
 @ID
 @JSON
 @aimed
-def explain(execution_id: str, as_json: bool, target: Target) -> int:
+def explain(execution_id: str, as_json: bool, target: Target) -> None:
     """Say why an execution waits or failed: the chain of causes, and what to do next."""
-    found = near_or_far(
-        target,
-        near=lambda local: explanation_in(local, execution_id),
-        far=lambda client: client.explanation(execution_id),
-    )
+    found = ask(target, lambda asked: asked.explanation(execution_id))
     words = words_of(found)
-    if as_json:
-        print_json(explained(found, words))
-    else:
-        for line in words:
-            click.echo(line)
-    return exits.OK
-
-
-async def explanation_in(local: LocalNode, execution_id: str) -> Explanation:
-    row = await local.row(execution_id)
-    execution, plan = await local.state(execution_id)
-    return await explanation_of(local.storage, row, execution, plan)
-
-
-def explained(found: Explanation, words: list[str]) -> Explained:
-    return Explained(
-        execution_id=found.execution_id,
-        status=found.status,
-        interrupted=found.interrupted,
-        causes=found.causes,
-        waits=found.waits,
-        words=words,
-    )
+    facts = {name: getattr(found, name) for name in FACTS}
+    tell({**facts, "words": words}, *words, as_json=as_json)
 
 
 def words_of(found: Explanation) -> list[str]:

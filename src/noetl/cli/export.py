@@ -11,7 +11,8 @@ import msgspec
 from yarl import URL
 
 from noetl.cli import exits
-from noetl.cli.home import JSON, in_home, print_json
+from noetl.cli.home import in_home
+from noetl.cli.output import JSON, print_json
 from noetl.cli.running.words import count
 from noetl.cli.source import FILE
 from noetl.errors import CredentialMissing, ReceiverUnavailable

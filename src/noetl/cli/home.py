@@ -3,19 +3,13 @@
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-import click
-
 from noetl.adapters.sqlite.locks import FILE
 from noetl.cli.running.attend import runner
 from noetl.errors import ExecutionNotFound
-from noetl.messages.codec import encode_shown
 from noetl.node.local import LocalNode
-from noetl.ports.event_log import ExecutionRow
 from noetl.settings import Settings, read_settings
 
 T = TypeVar("T")
-ID = click.argument("execution_id", metavar="ID")
-JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
 
 
 def in_home(work: Callable[[LocalNode], Awaitable[T]], *, make: bool = False) -> T:
@@ -43,13 +37,3 @@ def refuse_missing(settings: Settings) -> None:
             f"nothing has run in {settings.home} yet; `noetl run FILE` does, or set NOETL_HOME "
             "to the home that you mean"
         )
-
-
-async def is_interrupted(local: LocalNode, row: ExecutionRow) -> bool:
-    """Whether it has not ended, and nobody is left who decides for it."""
-    return row.finished_at is None and await local.storage.owners.holder(row.execution_id) is None
-
-
-def print_json(value: object) -> None:
-    """One JSON value on one line."""
-    click.echo(encode_shown(value))

@@ -1,4 +1,4 @@
-"""A click group that imports a command only when it is called."""
+"""Groups of commands: with help where none is named, and importing one only when it is called."""
 
 from collections.abc import Mapping
 from difflib import get_close_matches
@@ -13,7 +13,17 @@ if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
 
-class LazyGroup(click.Group):
+class HelpfulGroup(click.Group):
+    """Shows its help when no command of it is named."""
+
+    def invoke(self, ctx: click.Context) -> object:
+        result = super().invoke(ctx)
+        if ctx.invoked_subcommand is None:
+            click.echo(ctx.get_help())
+        return result
+
+
+class LazyGroup(HelpfulGroup):
     """Lists its commands from a table; the module behind a name is imported on first use."""
 
     def __init__(self, *args: Any, table: Mapping[str, Entry], **kwargs: Any) -> None:

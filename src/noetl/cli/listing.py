@@ -1,22 +1,17 @@
 """`noetl list`: which executions are there?"""
 
-from collections.abc import AsyncIterator, Iterator
 from fnmatch import fnmatchcase
-from itertools import islice
 
 import click
 
 from noetl.adapters.sqlite.locks import FILE
-from noetl.cli import exits
 from noetl.cli.contexts import Target
-from noetl.cli.home import JSON, is_interrupted, print_json
+from noetl.cli.output import JSON, tell_each
 from noetl.cli.running.words import seconds, short
 from noetl.cli.status import TONES, shown_status
-from noetl.cli.target import aimed, near_or_far
+from noetl.cli.target import Asked, aimed, ask, pages
 from noetl.cli.terminal import Paint, wants_colour
-from noetl.client.client import Client
-from noetl.node.local import LocalNode
-from noetl.server.views.standing import Listed, listed_of
+from noetl.server.views.standing import Listed
 from noetl.settings import read_settings
 
 EPILOG = """\b
@@ -27,7 +22,6 @@ Examples:
 """
 
 STATUSES = ("running", "paused", "completed", "failed", "cancelled", "interrupted")
-PAGE = 200
 
 
 @click.command("list", epilog=EPILOG)
@@ -42,35 +36,29 @@ PAGE = 200
 )
 @JSON
 @aimed
-def listing(status: str | None, path: str | None, limit: int, as_json: bool, target: Target) -> int:
+def listing(
+    status: str | None, path: str | None, limit: int, as_json: bool, target: Target
+) -> None:
     """List executions, the newest first."""
     if target.local and not (home := read_settings().home / FILE).exists():
         click.echo(f"nothing has run in {home.parent} yet", err=True)
-        return exits.OK
-
-    async def near(local: LocalNode) -> list[Listed]:
-        found = []
-        async for row in rows_in(local, status):
-            if is_wanted(row, status, path):
-                found.append(row)
-                if len(found) == limit:
-                    break
-        return found
-
-    rows = near_or_far(
-        target,
-        near=near,
-        far=lambda client: list(islice(rows_at(client, status, path), limit)),
-    )
+        return
+    rows = ask(target, lambda asked: rows_of(asked, status, path, limit))
     paint = Paint(wants_colour())
-    for row in rows:
-        if as_json:
-            print_json(row)
-        else:
-            click.echo(line_of(row, paint))
+    tell_each(rows, lambda row: line_of(row, paint), as_json=as_json)
     if not rows:
         click.echo("no execution matches", err=True)
-    return exits.OK
+
+
+async def rows_of(asked: Asked, status: str | None, path: str | None, limit: int) -> list[Listed]:
+    """The first that are wanted, page by page; a glob is matched here."""
+    whole = path if path is not None and not any(sign in path for sign in "*?[") else None
+    found: list[Listed] = []
+    async for page in pages(asked.executions, status=stored(status), path=whole):
+        found += [row for row in page.executions if is_wanted(row, status, path)]
+        if len(found) >= limit:
+            break
+    return found[:limit]
 
 
 def stored(status: str | None) -> str | None:
@@ -84,25 +72,6 @@ def is_wanted(row: Listed, status: str | None, path: str | None) -> bool:
 
 def stands(row: Listed) -> str:
     return shown_status(row.status, interrupted=row.interrupted)
-
-
-async def rows_in(local: LocalNode, status: str | None) -> AsyncIterator[Listed]:
-    """The home's rows, page by page."""
-    before = None
-    while True:
-        page = await local.storage.executions.page(status=stored(status), before=before, limit=PAGE)
-        for row in page:
-            yield listed_of(row, interrupted=await is_interrupted(local, row))
-        if len(page) < PAGE:
-            return
-        before = page[-1].execution_id
-
-
-def rows_at(client: Client, status: str | None, path: str | None) -> Iterator[Listed]:
-    """The server's rows, page by page; a glob is matched here."""
-    whole = path if path is not None and not any(sign in path for sign in "*?[") else None
-    for page in client.pages(client.executions, status=stored(status), path=whole):
-        yield from (row for row in page.executions if is_wanted(row, status, path))
 
 
 def line_of(row: Listed, paint: Paint) -> str:

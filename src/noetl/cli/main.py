@@ -36,11 +36,8 @@ COMPLETING = "_NOETL_COMPLETE"
     epilog=EPILOG,
 )
 @click.version_option(__version__, message="noetl %(version)s")
-@click.pass_context
-def program(ctx: click.Context) -> None:
+def program() -> None:
     """Run YAML playbooks: steps routed as tokens, every change kept in a log."""
-    if ctx.invoked_subcommand is None:
-        click.echo(ctx.get_help())
 
 
 def main(args: Sequence[str] | None = None) -> int:

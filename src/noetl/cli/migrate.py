@@ -7,10 +7,9 @@ import msgspec
 
 from noetl.cli import exits
 from noetl.cli.findings import render
-from noetl.cli.output import replace, write
+from noetl.cli.output import print_json, replace, write
 from noetl.cli.source import FILE, PlaybookSource, read_source
 from noetl.cli.terminal import Paint, columns, plain, wants_colour
-from noetl.cli.validate import show_json
 from noetl.playbook.dialects.migrate import Migrated, migrate
 from noetl.playbook.dialects.rewrite import Rewrite
 from noetl.playbook.finding import Finding
@@ -62,7 +61,7 @@ def migrate_command(
     source = read_source(file)
     migrated = migrate(source.content, KnownKinds())
     if as_json:
-        show_json(
+        print_json(
             MigrationReport(source.name, migrated.changed, migrated.rewrites, migrated.findings)
         )
     else:

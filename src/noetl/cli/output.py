@@ -1,11 +1,53 @@
-"""Where a command's product goes: standard output, or the file named by `-o`."""
+"""Where a command's product goes: to programs, to people, or into the file named by `-o`."""
 
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import TypeVar
 
 import click
 
 from noetl.cli.source import reason_of
 from noetl.errors import UnwritableFile
+
+T = TypeVar("T")
+ID = click.argument("execution_id", metavar="ID")
+JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
+
+
+def examples(*lines: str) -> str:
+    """The end of a command's help: how it is called."""
+    return "\b\nExamples:\n" + "\n".join(f"  noetl {line}" for line in lines)
+
+
+def print_json(value: object) -> None:
+    """One JSON value on one line."""
+    from noetl.messages.codec import encode_shown
+
+    click.echo(encode_shown(value))
+
+
+def tell(value: object, *lines: str, as_json: bool) -> None:
+    """A value for programs, or the same in lines for people."""
+    if as_json:
+        print_json(value)
+        return
+    for line in lines:
+        click.echo(line)
+
+
+def tell_each(
+    values: Iterable[T], line: Callable[[T], str], *, as_json: bool, none: str = ""
+) -> None:
+    """A line for each; where there is none, people are told so."""
+    empty = True
+    for value in values:
+        empty = False
+        if as_json:
+            print_json(value)
+        else:
+            click.echo(line(value))
+    if empty and none and not as_json:
+        click.echo(none, err=True)
 
 
 def write(text: str | bytes, out: str | None) -> None:

@@ -8,8 +8,9 @@ import click
 from noetl.cli import exits
 from noetl.cli.cancel import ENDED, LOOK, order
 from noetl.cli.contexts import Target
-from noetl.cli.home import ID, JSON, print_json
-from noetl.cli.target import aimed, near_or_far
+from noetl.cli.home import in_home
+from noetl.cli.output import ID, JSON, tell
+from noetl.cli.target import aimed, at_server
 from noetl.client.client import Client
 from noetl.errors import NoetlError
 from noetl.node.local import LocalNode
@@ -36,16 +37,13 @@ def pause(execution_id: str, as_json: bool, target: Target) -> int:
 
     Whoever runs it is told; `noetl resume` lets it go on.
     """
-    status = near_or_far(
-        target,
-        near=lambda local: paused(local, execution_id),
-        far=lambda client: paused_at(client, execution_id),
-    )
-    if as_json:
-        print_json({"execution_id": execution_id, "status": status})
+    if target.local:
+        status = in_home(lambda local: paused(local, execution_id))
     else:
-        more = f"; go on with: noetl resume {execution_id}" if status == "paused" else ""
-        click.echo(f"execution {execution_id}: {status}{more}")
+        status = at_server(target, lambda client: paused_at(client, execution_id))
+    more = f"; go on with: noetl resume {execution_id}" if status == "paused" else ""
+    said = f"execution {execution_id}: {status}{more}"
+    tell({"execution_id": execution_id, "status": status}, said, as_json=as_json)
     return exits.OK if status == "paused" else exits.FAILED
 
 

@@ -2,15 +2,17 @@
 
 import click
 
-from noetl.api.entries import entry_of
-from noetl.api.types import CatalogVersion, RegisterAnswer
+from noetl.api.rows import entry_of
+from noetl.api.types import CatalogVersion
 from noetl.cli import exits
 from noetl.cli.contexts import Target
-from noetl.cli.home import print_json
-from noetl.cli.run import refuse
-from noetl.cli.source import FILE, PlaybookSource, read_source
-from noetl.cli.target import aimed, near_or_far
-from noetl.errors import PlaybookRejected, UnreadableFile
+from noetl.cli.home import in_home
+from noetl.cli.migrating import canonical
+from noetl.cli.output import tell
+from noetl.cli.source import FILE, PlaybookSource
+from noetl.cli.target import aimed, at_server
+from noetl.cli.validate import read_or_tell, refuse
+from noetl.errors import PlaybookRejected
 from noetl.node.local import LocalNode
 from noetl.server.registering import registered
 
@@ -43,28 +45,25 @@ def register(files: tuple[str, ...], migrate: bool, as_json: bool, target: Targe
 
 def register_one(name: str, target: Target, *, migrate: bool, as_json: bool) -> int:
     """One file; one that is refused does not keep the others out."""
-    try:
-        source = read_source(name)
-    except UnreadableFile as wrong:
-        if as_json:
-            print_json({"status": "error", "error": str(wrong)})
-        click.echo(f"error: {wrong}", err=True)
+    source = read_or_tell(name, as_json)
+    if source is None:
         return exits.UNUSABLE
     try:
         text, original = texts_in(source, migrate=migrate)
-        entry, fresh = near_or_far(
-            target,
-            near=lambda local: enter(local, text, original),
-            far=lambda client: told(client.register(original or text, migrate=migrate)),
-            make=True,
-        )
+        if target.local:
+            entry, fresh = in_home(lambda local: enter(local, text, original), make=True)
+        else:
+            sent = original or text
+            answer = at_server(target, lambda client: client.register(sent, migrate=migrate))
+            entry, fresh = answer.entry, answer.fresh
     except PlaybookRejected as rejected:
-        return refuse(source, rejected, as_json)
-    if as_json:
-        print_json({"file": source.name, "fresh": fresh, "entry": entry})
-    else:
-        word = "registered" if fresh else "unchanged"
-        click.echo(f"{source.name}: {word}, {entry.path} version {entry.version}")
+        return refuse(source, rejected.findings, as_json)
+    word = "registered" if fresh else "unchanged"
+    tell(
+        {"file": source.name, "fresh": fresh, "entry": entry},
+        f"{source.name}: {word}, {entry.path} version {entry.version}",
+        as_json=as_json,
+    )
     return exits.OK
 
 
@@ -72,10 +71,7 @@ def texts_in(source: PlaybookSource, *, migrate: bool) -> tuple[str, str | None]
     """The canonical text, and the one it was made of where that differs."""
     if not migrate:
         return decoded(source), None
-    from noetl.cli.migrating import read_migrated, tell_migrated
-
-    made = read_migrated(source)
-    tell_migrated(source, made)
+    made = canonical(source)
     return made.text, decoded(source) if made.changed else None
 
 
@@ -88,10 +84,6 @@ def decoded(source: PlaybookSource) -> str:
 
         load_valid(source.content)
         raise
-
-
-def told(answer: RegisterAnswer) -> tuple[CatalogVersion, bool]:
-    return answer.entry, answer.fresh
 
 
 async def enter(local: LocalNode, text: str, original: str | None) -> tuple[CatalogVersion, bool]:

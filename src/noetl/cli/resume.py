@@ -5,7 +5,8 @@ import click
 from noetl.cli import exits
 from noetl.cli.cancel import order
 from noetl.cli.contexts import Target
-from noetl.cli.home import in_home, print_json
+from noetl.cli.home import in_home
+from noetl.cli.output import print_json
 from noetl.cli.running.ending import see_through
 from noetl.cli.target import aimed, at_server
 from noetl.node.local import LocalNode

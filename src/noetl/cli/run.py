@@ -4,11 +4,11 @@ from pathlib import Path
 
 import click
 
-from noetl.cli import exits
+from noetl.cli.migrating import canonical
 from noetl.cli.running.ending import see_through
 from noetl.cli.running.payload import PAYLOAD, SETS, payload_of
-from noetl.cli.source import FILE, PlaybookSource, read_source
-from noetl.cli.validate import FileVerdict, show, show_json
+from noetl.cli.source import FILE, read_source
+from noetl.cli.validate import refuse
 from noetl.errors import PlaybookRejected
 from noetl.node.local import LocalNode
 from noetl.playbook.load import load_valid
@@ -46,10 +46,10 @@ def run(file: str, sets: tuple[str, ...], payload: str | None, migrate: bool, as
     source = read_source(file)
     given = payload_of(payload, sets)
     try:
-        content = canonical(source) if migrate else source.content
+        content = canonical(source).text.encode() if migrate else source.content
         playbook = load_valid(content, KnownKinds())
     except PlaybookRejected as rejected:
-        return refuse(source, rejected, as_json)
+        return refuse(source, rejected.findings, as_json)
     text = content.decode("utf-8-sig")
     plan = make_plan(playbook, text, KnownKinds())
     folder = str(Path.cwd() if file == "-" else Path(file).absolute().parent)
@@ -58,21 +58,3 @@ def run(file: str, sets: tuple[str, ...], payload: str | None, migrate: bool, as
         return await local.run_text(text, folder=folder, payload=given, plan=plan)
 
     return see_through(begin, as_json=as_json)
-
-
-def canonical(source: PlaybookSource) -> bytes:
-    """The canonical text of a playbook in any dialect; PlaybookRejected where it has none."""
-    from noetl.cli.migrating import read_migrated, tell_migrated
-
-    migrated = read_migrated(source)
-    tell_migrated(source, migrated)
-    return migrated.text.encode()
-
-
-def refuse(source: PlaybookSource, rejected: PlaybookRejected, as_json: bool) -> int:
-    """The findings, as `validate` prints them."""
-    if as_json:
-        show_json(FileVerdict(source.name, False, rejected.findings))
-    else:
-        show(source, rejected.findings, err=True)
-    return exits.INVALID

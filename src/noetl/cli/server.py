@@ -5,12 +5,11 @@ import os
 import click
 
 from noetl.cli import exits
-from noetl.cli.background.environment import variables
-from noetl.cli.background.launch import await_ready, follow, launch, stop
+from noetl.cli.background.launch import await_ready, follow, launch, stop, variables
 from noetl.cli.background.pid_file import PidFile, RunningProcess
-from noetl.cli.background.voice import untimed
 from noetl.cli.contexts import Target
-from noetl.cli.home import JSON, print_json
+from noetl.cli.lazy import HelpfulGroup
+from noetl.cli.output import JSON, examples, print_json, tell
 from noetl.cli.target import aimed, at_server
 from noetl.cli.tokens import token
 from noetl.messages.envelope import timestamp
@@ -33,14 +32,15 @@ NAME = "server"
 PATIENCE = 60.0
 
 
-@click.group(epilog=EPILOG, invoke_without_command=True)
-@click.pass_context
-def server(ctx: click.Context) -> None:
+@click.group(cls=HelpfulGroup, epilog=EPILOG, invoke_without_command=True)
+def server() -> None:
     """Start, stop and look at the server of this home, and make tokens for it."""
-    if ctx.invoked_subcommand is None:
-        click.echo(ctx.get_help())
 
 
+FOLLOW = click.option("--follow", "following", is_flag=True, help="Show what comes, until it ends.")
+LINES = click.option(
+    "--lines", type=click.IntRange(min=1), metavar="N", help="Only the last N lines."
+)
 WAIT = click.option(
     "--timeout",
     type=click.FloatRange(min=0),
@@ -115,13 +115,7 @@ def in_background(settings: Settings, words: list[str], patience: float, as_json
     if file.running() is not None:
         raise file.in_use("a server")
     launched = launch(words, file.log, {**os.environ, **variables(settings)})
-
-    def says(line: str) -> None:
-        click.echo(untimed(line), err=True)
-
-    running = await_ready(
-        launched, lambda: ready(file), what="the server", says=says, patience=patience
-    )
+    running = await_ready(launched, lambda: ready(file), what="the server", patience=patience)
     if running is None:
         raise click.ClickException(
             f"the server is not ready after {patience:g} s; it goes on in the background "
@@ -165,27 +159,23 @@ def standing(running: RunningProcess | None, *, is_ready: bool, file: PidFile) -
     }
 
 
-@server.command("stop", epilog="\b\nExamples:\n  noetl server stop")
+@server.command("stop", epilog=examples("server stop"))
 @WAIT
 @JSON
-def stop_server(timeout: float, as_json: bool) -> int:
+def stop_server(timeout: float, as_json: bool) -> None:
     """
     Stop the server of this home, and wait until it has ended.
 
     Its own workers finish what they run; its executions are handed over or wait for its return.
     """
-    file = PidFile(read_settings().home, NAME)
-    ended = stop([file], patience=timeout)
-    if as_json:
-        print_json({"stopped": bool(ended), "pid": ended[0].pid if ended else None})
-    elif ended:
-        click.echo(f"the server has stopped (process {ended[0].pid})")
-    else:
-        click.echo(f"no server runs on {read_settings().home}")
-    return exits.OK
+    home = read_settings().home
+    ended = stop([PidFile(home, NAME)], patience=timeout)
+    pid = ended[0].pid if ended else None
+    said = f"the server has stopped (process {pid})" if ended else f"no server runs on {home}"
+    tell({"stopped": bool(ended), "pid": pid}, said, as_json=as_json)
 
 
-@server.command(epilog="\b\nExamples:\n  noetl server status\n  noetl server status --json")
+@server.command(epilog=examples("server status", "server status --json"))
 @JSON
 @aimed
 def status(as_json: bool, target: Target) -> int:
@@ -199,55 +189,47 @@ def status(as_json: bool, target: Target) -> int:
     file = PidFile(read_settings().home, NAME)
     running = file.running()
     is_ready = running is not None and running.url is not None and answers(running.url)
-    if as_json:
-        print_json(standing(running, is_ready=is_ready, file=file))
-    elif running is None:
-        click.echo(f"no server runs on {read_settings().home}; start one: noetl server start")
+    if running is None:
+        said = f"no server runs on {read_settings().home}; start one: noetl server start"
     else:
         word = "ready" if is_ready else "not ready: see noetl server logs"
         since = timestamp(running.started_at)
-        click.echo(f"running at {running.url}, process {running.pid}, since {since}, {word}")
+        said = f"running at {running.url}, process {running.pid}, since {since}, {word}"
+    tell(standing(running, is_ready=is_ready, file=file), said, as_json=as_json)
     return exits.OK if is_ready else exits.FAILED
 
 
 def runtime(target: Target, as_json: bool) -> int:
     """What a server says of itself and of those it knows."""
     found = at_server(target, lambda client: client.runtime())
-    if as_json:
-        print_json(found)
-        return exits.OK
-    click.echo(f"{target.url}: server {found.server}, version {found.version}")
+    lines = [f"{target.url}: server {found.server}, version {found.version}"]
     for one in found.servers:
-        click.echo(f"  server {one.name} at {one.address or '?'}, seen {one.seen_at}")
+        lines.append(f"  server {one.name} at {one.address or '?'}, seen {one.seen_at}")
     for pool in found.pools:
         busy = f"{pool.busy} of {pool.slots} slots busy"
-        click.echo(f"  pool {pool.name}: {pool.workers} workers, {busy}")
+        lines.append(f"  pool {pool.name}: {pool.workers} workers, {busy}")
     if not found.workers:
-        click.echo("  no workers; start one: noetl worker start --server URL")
-    for lack in found.waits_for:
-        click.echo(f"  waits for {lack}")
+        lines.append("  no workers; start one: noetl worker start --server URL")
+    lines += [f"  waits for {lack}" for lack in found.waits_for]
+    tell(found, *lines, as_json=as_json)
     return exits.OK
 
 
-@server.command(epilog="\b\nExamples:\n  noetl server logs\n  noetl server logs --follow")
-@click.option("--follow", "following", is_flag=True, help="Show what comes, until it ends.")
-@click.option("--lines", type=click.IntRange(min=1), metavar="N", help="Only the last N lines.")
+@server.command(epilog=examples("server logs", "server logs --follow"))
+@FOLLOW
+@LINES
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line.")
-def logs(following: bool, lines: int | None, as_json: bool) -> int:
+def logs(following: bool, lines: int | None, as_json: bool) -> None:
     """Print what the server has said."""
-    return show_log(PidFile(read_settings().home, NAME), following, lines, as_json)
+    show_log(PidFile(read_settings().home, NAME), following, lines, as_json)
 
 
-def show_log(file: PidFile, following: bool, lines: int | None, as_json: bool) -> int:
+def show_log(file: PidFile, following: bool, lines: int | None, as_json: bool) -> None:
     def write(line: str) -> None:
-        if as_json:
-            print_json({"log": file.name, "text": line})
-        else:
-            click.echo(line)
+        tell({"log": file.name, "text": line}, line, as_json=as_json)
 
     if not follow(file, follow=following, lines=lines, write=write):
         click.echo(f"nothing was logged yet: there is no {file.log}", err=True)
-    return exits.OK
 
 
 server.add_command(token)

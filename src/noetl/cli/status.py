@@ -2,14 +2,12 @@
 
 import click
 
-from noetl.cli import exits
 from noetl.cli.contexts import Target
-from noetl.cli.home import ID, JSON, print_json
+from noetl.cli.output import ID, JSON, tell
 from noetl.cli.running.words import count, error_words, seconds, short
-from noetl.cli.target import aimed, near_or_far
+from noetl.cli.target import aimed, ask
 from noetl.cli.terminal import Paint, Tone, wants_colour
-from noetl.node.local import LocalNode
-from noetl.server.views.standing import Standing, standing_of
+from noetl.server.views.standing import Standing
 
 EPILOG = """\b
 Examples:
@@ -31,25 +29,10 @@ TONES: dict[str, Tone] = {
 @ID
 @JSON
 @aimed
-def status(execution_id: str, as_json: bool, target: Target) -> int:
+def status(execution_id: str, as_json: bool, target: Target) -> None:
     """Show how an execution stands: what runs, what waits, and for what."""
-    standing = near_or_far(
-        target,
-        near=lambda local: standing_in(local, execution_id),
-        far=lambda client: client.standing(execution_id),
-    )
-    if as_json:
-        print_json(standing)
-    else:
-        for line in lines_of(standing, Paint(wants_colour())):
-            click.echo(line)
-    return exits.OK
-
-
-async def standing_in(local: LocalNode, execution_id: str) -> Standing:
-    row = await local.row(execution_id)
-    execution, plan = await local.state(execution_id)
-    return await standing_of(local.storage, row, execution, plan)
+    standing = ask(target, lambda asked: asked.standing(execution_id))
+    tell(standing, *lines_of(standing, Paint(wants_colour())), as_json=as_json)
 
 
 def lines_of(standing: Standing, paint: Paint) -> list[str]:

@@ -1,19 +1,31 @@
 """A question that is answered by the local home or by a server, whichever the command is for."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from functools import wraps
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import click
 
+from noetl.api.questions import PlaneQuestions
 from noetl.cli.contexts import Target, target_of
 from noetl.cli.home import in_home
-
-if TYPE_CHECKING:
-    from noetl.client.client import Client
-    from noetl.node.local import LocalNode
+from noetl.client.asks import Ask, AwaitedQuestions
+from noetl.client.client import Client, Page
 
 T = TypeVar("T")
+
+
+class FarQuestions(AwaitedQuestions):
+    """A server's answers to what a command asks of a home as well: awaited, and there at once."""
+
+    def __init__(self, client: Client) -> None:
+        self.client = client
+
+    async def send(self, ask: Ask[T]) -> T:
+        return self.client.send(ask)
+
+
+Asked = PlaneQuestions | FarQuestions
 
 
 def aimed(command: Callable[..., T]) -> Callable[..., T]:
@@ -28,20 +40,37 @@ def aimed(command: Callable[..., T]) -> Callable[..., T]:
     return aimed_command
 
 
-def near_or_far(
-    target: Target,
-    *,
-    near: "Callable[[LocalNode], Awaitable[T]]",
-    far: "Callable[[Client], T]",
-    make: bool = False,
-) -> T:
+def ask(target: Target, work: Callable[[Asked], Awaitable[T]]) -> T:
     """The answer of the home, or of the server that is meant; see `in_home`."""
-    return in_home(near, make=make) if target.local else at_server(target, far)
+    if target.local:
+        return in_home(lambda local: work(PlaneQuestions(local)))
+    return at_server(target, lambda client: at_once(work(FarQuestions(client))))
 
 
-def at_server(target: Target, far: "Callable[[Client], T]") -> T:
-    from noetl.client.client import Client
+def at_once(work: Awaitable[T]) -> T:
+    """What never waits needs no event loop: Ctrl-C ends a call that blocks, as ever."""
+    try:
+        next(work.__await__())
+    except StopIteration as done:
+        answer: T = done.value
+        return answer
+    raise AssertionError("a question to a server is answered before anything is awaited")
 
+
+async def pages(
+    question: Callable[..., Awaitable[Page]], *args: Any, **query: Any
+) -> AsyncIterator[Page]:
+    """Every page of a question with a cursor."""
+    cursor: str | None = None
+    while True:
+        page = await question(*args, **query, cursor=cursor)
+        yield page
+        cursor = page.next
+        if cursor is None:
+            return
+
+
+def at_server(target: Target, far: Callable[[Client], T]) -> T:
     assert target.url is not None, "a target that is not local has an address"
     with Client(target.url, target.token) as client:
         return far(client)

@@ -7,17 +7,16 @@ from typing import TypeVar, get_args
 
 import click
 
-from noetl.api.entries import token_fields
+from noetl.api.rows import view_of
 from noetl.api.tokens import new_token
 from noetl.api.types import Role, TokenMade, TokenView
-from noetl.cli import exits
 from noetl.cli.contexts import Target
-from noetl.cli.home import JSON, print_json
+from noetl.cli.lazy import HelpfulGroup
+from noetl.cli.output import JSON, examples, print_json, tell, tell_each
 from noetl.cli.running.attend import runner
 from noetl.cli.target import aimed, at_server
 from noetl.errors import NoetlError
 from noetl.ports.storage import Storage
-from noetl.ports.tokens import TokenRow
 from noetl.settings import read_settings
 
 T = TypeVar("T")
@@ -31,10 +30,6 @@ Examples:
   noetl server token list
   noetl server token revoke 5f2c9a1d7e3b8046
 """
-
-
-def example(line: str) -> str:
-    return f"\b\nExamples:\n  noetl server token {line}"
 
 
 class DurationType(click.ParamType[int]):
@@ -51,20 +46,17 @@ class DurationType(click.ParamType[int]):
         return int(found[1]) * UNITS[found[2]]
 
 
-@click.group(epilog=EPILOG, invoke_without_command=True)
-@click.pass_context
-def token(ctx: click.Context) -> None:
+@click.group(cls=HelpfulGroup, epilog=EPILOG, invoke_without_command=True)
+def token() -> None:
     """
     Make, list and revoke tokens.
 
     Without --server they are those of this home (or of NOETL_DB): whoever can write there may
     make the first one. Roles: viewer < operator < author < admin; worker is for workers alone.
     """
-    if ctx.invoked_subcommand is None:
-        click.echo(ctx.get_help())
 
 
-@token.command(epilog=example("add ci --role operator --expires 90d"))
+@token.command(epilog=examples("server token add ci --role operator --expires 90d"))
 @click.argument("name", metavar="NAME")
 @click.option("--role", type=click.Choice(ROLES), required=True, help="What it may do.")
 @click.option(
@@ -72,7 +64,7 @@ def token(ctx: click.Context) -> None:
 )
 @JSON
 @aimed
-def add(name: str, role: Role, expires: int | None, as_json: bool, target: Target) -> int:
+def add(name: str, role: Role, expires: int | None, as_json: bool, target: Target) -> None:
     """
     Make a token; its text is printed this once.
 
@@ -87,13 +79,12 @@ def add(name: str, role: Role, expires: int | None, as_json: bool, target: Targe
     else:
         click.echo(made.token)
         click.echo(f"token {made.token_id} of '{name}' ({role}); it is not shown again", err=True)
-    return exits.OK
 
 
-@token.command("list", epilog=example("list --json"))
+@token.command("list", epilog=examples("server token list --json"))
 @JSON
 @aimed
-def listing(as_json: bool, target: Target) -> int:
+def listing(as_json: bool, target: Target) -> None:
     """List tokens: names, roles and times, never their text."""
     if target.local:
         rows = in_store(all_tokens)
@@ -102,14 +93,12 @@ def listing(as_json: bool, target: Target) -> int:
             target,
             lambda client: [one for page in client.pages(client.tokens) for one in page.tokens],
         )
-    for row in rows:
-        if as_json:
-            print_json(row)
-        else:
-            click.echo(f"{row.token_id}  {row.role:<8}  {row.name:<24}  {ends(row)}")
-    if not rows and not as_json:
-        click.echo("no tokens; see: noetl server token add --help", err=True)
-    return exits.OK
+    none = "no tokens; see: noetl server token add --help"
+    tell_each(rows, line_of, as_json=as_json, none=none)
+
+
+def line_of(row: TokenView) -> str:
+    return f"{row.token_id}  {row.role:<8}  {row.name:<24}  {ends(row)}"
 
 
 def ends(row: TokenView) -> str:
@@ -118,11 +107,11 @@ def ends(row: TokenView) -> str:
     return "" if row.expires_at is None else f"until {row.expires_at}"
 
 
-@token.command(epilog=example("revoke 5f2c9a1d7e3b8046"))
+@token.command(epilog=examples("server token revoke 5f2c9a1d7e3b8046"))
 @click.argument("token_id", metavar="ID")
 @JSON
 @aimed
-def revoke(token_id: str, as_json: bool, target: Target) -> int:
+def revoke(token_id: str, as_json: bool, target: Target) -> None:
     """Revoke a token, at once and for good."""
     if target.local:
         known = in_store(lambda home: home.tokens.revoke(token_id))
@@ -130,11 +119,7 @@ def revoke(token_id: str, as_json: bool, target: Target) -> int:
             raise NoetlError(f"no token '{token_id}'; see `noetl server token list`")
     else:
         at_server(target, lambda client: client.revoke_token(token_id))
-    if as_json:
-        print_json({"token_id": token_id, "revoked": True})
-    else:
-        click.echo(f"revoked {token_id}")
-    return exits.OK
+    tell({"token_id": token_id, "revoked": True}, f"revoked {token_id}", as_json=as_json)
 
 
 def in_store(work: Callable[[Storage], Awaitable[T]]) -> T:
@@ -159,9 +144,8 @@ async def make_token(home: Storage, name: str, role: Role, expires: int | None) 
     until = None if expires is None else now + expires * 1000
     text, row = new_token(name, role, now_ms=now, expires_at=until)
     await home.tokens.add(row)
-    return TokenMade(token=text, **token_fields(row))
+    return view_of(TokenMade, row, token=text)
 
 
 async def all_tokens(home: Storage) -> list[TokenView]:
-    rows: list[TokenRow] = list(await home.tokens.all())
-    return [TokenView(**token_fields(row)) for row in rows]
+    return [view_of(TokenView, row) for row in await home.tokens.all()]

@@ -10,23 +10,12 @@ from noetl.cli import exits
 from noetl.cli.background.launch import stop
 from noetl.cli.background.pid_file import PidFile
 from noetl.cli.background.voice import say
-from noetl.cli.home import JSON, print_json
+from noetl.cli.output import JSON, examples, tell
 from noetl.cli.server import NAME, WAIT, in_background
 from noetl.settings import Settings, read_settings
 
-UP = """\b
-Examples:
-  noetl up
-  noetl up --workers 4 --detach
-  noetl up --postgres --nats
-"""
-DOWN = """\b
-Examples:
-  noetl down
-"""
 
-
-@click.command(epilog=UP)
+@click.command(epilog=examples("up", "up --workers 4 --detach", "up --postgres --nats"))
 @click.option(
     "--workers",
     type=click.IntRange(0, 256),
@@ -88,15 +77,12 @@ def interrupt(_number: int, _frame: object) -> None:
     raise KeyboardInterrupt
 
 
-@click.command(epilog=DOWN)
+@click.command(epilog=examples("down"))
 @WAIT
 @JSON
-def down(timeout: float, as_json: bool) -> int:
+def down(timeout: float, as_json: bool) -> None:
     """Stop what `noetl up` started on this home: workers, server, PostgreSQL and NATS."""
     home = read_settings().home
     ended = stop([PidFile(home, NAME)], patience=timeout)
-    if as_json:
-        print_json({"stopped": bool(ended)})
-    else:
-        click.echo("all of it has stopped" if ended else f"nothing runs on {home}")
-    return exits.OK
+    said = "all of it has stopped" if ended else f"nothing runs on {home}"
+    tell({"stopped": bool(ended)}, said, as_json=as_json)

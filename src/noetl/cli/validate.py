@@ -1,12 +1,11 @@
 """`noetl validate`: is this a valid playbook, and if not, where and why?"""
 
-from typing import Literal
-
 import click
 import msgspec
 
 from noetl.cli import exits
 from noetl.cli.findings import render, summary
+from noetl.cli.output import print_json
 from noetl.cli.source import FILE, PlaybookSource, read_source
 from noetl.cli.terminal import Paint, columns, wants_colour
 from noetl.errors import UnreadableFile
@@ -34,13 +33,6 @@ class FileVerdict(msgspec.Struct, frozen=True):
     findings: tuple[Finding, ...]
 
 
-class FileRefusal(msgspec.Struct, frozen=True):
-    """What `--json` prints for a file that cannot be read."""
-
-    status: Literal["error"]
-    error: str
-
-
 @click.command(epilog=EPILOG)
 @click.argument("files", nargs=-1, required=True, metavar="FILE...", type=FILE)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object per file and line.")
@@ -56,20 +48,36 @@ def validate(files: tuple[str, ...], as_json: bool, migrate: bool) -> int:
 
 def validate_one(name: str, as_json: bool, *, migrated: bool = False) -> int:
     """Check one file; an unreadable one does not keep the others from being checked."""
-    try:
-        source = read_source(name)
-    except UnreadableFile as wrong:
-        if as_json:
-            show_json(FileRefusal("error", str(wrong)))
-        click.echo(f"error: {wrong}", err=True)
+    source = read_or_tell(name, as_json)
+    if source is None:
         return exits.UNUSABLE
     findings = findings_of(source, migrated=migrated)
     valid = all(finding.severity != "error" for finding in findings)
     if as_json:
-        show_json(FileVerdict(source.name, valid, findings))
+        print_json(FileVerdict(source.name, valid, findings))
     else:
         show(source, findings)
     return exits.OK if valid else exits.INVALID
+
+
+def read_or_tell(name: str, as_json: bool) -> PlaybookSource | None:
+    """One of several files; None where it cannot be read, which is told and stops no other."""
+    try:
+        return read_source(name)
+    except UnreadableFile as wrong:
+        if as_json:
+            print_json({"status": "error", "error": str(wrong)})
+        click.echo(f"error: {wrong}", err=True)
+        return None
+
+
+def refuse(source: PlaybookSource, findings: tuple[Finding, ...], as_json: bool) -> int:
+    """What is wrong with a playbook that another command was given."""
+    if as_json:
+        print_json(FileVerdict(source.name, False, findings))
+    else:
+        show(source, findings, err=True)
+    return exits.INVALID
 
 
 def findings_of(source: PlaybookSource, *, migrated: bool) -> tuple[Finding, ...]:
@@ -87,7 +95,3 @@ def show(source: PlaybookSource, findings: tuple[Finding, ...], *, err: bool = F
     for text in render(source, findings, paint, room):
         click.echo(text, err=err)
     click.echo(summary(source.name, findings, paint), err=err)
-
-
-def show_json(value: msgspec.Struct) -> None:
-    click.echo(msgspec.json.encode(value).decode())

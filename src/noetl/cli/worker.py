@@ -9,9 +9,10 @@ from noetl.cli.background.launch import stop
 from noetl.cli.background.pid_file import FOLDER, PidFile, RunningProcess, pid_files
 from noetl.cli.background.workers import started
 from noetl.cli.contexts import Target, target_of
-from noetl.cli.home import JSON, print_json
+from noetl.cli.lazy import HelpfulGroup
+from noetl.cli.output import JSON, examples, print_json, tell
 from noetl.cli.running.words import count
-from noetl.cli.server import WAIT, show_log
+from noetl.cli.server import FOLLOW, LINES, WAIT, show_log
 from noetl.errors import SettingRefused
 from noetl.messages.envelope import timestamp
 from noetl.settings import Settings, read_settings
@@ -30,16 +31,13 @@ Examples:
 """
 
 
-@click.group(epilog=EPILOG, invoke_without_command=True)
-@click.pass_context
-def worker(ctx: click.Context) -> None:
+@click.group(cls=HelpfulGroup, epilog=EPILOG, invoke_without_command=True)
+def worker() -> None:
     """
     Start, stop and look at workers on this machine.
 
     A worker has no port of its own: it asks a server (--server) or is woken by NATS (--queue).
     """
-    if ctx.invoked_subcommand is None:
-        click.echo(ctx.get_help())
 
 
 POOL = click.option("--pool", metavar="POOL", help="Only those of this pool.")
@@ -140,23 +138,19 @@ def standing(running: RunningProcess) -> dict[str, object]:
     }
 
 
-@worker.command("stop", epilog="\b\nExamples:\n  noetl worker stop\n  noetl worker stop --pool gpu")
+@worker.command("stop", epilog=examples("worker stop", "worker stop --pool gpu"))
 @POOL
 @WAIT
 @JSON
-def stop_workers(pool: str | None, timeout: float, as_json: bool) -> int:
+def stop_workers(pool: str | None, timeout: float, as_json: bool) -> None:
     """Stop the workers of this home, all at once, and wait until each has ended."""
     files = files_of(read_settings(), pool)
     held = [file for file in files if (found := file.running()) and not found.with_server]
     stop(held, patience=timeout)
-    if as_json:
-        print_json({"stopped": len(held)})
-    else:
-        click.echo(f"{count(len(held), 'worker')} stopped")
-    return exits.OK
+    tell({"stopped": len(held)}, f"{count(len(held), 'worker')} stopped", as_json=as_json)
 
 
-@worker.command(epilog="\b\nExamples:\n  noetl worker status\n  noetl worker status --json")
+@worker.command(epilog=examples("worker status", "worker status --json"))
 @POOL
 @JSON
 def status(pool: str | None, as_json: bool) -> int:
@@ -164,23 +158,21 @@ def status(pool: str | None, as_json: bool) -> int:
     files = files_of(read_settings(), pool)
     running = [found for file in files if (found := file.running()) is not None]
     for found in running:
-        if as_json:
-            print_json(standing(found))
-        else:
-            tied = ", ends with the server" if found.with_server else ""
-            since = timestamp(found.started_at)
-            click.echo(f"process {found.pid}, pool {found.pool}, since {since}{tied}")
+        tied = ", ends with the server" if found.with_server else ""
+        since = timestamp(found.started_at)
+        line = f"process {found.pid}, pool {found.pool}, since {since}{tied}"
+        tell(standing(found), line, as_json=as_json)
     if not running:
         click.echo("no workers run on this home; see: noetl worker start --help", err=True)
     return exits.OK if running else exits.FAILED
 
 
-@worker.command(epilog="\b\nExamples:\n  noetl worker logs\n  noetl worker logs --follow")
+@worker.command(epilog=examples("worker logs", "worker logs --follow"))
 @POOL
-@click.option("--follow", "following", is_flag=True, help="Show what comes, until it ends.")
-@click.option("--lines", type=click.IntRange(min=1), metavar="N", help="Only the last N lines.")
+@FOLLOW
+@LINES
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line.")
-def logs(pool: str | None, following: bool, lines: int | None, as_json: bool) -> int:
+def logs(pool: str | None, following: bool, lines: int | None, as_json: bool) -> None:
     """Print what the workers have said; with --follow of the last one that was started."""
     home = read_settings().home
     found = sorted(
@@ -191,4 +183,3 @@ def logs(pool: str | None, following: bool, lines: int | None, as_json: bool) ->
         click.echo("no worker was started in the background on this home yet", err=True)
     for file in files[-1:] if following else files:
         show_log(file, following, lines, as_json)
-    return exits.OK

@@ -13,7 +13,6 @@ from noetl.server.views.explanation import Explanation
 from noetl.server.views.standing import Listed, Standing
 
 if TYPE_CHECKING:
-    from noetl.client.async_client import AsyncClient
     from noetl.client.client import Client
 
 P = ParamSpec("P")
@@ -43,8 +42,12 @@ class Ask(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
     """Seconds that the server may take on purpose."""
 
 
-def _in_path(text: str) -> str:
-    return quote(text, safe="")
+def _get(route: str, answer: Any, /, **query: Any) -> Ask[Any]:
+    return Ask(method="GET", path=route, query=query, answer=answer)
+
+
+def _send(method: str, route: str, body: msgspec.Struct, answer: Any) -> Ask[Any]:
+    return Ask(method=method, path=route, body=msgspec.json.encode(body), answer=answer)
 
 
 def _below(folder: str, path: str) -> str:
@@ -52,33 +55,33 @@ def _below(folder: str, path: str) -> str:
     return f"{folder}/{quote(path.strip('/'), safe='/')}"
 
 
+def _of(execution_id: str, below: str = "") -> str:
+    return f"/api/executions/{quote(execution_id, safe='')}{below}"
+
+
 # ── catalog ──────────────────────────────────────────────────────────────────────────────────
 
 
 def register(text: str, *, migrate: bool = False) -> Ask[t.RegisterAnswer]:
     """The next version of a playbook; the same text again is the same version."""
-    body = msgspec.json.encode(t.RegisterRequest(text=text, migrate=migrate))
-    return Ask(method="POST", path="/api/catalog", body=body, answer=t.RegisterAnswer)
+    wanted = t.RegisterRequest(text=text, migrate=migrate)
+    return _send("POST", "/api/catalog", wanted, t.RegisterAnswer)
 
 
 def catalog(*, cursor: str | None = None, limit: int = 100) -> Ask[t.EntryPage]:
     """The newest version of every path."""
-    query = {"cursor": cursor, "limit": limit}
-    return Ask(method="GET", path="/api/catalog", query=query, answer=t.EntryPage)
+    return _get("/api/catalog", t.EntryPage, cursor=cursor, limit=limit)
 
 
 def versions(path: str, *, cursor: str | None = None, limit: int = 100) -> Ask[t.EntryPage]:
     """All versions of a path, the newest first."""
-    query = {"cursor": cursor, "limit": limit}
-    return Ask(
-        method="GET", path=_below("/api/catalog/versions", path), query=query, answer=t.EntryPage
-    )
+    route = _below("/api/catalog/versions", path)
+    return _get(route, t.EntryPage, cursor=cursor, limit=limit)
 
 
 def playbook(path: str, *, version: int | None = None) -> Ask[t.EntryText]:
     """One version with its text; without a number the newest."""
-    where = _below("/api/catalog/entries", path)
-    return Ask(method="GET", path=where, query={"version": version}, answer=t.EntryText)
+    return _get(_below("/api/catalog/entries", path), t.EntryText, version=version)
 
 
 # ── executions ───────────────────────────────────────────────────────────────────────────────
@@ -98,13 +101,9 @@ def execute(
     draws its own, so that a lost answer never starts two.
     """
     wanted = t.ExecuteRequest(path=path, version=version, payload=dict(payload or {}))
-    return Ask(
-        method="POST",
-        path="/api/executions",
-        body=msgspec.json.encode(wanted),
-        headers={"Idempotency-Key": key or secrets.token_hex(16)},
-        answer=Listed,
-    )
+    ask = _send("POST", "/api/executions", wanted, Listed)
+    headers = {"Idempotency-Key": key or secrets.token_hex(16)}
+    return msgspec.structs.replace(ask, headers=headers)
 
 
 def start_many(requests: Sequence[t.KeyedRequest]) -> Ask[t.ExecutionBatch]:
@@ -113,8 +112,8 @@ def start_many(requests: Sequence[t.KeyedRequest]) -> Ask[t.ExecutionBatch]:
         one if one.key is not None else msgspec.structs.replace(one, key=secrets.token_hex(16))
         for one in requests
     ]
-    body = msgspec.json.encode(t.BatchRequest(executions=keyed))
-    return Ask(method="POST", path="/api/executions/batch", body=body, answer=t.ExecutionBatch)
+    batch = t.BatchRequest(executions=keyed)
+    return _send("POST", "/api/executions/batch", batch, t.ExecutionBatch)
 
 
 def executions(
@@ -128,75 +127,63 @@ def executions(
     limit: int = 100,
 ) -> Ask[t.ExecutionPage]:
     """Executions, the newest first."""
-    query = {
-        "status": status,
-        "path": path,
-        "parent": parent,
-        "since": since,
-        "until": until,
-        "cursor": cursor,
-        "limit": limit,
-    }
-    return Ask(method="GET", path="/api/executions", query=query, answer=t.ExecutionPage)
+    return _get(
+        "/api/executions",
+        t.ExecutionPage,
+        status=status,
+        path=path,
+        parent=parent,
+        since=since,
+        until=until,
+        cursor=cursor,
+        limit=limit,
+    )
 
 
 def standing(execution_id: str) -> Ask[Standing]:
     """How an execution stands, and what it waits for."""
-    return _of(execution_id, "", Standing)
+    return _get(_of(execution_id), Standing)
 
 
 def state(execution_id: str) -> Ask[t.ExecutionState]:
     """The state that its log comes to."""
-    return _of(execution_id, "/state", t.ExecutionState)
+    return _get(_of(execution_id, "/state"), t.ExecutionState)
 
 
 def events(
     execution_id: str, *, after: int = 0, name: str | None = None, limit: int = 200
 ) -> Ask[t.EventPage]:
     """A page of its events, those after a `seq`."""
-    return _of(execution_id, "/events", t.EventPage, {"after": after, "name": name, "limit": limit})
+    return _get(_of(execution_id, "/events"), t.EventPage, after=after, name=name, limit=limit)
 
 
 def lines(
     execution_id: str, *, step: str | None = None, cursor: str | None = None, limit: int = 200
 ) -> Ask[t.LinePage]:
     """A page of what its tasks printed."""
-    return _of(execution_id, "/logs", t.LinePage, {"step": step, "cursor": cursor, "limit": limit})
+    return _get(_of(execution_id, "/logs"), t.LinePage, step=step, cursor=cursor, limit=limit)
 
 
 def summary(execution_id: str, *, wait: float = 0.0) -> Ask[t.Summary]:
     """What it came to; with `wait` the answer waits so many seconds for the end."""
     seconds = min(wait, LONGEST_WAIT)
-    ask: Ask[t.Summary] = _of(execution_id, "/result", t.Summary, {"wait": seconds or None})
+    ask = _get(_of(execution_id, "/result"), t.Summary, wait=seconds or None)
     return msgspec.structs.replace(ask, patience=seconds)
 
 
 def explanation(execution_id: str) -> Ask[Explanation]:
     """Why it waits or failed."""
-    return _of(execution_id, "/explanation", Explanation)
+    return _get(_of(execution_id, "/explanation"), Explanation)
 
 
 def verified(execution_id: str) -> Ask[Verified]:
     """Whether every decision in its log follows from its recorded input."""
-    ask: Ask[Verified] = _of(execution_id, "/verify", Verified)
-    return msgspec.structs.replace(ask, patience=PROOF)
+    return msgspec.structs.replace(_get(_of(execution_id, "/verify"), Verified), patience=PROOF)
 
 
 def order(execution_id: str, kind: Order, *, reason: str = "") -> Ask[Listed]:
     """Cancel, pause or resume."""
-    return Ask(
-        method="POST",
-        path=f"/api/executions/{_in_path(execution_id)}/{kind}",
-        body=msgspec.json.encode(t.OrderRequest(reason=reason)),
-        answer=Listed,
-    )
-
-
-def _of(
-    execution_id: str, below: str, answer: Any, query: Mapping[str, Any] | None = None
-) -> Ask[Any]:
-    path = f"/api/executions/{_in_path(execution_id)}{below}"
-    return Ask(method="GET", path=path, query=query or {}, answer=answer)
+    return _send("POST", _of(execution_id, f"/{kind}"), t.OrderRequest(reason=reason), Listed)
 
 
 # ── credentials, tokens, runtime ─────────────────────────────────────────────────────────────
@@ -204,15 +191,13 @@ def _of(
 
 def put_credential(name: str, kind: str, fields: Mapping[str, Any]) -> Ask[t.Credential]:
     """Register a credential, or replace it."""
-    body = msgspec.json.encode(t.CredentialRequest(kind=kind, fields=dict(fields)))
-    path = _below("/api/credentials", name)
-    return Ask(method="PUT", path=path, body=body, answer=t.Credential)
+    wanted = t.CredentialRequest(kind=kind, fields=dict(fields))
+    return _send("PUT", _below("/api/credentials", name), wanted, t.Credential)
 
 
 def credentials(*, cursor: str | None = None, limit: int = 100) -> Ask[t.CredentialPage]:
     """What is registered: never a value."""
-    query = {"cursor": cursor, "limit": limit}
-    return Ask(method="GET", path="/api/credentials", query=query, answer=t.CredentialPage)
+    return _get("/api/credentials", t.CredentialPage, cursor=cursor, limit=limit)
 
 
 def remove_credential(name: str) -> Ask[None]:
@@ -221,27 +206,27 @@ def remove_credential(name: str) -> Ask[None]:
 
 def make_token(name: str, role: t.Role, *, expires_in: float | None = None) -> Ask[t.TokenMade]:
     """A new token; its text is in this answer and never again."""
-    body = msgspec.json.encode(t.TokenRequest(name=name, role=role, expires_in=expires_in))
-    return Ask(method="POST", path="/api/tokens", body=body, answer=t.TokenMade, again=False)
+    wanted = t.TokenRequest(name=name, role=role, expires_in=expires_in)
+    ask = _send("POST", "/api/tokens", wanted, t.TokenMade)
+    return msgspec.structs.replace(ask, again=False)
 
 
 def tokens(*, cursor: str | None = None, limit: int = 100) -> Ask[t.TokenPage]:
-    query = {"cursor": cursor, "limit": limit}
-    return Ask(method="GET", path="/api/tokens", query=query, answer=t.TokenPage)
+    return _get("/api/tokens", t.TokenPage, cursor=cursor, limit=limit)
 
 
 def revoke_token(token_id: str) -> Ask[None]:
-    return Ask(method="DELETE", path=f"/api/tokens/{_in_path(token_id)}", answer=None)
+    return Ask(method="DELETE", path=f"/api/tokens/{quote(token_id, safe='')}", answer=None)
 
 
 def runtime() -> Ask[t.Runtime]:
     """Servers, workers, pools and what there is to do."""
-    return Ask(method="GET", path="/api/runtime", answer=t.Runtime)
+    return _get("/api/runtime", t.Runtime)
 
 
 def ready() -> Ask[t.Health]:
     """Whether the server takes requests."""
-    return Ask(method="GET", path="/readyz", answer=t.Health)
+    return _get("/readyz", t.Health)
 
 
 # ── the list of both clients ─────────────────────────────────────────────────────────────────
@@ -259,7 +244,7 @@ class Question(Generic[P, T]):
     @overload
     def __get__(self, client: "Client", owner: Any) -> Callable[P, T]: ...
     @overload
-    def __get__(self, client: "AsyncClient", owner: Any) -> Callable[P, Awaitable[T]]: ...
+    def __get__(self, client: "AwaitedQuestions", owner: Any) -> Callable[P, Awaitable[T]]: ...
     def __get__(self, client: Any, owner: Any) -> Any:
         if client is None:
             return self
@@ -267,7 +252,7 @@ class Question(Generic[P, T]):
 
 
 class ClientQuestions:
-    """What every client can ask; `Client` answers with the value, `AsyncClient` is awaited."""
+    """What every client can ask; `Client` answers with the value."""
 
     register = Question(register)
     catalog = Question(catalog)
@@ -292,3 +277,7 @@ class ClientQuestions:
     revoke_token = Question(revoke_token)
     runtime = Question(runtime)
     ready = Question(ready)
+
+
+class AwaitedQuestions(ClientQuestions):
+    """The same, awaited."""

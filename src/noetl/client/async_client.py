@@ -9,7 +9,7 @@ from yarl import URL
 
 from noetl.api.types import EventView
 from noetl.client.answers import PATIENCE, address_of, away, headers_of, target_of, value_in
-from noetl.client.asks import Ask, ClientQuestions
+from noetl.client.asks import Ask, AwaitedQuestions
 from noetl.client.client import PAUSES, QUIET
 from noetl.client.stream import LAST, Messages, stream_ask
 from noetl.errors import ServerAway
@@ -18,7 +18,7 @@ T = TypeVar("T")
 LOST = (aiohttp.ClientError, OSError, TimeoutError)
 
 
-class AsyncClient(ClientQuestions):
+class AsyncClient(AwaitedQuestions):
     """`async with AsyncClient("http://127.0.0.1:8765", token="…") as client: …`."""
 
     def __init__(

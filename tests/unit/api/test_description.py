@@ -47,6 +47,11 @@ def test_every_operation_says_what_it_does_and_who_may(route: Route) -> None:
         assert schema == {"$ref": "#/components/schemas/ErrorBody"}
 
 
+def test_registering_the_same_text_again_is_told_apart() -> None:
+    responses = DOCUMENT["paths"]["/api/catalog"]["post"]["responses"]
+    assert responses["200"]["description"] == "The newest version is the same."
+
+
 def test_names_of_operations_are_unique() -> None:
     names = [operation_of(route)["operationId"] for route in ROUTES]
     assert len(set(names)) == len(names)

@@ -230,7 +230,7 @@ class Followed(SmallPlane):
         assert row is not None
         return row
 
-    async def follow(self, execution_id: str, *, after: int) -> AsyncIterator[LogRow]:
+    async def followed(self, execution_id: str, *, after: int = 0) -> AsyncIterator[LogRow]:
         reader = len(self.given)
         self.given.append(0)
         try:
@@ -265,7 +265,7 @@ async def test_a_reader_that_does_not_read_costs_nothing_and_slows_nobody() -> N
 class Lost(Followed):
     """A plane whose log goes away in the middle."""
 
-    async def follow(self, execution_id: str, *, after: int) -> AsyncIterator[LogRow]:
+    async def followed(self, execution_id: str, *, after: int = 0) -> AsyncIterator[LogRow]:
         for row in await self.storage.log.read(execution_id, after=after, limit=2):
             yield row
         raise LogUnavailable("the database is away")

@@ -8,8 +8,12 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+import click
+
 from noetl.cli.background.pid_file import PidFile, RunningProcess
+from noetl.cli.background.voice import untimed
 from noetl.errors import NoetlError
+from noetl.settings import SETTINGS, Settings
 from noetl.tools.children import spawn
 
 LOOK = 0.05
@@ -63,13 +67,28 @@ def launch(words: Sequence[str], log: Path, environment: Mapping[str, str]) -> L
     return Launched(child, log, began)
 
 
+NOT_PASSED = ("server", "token", "context")
+"""Whom a command asks: no business of the server that it starts."""
+
+
+def variables(settings: Settings) -> dict[str, str]:
+    """Every setting that has a value, as a variable of another process."""
+    found = {}
+    for field in SETTINGS:
+        value = getattr(settings, field)
+        if value is not None and field not in NOT_PASSED:
+            text = str(int(value)) if isinstance(value, bool) else str(value)
+            found[f"NOETL_{field.upper()}"] = text
+    return found
+
+
 def await_ready(
     launched: Launched,
     ready: Callable[[], RunningProcess | None],
     *,
     what: str,
-    says: Says,
     patience: float,
+    says: Says = lambda line: click.echo(untimed(line), err=True),
 ) -> RunningProcess | None:
     """
     The program once it is ready, or None when patience has run out; it goes on then.

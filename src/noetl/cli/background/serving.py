@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from noetl.api.serve import refuse_open, serve
 from noetl.api.tokens import new_token
 from noetl.cli.background.crew import Crew
-from noetl.cli.background.environment import variables
+from noetl.cli.background.launch import variables
 from noetl.cli.background.pid_file import HeldPidFile
 from noetl.cli.background.signals import stop_on_signals, unless
 from noetl.cli.background.voice import listen_to_logging, say

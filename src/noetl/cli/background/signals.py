@@ -1,11 +1,11 @@
-"""How servers and workers learn that they are to stop."""
+"""How runs, servers and workers learn that they are to stop."""
 
 import asyncio
 import os
 import signal
 import sys
-from collections.abc import Coroutine
-from typing import Any, TypeVar
+from collections.abc import Awaitable
+from typing import TypeVar
 
 T = TypeVar("T")
 
@@ -13,8 +13,8 @@ ORPHANED = 30.0
 """Seconds that a worker has to end well when the server that started it is gone."""
 
 
-def stop_on_signals(hurry: asyncio.Event | None = None) -> asyncio.Event:
-    """Set by the first SIGTERM or Ctrl-C; the second sets `hurry`, or leaves at once."""
+def stop_on_signals(hurry: asyncio.Event | None = None, *, code: int = 1) -> asyncio.Event:
+    """Set by the first SIGTERM or Ctrl-C; the second sets `hurry`, or leaves with `code`."""
     loop = asyncio.get_running_loop()
     stop = asyncio.Event()
 
@@ -24,14 +24,14 @@ def stop_on_signals(hurry: asyncio.Event | None = None) -> asyncio.Event:
         elif hurry is not None and not hurry.is_set():
             hurry.set()
         else:
-            os._exit(1)
+            os._exit(code)
 
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, told)
     return stop
 
 
-async def unless(stop: asyncio.Event, work: Coroutine[Any, Any, T]) -> T | None:
+async def unless(stop: asyncio.Event, work: Awaitable[T]) -> T | None:
     """What the work comes to; None if it is told to stop before, and the work is given up."""
     working, stopping = asyncio.ensure_future(work), asyncio.ensure_future(stop.wait())
     await asyncio.wait((working, stopping), return_when=asyncio.FIRST_COMPLETED)

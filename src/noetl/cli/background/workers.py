@@ -4,10 +4,8 @@ import os
 
 import click
 
-from noetl.cli.background.environment import variables
-from noetl.cli.background.launch import Launched, await_ready, launch
+from noetl.cli.background.launch import Launched, await_ready, launch, variables
 from noetl.cli.background.pid_file import PidFile, RunningProcess
-from noetl.cli.background.voice import untimed
 from noetl.settings import Settings
 
 
@@ -52,14 +50,11 @@ def free_places(settings: Settings, number: int) -> list[int]:
 def awaited(launched: Launched, file: PidFile, patience: float) -> RunningProcess:
     """The worker once it takes work; what it says before that is passed on."""
 
-    def says(line: str) -> None:
-        click.echo(untimed(line), err=True)
-
     def ready() -> RunningProcess | None:
         running = file.running()
         return running if running is not None and running.ready else None
 
-    found = await_ready(launched, ready, what="the worker", says=says, patience=patience)
+    found = await_ready(launched, ready, what="the worker", patience=patience)
     if found is None:
         raise click.ClickException(
             f"the worker has no line to a server after {patience:g} s; it goes on trying in the "

@@ -11,7 +11,7 @@ from noetl.cli.graph.mermaid import mermaid
 from noetl.cli.graph.svg import svg
 from noetl.cli.output import write
 from noetl.cli.source import FILE, read_source
-from noetl.cli.validate import FileVerdict, show, show_json
+from noetl.cli.validate import refuse
 from noetl.playbook.load import load
 from noetl.tools.plugins import KnownKinds
 
@@ -63,10 +63,6 @@ def graph(file: str, form: str, output: str | None, as_json: bool) -> int:
     source = read_source(file)
     loaded = load(source.content, KnownKinds())
     if loaded.playbook is None:
-        if as_json:
-            show_json(FileVerdict(source.name, False, loaded.findings))
-        else:
-            show(source, loaded.findings, err=True)
-        return exits.INVALID
+        return refuse(source, loaded.findings, as_json)
     write(FORMATS["json" if as_json else form](draw(loaded.playbook)), output)
     return exits.OK

@@ -2,14 +2,13 @@
 
 import asyncio
 import gc
-import os
-import signal
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, TypeVar
 
 import msgspec
 
 from noetl.cli import exits
+from noetl.cli.background.signals import stop_on_signals, unless
 from noetl.cli.running.show import Show
 from noetl.errors import LogUnavailable, NoetlError
 from noetl.node.local import LocalNode
@@ -53,7 +52,8 @@ def runner() -> Callable[[Coroutine[Any, Any, T]], T]:
 
 
 async def _attend(settings: Settings, begin: Begin, show: Show) -> Attended:
-    interrupted = watch_signals()
+    interrupted = stop_on_signals(code=exits.INTERRUPTED)
+    stopping: asyncio.Future[Any] = asyncio.ensure_future(interrupted.wait())
     local = await unless(interrupted, LocalNode.open(settings))
     if local is None:
         return Attended(None, None)
@@ -65,9 +65,9 @@ async def _attend(settings: Settings, begin: Begin, show: Show) -> Attended:
             return Attended(None, None)
         show.begin(active)
         while going := [one.finished for one in local.server.owned if not one.finished.done()]:
-            if interrupted.done():
+            if interrupted.is_set():
                 break
-            await first_of(interrupted, *going)  # children that nobody waits for (TOOL-1)
+            await asyncio.wait((stopping, *going), return_when=asyncio.FIRST_COMPLETED)  # children that nobody waits for (TOOL-1)
         if active.finished.done() and active.finished.exception() is None:
             await local.clean_up(active)
         return await attended(local, active)
@@ -88,32 +88,3 @@ async def attended(local: LocalNode, active: ActiveExecution) -> Attended:
         raise LogUnavailable(said) from wrong
     took = max(0, (active.ended_at or active.started_at) - active.started_at)
     return Attended(execution_id, await report_of(active.execution, local.results, took))
-
-
-async def unless(interrupted: "asyncio.Future[None]", work: Awaitable[T]) -> T | None:
-    """What the work comes to; None where somebody interrupts it first."""
-    doing = asyncio.ensure_future(work)
-    await first_of(interrupted, doing)
-    if doing.done():
-        return doing.result()
-    doing.cancel()
-    return None
-
-
-async def first_of(*awaited: "asyncio.Future[Any]") -> None:
-    await asyncio.wait(awaited, return_when=asyncio.FIRST_COMPLETED)
-
-
-def watch_signals() -> "asyncio.Future[None]":
-    """The first Ctrl-C (or SIGTERM) ends in good order; the second leaves at once."""
-    loop = asyncio.get_running_loop()
-    interrupted: asyncio.Future[None] = loop.create_future()
-
-    def interrupt() -> None:
-        if interrupted.done():
-            os._exit(exits.INTERRUPTED)
-        interrupted.set_result(None)
-
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, interrupt)
-    return interrupted

@@ -2,7 +2,6 @@
 
 import asyncio
 import signal
-from typing import Any
 
 import click
 import msgspec
@@ -20,7 +19,6 @@ from noetl.errors import ServerAway
 from noetl.messages import events as e
 from noetl.messages.codec import decode_events
 from noetl.ports.event_log import PrintedLine
-from noetl.server.report import ExecutionReport
 
 MOST_LINES = 10_000
 """Printed lines that are shown after the end; `noetl logs` has all."""
@@ -46,7 +44,7 @@ def follow_through(target: Target, execution_id: str, path: str, *, as_json: boo
     return last_words(report, as_json=as_json)
 
 
-async def _follow(target: Target, far: Followed, show: Show) -> ExecutionReport | None:
+async def _follow(target: Target, far: Followed, show: Show) -> Summary | None:
     assert target.url is not None, "a target that is not local has an address"
     loop = asyncio.get_running_loop()
     async with AsyncClient(target.url, target.token) as client:
@@ -54,7 +52,7 @@ async def _follow(target: Target, far: Followed, show: Show) -> ExecutionReport 
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, watching.cancel)
         try:
-            return report_of(await watching)
+            return await watching
         except asyncio.CancelledError:
             return None
 
@@ -127,11 +125,6 @@ async def ended(client: AsyncClient, execution_id: str) -> Summary:
         summary = await client.summary(execution_id, wait=30.0)
         if summary.status in EXITS:
             return summary
-
-
-def report_of(summary: Summary) -> ExecutionReport:
-    fields: dict[str, Any] = msgspec.to_builtins(summary)
-    return ExecutionReport(**fields)
 
 
 TAKEN = ("step", "step_run_id", "task_run_id", "parent_id")

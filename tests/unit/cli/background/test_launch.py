@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from noetl.cli.background.environment import variables
 from noetl.cli.background.launch import (
     LARGEST_LOG,
     Launched,
@@ -18,6 +17,7 @@ from noetl.cli.background.launch import (
     follow,
     launch,
     stop,
+    variables,
 )
 from noetl.cli.background.pid_file import PidFile, RunningProcess
 from noetl.cli.background.voice import untimed

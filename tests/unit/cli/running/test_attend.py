@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from tests.unit.cli.running import shown as s
 
-from noetl.cli.running.attend import attended, unless
+from noetl.cli.background.signals import unless
+from noetl.cli.running.attend import attended
 from noetl.cli.running.show import SteadyShow
 from noetl.errors import LogUnavailable
 
@@ -31,9 +32,9 @@ async def test_a_log_that_cannot_be_written_says_how_to_go_on(fault: Exception, 
 
 async def test_what_hangs_can_be_interrupted() -> None:
     loop = asyncio.get_running_loop()
-    interrupted: asyncio.Future[None] = loop.create_future()
+    interrupted = asyncio.Event()
     hangs: asyncio.Future[int] = loop.create_future()
-    loop.call_soon(interrupted.set_result, None)
+    loop.call_soon(interrupted.set)
     assert await unless(interrupted, hangs) is None
     assert hangs.cancelled()
     done: asyncio.Future[int] = loop.create_future()

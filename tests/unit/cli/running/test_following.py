@@ -7,10 +7,11 @@ import pytest
 from tests.unit.cli.running.shown import BUSY, OK, loop_started, requested, scheduled, task_done
 
 from noetl.api.types import EventView, Summary
-from noetl.cli.running.following import inside, report_of
+from noetl.cli.running.following import inside
 from noetl.messages import events as e
 from noetl.messages.codec import encode_events
 from noetl.messages.envelope import envelope
+from noetl.server.report import ExecutionReport
 
 STEP = {"step": "work", "step_run_id": "4.0"}
 
@@ -56,7 +57,6 @@ def test_a_summary_is_reported_as_a_run_is() -> None:
     }
     steps = [{"step": "s", "runs": 1, "failed": 0, "status": "done"}]
 
-    told = msgspec.convert({**fields, "steps": steps}, Summary)
-    report = report_of(told)
+    report: ExecutionReport = msgspec.convert({**fields, "steps": steps}, Summary)
     assert {name: getattr(report, name) for name in fields} == fields
     assert report.steps == steps

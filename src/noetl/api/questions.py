@@ -1,0 +1,202 @@
+"""What may be asked of a control plane: by the routes of a server, and by commands on a home."""
+
+from collections.abc import Iterator, Sequence
+from fnmatch import fnmatchcase
+from typing import Any
+
+from noetl.api import types as t
+from noetl.api.paging import cursor_of, page_of, place_in
+from noetl.api.rows import entry_of, view_of
+from noetl.errors import PlaybookNotFound
+from noetl.messages.codec import recorded_mappings
+from noetl.messages.envelope import envelope
+from noetl.messages.names import canonical
+from noetl.node.control_plane import ControlPlane
+from noetl.ports.event_log import ExecutionRow, LogRow
+from noetl.server.replay import replay
+from noetl.server.verify import Verified, verify
+from noetl.server.views.explanation import Explanation, explanation_of
+from noetl.server.views.standing import Listed, Standing, line_of, listed_of, standing_of
+from noetl.server.views.state import state_of
+
+GLOB = frozenset("*?[")
+SCANNED = 2000
+"""Rows that one page looks at for a glob; a page may be short of its limit for that."""
+PAGE = 200
+FARTHEST = 1_000_000
+"""Printed lines that can be paged to."""
+SCANNED_EVENTS = 5000
+"""Events that one page looks at for a glob; a page may be short of its limit for that."""
+ROWS = 100
+
+
+class PlaneQuestions:
+    """Read alone; `client.asks` has the same questions for a server, with the same answers."""
+
+    def __init__(self, plane: ControlPlane) -> None:
+        self.plane = plane
+        self.storage = plane.storage
+
+    # ── executions ───────────────────────────────────────────────────────────────────────────
+
+    async def executions(
+        self,
+        *,
+        path: str | None = None,
+        cursor: str | None = None,
+        limit: int = PAGE,
+        **asked: Any,
+    ) -> t.ExecutionPage:
+        """The newest first, by `status`, `parent`, `since` and `until`; `path` may be a glob."""
+        before = place_in(cursor, str)
+        if path is not None and GLOB & set(path):
+            rows, next = await self._matching(path, before, limit, asked)
+        else:
+            page = self.storage.executions.page
+            found = await page(path=path, before=before, limit=limit + 1, **asked)
+            rows, next = page_of(found, limit, lambda row: row.execution_id)
+        return t.ExecutionPage(executions=await self.listed(rows), next=next)
+
+    async def _matching(
+        self, glob: str, before: str | None, limit: int, asked: dict[str, Any]
+    ) -> tuple[Sequence[ExecutionRow], str | None]:
+        """Rows whose path matches, of the next SCANNED."""
+        found: list[ExecutionRow] = []
+        for _ in range(SCANNED // PAGE):
+            page = await self.storage.executions.page(before=before, limit=PAGE, **asked)
+            for row in page:
+                before = row.execution_id
+                if fnmatchcase(row.path, glob):
+                    found.append(row)
+                    if len(found) == limit:
+                        return found, cursor_of(before)
+            if len(page) < PAGE:
+                return found, None
+        return found, cursor_of(before)
+
+    async def listed(self, rows: Sequence[ExecutionRow]) -> list[Listed]:
+        """Whether one is interrupted is asked once for each owner, not for each execution."""
+        alive: dict[str | None, bool] = {}
+        listed = []
+        for row in rows:
+            if row.finished_at is None and row.owner not in alive:
+                holder = await self.storage.owners.holder(row.execution_id)
+                alive[row.owner] = holder is not None
+            interrupted = row.finished_at is None and not alive[row.owner]
+            listed.append(listed_of(row, interrupted=interrupted))
+        return listed
+
+    async def standing(self, execution_id: str) -> Standing:
+        row = await self.plane.row(execution_id)
+        return await standing_of(self.storage, row, *await self.plane.state(execution_id))
+
+    async def explanation(self, execution_id: str) -> Explanation:
+        row = await self.plane.row(execution_id)
+        return await explanation_of(self.storage, row, *await self.plane.state(execution_id))
+
+    async def state(self, execution_id: str) -> t.ExecutionState:
+        """The state that the log alone comes to, without a snapshot (EVT-5)."""
+        _, plan = await self.plane.state(execution_id)
+        execution, _ = await replay(self.storage.log, execution_id, plan, from_snapshot=False)
+        return t.ExecutionState(**state_of(execution))
+
+    async def verified(self, execution_id: str) -> Verified:
+        await self.plane.row(execution_id)
+        storage = self.storage
+        return await verify(storage.log, storage.playbooks, self.plane.results, execution_id)
+
+    async def events(
+        self,
+        execution_id: str,
+        *,
+        after: int = 0,
+        name: str | None = None,
+        limit: int = SCANNED_EVENTS,
+    ) -> t.EventPage:
+        """Events in their order, from `after` on."""
+        await self.plane.row(execution_id)
+        wanted = None if name is None else canonical(name)
+        trace = await self.trace(execution_id)
+        found: list[t.EventView] = []
+        seen, end = after, after + SCANNED_EVENTS
+        while True:
+            rows = await self.storage.log.read(execution_id, after=seen, limit=ROWS)
+            for row in rows:
+                for event in enveloped(row, execution_id, trace, seen):
+                    seen = event["seq"]
+                    if wanted is None or fnmatchcase(event["name"], wanted):
+                        found.append(t.EventView(**event))
+                    if len(found) == limit or seen >= end:
+                        more = seen < row.last or row is not rows[-1] or len(rows) == ROWS
+                        return t.EventPage(events=found, after=seen, more=more)
+            if len(rows) < ROWS:
+                return t.EventPage(events=found, after=seen, more=False)
+
+    async def trace(self, execution_id: str) -> str | None:
+        """EVT-1: the trace stands in the first event, and in the envelope of all."""
+        rows = await self.storage.log.read(execution_id, limit=1)
+        first = recorded_mappings(execution_id, 1, rows[0].events)[0] if rows else {}
+        trace: str | None = first.get("trace_id")
+        return trace
+
+    async def lines(
+        self,
+        execution_id: str,
+        *,
+        step: str | None = None,
+        cursor: str | None = None,
+        limit: int = FARTHEST,
+    ) -> t.LinePage:
+        """What the tasks printed."""
+        await self.plane.row(execution_id)
+        first = min(max(place_in(cursor, int) or 0, 0), FARTHEST)
+        rows = await self.storage.printed.read(execution_id, step=step, limit=first + limit + 1)
+        lines = [line_of(line) for line in rows[first : first + limit]]
+        next = cursor_of(first + limit) if len(rows) > first + limit else None
+        return t.LinePage(lines=lines, next=next)
+
+    # ── the catalog ──────────────────────────────────────────────────────────────────────────
+
+    async def catalog(self, *, cursor: str | None = None, limit: int = PAGE) -> t.EntryPage:
+        """The newest version of every playbook, by path."""
+        rows = await self.storage.catalog.page(after=place_in(cursor, str), limit=limit + 1)
+        entries, next = page_of(rows, limit, lambda entry: entry.path)
+        return t.EntryPage(entries=[entry_of(one) for one in entries], next=next)
+
+    async def versions(
+        self, path: str, *, cursor: str | None = None, limit: int = PAGE
+    ) -> t.EntryPage:
+        """Every version of one playbook, the newest first."""
+        before = place_in(cursor, int)
+        rows = await self.storage.catalog.versions(path, before=before, limit=limit + 1)
+        if not rows and before is None:
+            raise missing(path, None)
+        entries, next = page_of(rows, limit, lambda entry: entry.version)
+        return t.EntryPage(entries=[entry_of(one) for one in entries], next=next)
+
+    async def playbook(self, path: str, *, version: int | None = None) -> t.EntryText:
+        """One version of a playbook with its text; without `version` the newest."""
+        found = await self.storage.catalog.find(path, version)
+        if found is None:
+            raise missing(path, version)
+        kept = await self.storage.playbooks.text(found.digest)
+        if kept is None:
+            raise PlaybookNotFound(f"the text of '{found.playbook_id}' is not kept any more")
+        original = await self.storage.catalog.original(found.playbook_id)
+        migrated = found.original_digest is not None
+        return view_of(t.EntryText, found, text=kept[0], original=original, migrated=migrated)
+
+
+def missing(path: str, version: int | None) -> PlaybookNotFound:
+    which = "" if version is None else f", version {version},"
+    return PlaybookNotFound(f"no playbook '{path}'{which} in the catalog")
+
+
+def enveloped(
+    row: LogRow, execution_id: str, trace: str | None, after: int
+) -> Iterator[dict[str, Any]]:
+    """The events of a row behind `after`."""
+    for offset, event in enumerate(recorded_mappings(execution_id, row.first, row.events)):
+        seq = row.first + offset
+        if seq > after:
+            yield envelope(event, execution_id=execution_id, seq=seq, at=row.at, trace_id=trace)
