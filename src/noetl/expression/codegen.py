@@ -9,7 +9,7 @@ from jinja2.compiler import operators as COMPARED
 from noetl.errors import TemplateFault
 from noetl.expression import filters, lookup, operators
 from noetl.expression.limits import DEEPEST_TEMPLATE, LONGEST_PATH
-from noetl.expression.paths import path_of
+from noetl.expression.syntax import path_of
 from noetl.expression.writer import FunctionWriter, Visitor
 
 MEMBERSHIP: Final = {"in": "contains", "notin": "absent"}
@@ -21,10 +21,6 @@ LITERAL: Final = (str, int, bool, type(None))
 def write_const(writer: FunctionWriter, node: nodes.Const) -> str:
     value = node.value
     return repr(value) if isinstance(value, LITERAL) else writer.bind(value)
-
-
-def write_text(_: FunctionWriter, node: nodes.TemplateData) -> str:
-    return repr(node.data)
 
 
 def write_path(writer: FunctionWriter, node: nodes.Node) -> str:
@@ -71,14 +67,6 @@ def write_slice(writer: FunctionWriter, node: nodes.Node, part: nodes.Slice) -> 
     return writer.keep(f"cut({writer.evaluation()}, {value}, {', '.join(bounds)})")
 
 
-def write_list(writer: FunctionWriter, node: nodes.List) -> str:
-    return writer.keep(f"[{', '.join([writer.value(child) for child in node.items])}]")
-
-
-def write_tuple(writer: FunctionWriter, node: nodes.Tuple) -> str:
-    return writer.keep(f"({''.join([f'{writer.value(child)}, ' for child in node.items])})")
-
-
 def write_dict(writer: FunctionWriter, node: nodes.Dict) -> str:
     writer.risky = True  # an undefined key
     pairs = [f"{writer.touched(pair.key)}: {writer.value(pair.value)}" for pair in node.items]
@@ -92,10 +80,6 @@ def write_choice(writer: FunctionWriter, node: nodes.And | nodes.Or) -> str:
     with writer.under(condition.format(result)):
         writer.write(f"{result} = {writer.touched(node.right)}")
     return result
-
-
-def write_not(writer: FunctionWriter, node: nodes.Not) -> str:
-    return writer.keep(f"not {writer.touched(node.node)}")
 
 
 def write_condition(writer: FunctionWriter, node: nodes.CondExpr) -> str:
@@ -159,7 +143,7 @@ def constants_of(node: nodes.Node) -> str | None:
 
 
 def write_concat(writer: FunctionWriter, node: nodes.Concat) -> str:
-    parts = "".join([f"{writer.value(child)}, " for child in node.nodes])
+    parts = writer.values(node.nodes)
     return writer.keep(f"concatenate({writer.evaluation()}, ({parts}))")
 
 
@@ -207,16 +191,16 @@ def write_call(writer: FunctionWriter, node: nodes.Call) -> str:
 
 VISITORS: Final[dict[type, Visitor]] = {
     nodes.Const: write_const,
-    nodes.TemplateData: write_text,
+    nodes.TemplateData: lambda _, node: repr(node.data),
     nodes.Name: write_path,
     nodes.Getattr: write_path,
     nodes.Getitem: write_path,
-    nodes.List: write_list,
-    nodes.Tuple: write_tuple,
+    nodes.List: lambda writer, node: writer.keep(f"[{writer.values(node.items)}]"),
+    nodes.Tuple: lambda writer, node: writer.keep(f"({writer.values(node.items)})"),
     nodes.Dict: write_dict,
     nodes.And: write_choice,
     nodes.Or: write_choice,
-    nodes.Not: write_not,
+    nodes.Not: lambda writer, node: writer.keep(f"not {writer.touched(node.node)}"),
     nodes.CondExpr: write_condition,
     nodes.Compare: write_compare,
     nodes.Concat: write_concat,

@@ -135,20 +135,9 @@ OWN: Final[Mapping[str, Filter]] = {
 
 
 def walked(given: "Given") -> None:
-    """`sort`, `min`, …: an attribute stands at any place, or has its name."""
     for argument in (*given.args, *given.kwargs.values()):
         if isinstance(argument, str):
             path_to(argument)
-
-
-def walked_first(given: "Given") -> None:
-    """`selectattr`, `groupby`: the first argument is the attribute."""
-    path_to(given.argument(0, "attribute", ""))
-
-
-def walked_named(given: "Given") -> None:
-    """`map`: an attribute always has its name."""
-    path_to(given.kwargs.get("attribute", ""))
 
 
 class Given:
@@ -210,14 +199,6 @@ def batched(given: Given) -> None:
         given.evaluation.charge(given.count(0, "linecount"))
 
 
-def sliced(given: Given) -> None:
-    given.evaluation.charge(given.count(0, "slices"))
-
-
-def centred(given: Given) -> None:
-    width_fits(str(given.value), given.argument(0, "width", 80))
-
-
 def replaced(given: Given) -> None:
     replacement_fits(str(given.value), str(given.argument(0, "old")), str(given.argument(1, "new")))
 
@@ -227,27 +208,26 @@ def parsed_integer(given: Given) -> None:
         raise LimitExceeded(f"an integer would exceed {MOST_DIGITS:,} digits")
 
 
-BEFORE: Final[Mapping[str, Callable[..., None]]] = {
-    "striptags": slow_text,
-    "urlize": slow_text,
-    "pprint": slow_text,
-    "title": slow_text,
-    "wordcount": slow_text,
-    "xmlattr": slow_text,
-    "truncate": slow_text,
+BEFORE: Final[Mapping[str, Callable[[Given], object]]] = {
+    **dict.fromkeys(("pprint", "striptags", "title", "truncate"), slow_text),
+    **dict.fromkeys(("urlize", "wordcount", "xmlattr"), slow_text),
     "wordwrap": wrapped_lines,
     "indent": indented,
     "tojson": json_indented,
     "round": rounded,
     "urlencode": quoted,
     "batch": batched,
-    "slice": sliced,
-    "center": centred,
+    "slice": lambda given: given.evaluation.charge(given.count(0, "slices")),
+    "center": lambda given: width_fits(str(given.value), given.argument(0, "width", 80)),
     "replace": replaced,
     "int": parsed_integer,
-    "map": walked_named,
+    # Where the attribute stands: always by its name, at any place, or first.
+    "map": lambda given: path_to(given.kwargs.get("attribute", "")),
     **dict.fromkeys(("sort", "min", "max"), walked),
-    **dict.fromkeys(("selectattr", "rejectattr", "groupby"), walked_first),
+    **dict.fromkeys(
+        ("selectattr", "rejectattr", "groupby"),
+        lambda given: path_to(given.argument(0, "attribute", "")),
+    ),
 }
 # They go through a sequence, each element a turn.
 ITERATING: Final = frozenset(
@@ -320,22 +300,10 @@ FILTERS: Final[Mapping[str, Filter]] = {
 UNTOUCHED: Final = frozenset({"defined", "undefined"})  # they look at the name, not at the value
 
 
-def known_filter(context: Any, name: Any) -> bool:
-    return name in context.evaluation.eval_ctx.environment.filters
-
-
-def known_test(context: Any, name: Any) -> bool:
-    return name in context.evaluation.eval_ctx.environment.tests
-
-
-def inside(context: Any, value: Any, container: Any) -> bool:
-    return contains(context.evaluation, value, container)
-
-
 OWN_TESTS: Final[Mapping[str, Filter]] = {
-    "filter": known_filter,
-    "test": known_test,
-    "in": inside,
+    "filter": lambda context, name: name in context.evaluation.eval_ctx.environment.filters,
+    "test": lambda context, name: name in context.evaluation.eval_ctx.environment.tests,
+    "in": lambda context, value, container: contains(context.evaluation, value, container),
 }
 
 

@@ -32,10 +32,6 @@ def add(evaluation: Evaluation, left: Any, right: Any) -> Any:
     return checked(left + right)
 
 
-def subtract(_: Evaluation, left: Any, right: Any) -> Any:
-    return checked(left - right)
-
-
 def multiply(evaluation: Evaluation, left: Any, right: Any) -> Any:
     if isinstance(left, int) and isinstance(right, int):
         if left.bit_length() + right.bit_length() > MOST_BITS + 2:
@@ -67,20 +63,12 @@ def modulo(evaluation: Evaluation, left: Any, right: Any) -> Any:
     return left % right
 
 
-def divide(_: Evaluation, left: Any, right: Any) -> Any:
-    return left / right
-
-
-def divide_down(_: Evaluation, left: Any, right: Any) -> Any:
-    return left // right
-
-
 BINARY: Final[Mapping[str, Binary]] = {
     "+": add,
-    "-": subtract,
+    "-": lambda _, left, right: checked(left - right),
     "*": multiply,
-    "/": divide,
-    "//": divide_down,
+    "/": lambda _, left, right: left / right,
+    "//": lambda _, left, right: left // right,
     "**": power,
     "%": modulo,
 }

@@ -14,13 +14,9 @@ from noetl.messages.reference import Reference
 def text(evaluation: Evaluation, value: Any) -> str:
     """`value` as it stands in text; of plain values only, so that no Python object leaks."""
     kind = type(value)
-    if kind is str:
-        return str(value)
-    if kind in SCALARS:
-        return str(value)
     if kind is Markup:
         return value.__str__()  # type: ignore[no-any-return]
-    if isinstance(value, Undefined):
+    if kind is str or kind in SCALARS or isinstance(value, Undefined):
         return str(value)
     written = str(plain(evaluation, evaluation.whole(value), tuples=True))
     fits(len(written), "text")
@@ -47,10 +43,8 @@ def plain(evaluation: Evaluation, value: Any, *, tuples: bool = False) -> Any:
             key if tuples else key_of(key): plain(evaluation, child, tuples=tuples)
             for key, child in value.items()
         }
-    if isinstance(value, str):
-        return str(value)
-    if isinstance(value, Undefined):
-        return str(value)  # raises: an undefined value reached the output (TPL-3)
+    if isinstance(value, str | Undefined):
+        return str(value)  # raises where an undefined value reached the output (TPL-3)
     if kind is range or isinstance(value, LAZY):
         children = evaluation.built(evaluation.listed(value))
         return [plain(evaluation, child, tuples=tuples) for child in children]
@@ -104,9 +98,7 @@ KEYS: Final[Mapping[type, Callable[[Any], str]]] = {
 
 def key_of(key: Any) -> str:
     """A key as JSON has it: text."""
-    if isinstance(key, str):
-        return str(key)
-    if isinstance(key, Undefined):
+    if isinstance(key, str | Undefined):
         return str(key)
     if type(key) not in KEYS:
         raise TypeError(

@@ -7,8 +7,7 @@ from jinja2 import nodes
 
 from noetl.errors import TemplateFault
 from noetl.expression.lookup import GLOBALS
-from noetl.expression.paths import path_of
-from noetl.expression.syntax import is_template, parse, whole_expression
+from noetl.expression.syntax import parse, path_of, texts_of, whole_expression
 
 MOST_SEGMENTS = 2
 
@@ -39,18 +38,6 @@ def is_passed_on(text: str) -> bool:
     whole = whole_expression(parse(text))
     path = None if whole is None else path_of(whole)
     return path is not None and len(path[1]) < MOST_SEGMENTS
-
-
-def texts_of(value: Any) -> Iterator[str]:
-    if isinstance(value, str):
-        if is_template(value):
-            yield value
-    elif isinstance(value, dict):
-        for child in value.values():
-            yield from texts_of(child)
-    elif isinstance(value, list | tuple):
-        for child in value:
-            yield from texts_of(child)
 
 
 def paths_in(node: nodes.Node) -> Iterator[tuple[str, ...]]:

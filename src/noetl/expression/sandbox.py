@@ -53,23 +53,11 @@ def counted(context: ScopeView, values: Any, weight: int) -> Any:
     return turns
 
 
-def charged(context: ScopeView, turns: int) -> None:
-    context.evaluation.charge(turns)
-
-
-def built(context: ScopeView, value: Any) -> Any:
-    return context.evaluation.built(value)
+COMPARED: Final = (str, list, tuple, dict)
 
 
 def weighed(context: ScopeView, value: Any) -> Any:
     return context.evaluation.whole(value) if isinstance(value, COMPARED) else value
-
-
-COMPARED: Final = (str, list, tuple, dict)
-
-
-def sliced(context: ScopeView, value: Any, start: Any, stop: Any, stride: Any) -> Any:
-    return operators.cut(context.evaluation, value, start, stop, stride)
 
 
 def concatenated(context: ScopeView, values: tuple[Any, ...]) -> str:
@@ -85,11 +73,11 @@ def bounded_text(parts: Iterable[str]) -> str:
 # Filters that only `statements.py` writes into a template; no template can spell their names.
 INNER: Final[Mapping[str, Filter]] = {
     "$counted": counted,
-    "$built": built,
+    "$built": lambda context, value: context.evaluation.built(value),
     "$concat": concatenated,
     "$weighed": weighed,
-    "$charged": charged,
-    "$cut": sliced,
+    "$charged": lambda context, turns: context.evaluation.charge(turns),
+    "$cut": lambda context, *part: operators.cut(context.evaluation, *part),
 }
 
 

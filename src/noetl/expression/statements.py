@@ -17,8 +17,8 @@ from noetl.expression.failure import NAMED
 from noetl.expression.limits import NODES_PER_RUN, fits
 from noetl.expression.lookup import BODIES
 from noetl.expression.missing import Missing, joined
-from noetl.expression.paths import path_of
 from noetl.expression.sandbox import EVALUATION, RULES, SANDBOX
+from noetl.expression.syntax import path_of
 from noetl.messages.reference import Reference
 
 

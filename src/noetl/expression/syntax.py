@@ -2,6 +2,7 @@
 
 import re
 from collections import Counter
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any, Final
 
@@ -22,6 +23,19 @@ MOST_PARSED: Final = 4096  # trees kept, so that checking and compiling parse a 
 def is_template(value: object) -> bool:
     """Does it hold anything to evaluate? Other text is a literal and is never rendered (TPL-1)."""
     return isinstance(value, str) and ("{{" in value or "{%" in value)
+
+
+def texts_of(value: Any) -> Iterator[str]:
+    """The templates inside a value."""
+    if isinstance(value, str):
+        if is_template(value):
+            yield value
+    elif isinstance(value, dict):
+        for child in value.values():
+            yield from texts_of(child)
+    elif isinstance(value, list | tuple):
+        for child in value:
+            yield from texts_of(child)
 
 
 @lru_cache(maxsize=MOST_PARSED)
@@ -110,6 +124,22 @@ def whole_expression(tree: nodes.Template) -> nodes.Node | None:
     if len(expressions) != 1 or isinstance(expressions[0], nodes.TemplateData):
         return None
     return expressions[0]
+
+
+def path_of(node: nodes.Node) -> tuple[str, tuple[Any, ...]] | None:
+    """The root and the keys of a path: constants from a name on, such as `ctx.rows[0].id`."""
+    keys: list[Any] = []
+    while not isinstance(node, nodes.Name):
+        if isinstance(node, nodes.Getattr):
+            keys.append(node.attr)
+        elif isinstance(node, nodes.Getitem) and isinstance(node.arg, nodes.Const):
+            if type(node.arg.value) not in (str, int):
+                return None
+            keys.append(node.arg.value)
+        else:
+            return None
+        node = node.node
+    return node.name, tuple(reversed(keys))
 
 
 def check_template(text: str) -> TemplateFault | None:

@@ -13,9 +13,9 @@ from noetl.expression.statements import compile_statements
 from noetl.expression.syntax import (
     check_guard,
     check_template,
-    is_template,
     outputs_of,
     parse,
+    texts_of,
     whole_expression,
 )
 from noetl.expression.writer import PATHS, FunctionWriter
@@ -114,13 +114,7 @@ def located(text: str) -> Iterator[None]:
 
 
 def holds_template(value: Any) -> bool:
-    if isinstance(value, str):
-        return is_template(value)
-    if isinstance(value, dict):
-        return any(holds_template(child) for child in value.values())
-    if isinstance(value, list | tuple):
-        return any(holds_template(child) for child in value)
-    return False
+    return any(True for _ in texts_of(value))
 
 
 def write_value(writer: FunctionWriter, value: Any) -> str:
@@ -145,8 +139,8 @@ def write_template(writer: FunctionWriter, text: str) -> str:
     expression = whole_expression(tree)
     if expression is not None:
         return write_native(writer, expression)
-    pieces = [writer.value(part) for part in parts]
-    return writer.keep(f"concatenate({writer.evaluation()}, ({''.join(f'{p}, ' for p in pieces)}))")
+    pieces = writer.values(parts)
+    return writer.keep(f"concatenate({writer.evaluation()}, ({pieces}))")
 
 
 def write_native(writer: FunctionWriter, expression: nodes.Node) -> str:

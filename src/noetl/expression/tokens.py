@@ -24,8 +24,7 @@ TOKEN: Final = re.compile(
 NAME, STRING, FLOAT, INTEGER = "name", "string", "float", "integer"
 END: Final = "end"
 KEYWORDS: Final = frozenset({"and", "else", "if", "in", "is", "not", "or"})  # kinds of their own
-CLOSING: Final = {"(": ")", "[": "]", "{": "}"}
-CLOSERS: Final = frozenset(CLOSING.values())
+DEPTHS: Final = {"(": 1, "[": 1, "{": 1, ")": -1, "]": -1, "}": -1}
 
 
 def tokens_from(text: str, start: int) -> Tokens:
@@ -33,7 +32,7 @@ def tokens_from(text: str, start: int) -> Tokens:
     kinds: list[str] = []
     values: list[Any] = []
     match = TOKEN.match
-    open_brackets: list[str] = []
+    depth = 0  # of brackets; whether they match is for the grammar
     position = start
     while True:
         found = match(text, position)
@@ -47,10 +46,10 @@ def tokens_from(text: str, start: int) -> Tokens:
             values.append(value)
         elif group == 5:
             if value == "}}":
-                if not open_brackets:
+                if depth <= 0:
                     break
                 value, position = "}", position - 1
-            balance(value, open_brackets)
+            depth += DEPTHS.get(value, 0)
             kinds.append(value)
             values.append(value)
         elif group == 2:
@@ -64,10 +63,3 @@ def tokens_from(text: str, start: int) -> Tokens:
     kinds += (END, END)
     values += (None, None)
     return kinds, values, position
-
-
-def balance(value: str, open_brackets: list[str]) -> None:
-    if value in CLOSING:
-        open_brackets.append(CLOSING[value])
-    elif value in CLOSERS and (not open_brackets or open_brackets.pop() != value):
-        raise Unusual

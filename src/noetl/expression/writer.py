@@ -1,6 +1,6 @@
 """Generated Python code: its lines, its variables, and the function they make (TPL-4)."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final
 
@@ -134,6 +134,10 @@ class FunctionWriter:
         written = self.visitors[type(node)](self, node)
         self.levels -= 1
         return written
+
+    def values(self, nodes: Iterable[nodes.Node]) -> str:
+        """Those of several, each with a comma after it."""
+        return "".join([f"{self.value(node)}, " for node in nodes])
 
     def touched(self, node: nodes.Node) -> str:
         """Like `value`, with the body of a reference in its place."""
