@@ -201,10 +201,10 @@ def read_with_origins(
     for field in SETTINGS:
         name = f"NOETL_{field.upper()}"
         if flags is not None and flags.get(field) is not None:
-            found[field] = _read(field, f"--{field.replace('_', '-')}", str(flags[field]))
+            found[field] = read_setting(field, f"--{field.replace('_', '-')}", str(flags[field]))
             origins[field] = "flag"
         elif environment.get(name):
-            found[field] = _read(field, name, environment[name])
+            found[field] = read_setting(field, name, environment[name])
             origins[field] = name
         elif field in in_file:
             found[field] = in_file[field]
@@ -212,7 +212,8 @@ def read_with_origins(
     return Reading(Settings(**found), origins)
 
 
-def _read(field: str, name: str, text: str) -> Any:
+def read_setting(field: str, name: str, text: str) -> Any:
+    """The value of a setting that was written so, in the place of that name."""
     setting = SETTINGS[field]
     try:
         return setting.read(text)
@@ -259,7 +260,7 @@ def values_in(file: Path) -> dict[str, Any]:
             expected = SETTINGS[key].expected
             raise SettingRefused(f"{file}: {key} must be {expected}, got a {type(value).__name__}")
         text = str(int(value)) if isinstance(value, bool) else str(value)
-        values[key] = _read(key, f"{file}: {key}", text)
+        values[key] = read_setting(key, f"{file}: {key}", text)
     for key in values.keys() & {"home", "files"}:
         values[key] = file.parent / values[key]  # a relative one is meant from the file
     return values

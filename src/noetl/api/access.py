@@ -1,7 +1,5 @@
 """Routes of tokens: made, listed, revoked; by admins only."""
 
-import time
-
 from litestar import Response
 from litestar.params import FromPath, JSONBody
 
@@ -10,7 +8,7 @@ from noetl.api.answers import answered
 from noetl.api.context import USUAL, ApiContext, Cursor, Limit
 from noetl.api.paging import page_of, place_in
 from noetl.api.rows import view_of
-from noetl.api.tokens import new_token
+from noetl.api.tokens import make_token
 from noetl.errors import ServerRefused
 
 
@@ -23,11 +21,8 @@ class AccessRoutes:
 
     async def make(self, data: JSONBody[t.TokenRequest]) -> Response[t.TokenMade]:
         """Make a token; its text is in this answer and nowhere else."""
-        now = int(time.time() * 1000)
-        expires = None if data.expires_in is None else now + int(data.expires_in * 1000)
-        text, row = new_token(data.name, data.role, now_ms=now, expires_at=expires)
-        await self._tokens.add(row)
-        return answered(view_of(t.TokenMade, row, token=text), status=201)
+        made = await make_token(self._tokens, data.name, data.role, expires_in=data.expires_in)
+        return answered(made, status=201)
 
     async def page(self, cursor: Cursor = None, limit: Limit = USUAL) -> Response[t.TokenPage]:
         """All tokens, the oldest first; no text of any."""

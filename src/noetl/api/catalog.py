@@ -11,9 +11,9 @@ from noetl.api import types as t
 from noetl.api.answers import answered
 from noetl.api.context import USUAL, ApiContext, Asking, Cursor, Limit
 from noetl.api.rows import entry_of
-from noetl.api.texts import decoded, is_yaml, loaded, refuse_large, yaml_in
+from noetl.api.texts import loaded, refuse_large, text_in
 from noetl.errors import PlaybookRejected
-from noetl.playbook.dialects.migrate import Migrated, migrate
+from noetl.playbook.dialects.migrate import migrate as migrated_from
 from noetl.playbook.finding import Finding
 from noetl.playbook.schema import json_schema
 from noetl.tools.plugins import KnownKinds
@@ -34,10 +34,7 @@ class CatalogRoutes:
 
     async def register(self, request: Asking, older: Migrate = False) -> Response[t.RegisterAnswer]:
         """Register a playbook: the next version of its path, unless its text is the newest."""
-        if is_yaml(request):
-            asked = t.RegisterRequest(text=await yaml_in(request), migrate=older)
-        else:
-            asked = await decoded(request, t.RegisterRequest)
+        asked = await text_in(request, t.RegisterRequest, migrate=older)
         text, original, findings = await ready(refuse_large(asked.text), migrate=asked.migrate)
         entry, fresh = await self._plane.register(text, original=original)
         told = t.RegisterAnswer(entry=entry_of(entry), fresh=fresh, findings=findings)
@@ -60,11 +57,8 @@ class CatalogRoutes:
 
     async def validate(self, request: Asking) -> Response[t.Validated]:
         """All that is wrong with a text; nothing is registered."""
-        if is_yaml(request):
-            text = await yaml_in(request)
-        else:
-            text = (await decoded(request, t.ValidateRequest)).text
-        findings = (await loaded(refuse_large(text))).findings
+        asked = await text_in(request, t.ValidateRequest)
+        findings = (await loaded(refuse_large(asked.text))).findings
         valid = all(finding.severity != "error" for finding in findings)
         return answered(t.Validated(valid=valid, findings=list(findings)))
 
@@ -79,7 +73,7 @@ class CatalogRoutes:
 async def ready(text: str, *, migrate: bool) -> tuple[str, str | None, list[Finding]]:
     """The text to register, the one it was made of, and its warnings."""
     if migrate:
-        made = await asyncio.to_thread(migrated, text)
+        made = await asyncio.to_thread(migrated_from, text, KnownKinds())
         if not made.complete:
             raise PlaybookRejected(made.findings)
         return made.text, text if made.changed else None, list(made.findings)
@@ -87,10 +81,6 @@ async def ready(text: str, *, migrate: bool) -> tuple[str, str | None, list[Find
     if found.playbook is None:
         raise PlaybookRejected(found.findings)
     return text, None, list(found.findings)
-
-
-def migrated(text: str) -> Migrated:
-    return migrate(text, KnownKinds())
 
 
 def path_in(path: Path) -> str:

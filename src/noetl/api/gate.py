@@ -131,7 +131,8 @@ def refuse_nul(connection: Connection) -> None:
 def refuse_type(connection: Connection, takes: tuple[str, ...]) -> None:
     """415 for a body of another type. A form of a foreign page cannot send these types."""
     headers = connection.headers
-    if not takes or (headers.get("content-length") in (None, "0") and not chunked(connection)):
+    empty = headers.get("content-length") in (None, "0") and "transfer-encoding" not in headers
+    if not takes or empty:
         return
     found = headers.get("content-type", "").partition(";")[0].strip().lower()
     if found not in takes:
@@ -139,7 +140,3 @@ def refuse_type(connection: Connection, takes: tuple[str, ...]) -> None:
             status_code=415,
             detail=f"the body is '{found[:100]}', and this takes {' or '.join(takes)}",
         )
-
-
-def chunked(connection: Connection) -> bool:
-    return "transfer-encoding" in connection.headers

@@ -66,21 +66,14 @@ class Counts(Collector):
     def collect(self) -> Iterator[Metric]:
         for name, value in self._counts.items():
             if isinstance(value, Mapping):
-                gauge = GaugeMetricFamily(f"noetl_{name}", words(name), labels=[label(name)])
+                label = LABELS.get(name, "name")
+                gauge = GaugeMetricFamily(f"noetl_{name}", words(name), labels=[label])
                 for part, number in value.items():
-                    if is_number(number):
+                    if isinstance(number, int | float):
                         gauge.add_metric([str(part)], number)
                 yield gauge
-            elif is_number(value):
+            elif isinstance(value, int | float):
                 yield GaugeMetricFamily(f"noetl_{name}", words(name), value=value)
-
-
-def is_number(value: object) -> bool:
-    return isinstance(value, int | float)
-
-
-def label(name: str) -> str:
-    return LABELS.get(name, "name")
 
 
 def words(name: str) -> str:

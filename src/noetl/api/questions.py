@@ -42,12 +42,21 @@ class PlaneQuestions:
     async def executions(
         self,
         *,
+        status: str | None = None,
         path: str | None = None,
+        parent: str | None = None,
+        since: int | None = None,
+        until: int | None = None,
         cursor: str | None = None,
         limit: int = PAGE,
-        **asked: Any,
     ) -> t.ExecutionPage:
-        """The newest first, by `status`, `parent`, `since` and `until`; `path` may be a glob."""
+        """The newest first. `path` may be a glob; then a page may be short."""
+        asked: dict[str, Any] = {
+            "status": status,
+            "parent": parent,
+            "since": since,
+            "until": until,
+        }
         before = place_in(cursor, str)
         if path is not None and GLOB & set(path):
             rows, next = await self._matching(path, before, limit, asked)

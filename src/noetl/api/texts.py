@@ -1,12 +1,13 @@
 """The text of a playbook in a request: as YAML itself, or in a JSON object."""
 
 import asyncio
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 from litestar.exceptions import HTTPException, ValidationException
 
 from noetl.api.context import Asking
+from noetl.api.types import RegisterRequest, ValidateRequest
 from noetl.playbook.load import Loaded, load
 from noetl.tools.plugins import KnownKinds
 
@@ -18,10 +19,15 @@ SMALL = 20_000
 """Bytes of a playbook that is read so quickly that no thread is worth it."""
 
 T = TypeVar("T")
+WithText = TypeVar("WithText", RegisterRequest, ValidateRequest)
 
 
-def is_yaml(request: Asking) -> bool:
-    return request.headers.get("content-type", "").partition(";")[0].strip().lower() in YAML
+async def text_in(request: Asking, type: type[WithText], **more: Any) -> WithText:
+    """What a request holds beside its text, or the text alone as YAML."""
+    media = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if media in YAML:
+        return type(text=await yaml_in(request), **more)
+    return await decoded(request, type)
 
 
 async def decoded(request: Asking, type: type[T]) -> T:

@@ -3,9 +3,11 @@
 import hashlib
 import hmac
 import secrets
+import time
 
-from noetl.api.types import Role
-from noetl.ports.tokens import TokenRow
+from noetl.api.rows import view_of
+from noetl.api.types import Role, TokenMade
+from noetl.ports.tokens import TokenRow, Tokens
 
 PREFIX = "noetl_"
 """So that a token that was lost somewhere can be recognised for what it is."""
@@ -26,6 +28,17 @@ def new_token(
         expires_at=expires_at,
     )
     return text, row
+
+
+async def make_token(
+    tokens: Tokens, name: str, role: Role, *, expires_in: float | None = None
+) -> TokenMade:
+    """A new token, good for so many seconds, or until it is revoked."""
+    now = int(time.time() * 1000)
+    until = None if expires_in is None else now + int(expires_in * 1000)
+    text, row = new_token(name, role, now_ms=now, expires_at=until)
+    await tokens.add(row)
+    return view_of(TokenMade, row, token=text)
 
 
 def digest_of(text: str) -> str:

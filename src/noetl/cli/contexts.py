@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from noetl.errors import SettingRefused, UnwritableFile
-from noetl.settings import SETTINGS, Reading, document_in, read_with_origins, settings_file
+from noetl.settings import Reading, document_in, read_setting, read_with_origins, settings_file
 
 FILE = "contexts.toml"
 """In the home; only its owner can read it, since it holds tokens."""
@@ -123,18 +123,10 @@ def context_of(name: str, fields: Any, file: Path) -> Context:
         raise SettingRefused(f"{where}: there is no key '{strangers[0]}'; there are: server, token")
     return Context(
         name=name,
-        server=checked("server", fields["server"], where),
+        server=read_setting("server", f"{where}: server", fields["server"]),
         token=fields.get("token"),
         origin=str(file),
     )
-
-
-def checked(field: str, text: str, where: str) -> Any:
-    setting = SETTINGS[field]
-    try:
-        return setting.read(text)
-    except ValueError:
-        raise SettingRefused(f"{where}: {field} must be {setting.expected}") from None
 
 
 def in_use(home: Path) -> str | None:

@@ -7,15 +7,15 @@ from typing import TypeVar
 
 import click
 
-from noetl.adapters.memory.credentials import MemoryCredentials
+from noetl.adapters.memory.storage import MemoryStorage
 from noetl.adapters.sqlite.locks import FILE
 from noetl.adapters.sqlite.storage import open_storage
 from noetl.api.rows import view_of
 from noetl.api.types import Credential
 from noetl.cli.contexts import Target
+from noetl.cli.home import using
 from noetl.cli.lazy import HelpfulGroup
 from noetl.cli.output import JSON, examples, tell, tell_each
-from noetl.cli.running.attend import runner
 from noetl.cli.source import reason_of
 from noetl.cli.target import aimed, at_server
 from noetl.client.client import Client
@@ -32,6 +32,7 @@ from noetl.keychain.fields import (
 )
 from noetl.keychain.keys import KeySource
 from noetl.keychain.store import Store, shown
+from noetl.ports.storage import Storage
 from noetl.settings import read_settings
 
 EPILOG = """\b
@@ -184,16 +185,12 @@ def in_store(work: Callable[[Store], Awaitable[T]], *, make: bool = False) -> T:
     """Do something with what is registered in the home; looking makes no home."""
     home = read_settings().home
 
-    async def opened() -> T:
+    async def opened() -> Storage:
         if not make and not (home / FILE).exists():
-            return await work(Store(MemoryCredentials(), KeySource(home)))
-        storage = await open_storage(home, looking=not make)
-        try:
-            return await work(Store(storage.credentials, KeySource(home)))
-        finally:
-            await storage.close()
+            return MemoryStorage()
+        return await open_storage(home, looking=not make)
 
-    return runner()(opened())
+    return using(opened(), lambda storage: work(Store(storage.credentials, KeySource(home))))
 
 
 def unknown(name: str) -> CredentialMissing:

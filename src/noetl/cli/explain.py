@@ -6,19 +6,14 @@ from typing import Any
 import click
 
 from noetl.cli.contexts import Target
-from noetl.cli.output import ID, JSON, tell
+from noetl.cli.output import ID, JSON, examples, tell
 from noetl.cli.running.words import error_words, seconds, value_words
 from noetl.cli.target import aimed, ask
 from noetl.server.causes import Cause, FailedTask
 from noetl.server.views.explanation import Explanation
 from noetl.server.waiting import WaitReason
 
-EPILOG = """\b
-Examples:
-  noetl explain 06h3k9v2q8m4x0c7w1
-  noetl explain 06h3k9v2q8m4x0c7w1 --json
-"""
-
+EPILOG = examples("explain 06h3k9v2q8m4x0c7w1", "explain 06h3k9v2q8m4x0c7w1 --json")
 SHOWN_CAUSES = 5
 
 

@@ -7,9 +7,11 @@ from noetl.adapters.sqlite.locks import FILE
 from noetl.cli.running.attend import runner
 from noetl.errors import ExecutionNotFound
 from noetl.node.local import LocalNode
+from noetl.ports.storage import Storage
 from noetl.settings import Settings, read_settings
 
 T = TypeVar("T")
+Opened = TypeVar("Opened", LocalNode, Storage)
 
 
 def in_home(work: Callable[[LocalNode], Awaitable[T]], *, make: bool = False) -> T:
@@ -20,15 +22,20 @@ def in_home(work: Callable[[LocalNode], Awaitable[T]], *, make: bool = False) ->
     settings = read_settings()
     if not make:
         refuse_missing(settings)
+    return using(LocalNode.open(settings, looking=not make), work)
 
-    async def opened() -> T:
-        local = await LocalNode.open(settings, looking=not make)
+
+def using(opening: Awaitable[Opened], work: Callable[[Opened], Awaitable[T]]) -> T:
+    """Do the work with what is opened, and close it, whatever happens."""
+
+    async def used() -> T:
+        opened = await opening
         try:
-            return await work(local)
+            return await work(opened)
         finally:
-            await local.close()
+            await opened.close()
 
-    return runner()(opened())
+    return runner()(used())
 
 
 def refuse_missing(settings: Settings) -> None:

@@ -3,17 +3,12 @@
 import click
 
 from noetl.cli.contexts import Target
-from noetl.cli.output import ID, tell_each
+from noetl.cli.output import ID, examples, tell_each
 from noetl.cli.target import Asked, aimed, ask, pages
 from noetl.cli.terminal import plain
 from noetl.server.views.standing import TaskLine
 
-EPILOG = """\b
-Examples:
-  noetl logs 06h3k9v2q8m4x0c7w1
-  noetl logs 06h3k9v2q8m4x0c7w1 --step fetch --json
-"""
-
+EPILOG = examples("logs 06h3k9v2q8m4x0c7w1", "logs 06h3k9v2q8m4x0c7w1 --step fetch --json")
 TAB = "\t"
 
 

@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Sequence
 
 import click
-import msgspec
 
 from noetl.cli import exits
 from noetl.cli.findings import render
@@ -12,7 +11,6 @@ from noetl.cli.source import FILE, PlaybookSource, read_source
 from noetl.cli.terminal import Paint, columns, plain, wants_colour
 from noetl.playbook.dialects.migrate import Migrated, migrate
 from noetl.playbook.dialects.rewrite import Rewrite
-from noetl.playbook.finding import Finding
 from noetl.tools.plugins import KnownKinds
 
 EPILOG = """\b
@@ -27,15 +25,6 @@ The report goes to standard error: each rewrite with its old and its new line, a
 Exit codes: 0 canonical, 1 it would change (--check), 2 it cannot be translated whole or is
 broken (then nothing is written), 3 it cannot be read or written.
 """
-
-
-class MigrationReport(msgspec.Struct, frozen=True):
-    """What `--json` prints."""
-
-    file: str
-    changed: bool
-    rewrites: tuple[Rewrite, ...]
-    findings: tuple[Finding, ...]
 
 
 @click.command("migrate", epilog=EPILOG)
@@ -61,9 +50,8 @@ def migrate_command(
     source = read_source(file)
     migrated = migrate(source.content, KnownKinds())
     if as_json:
-        print_json(
-            MigrationReport(source.name, migrated.changed, migrated.rewrites, migrated.findings)
-        )
+        facts = {name: getattr(migrated, name) for name in ("changed", "rewrites", "findings")}
+        print_json({"file": source.name, **facts})
     else:
         show(source, migrated)
     if not migrated.complete:

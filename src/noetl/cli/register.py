@@ -7,11 +7,10 @@ from noetl.api.types import CatalogVersion
 from noetl.cli import exits
 from noetl.cli.contexts import Target
 from noetl.cli.home import in_home
-from noetl.cli.migrating import canonical
 from noetl.cli.output import tell
 from noetl.cli.source import FILE, PlaybookSource
 from noetl.cli.target import aimed, at_server
-from noetl.cli.validate import read_or_tell, refuse
+from noetl.cli.validate import canonical, read_or_tell, tell_findings
 from noetl.errors import PlaybookRejected
 from noetl.node.local import LocalNode
 from noetl.server.registering import registered
@@ -57,7 +56,7 @@ def register_one(name: str, target: Target, *, migrate: bool, as_json: bool) -> 
             answer = at_server(target, lambda client: client.register(sent, migrate=migrate))
             entry, fresh = answer.entry, answer.fresh
     except PlaybookRejected as rejected:
-        return refuse(source, rejected.findings, as_json)
+        return tell_findings(source, rejected.findings, as_json, err=True)
     word = "registered" if fresh else "unchanged"
     tell(
         {"file": source.name, "fresh": fresh, "entry": entry},

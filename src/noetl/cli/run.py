@@ -4,11 +4,10 @@ from pathlib import Path
 
 import click
 
-from noetl.cli.migrating import canonical
 from noetl.cli.running.ending import see_through
 from noetl.cli.running.payload import PAYLOAD, SETS, payload_of
 from noetl.cli.source import FILE, read_source
-from noetl.cli.validate import refuse
+from noetl.cli.validate import canonical, tell_findings
 from noetl.errors import PlaybookRejected
 from noetl.node.local import LocalNode
 from noetl.playbook.load import load_valid
@@ -49,7 +48,7 @@ def run(file: str, sets: tuple[str, ...], payload: str | None, migrate: bool, as
         content = canonical(source).text.encode() if migrate else source.content
         playbook = load_valid(content, KnownKinds())
     except PlaybookRejected as rejected:
-        return refuse(source, rejected.findings, as_json)
+        return tell_findings(source, rejected.findings, as_json, err=True)
     text = content.decode("utf-8-sig")
     plan = make_plan(playbook, text, KnownKinds())
     folder = str(Path.cwd() if file == "-" else Path(file).absolute().parent)

@@ -69,15 +69,7 @@ WAIT = click.option(
 @WAIT
 @JSON
 def start(
-    foreground: bool,
-    host: str | None,
-    port: str | None,
-    db: str | None,
-    queue: str | None,
-    workers: int,
-    auth: bool | None,
-    timeout: float,
-    as_json: bool,
+    foreground: bool, workers: int, timeout: float, as_json: bool, **flags: str | bool | None
 ) -> int:
     """
     Start a server on this home, in the background unless --foreground.
@@ -85,13 +77,6 @@ def start(
     Its log and its pid file lie in `run` below the home. It listens on loopback; elsewhere only
     with --auth. While the database or the queue is away it waits, and says so.
     """
-    flags = {
-        "host": host,
-        "port": port,
-        "db": db,
-        "queue": queue,
-        "auth": None if auth is None else int(auth),
-    }
     settings = read_settings(flags=flags)
     if foreground:
         return in_foreground(settings, workers)

@@ -1,19 +1,18 @@
 """`noetl server token`: who may use a server. The first token is made here, in the store itself."""
 
 import re
-import time
 from collections.abc import Awaitable, Callable
 from typing import TypeVar, get_args
 
 import click
 
 from noetl.api.rows import view_of
-from noetl.api.tokens import new_token
-from noetl.api.types import Role, TokenMade, TokenView
+from noetl.api.tokens import make_token
+from noetl.api.types import Role, TokenView
 from noetl.cli.contexts import Target
+from noetl.cli.home import using
 from noetl.cli.lazy import HelpfulGroup
 from noetl.cli.output import JSON, examples, print_json, tell, tell_each
-from noetl.cli.running.attend import runner
 from noetl.cli.target import aimed, at_server
 from noetl.errors import NoetlError
 from noetl.ports.storage import Storage
@@ -71,7 +70,7 @@ def add(name: str, role: Role, expires: int | None, as_json: bool, target: Targe
     Only a digest of it is kept. NAME says whose it is.
     """
     if target.local:
-        made = in_store(lambda home: make_token(home, name, role, expires))
+        made = in_store(lambda home: make_token(home.tokens, name, role, expires_in=expires))
     else:
         made = at_server(target, lambda client: client.make_token(name, role, expires_in=expires))
     if as_json:
@@ -126,25 +125,8 @@ def in_store(work: Callable[[Storage], Awaitable[T]]) -> T:
     """In the home, or in the database that is set: where a server would look."""
     from noetl.node.opening import open_settings_storage
 
-    def says(sentence: str) -> None:
-        click.echo(sentence, err=True)
-
-    async def opened() -> T:
-        home = await open_settings_storage(read_settings(), says)
-        try:
-            return await work(home)
-        finally:
-            await home.close()
-
-    return runner()(opened())
-
-
-async def make_token(home: Storage, name: str, role: Role, expires: int | None) -> TokenMade:
-    now = int(time.time() * 1000)
-    until = None if expires is None else now + expires * 1000
-    text, row = new_token(name, role, now_ms=now, expires_at=until)
-    await home.tokens.add(row)
-    return view_of(TokenMade, row, token=text)
+    opening = open_settings_storage(read_settings(), lambda said: click.echo(said, err=True))
+    return using(opening, work)
 
 
 async def all_tokens(home: Storage) -> list[TokenView]:

@@ -1,17 +1,21 @@
 """`noetl validate`: is this a valid playbook, and if not, where and why?"""
 
+from typing import TYPE_CHECKING
+
 import click
-import msgspec
 
 from noetl.cli import exits
 from noetl.cli.findings import render, summary
 from noetl.cli.output import print_json
 from noetl.cli.source import FILE, PlaybookSource, read_source
 from noetl.cli.terminal import Paint, columns, wants_colour
-from noetl.errors import UnreadableFile
+from noetl.errors import PlaybookRejected, UnreadableFile
 from noetl.playbook.finding import Finding
 from noetl.playbook.load import load
 from noetl.tools.plugins import KnownKinds
+
+if TYPE_CHECKING:
+    from noetl.playbook.dialects.migrate import Migrated
 
 EPILOG = """\b
 Examples:
@@ -23,14 +27,6 @@ Examples:
 \b
 Exit codes: 0 all valid (warnings allowed), 2 one is invalid, 3 one cannot be read.
 """
-
-
-class FileVerdict(msgspec.Struct, frozen=True):
-    """What `--json` prints for one file."""
-
-    file: str
-    valid: bool
-    findings: tuple[Finding, ...]
 
 
 @click.command(epilog=EPILOG)
@@ -51,13 +47,7 @@ def validate_one(name: str, as_json: bool, *, migrated: bool = False) -> int:
     source = read_or_tell(name, as_json)
     if source is None:
         return exits.UNUSABLE
-    findings = findings_of(source, migrated=migrated)
-    valid = all(finding.severity != "error" for finding in findings)
-    if as_json:
-        print_json(FileVerdict(source.name, valid, findings))
-    else:
-        show(source, findings)
-    return exits.OK if valid else exits.INVALID
+    return tell_findings(source, findings_of(source, migrated=migrated), as_json)
 
 
 def read_or_tell(name: str, as_json: bool) -> PlaybookSource | None:
@@ -71,13 +61,16 @@ def read_or_tell(name: str, as_json: bool) -> PlaybookSource | None:
         return None
 
 
-def refuse(source: PlaybookSource, findings: tuple[Finding, ...], as_json: bool) -> int:
-    """What is wrong with a playbook that another command was given."""
+def tell_findings(
+    source: PlaybookSource, findings: tuple[Finding, ...], as_json: bool, *, err: bool = False
+) -> int:
+    """What is wrong with a playbook, and the exit code that goes with it."""
+    valid = all(finding.severity != "error" for finding in findings)
     if as_json:
-        print_json(FileVerdict(source.name, False, findings))
+        print_json({"file": source.name, "valid": valid, "findings": findings})
     else:
-        show(source, findings, err=True)
-    return exits.INVALID
+        show(source, findings, err=err)
+    return exits.OK if valid else exits.INVALID
 
 
 def findings_of(source: PlaybookSource, *, migrated: bool) -> tuple[Finding, ...]:
@@ -87,6 +80,24 @@ def findings_of(source: PlaybookSource, *, migrated: bool) -> tuple[Finding, ...
     from noetl.playbook.dialects.migrate import migrate
 
     return migrate(source.content, KnownKinds()).findings
+
+
+def canonical(source: PlaybookSource) -> "Migrated":
+    """
+    A playbook in the canonical language; raises PlaybookRejected where it has no such form.
+
+    One line on standard error tells of a change, so that nobody runs another text unawares.
+    """
+    from noetl.playbook.dialects.migrate import migrate
+
+    migrated = migrate(source.content, KnownKinds())
+    if not migrated.complete:
+        raise PlaybookRejected(migrated.findings)
+    if migrated.changed:
+        count = len(migrated.rewrites)
+        said = f"{count} rewrite{'s' * (count != 1)}; `noetl migrate` shows them"
+        click.echo(f"{source.name}: migrated, {said}", err=True)
+    return migrated
 
 
 def show(source: PlaybookSource, findings: tuple[Finding, ...], *, err: bool = False) -> None:

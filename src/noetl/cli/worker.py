@@ -63,9 +63,6 @@ POOL = click.option("--pool", metavar="POOL", help="Only those of this pool.")
 @WAIT
 @JSON
 def start(
-    pool: str | None,
-    concurrency: str | None,
-    queue: str | None,
     server: str | None,
     context: str | None,
     number: int,
@@ -74,6 +71,7 @@ def start(
     place: int | None,
     timeout: float,
     as_json: bool,
+    **flags: str | None,
 ) -> int:
     """
     Start a worker, in the background unless --foreground.
@@ -81,9 +79,8 @@ def start(
     Its log and its pid file lie in `run` below the home. While nobody answers it waits, and says
     so. SIGTERM lets it finish what it runs, for half a minute; the rest goes to others.
     """
-    if queue is not None and server is not None:
+    if flags["queue"] is not None and server is not None:
         raise click.UsageError("--queue and --server exclude each other")
-    flags = {"pool": pool, "concurrency": concurrency, "queue": queue}
     settings = read_settings(flags=flags)
     settings = with_line(settings, target_of(server, context), by_server=server is not None)
     if foreground:

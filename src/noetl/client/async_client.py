@@ -63,17 +63,14 @@ class AsyncClient(AwaitedQuestions):
 
     async def send(self, ask: Ask[T]) -> T:
         """Put a question, and wait for its answer."""
-        try:
-            return await self._exchange(ask)
-        except aiohttp.ServerDisconnectedError as broken:
-            if not ask.again:
-                raise away(self.url, broken) from None
-        except LOST as broken:
-            raise away(self.url, broken) from None
-        try:
-            return await self._exchange(ask)
-        except LOST as broken:
-            raise away(self.url, broken) from None
+        again = ask.again
+        while True:
+            try:
+                return await self._exchange(ask)
+            except LOST as broken:
+                if not again or not isinstance(broken, aiohttp.ServerDisconnectedError):
+                    raise away(self.url, broken) from None
+                again = False
 
     async def _exchange(self, ask: Ask[T]) -> T:
         limit = aiohttp.ClientTimeout(total=None, sock_read=PATIENCE + ask.patience)

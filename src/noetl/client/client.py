@@ -88,18 +88,16 @@ class Client(ClientQuestions):
 
     def send(self, ask: Ask[T]) -> T:
         """Put a question, and wait for its answer."""
-        kept = self._connection is not None
-        try:
-            return self._exchange(ask)
-        except LOST as broken:
-            self.close()
-            if not ask.again or not (kept or isinstance(broken, http.client.HTTPException)):
-                raise away(self.url, broken) from None
-        try:
-            return self._exchange(ask)
-        except LOST as broken:
-            self.close()
-            raise away(self.url, broken) from None
+        again = ask.again
+        while True:
+            kept = self._connection is not None
+            try:
+                return self._exchange(ask)
+            except LOST as broken:
+                self.close()
+                if not again or not (kept or isinstance(broken, http.client.HTTPException)):
+                    raise away(self.url, broken) from None
+                again = False
 
     def _exchange(self, ask: Ask[T]) -> T:
         if self._connection is None:

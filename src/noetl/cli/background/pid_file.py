@@ -4,7 +4,7 @@ import contextlib
 import fcntl
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import msgspec
@@ -14,6 +14,7 @@ from noetl.errors import HomeInUse, UnwritableFile
 
 FOLDER = "run"
 """Below the home: pid files and logs."""
+Tell = Callable[..., None]
 
 
 class RunningProcess(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,8 +62,11 @@ class PidFile:
     @contextlib.contextmanager
     def held(
         self, what: str, *, pool: str | None = None, with_server: bool = False
-    ) -> Iterator["HeldPidFile"]:
-        """Hold it while the body runs; HomeInUse where another process does."""
+    ) -> Iterator[Tell]:
+        """
+        Hold it while the body runs, which tells when it is ready, and a server also where it
+        answers; HomeInUse where another process holds it.
+        """
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             file = self._locked(what)
@@ -79,8 +83,14 @@ class PidFile:
             pool=pool,
             with_server=with_server,
         )
+
+        def tell(url: str | None = None, *, ready: bool = True) -> None:
+            content = msgspec.json.encode(msgspec.structs.replace(told, ready=ready, url=url))
+            os.pwrite(file, content.ljust(4096), 0)
+
+        tell(ready=False)
         try:
-            yield HeldPidFile(file, told)
+            yield tell
         finally:
             self.path.unlink(missing_ok=True)
             os.close(file)
@@ -109,24 +119,6 @@ class PidFile:
             f"{what} runs on this home already ({who}{at}); stop it with `noetl {kind} stop`, or "
             "set NOETL_HOME to another folder"
         )
-
-
-class HeldPidFile:
-    """The file, while its process holds it."""
-
-    def __init__(self, file: int, told: RunningProcess) -> None:
-        self._file = file
-        self.told = told
-        self._write()
-
-    def tell(self, url: str | None = None) -> None:
-        """This process is ready from now on; a server answers there."""
-        self.told = msgspec.structs.replace(self.told, ready=True, url=url)
-        self._write()
-
-    def _write(self) -> None:
-        content = msgspec.json.encode(self.told)
-        os.pwrite(self._file, content.ljust(4096), 0)
 
 
 def pid_files(home: Path, kind: str) -> list[PidFile]:

@@ -2,21 +2,20 @@
 
 import asyncio
 import os
-import time
 from collections.abc import Mapping
 
 from noetl.api.serve import refuse_open, serve
-from noetl.api.tokens import new_token
+from noetl.api.tokens import make_token
 from noetl.cli.background.crew import Crew
 from noetl.cli.background.launch import variables
-from noetl.cli.background.pid_file import HeldPidFile
+from noetl.cli.background.pid_file import Tell
 from noetl.cli.background.signals import stop_on_signals, unless
 from noetl.cli.background.voice import listen_to_logging, say
 from noetl.node.server import ServerNode
 from noetl.settings import Settings
 
 
-async def run_server(settings: Settings, held: HeldPidFile, *, workers: int) -> None:
+async def run_server(settings: Settings, tell: Tell, *, workers: int) -> None:
     """Serve until SIGTERM or Ctrl-C; then workers end well, and executions are handed over."""
     listen_to_logging()
     refuse_open(settings.host, auth=settings.auth)
@@ -26,14 +25,14 @@ async def run_server(settings: Settings, held: HeldPidFile, *, workers: int) -> 
     if plane is None:
         return
     try:
-        await _served(plane, held, stop, hurry, workers)
+        await _served(plane, tell, stop, hurry, workers)
     finally:
         await plane.close()
         say("the server has stopped")
 
 
 async def _served(
-    plane: ServerNode, held: HeldPidFile, stop: asyncio.Event, hurry: asyncio.Event, workers: int
+    plane: ServerNode, tell: Tell, stop: asyncio.Event, hurry: asyncio.Event, workers: int
 ) -> None:
     closed = asyncio.Event()
     listening: asyncio.Future[str] = asyncio.get_running_loop().create_future()
@@ -56,7 +55,7 @@ async def _served(
     token_id: str | None = None
     try:
         url = plane.address = listening.result()
-        held.tell(url)
+        tell(url)
         say(f"the server answers at {url}")
         if workers:
             token_id, environment = await crew_environment(plane, url)
@@ -85,6 +84,5 @@ async def crew_environment(plane: ServerNode, url: str) -> tuple[str | None, Map
     told.pop("NOETL_TOKEN", None)
     if not settings.auth:
         return None, told
-    text, row = new_token("workers of the server", "worker", now_ms=int(time.time() * 1000))
-    await plane.storage.tokens.add(row)
-    return row.token_id, {**told, "NOETL_TOKEN": text}
+    made = await make_token(plane.storage.tokens, "workers of the server", "worker")
+    return made.token_id, {**told, "NOETL_TOKEN": made.token}

@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 from collections.abc import Iterator
 
-from noetl.cli.background.pid_file import HeldPidFile, PidFile
+from noetl.cli.background.pid_file import PidFile, Tell
 from noetl.cli.background.signals import stop_on_signals, stop_with_parent, unless
 from noetl.cli.background.voice import listen_to_logging, say
 from noetl.errors import HomeInUse
@@ -20,7 +20,7 @@ READY = "takes up to"
 
 
 @contextlib.contextmanager
-def place_of(settings: Settings, place: int | None, *, with_server: bool) -> Iterator[HeldPidFile]:
+def place_of(settings: Settings, place: int | None, *, with_server: bool) -> Iterator[Tell]:
     """The pid file of this place in the pool, or the first that is free."""
     with contextlib.ExitStack() as stack:
         for number in range(1, MOST + 1) if place is None else (place,):
@@ -35,7 +35,7 @@ def place_of(settings: Settings, place: int | None, *, with_server: bool) -> Ite
         raise HomeInUse(f"too many workers of pool '{settings.pool}' run on this home already")
 
 
-async def work(settings: Settings, held: HeldPidFile, *, with_parent: bool) -> None:
+async def work(settings: Settings, tell: Tell, *, with_parent: bool) -> None:
     """Work until SIGTERM or Ctrl-C, or until the server that started it is gone."""
     listen_to_logging()
     hurry = asyncio.Event()
@@ -46,7 +46,7 @@ async def work(settings: Settings, held: HeldPidFile, *, with_parent: bool) -> N
     def says(sentence: str) -> None:
         say(sentence)
         if READY in sentence:
-            held.tell()
+            tell()
 
     line = await unless(stop, open_line(settings, says))
     if line is not None:

@@ -11,19 +11,14 @@ from noetl.cli.graph.mermaid import mermaid
 from noetl.cli.graph.svg import svg
 from noetl.cli.output import write
 from noetl.cli.source import FILE, read_source
-from noetl.cli.validate import refuse
+from noetl.cli.validate import tell_findings
 from noetl.playbook.load import load
 from noetl.tools.plugins import KnownKinds
-
-
-def as_object(drawing: Drawing) -> str:
-    return msgspec.json.encode(drawing).decode()
-
 
 FORMATS: dict[str, Callable[[Drawing], str]] = {
     "mermaid": mermaid,
     "svg": svg,
-    "json": as_object,
+    "json": lambda drawing: msgspec.json.encode(drawing).decode(),
 }
 
 EPILOG = """\b
@@ -63,6 +58,6 @@ def graph(file: str, form: str, output: str | None, as_json: bool) -> int:
     source = read_source(file)
     loaded = load(source.content, KnownKinds())
     if loaded.playbook is None:
-        return refuse(source, loaded.findings, as_json)
+        return tell_findings(source, loaded.findings, as_json, err=True)
     write(FORMATS["json" if as_json else form](draw(loaded.playbook)), output)
     return exits.OK

@@ -58,16 +58,19 @@ async def _attend(settings: Settings, begin: Begin, show: Show) -> Attended:
     if local is None:
         return Attended(None, None)
     try:
-        local.server.watchers.append(show.take)
-        local.overheard.listeners.append(show.hear)
+        local.server.watchers.append(lambda active, events: show.take(active.execution, events))
+        local.overheard.listeners.append(
+            lambda line: show.hear(line.execution_id, line.step, line.text)
+        )
         active = await unless(interrupted, begin(local))
         if active is None:
             return Attended(None, None)
-        show.begin(active)
+        show.begin(active.execution)
         while going := [one.finished for one in local.server.owned if not one.finished.done()]:
             if interrupted.is_set():
                 break
-            await asyncio.wait((stopping, *going), return_when=asyncio.FIRST_COMPLETED)  # children that nobody waits for (TOOL-1)
+            # Children that nobody waits for are among them (TOOL-1).
+            await asyncio.wait((stopping, *going), return_when=asyncio.FIRST_COMPLETED)
         if active.finished.done() and active.finished.exception() is None:
             await local.clean_up(active)
         return await attended(local, active)

@@ -18,24 +18,17 @@ from noetl.control.execution import Execution
 from noetl.errors import ServerAway
 from noetl.messages import events as e
 from noetl.messages.codec import decode_events
-from noetl.ports.event_log import PrintedLine
 
 MOST_LINES = 10_000
 """Printed lines that are shown after the end; `noetl logs` has all."""
-
-
-class Followed:
-    """Shown; as much of a far execution as showing it needs."""
-
-    def __init__(self, execution_id: str, path: str) -> None:
-        self.execution = Execution(execution_id=execution_id, path=path)
 
 
 def follow_through(target: Target, execution_id: str, path: str, *, as_json: bool) -> int:
     """Show an execution of a server to its end; output and exit code are those of `run`."""
     on = f"it goes on at the server: noetl status {execution_id}"
     try:
-        report = runner()(_follow(target, Followed(execution_id, path), make_show(err=as_json)))
+        far = Execution(execution_id=execution_id, path=path)
+        report = runner()(_follow(target, far, make_show(err=as_json)))
     except ServerAway as away:
         raise ServerAway(f"{away}; {on}") from None
     if report is None:
@@ -44,7 +37,7 @@ def follow_through(target: Target, execution_id: str, path: str, *, as_json: boo
     return last_words(report, as_json=as_json)
 
 
-async def _follow(target: Target, far: Followed, show: Show) -> Summary | None:
+async def _follow(target: Target, far: Execution, show: Show) -> Summary | None:
     assert target.url is not None, "a target that is not local has an address"
     loop = asyncio.get_running_loop()
     async with AsyncClient(target.url, target.token) as client:
@@ -57,19 +50,19 @@ async def _follow(target: Target, far: Followed, show: Show) -> Summary | None:
             return None
 
 
-async def _see_end(client: AsyncClient, far: Followed, show: Show) -> Summary:
+async def _see_end(client: AsyncClient, far: Execution, show: Show) -> Summary:
     try:
         await _watch(client, far, show)
-        await _hear(client, far.execution.execution_id, show)
+        await _hear(client, far.execution_id, show)
     finally:
         show.end()
-    return await ended(client, far.execution.execution_id)
+    return await ended(client, far.execution_id)
 
 
-async def _watch(client: AsyncClient, far: Followed, show: Show) -> None:
+async def _watch(client: AsyncClient, far: Execution, show: Show) -> None:
     """Show what comes, a decision at a time as far as the stream brings it so."""
     coming: asyncio.Queue[EventView | None] = asyncio.Queue()
-    reading = asyncio.ensure_future(_read(client, far.execution.execution_id, coming))
+    reading = asyncio.ensure_future(_read(client, far.execution_id, coming))
     try:
         begun = False
         while (first := await coming.get()) is not None:
@@ -103,17 +96,7 @@ async def _hear(client: AsyncClient, execution_id: str, show: Show) -> None:
     while heard < MOST_LINES:
         page = await client.lines(execution_id, cursor=cursor)
         for line in page.lines:
-            show.hear(
-                PrintedLine(
-                    execution_id=execution_id,
-                    step=line.step,
-                    task_run_id=line.task_run_id,
-                    attempt=line.attempt,
-                    at=0,
-                    stream=line.stream,
-                    text=line.text,
-                )
-            )
+            show.hear(execution_id, line.step, line.text)
         heard, cursor = heard + len(page.lines), page.next
         if cursor is None:
             return

@@ -5,12 +5,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import click
+import msgspec
 
-from noetl.cli.running.show import ShownExecution
 from noetl.cli.running.words import count, error_words, seconds, short
+from noetl.control.execution import Execution
 from noetl.messages import events as e
 from noetl.messages.times import Interval, around, called
-from noetl.ports.event_log import PrintedLine
 
 EVERY = 5.0
 """Seconds between two lines about the progress of one loop."""
@@ -18,16 +18,13 @@ FAILED_ITERATIONS = 5
 """Failed iterations of one loop that get a line each; the rest are counted."""
 
 
-class LoopLine:
+class LoopLine(msgspec.Struct):
     """What a loop came to so far: counts, never rows."""
 
-    __slots__ = ("done", "failed", "told_at", "total")
-
-    def __init__(self, total: int, now: float) -> None:
-        self.total = total
-        self.done = 0
-        self.failed = 0
-        self.told_at = now
+    total: int
+    told_at: float
+    done: int = 0
+    failed: int = 0
 
 
 class PlainShow:
@@ -43,21 +40,19 @@ class PlainShow:
         self._root: str | None = None
         self._names: dict[str, str] = {}
 
-    def begin(self, active: ShownExecution) -> None:
+    def begin(self, execution: Execution) -> None:
         """The first decision has named it already; of a resumed one, take up its loops."""
-        execution = active.execution
         if self._root is None:
             self._root = execution.execution_id
             head = f"{execution.path}: execution {execution.execution_id}"
             click.echo(f"{head} goes on after event {execution.seq}", err=self._err)
-        for run in active.execution.runs.values():
+        for run in execution.runs.values():
             if run.loop is not None:
-                line = LoopLine(run.loop.total, self._now())
-                line.done, line.failed = run.loop.done, run.loop.failed
-                self._loops[active.execution.execution_id, run.step_run_id] = line
+                loop, key = run.loop, (execution.execution_id, run.step_run_id)
+                self._loops[key] = LoopLine(loop.total, self._now(), loop.done, loop.failed)
 
-    def take(self, active: ShownExecution, events: Sequence[e.Event]) -> None:
-        execution_id = active.execution.execution_id
+    def take(self, execution: Execution, events: Sequence[e.Event]) -> None:
+        execution_id = execution.execution_id
         ended = {event.step_run_id for event in events if type(event) is e.StepDone}
         for event in events:
             say = SAY.get(type(event))
@@ -65,9 +60,8 @@ class PlainShow:
                 continue  # a step that is over at once gets one line
             say(self, execution_id, event)
 
-    def hear(self, line: PrintedLine) -> None:
-        text = short(line.text, 10_000)
-        click.echo(f"{self.place(line.execution_id, line.step)} | {text}", err=True)
+    def hear(self, execution_id: str, step: str, text: str) -> None:
+        click.echo(f"{self.place(execution_id, step)} | {short(text, 10_000)}", err=True)
 
     def end(self) -> None:
         """Every line is out already."""

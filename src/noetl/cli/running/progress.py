@@ -4,6 +4,8 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import msgspec
+
 from noetl.cli.running.words import error_words
 from noetl.control.execution import Execution
 from noetl.messages import events as e
@@ -14,52 +16,47 @@ SHOWN_TASKS = 4
 SHOWN_CHILDREN = 3
 
 
-class TaskProgress:
+class TaskProgress(msgspec.Struct):
     """A task that runs or pauses."""
 
-    __slots__ = ("attempt", "kind", "label", "note")
-
-    def __init__(self, label: str, kind: str, attempt: int) -> None:
-        self.label = label
-        self.kind = kind
-        self.attempt = attempt
-        self.note = ""
+    label: str
+    kind: str
+    attempt: int
+    note: str = ""
 
 
-class StepProgress:
+class StepProgress(msgspec.Struct):
     """All runs of one step so far."""
 
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.state = "waits"
-        self.runs = 0
-        self.open = 0
-        self.failed = 0
-        self.began = 0.0
-        self.took: float | None = None
-        self.called: Interval | None = None
-        """From the first call of a tool to the last answer, by the clock of the worker."""
-        self.note = ""
-        self.total: int | None = None
-        """Iterations of its loop; None without one."""
-        self.done = 0
-        self.failed_iterations = 0
-        self.retries = 0
-        self.tasks: dict[str, TaskProgress] = {}
-        self.children: dict[str, ExecutionProgress] = {}
+    name: str
+    state: str = "waits"
+    runs: int = 0
+    open: int = 0
+    failed: int = 0
+    began: float = 0.0
+    took: float | None = None
+    called: Interval | None = None
+    """From the first call of a tool to the last answer, by the clock of the worker."""
+    note: str = ""
+    total: int | None = None
+    """Iterations of its loop; None without one."""
+    done: int = 0
+    failed_iterations: int = 0
+    retries: int = 0
+    tasks: dict[str, TaskProgress] = {}
+    children: "dict[str, ExecutionProgress]" = {}
 
 
-class ExecutionProgress:
+class ExecutionProgress(msgspec.Struct):
     """One execution: its steps in the order in which they were reached."""
 
-    def __init__(self, execution_id: str, path: str, now: float) -> None:
-        self.execution_id = execution_id
-        self.path = path
-        self.began = now
-        self.state = "running"
-        self.steps: dict[str, StepProgress] = {}
-        self.runs: dict[str, str] = {}
-        """The number of a run that has not ended → its step; ids of its tasks begin with it."""
+    execution_id: str
+    path: str
+    began: float
+    state: str = "running"
+    steps: dict[str, StepProgress] = {}
+    runs: dict[str, str] = {}
+    """The number of a run that has not ended → its step; ids of its tasks begin with it."""
 
     def step(self, name: str) -> StepProgress:
         found = self.steps.get(name)
@@ -102,6 +99,7 @@ class Progress:
     def take(self, execution_id: str, path: str, events: Sequence[e.Event]) -> None:
         execution = self.adopt(execution_id, path)
         for event in events:
+            execution.state = STATES.get(type(event), execution.state)
             follow = FOLLOW.get(type(event))
             if follow is not None:
                 follow(self, execution, event)
@@ -196,14 +194,6 @@ class Progress:
             step.children.clear()
         return step
 
-    def paused(self, execution: ExecutionProgress, event: e.ExecutionPaused) -> None:
-        del event
-        execution.state = "paused"
-
-    def resumed(self, execution: ExecutionProgress, event: e.ExecutionResumed) -> None:
-        del event
-        execution.state = "running"
-
     def cancelled(self, execution: ExecutionProgress, event: e.ExecutionCancelled) -> None:
         execution.state = f"stopping ({event.by})"
 
@@ -213,6 +203,7 @@ class Progress:
             self._known.pop(execution.execution_id, None)
 
 
+STATES: dict[type[e.Event], str] = {e.ExecutionPaused: "paused", e.ExecutionResumed: "running"}
 FOLLOW: dict[type[e.Event], Callable[[Progress, ExecutionProgress, Any], None]] = {
     e.ExecutionRequested: Progress.requested,
     e.TokenParked: Progress.parked,
@@ -227,8 +218,6 @@ FOLLOW: dict[type[e.Event], Callable[[Progress, ExecutionProgress, Any], None]] 
     e.StepDone: Progress.ended,
     e.LoopDone: Progress.ended,
     e.StepFailed: Progress.failed,
-    e.ExecutionPaused: Progress.paused,
-    e.ExecutionResumed: Progress.resumed,
     e.ExecutionCancelled: Progress.cancelled,
     e.WorkflowFinished: Progress.finished,
 }

@@ -8,14 +8,6 @@ import click
 
 from noetl.control.execution import Execution
 from noetl.messages.events import Event
-from noetl.ports.event_log import PrintedLine
-
-
-class ShownExecution(Protocol):
-    """The execution that is shown: one that this process runs, or one of a server."""
-
-    @property
-    def execution(self) -> Execution: ...
 
 
 class Show(Protocol):
@@ -25,11 +17,11 @@ class Show(Protocol):
     `end` is called once, whatever happens, before the last line is written.
     """
 
-    def begin(self, active: ShownExecution) -> None: ...
+    def begin(self, execution: Execution) -> None: ...
 
-    def take(self, active: ShownExecution, events: Sequence[Event]) -> None: ...
+    def take(self, execution: Execution, events: Sequence[Event]) -> None: ...
 
-    def hear(self, line: PrintedLine) -> None: ...
+    def hear(self, execution_id: str, step: str, text: str) -> None: ...
 
     def end(self) -> None: ...
 
@@ -41,14 +33,14 @@ class SteadyShow:
         self._show = show
         self._broken = False
 
-    def begin(self, active: ShownExecution) -> None:
-        self._try(lambda: self._show.begin(active))
+    def begin(self, execution: Execution) -> None:
+        self._try(lambda: self._show.begin(execution))
 
-    def take(self, active: ShownExecution, events: Sequence[Event]) -> None:
-        self._try(lambda: self._show.take(active, events))
+    def take(self, execution: Execution, events: Sequence[Event]) -> None:
+        self._try(lambda: self._show.take(execution, events))
 
-    def hear(self, line: PrintedLine) -> None:
-        self._try(lambda: self._show.hear(line))
+    def hear(self, execution_id: str, step: str, text: str) -> None:
+        self._try(lambda: self._show.hear(execution_id, step, text))
 
     def end(self) -> None:
         self._try(self._show.end)

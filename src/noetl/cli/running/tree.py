@@ -11,10 +11,9 @@ from rich.live import Live as Screen
 from rich.text import Text
 
 from noetl.cli.running.progress import ExecutionProgress, Progress, StepProgress, TaskProgress
-from noetl.cli.running.show import ShownExecution
 from noetl.cli.running.words import seconds, short
+from noetl.control.execution import Execution
 from noetl.messages.events import Event
-from noetl.ports.event_log import PrintedLine
 
 REFRESH = 0.1
 """Seconds between two pictures, at least."""
@@ -38,18 +37,19 @@ class TreeShow:
         self._drawn_at = 0.0
         self._timer: asyncio.TimerHandle | None = None
 
-    def begin(self, active: ShownExecution) -> None:
-        self._progress.take_up(active.execution)
+    def begin(self, execution: Execution) -> None:
+        self._progress.take_up(execution)
         self._screen.start()
         self._tick()
 
-    def take(self, active: ShownExecution, events: Sequence[Event]) -> None:
-        self._progress.take(active.execution.execution_id, active.execution.path, events)
+    def take(self, execution: Execution, events: Sequence[Event]) -> None:
+        self._progress.take(execution.execution_id, execution.path, events)
         if self._screen.is_started and time.monotonic() - self._drawn_at >= REFRESH:
             self._draw()
 
-    def hear(self, line: PrintedLine) -> None:
-        text = f"{line.step} | {short(line.text, 10_000)}"
+    def hear(self, execution_id: str, step: str, text: str) -> None:
+        del execution_id  # the tree shows where it stands
+        text = f"{step} | {short(text, 10_000)}"
         if sys.stderr is not None and sys.stderr.isatty() and self._screen.is_started:
             self._console.print(Text(text, style="dim"))
         else:

@@ -16,7 +16,7 @@ from noetl.cli.source import FILE, read_source
 from noetl.cli.terminal import Paint, plain, wants_colour
 from noetl.cli.testing.canned import CannedBox, faults_in
 from noetl.cli.testing.document import Case, Expected, playbook_file, suite_in
-from noetl.cli.validate import refuse
+from noetl.cli.validate import tell_findings
 from noetl.errors import PlaybookRejected
 from noetl.messages.codec import decode_events
 from noetl.messages.names import NAMES, canonical
@@ -92,7 +92,7 @@ def tested_file(file: str, as_json: bool) -> SuiteVerdict | int:
     try:
         model = load_valid(playbook.content, KnownKinds())
     except PlaybookRejected as rejected:
-        return refuse(playbook, rejected.findings, as_json)
+        return tell_findings(playbook, rejected.findings, as_json, err=True)
     text = playbook.content.decode("utf-8-sig")
     plan = make_plan(model, text, KnownKinds())
     tests = [runner()(tested_case(case, plan, text, path.parent)) for case in suite.tests]

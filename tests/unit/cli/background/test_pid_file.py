@@ -16,11 +16,11 @@ from noetl.errors import HomeInUse, UnwritableFile
 def test_it_is_there_while_it_is_held(tmp_path: Path) -> None:
     file = PidFile(tmp_path, "server")
     assert file.running() is None
-    with file.held("a server") as held:
+    with file.held("a server") as tell:
         running = file.running()
         assert running is not None
         assert (running.pid, running.ready, running.url) == (os.getpid(), False, None)
-        held.tell("http://127.0.0.1:1")
+        tell("http://127.0.0.1:1")
         running = file.running()
         assert running is not None
         assert (running.ready, running.url) == (True, "http://127.0.0.1:1")

@@ -1,11 +1,9 @@
 """Executions to show: made of events, and of nothing else."""
 
-from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 from noetl.control.execution import Execution, LoopRun, Run
 from noetl.messages import events as e
-from noetl.server.active import ActiveExecution
 
 RUN: dict[str, Any] = {"step": "work", "step_run_id": "4.0"}
 FAILED = {"kind": "http", "message": "busy", "retryable": True}
@@ -13,18 +11,17 @@ OK = {"status": "ok", "result": 1, "error": None}
 BUSY = {"status": "error", "result": None, "error": FAILED}
 
 
-def active(execution_id: str = "x1", path: str = "demo/work") -> ActiveExecution:
+def active(execution_id: str = "x1", path: str = "demo/work") -> Execution:
     """As much of an execution as showing it needs."""
-    execution = Execution(execution_id=execution_id, path=path)
-    return cast(ActiveExecution, SimpleNamespace(execution=execution))
+    return Execution(execution_id=execution_id, path=path)
 
 
-def live_in_a_loop() -> ActiveExecution:
+def live_in_a_loop() -> Execution:
     """An execution that was interrupted after two of five iterations."""
     resumed = active()
     loop = LoopRun(total=5, items=[], mode="parallel", exec="distributed", done=2)
-    resumed.execution.runs["4.0"] = Run(**RUN, args={}, ctx={}, loop=loop)
-    resumed.execution.seq = 17
+    resumed.runs["4.0"] = Run(**RUN, args={}, ctx={}, loop=loop)
+    resumed.seq = 17
     return resumed
 
 

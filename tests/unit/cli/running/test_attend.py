@@ -24,7 +24,7 @@ from noetl.errors import LogUnavailable
 async def test_a_log_that_cannot_be_written_says_how_to_go_on(fault: Exception, said: str) -> None:
     finished: asyncio.Future[None] = asyncio.get_running_loop().create_future()
     finished.set_exception(fault)
-    active: Any = SimpleNamespace(execution=s.active().execution, finished=finished)
+    active: Any = SimpleNamespace(execution=s.active(), finished=finished)
     local: Any = None
     with pytest.raises(LogUnavailable, match=rf"{said}$"):
         await attended(local, active)

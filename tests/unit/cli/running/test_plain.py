@@ -5,7 +5,6 @@ from tests.unit.cli.running import shown as s
 
 from noetl.cli.running.plain import PlainShow
 from noetl.messages import events as e
-from noetl.ports.event_log import PrintedLine
 
 
 class Clock:
@@ -159,16 +158,6 @@ def test_orders_and_waits(
 
 
 def test_printed_lines_go_to_stderr(show: PlainShow, capsys: pytest.CaptureFixture[str]) -> None:
-    show.hear(
-        PrintedLine(
-            execution_id="x1",
-            step="work",
-            task_run_id="4.1",
-            attempt=1,
-            at=0,
-            stream="stdout",
-            text="hi\x1b[2J",
-        )
-    )
+    show.hear("x1", "work", "hi\x1b[2J")
     captured = capsys.readouterr()
     assert (captured.out, captured.err) == ("", "work | hi\\x1b[2J\n")

@@ -143,7 +143,7 @@ def test_more_runs_than_rows_are_cut(drawn: Drawn) -> None:
 
 def test_a_resumed_loop_is_taken_up_once(drawn: Drawn) -> None:
     for _ in range(2):
-        drawn.progress.take_up(s.live_in_a_loop().execution)
+        drawn.progress.take_up(s.live_in_a_loop())
     drawn.take(*s.iterations(2, 4))
     assert drawn.root.steps["work"].runs == 1
     assert "4/5" in drawn.lines()[1]

@@ -1,0 +1,213 @@
+"""`noetl cancel`, `noetl pause` and `noetl resume`: orders to an execution (NEXT-8)."""
+
+import asyncio
+import time
+
+import click
+
+from noetl.cli import exits
+from noetl.cli.contexts import Target
+from noetl.cli.home import in_home
+from noetl.cli.output import ID, JSON, print_json, tell
+from noetl.cli.running.ending import see_through
+from noetl.cli.target import aimed, at_server
+from noetl.client.asks import Order
+from noetl.client.client import Client
+from noetl.errors import HomeInUse, NoetlError, ServerRefused
+from noetl.node.local import LocalNode
+from noetl.server.active import ActiveExecution
+
+LOOK = 0.05
+"""Seconds between two looks at whether the owner has obeyed."""
+ENDED = ("completed", "failed", "cancelled")
+SETTLED = ("paused", *ENDED)
+CANCEL = """\b
+Examples:
+  noetl cancel 06h3k9v2q8m4x0c7w1
+  noetl cancel 06h3k9v2q8m4x0c7w1 --reason 'wrong region'
+
+\b
+Exit codes: 0 cancelled, 1 it had ended otherwise before, 3 usage or environment.
+"""
+PAUSE = """\b
+Examples:
+  noetl pause 06h3k9v2q8m4x0c7w1
+  noetl pause 06h3k9v2q8m4x0c7w1 --server http://127.0.0.1:8765
+
+\b
+Exit codes: 0 paused, 1 it had ended before, 3 usage or environment.
+"""
+RESUME = """\b
+Examples:
+  noetl resume 06h3k9v2q8m4x0c7w1
+  noetl resume 06h3k9v2q8m4x0c7w1 --json
+  noetl resume 06h3k9v2q8m4x0c7w1 --server http://127.0.0.1:8765 --wait
+
+\b
+Exit codes: as of `noetl run`; at a server without --wait 0 once it was told.
+"""
+
+
+# ── cancel: nothing new starts, what runs is told to stop ────────────────────────────────────
+
+
+@click.command(epilog=CANCEL)
+@ID
+@click.option("--reason", default="", help="Kept in the log beside the order.")
+@JSON
+@aimed
+def cancel(execution_id: str, reason: str, as_json: bool, target: Target) -> int:
+    """
+    Cancel an execution, and wait until it has ended.
+
+    If another process runs it, that process is told; if nobody does, it is ended here.
+    """
+    if target.local:
+        status = in_home(lambda local: ended(local, execution_id, reason))
+    else:
+        status = at_server(target, lambda client: ended_at(client, execution_id, reason))
+    said = f"execution {execution_id}: {status}"
+    tell({"execution_id": execution_id, "status": status}, said, as_json=as_json)
+    return exits.OK if status == "cancelled" else exits.FAILED
+
+
+async def ended(local: LocalNode, execution_id: str, reason: str) -> str:
+    """The status of the execution once it has come to its end."""
+    row = await local.row(execution_id)
+    told = False
+    while row.finished_at is None:
+        try:
+            await local.cancel_abandoned(execution_id, reason)
+        except HomeInUse:
+            if not told:
+                await local.storage.inbox.leave(execution_id, "cancel", {"reason": reason})
+                told = True
+            await asyncio.sleep(LOOK)
+        row = await local.row(execution_id)
+    return row.status
+
+
+def ended_at(client: Client, execution_id: str, reason: str) -> str:
+    """The same, at a server."""
+    order(client, execution_id, "cancel", reason)
+    while True:
+        status = client.summary(execution_id, wait=30.0).status
+        if status in ENDED:
+            return status
+
+
+def order(client: Client, execution_id: str, kind: Order, reason: str = "") -> bool:
+    """Give an order; False where the execution has ended already, and nothing was to be done."""
+    try:
+        client.order(execution_id, kind, reason=reason)
+    except ServerRefused as refused:
+        if refused.code != "finished":
+            raise
+        return False
+    return True
+
+
+# ── pause: what runs goes on to its end, nothing new starts until `noetl resume` ─────────────
+
+
+@click.command(epilog=PAUSE)
+@ID
+@JSON
+@aimed
+def pause(execution_id: str, as_json: bool, target: Target) -> int:
+    """
+    Pause an execution: steps that run come to their end, no other starts.
+
+    Whoever runs it is told; `noetl resume` lets it go on.
+    """
+    if target.local:
+        status = in_home(lambda local: paused(local, execution_id))
+    else:
+        status = at_server(target, lambda client: paused_at(client, execution_id))
+    more = f"; go on with: noetl resume {execution_id}" if status == "paused" else ""
+    said = f"execution {execution_id}: {status}{more}"
+    tell({"execution_id": execution_id, "status": status}, said, as_json=as_json)
+    return exits.OK if status == "paused" else exits.FAILED
+
+
+async def paused(local: LocalNode, execution_id: str) -> str:
+    """The status once the owner has obeyed."""
+    row = await local.row(execution_id)
+    told = False
+    while row.status not in SETTLED:
+        if await local.storage.owners.holder(execution_id) is None:
+            raise NoetlError(
+                f"nobody runs execution {execution_id}: it was interrupted, and nothing of it "
+                f"starts before `noetl resume {execution_id}`"
+            )
+        if not told:
+            await local.storage.inbox.leave(execution_id, "pause", {})
+            told = True
+        await asyncio.sleep(LOOK)
+        row = await local.row(execution_id)
+    return row.status
+
+
+def paused_at(client: Client, execution_id: str) -> str:
+    """The same, at a server."""
+    order(client, execution_id, "pause")
+    while True:
+        status = client.standing(execution_id).status
+        if status in SETTLED:
+            return status
+        time.sleep(LOOK)
+
+
+# ── resume: go on with what was interrupted or paused ────────────────────────────────────────
+
+
+@click.command(epilog=RESUME)
+@ID
+@click.option("--wait", is_flag=True, help="At a server: show it to its end, as here.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object.")
+@aimed
+def resume(execution_id: str, wait: bool, as_json: bool, target: Target) -> int:
+    """
+    Go on with an execution that was interrupted or paused, where it stood.
+
+    What is recorded is not run again. Of an execution that has ended, its end is shown.
+    """
+    if not target.local:
+        return resume_at(target, execution_id, wait=wait, as_json=as_json)
+    owner = in_home(lambda local: told_owner(local, execution_id))
+    if owner is not None:
+        told(execution_id, f"process {owner}, which runs {execution_id},", as_json)
+        return exits.OK
+
+    async def begin(local: LocalNode) -> ActiveExecution:
+        return await local.resume(execution_id)
+
+    return see_through(begin, as_json=as_json)
+
+
+def told(execution_id: str, who: str, as_json: bool) -> None:
+    if as_json:
+        print_json({"execution_id": execution_id, "status": "running"})
+    click.echo(f"{who} was told to go on", err=as_json)
+
+
+async def told_owner(local: LocalNode, execution_id: str) -> str | None:
+    """Of a paused execution that another process runs: that process, which now knows."""
+    row = await local.row(execution_id)
+    owner = await local.storage.owners.holder(execution_id)
+    if row.status != "paused" or owner is None:
+        return None
+    await local.storage.inbox.leave(execution_id, "resume", {})
+    return owner
+
+
+def resume_at(target: Target, execution_id: str, *, wait: bool, as_json: bool) -> int:
+    """Servers go on with what was interrupted by themselves: only a pause is ended here."""
+    goes_on = at_server(target, lambda client: order(client, execution_id, "resume"))
+    if goes_on and not wait:
+        told(execution_id, "the server", as_json)
+        return exits.OK
+    from noetl.cli.running.following import follow_through
+
+    path = at_server(target, lambda client: client.standing(execution_id).path)
+    return follow_through(target, execution_id, path, as_json=as_json)
