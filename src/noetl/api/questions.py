@@ -161,7 +161,8 @@ class PlaneQuestions:
         first = min(max(place_in(cursor, int) or 0, 0), FARTHEST)
         rows = await self.storage.printed.read(execution_id, step=step, limit=first + limit + 1)
         lines = [line_of(line) for line in rows[first : first + limit]]
-        next = cursor_of(first + limit) if len(rows) > first + limit else None
+        last = first + limit
+        next = cursor_of(last) if len(rows) > last and last < FARTHEST else None
         return t.LinePage(lines=lines, next=next)
 
     # ── the catalog ──────────────────────────────────────────────────────────────────────────
