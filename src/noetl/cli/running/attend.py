@@ -18,8 +18,11 @@ from noetl.settings import Settings
 
 T = TypeVar("T")
 Begin = Callable[[LocalNode], Awaitable[ActiveExecution]]
-GARBAGE = (20_000, 20, 50)
-"""A run makes many small values and hardly a cycle: look for cycles less often."""
+GARBAGE = (20_000, 5, 200)
+"""
+A run makes many small values and hardly a cycle: look for cycles less often, but never through so
+many young values at once that everybody waits for it.
+"""
 
 
 class Attended(msgspec.Struct, frozen=True):
