@@ -17,6 +17,7 @@ from noetl.control.folding import (
     take_task_done,
 )
 from noetl.messages import events as e
+from noetl.messages.names import CLASSES
 from noetl.pipeline.frame import Frame
 from noetl.playbook.plan import Plan
 
@@ -317,4 +318,9 @@ EVOLVE: dict[type[e.Event], Evolve] = {
     e.ExecutionCancelled: _cancelled,
     e.WorkflowFinished: _finished,
 }
-"""Events that are not here (`workflow.started`, `next.fired`, …) change nothing but the `seq`."""
+
+STILL = {e.WorkflowStarted, e.NextFired, e.PlaybookProcessed}
+"""Events that change nothing but the `seq`."""
+
+if EVOLVE.keys() ^ STILL != set(CLASSES.values()):
+    raise ImportError(f"who moves the state? {(EVOLVE.keys() ^ STILL) ^ set(CLASSES.values())}")

@@ -1,9 +1,9 @@
 """
 What fits into an event, and what becomes of the rest? The one place that decides it (EVT-4, RES-1).
 
-An event holds values in places that `HOLDS` names. A large one is kept outside the log the first
-time it is recorded (decision 0042), and what stays is at most `max_payload_bytes` in all, whoever
-makes the event. A body's key is its hash: equal bodies are one.
+An event holds values in the fields that `messages.names` lists. A large one is kept outside the
+log the first time it is recorded (decision 0042), and what stays is at most `max_payload_bytes` in
+all, whoever makes the event. A body's key is its hash: equal bodies are one.
 """
 
 from collections.abc import Iterator, MutableMapping
@@ -14,6 +14,7 @@ import msgspec
 from noetl.errors import NoetlError
 from noetl.messages import events as e
 from noetl.messages.codec import encode, encode_events, encode_shown, reference_to
+from noetl.messages.names import HELD
 from noetl.messages.reference import Reference
 
 INLINE = 131_072
@@ -29,28 +30,9 @@ READABLE = 1000
 """Characters of an error's message that stay in the log when the error is too large for it."""
 
 HOLDS: dict[type[e.Event], dict[str, str]] = {
-    e.ExecutionRequested: {"payload": "each", "ctx": "each"},
-    e.RequestEvaluated: {"workload": "each", "error": "error"},
-    e.TokenCreated: {"args": "each"},
-    e.TokenDropped: {"error": "error"},
-    e.AdmitEvaluated: {"error": "error"},
-    e.StepScheduled: {"args": "each"},
-    e.StepDone: {"result": "whole"},
-    e.StepFailed: {"error": "error", "result": "whole", "loop": "each"},
-    e.TaskDone: {
-        "outcome": "each",
-        "set_iter": "each",
-        "set_ctx": "each",
-        "set_prev": "whole",
-        "error": "error",
-    },
-    e.CtxPatched: {"patch": "each"},
-    e.LoopStarted: {"items": "whole"},
-    e.IterationDone: {"result": "whole"},
-    e.IterationFailed: {"error": "error"},
-    e.LoopDone: {"results": "whole", "errors": "whole"},
-    e.NextEvaluated: {"error": "error"},
-    e.WorkflowFinished: {"result": "whole", "error": "error"},
+    kind: {field: holds.moves for field, holds in held.items() if holds.moves != "stays"}
+    for kind, held in HELD.items()
+    if any(holds.moves != "stays" for holds in held.values())
 }
 """Where an event holds values: one that moves as a whole, a mapping of such, or an error."""
 

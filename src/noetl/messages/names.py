@@ -1,6 +1,11 @@
-"""The table of events: what each is about, who may tell it, and its older names (EVT-2)."""
+"""
+The tables of events: what each is about, who may tell it, what its fields hold, its older names.
 
-from typing import Literal, NamedTuple, get_args
+An event without a row, or a field that no table knows, is an ImportError: who adds one says here
+whether it can be large and whether it can hold a secret (EVT-2, EVT-4, KEY-3).
+"""
+
+from typing import Any, Literal, NamedTuple, get_args, get_origin
 
 from noetl.messages.events import AnyEvent, Event, StepEvent
 
@@ -24,40 +29,42 @@ class Row(NamedTuple):
     id_field: str
     by: Literal["server", "worker", "either"]
     """Who may tell it: the server decides it, a worker reports it, or either."""
+    shown: Literal["lists", ""]
+    """Whether a list of executions reads differently after it."""
 
 
 EVENTS: dict[str, Row] = {
-    "playbook.execution.requested": Row("server", "playbook", "in_progress", "", "server"),
-    "playbook.request.evaluated": Row("server", "playbook", "in_progress", "", "server"),
-    "workflow.started": Row("server", "workflow", "in_progress", "", "server"),
-    "token.created": Row("server", "step", "in_progress", "token_id", "server"),
-    "token.enqueued": Row("server", "step", "in_progress", "step_run_id", "server"),
-    "token.parked": Row("server", "step", "paused", "token_id", "server"),
-    "token.dropped": Row("server", "step", "skipped", "token_id", "server"),
-    "token.absorbed": Row("server", "step", "skipped", "token_id", "server"),
-    "policy.admit.evaluated": Row("server", "step", "success", "token_id", "server"),
-    "step.scheduled": Row("server", "step", "in_progress", "step_run_id", "server"),
-    "token.claimed": Row("server", "step", "in_progress", "step_run_id", "server"),
-    "step.started": Row("worker", "step", "in_progress", "step_run_id", "worker"),
-    "task.started": Row("worker", "task", "in_progress", "task_run_id", "worker"),
-    "task.done": Row("worker", "task", "success", "task_run_id", "worker"),
-    "task.suspended": Row("worker", "task", "paused", "task_run_id", "worker"),
-    "ctx.patched": Row("server", "task", "success", "task_run_id", "server"),
-    "loop.started": Row("server", "loop", "in_progress", "step_run_id", "either"),
-    "loop.iteration.started": Row("worker", "loop", "in_progress", "iteration_id", "worker"),
-    "loop.iteration.done": Row("worker", "loop", "success", "iteration_id", "worker"),
-    "loop.iteration.failed": Row("worker", "loop", "error", "iteration_id", "worker"),
-    "loop.done": Row("worker", "loop", "success", "step_run_id", "either"),
-    "step.done": Row("worker", "step", "success", "step_run_id", "either"),
-    "step.failed": Row("worker", "step", "error", "step_run_id", "either"),
-    "next.evaluated": Row("server", "next", "success", "step_run_id", "server"),
-    "next.fired": Row("server", "next", "success", "token_id", "server"),
-    "lease.expired": Row("server", "step", "error", "step_run_id", "server"),
-    "execution.paused": Row("server", "workflow", "paused", "", "server"),
-    "execution.resumed": Row("server", "workflow", "in_progress", "", "server"),
-    "execution.cancelled": Row("server", "workflow", "in_progress", "", "server"),
-    "workflow.finished": Row("server", "workflow", "success", "", "server"),
-    "playbook.processed": Row("server", "playbook", "success", "", "server"),
+    "playbook.execution.requested": Row("server", "playbook", "in_progress", "", "server", "lists"),
+    "playbook.request.evaluated": Row("server", "playbook", "in_progress", "", "server", ""),
+    "workflow.started": Row("server", "workflow", "in_progress", "", "server", ""),
+    "token.created": Row("server", "step", "in_progress", "token_id", "server", ""),
+    "token.enqueued": Row("server", "step", "in_progress", "step_run_id", "server", ""),
+    "token.parked": Row("server", "step", "paused", "token_id", "server", ""),
+    "token.dropped": Row("server", "step", "skipped", "token_id", "server", ""),
+    "token.absorbed": Row("server", "step", "skipped", "token_id", "server", ""),
+    "policy.admit.evaluated": Row("server", "step", "success", "token_id", "server", ""),
+    "step.scheduled": Row("server", "step", "in_progress", "step_run_id", "server", ""),
+    "token.claimed": Row("server", "step", "in_progress", "step_run_id", "server", ""),
+    "step.started": Row("worker", "step", "in_progress", "step_run_id", "worker", ""),
+    "task.started": Row("worker", "task", "in_progress", "task_run_id", "worker", ""),
+    "task.done": Row("worker", "task", "success", "task_run_id", "worker", ""),
+    "task.suspended": Row("worker", "task", "paused", "task_run_id", "worker", ""),
+    "ctx.patched": Row("server", "task", "success", "task_run_id", "server", ""),
+    "loop.started": Row("server", "loop", "in_progress", "step_run_id", "either", ""),
+    "loop.iteration.started": Row("worker", "loop", "in_progress", "iteration_id", "worker", ""),
+    "loop.iteration.done": Row("worker", "loop", "success", "iteration_id", "worker", ""),
+    "loop.iteration.failed": Row("worker", "loop", "error", "iteration_id", "worker", ""),
+    "loop.done": Row("worker", "loop", "success", "step_run_id", "either", ""),
+    "step.done": Row("worker", "step", "success", "step_run_id", "either", ""),
+    "step.failed": Row("worker", "step", "error", "step_run_id", "either", ""),
+    "next.evaluated": Row("server", "next", "success", "step_run_id", "server", ""),
+    "next.fired": Row("server", "next", "success", "token_id", "server", ""),
+    "lease.expired": Row("server", "step", "error", "step_run_id", "server", ""),
+    "execution.paused": Row("server", "workflow", "paused", "", "server", "lists"),
+    "execution.resumed": Row("server", "workflow", "in_progress", "", "server", "lists"),
+    "execution.cancelled": Row("server", "workflow", "in_progress", "", "server", "lists"),
+    "workflow.finished": Row("server", "workflow", "success", "", "server", "lists"),
+    "playbook.processed": Row("server", "playbook", "success", "", "server", ""),
 }
 """One row for each event. Where one can end either way (`task.done`) its fields settle `status`."""
 
@@ -75,6 +82,76 @@ REPORTED = tuple(
     if EVENTS[name].by != "server" and issubclass(kind, StepEvent)
 )
 """The events that are a worker's to tell; every other one is the server's own."""
+
+SHOWN = frozenset(kind for name, kind in CLASSES.items() if EVENTS[name].shown)
+
+
+class Holds(NamedTuple):
+    """What a field of an event holds, wherever an event has a field of that name."""
+
+    moves: Literal["whole", "each", "error", "stays"]
+    """How it leaves the log where it is too large: whole, key by key, shortened, or never."""
+    secret: Literal["data", "words", "outcome"]
+    """Data is sealed where it holds a secret, for pipelines go on with it; words are masked."""
+
+
+FIELDS: dict[str, Holds] = {
+    "payload": Holds("each", "data"),
+    "ctx": Holds("each", "data"),
+    "workload": Holds("each", "data"),
+    "args": Holds("each", "data"),
+    "outcome": Holds("each", "outcome"),
+    "set_iter": Holds("each", "data"),
+    "set_ctx": Holds("each", "data"),
+    "set_prev": Holds("whole", "data"),
+    "patch": Holds("each", "data"),
+    "items": Holds("whole", "data"),
+    "results": Holds("whole", "data"),
+    "errors": Holds("whole", "words"),
+    "result": Holds("whole", "data"),
+    "error": Holds("error", "words"),
+    "loop": Holds("each", "data"),
+    "waits_for": Holds("each", "data"),
+    "reason": Holds("stays", "words"),
+}
+"""
+The fields that hold what users or the world wrote. Of two values of one size the one that stands
+first here moves first: another order is another decision (`RULES` in `messages.requests`).
+"""
+
+PLAIN = frozenset(
+    {
+        *("digest", "folder", "iteration_id", "kind", "on", "parent_execution_id"),
+        *("parent_id", "parent_step_run_id", "path", "pool", "round", "rounds", "source"),
+        *("step", "step_run_id", "store", "task", "task_run_id", "to", "token_id"),
+        *("tokens", "trace_id", "version", "worker"),
+    }
+)
+"""Fields that hold names and ids: short, and never a secret. Numbers and Literals need no row."""
+
+
+def held_by(kind: type[Event]) -> dict[str, Holds]:
+    """What the fields of an event hold; ImportError where nobody has said it of one."""
+    for field in kind.__struct_fields__:
+        if field not in FIELDS and field not in PLAIN and not is_plain(type_of(kind, field)):
+            raise ImportError(f"{kind.__name__}.{field} belongs into FIELDS or PLAIN")
+    return {field: holds for field, holds in FIELDS.items() if field in kind.__struct_fields__}
+
+
+def type_of(kind: type[Event], field: str) -> Any:
+    return next(
+        base.__annotations__[field] for base in kind.__mro__ if field in base.__annotations__
+    )
+
+
+def is_plain(type_: Any) -> bool:
+    """Whether values of this type are small and say nothing: numbers, and words of ours."""
+    if get_origin(type_) is Literal or type_ in (int, float, bool, None, type(None)):
+        return True
+    return bool(get_args(type_)) and all(is_plain(below) for below in get_args(type_))
+
+
+HELD = {kind: held_by(kind) for kind in CLASSES.values()}
 
 ALIASES: dict[str, str] = {
     # S3 §10.2

@@ -21,6 +21,7 @@ from noetl.masking import KNOWN
 from noetl.messages import events as e
 from noetl.messages import requests as r
 from noetl.messages.codec import encode_events
+from noetl.messages.names import SHOWN
 from noetl.playbook.plan import Plan
 from noetl.ports.bodies import Bodies
 from noetl.ports.commit import Commit, committed
@@ -45,15 +46,6 @@ RUN_ON = 8
 REFUSED = Taken([], committed())
 
 Watcher = Callable[[ActiveExecution, list[e.Event]], None]
-
-SHOWN = {
-    e.ExecutionRequested,
-    e.ExecutionPaused,
-    e.ExecutionResumed,
-    e.ExecutionCancelled,
-    e.WorkflowFinished,
-}
-"""Events after which a list of executions reads differently."""
 
 
 class Server:

@@ -8,6 +8,7 @@ import msgspec
 from noetl.masking import KNOWN
 from noetl.messages.codec import encode, encode_events
 from noetl.messages.events import Event
+from noetl.messages.names import HELD
 from noetl.messages.reference import Reference
 
 
@@ -22,11 +23,6 @@ class Sealing(Protocol):
 
 E = TypeVar("E", bound=Event)
 
-VALUES = frozenset({"result", "results", "set_prev", "items"})
-MAPPINGS = frozenset({"set_ctx", "set_iter", "patch"})
-"""Fields of events that hold data: pipelines go on with it, so it must stay what it is."""
-WORDS = frozenset({"error", "errors"})
-"""Fields that are for people."""
 RECORDED = {"status", "result", "error"}
 
 
@@ -82,18 +78,18 @@ class Secrecy:
         if not KNOWN.found_in(encode_events([event])):
             return event
         changes: dict[str, Any] = {}
-        for field in event.__struct_fields__:
+        for field, holds in HELD[type(event)].items():
             value = getattr(event, field)
             if not value or value is msgspec.UNSET:
                 continue
-            if field == "outcome":
+            if holds.secret == "outcome":
                 changes[field] = self._outcome(value)
-            elif field in VALUES:
-                changes[field] = self.sealed(value)
-            elif field in MAPPINGS:
-                changes[field] = self._mapping(value)
-            elif field in WORDS:
+            elif holds.secret == "words":
                 changes[field] = masked_error(value)
+            else:
+                changes[field] = (
+                    self._mapping(value) if holds.moves == "each" else self.sealed(value)
+                )
         return msgspec.structs.replace(event, **changes) if changes else event
 
     def _outcome(self, outcome: dict[str, Any]) -> dict[str, Any]:

@@ -4,10 +4,13 @@ import asyncio
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from noetl.adapters.memory.object_store import MemoryObjectStore
 from noetl.masking import KNOWN, MASK
 from noetl.messages import events as e
+from noetl.messages.codec import encode_events
+from noetl.messages.names import HELD, REPORTED
 from noetl.messages.reference import Reference, secret
 from noetl.ports.result_store import ResultStore
 from noetl.worker.masked_results import MaskedResults, masked_results
@@ -177,3 +180,16 @@ async def use_the_store() -> None:
 def test_without_secrets_the_store_is_the_store_itself() -> None:
     store: Any = object()
     assert masked_results(store) is store
+
+
+@pytest.mark.rule("KEY-3")
+@pytest.mark.parametrize("kind", REPORTED, ids=lambda kind: kind.__name__)
+def test_no_field_of_a_workers_event_tells_a_secret(kind: type[e.Event], box: Box) -> None:
+    """Every field that can hold what users wrote, of every event that a worker may send."""
+    given: dict[str, Any] = {
+        field: {"a": SECRET} if holds.moves in ("each", "error") else f"is {SECRET}"
+        for field, holds in HELD[kind].items()
+    }
+    needed = {field.name: 0 for field in structs.fields(kind) if field.required}
+    (told,) = Secrecy(box, {}).report([kind(**{**needed, **given})])
+    assert not KNOWN.found_in(encode_events([told]))
