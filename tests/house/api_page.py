@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from noetl.api.description import BODIES, openapi, template_of
+from noetl.api.description import openapi, template_of
 from noetl.api.routes import Route, all_routes
 
 PAGE = "docs/reference/api.md"
@@ -29,17 +29,17 @@ def row_of(route: Route, document: dict[str, Any]) -> tuple[str, ...]:
         route.method,
         f"`{path}`",
         route.access,
-        takes(operation, path),
+        takes(operation),
         code(parameters(operation, "query")),
         answers(operation),
         operation["summary"],
     )
 
 
-def takes(operation: dict[str, Any], path: str) -> str:
+def takes(operation: dict[str, Any]) -> str:
     content = operation.get("requestBody", {}).get("content", {})
     kinds = [kind_in(schema["schema"]) for schema in content.values()]
-    if path in BODIES and content and not any(kinds):
+    if content and not any(kinds):
         kinds = ["any"]
     named = [kind if kind != "string" else "text/yaml" for kind in kinds]
     return ", ".join(

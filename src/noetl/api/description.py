@@ -1,6 +1,7 @@
 """The OpenAPI document: what the framework reads from signatures, completed from the table."""
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -12,7 +13,9 @@ from litestar.openapi.spec import Components, SecurityScheme
 from noetl import __version__
 from noetl.api import types as t
 from noetl.api.catalog import CatalogRoutes
+from noetl.api.events import EventsRoutes
 from noetl.api.routes import ROUTES, Route, handlers
+from noetl.api.runtime import RuntimeRoutes
 from noetl.api.texts import YAML
 from noetl.api.worker import WorkerRoutes
 from noetl.ports.link import Call, Question
@@ -26,31 +29,35 @@ WHAT = (
     "and `cursor`, which is `next` of the page before."
 )
 
-BODIES: dict[str, Any] = {
-    "/api/catalog": t.RegisterRequest,
-    "/api/validate": t.ValidateRequest,
-    "/api/worker/calls": Call,
-    "/api/worker/questions": Question,
-    "/api/worker/results": Any,
+Answering = Callable[..., Any]
+
+BODIES: dict[Answering, Any] = {
+    CatalogRoutes.register: t.RegisterRequest,
+    CatalogRoutes.validate: t.ValidateRequest,
+    WorkerRoutes.call: Call,
+    WorkerRoutes.ask: Question,
+    WorkerRoutes.keep: Any,
 }
 """Bodies that the routes read for themselves, so that the framework does not know them."""
 
-REQUESTS = (
-    t.ExecuteRequest,
-    t.BatchRequest,
-    t.OrderRequest,
-    t.CredentialRequest,
-    t.TokenRequest,
-)
+REQUESTS = [kind for name, kind in vars(t).items() if name.endswith("Request")]
+"""Of these the document says which keys are known, as the server does."""
 
-STREAMS: dict[str, tuple[str, Any]] = {
-    "/api/worker/calls": ("application/json", dict),
-    "/api/worker/questions": ("application/json", dict),
-    "/api/worker/results": ("application/json", Any),
-    "/api/executions/{execution_id}/stream": ("text/event-stream", dict),
-    "/metrics": ("text/plain", str),
+STREAMS: dict[Answering, tuple[str, Any]] = {
+    WorkerRoutes.call: ("application/json", dict),
+    WorkerRoutes.ask: ("application/json", dict),
+    WorkerRoutes.fetch: ("application/json", Any),
+    EventsRoutes.stream: ("text/event-stream", dict),
+    RuntimeRoutes.metrics: ("text/plain", str),
 }
 """Answers that are sent piece by piece or are no JSON; workers' are `noetl.ports.link`'s."""
+
+ALSO: dict[Answering, tuple[str, str | None, str]] = {
+    CatalogRoutes.register: ("200", "201", "The newest version is the same."),
+    EventsRoutes.stream: ("204", None, "There is nothing after the given id."),
+    RuntimeRoutes.ready: ("503", "200", "It waits."),
+}
+"""A second answer: its status, the status of the answer whose form it has, and its meaning."""
 
 
 def openapi() -> Part:
@@ -98,23 +105,19 @@ def complete(operation: Part, route: Route) -> None:
     operation["security"] = [] if route.access == "open" else [{SCHEME: []}]
     operation["summary"] = summary_of(route)
     operation["tags"] = [route.path.split("/")[2] if route.path.startswith("/api") else "server"]
-    path = template_of(route)
     for parameter in operation.get("parameters", ()):
         if parameter["in"] == "path":  # paths of playbooks are no URIs
             parameter["schema"].pop("format", None)
-    if path in BODIES and route.takes:
-        operation["requestBody"] = body_of(route, BODIES[path])
+    if route.answer in BODIES:
+        operation["requestBody"] = body_of(route, BODIES[route.answer])
     responses = operation["responses"]
     responses.pop("400", None)
-    if path in STREAMS and (route.method, path) != ("POST", "/api/worker/results"):
-        media, kind = STREAMS[path]
+    if route.answer in STREAMS:
+        media, kind = STREAMS[route.answer]
         responses["200"]["content"] = {media: {"schema": schema_of(kind)}}
-    if path.endswith("/stream"):
-        responses["204"] = {"description": "There is nothing after the given id."}
-    if route.answer is CatalogRoutes.register:
-        responses["200"] = {**responses["201"], "description": "The newest version is the same."}
-    if path == "/readyz":
-        responses["503"] = {**responses["200"], "description": "It waits."}
+    if route.answer in ALSO:
+        status, like, meaning = ALSO[route.answer]
+        responses[status] = {**(responses[like] if like else {}), "description": meaning}
     responses["4XX"] = refusal("The request was refused.")
     responses["5XX"] = refusal("The server cannot answer now.")
 

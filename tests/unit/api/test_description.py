@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
-from noetl.api.description import openapi, template_of
+from noetl.api.description import ALSO, BODIES, STREAMS, openapi, template_of
 from noetl.api.routes import Route, all_routes, methods_at
 
 DOCUMENT = openapi()
@@ -81,3 +81,26 @@ def test_which_methods_a_path_takes(path: str, methods: list[str]) -> None:
 )
 def test_keys_that_nobody_knows_are_forbidden(name: str) -> None:
     assert DOCUMENT["components"]["schemas"][name]["additionalProperties"] is False
+
+
+def test_every_special_case_is_a_route() -> None:
+    assert (ALSO.keys() | BODIES.keys() | STREAMS.keys()) - {
+        route.answer for route in ROUTES
+    } == set()
+
+
+@pytest.mark.rule("SRV-1")
+def test_answers_besides_the_usual_one_are_told() -> None:
+    found = {
+        f"{route.method} {route.path}": [
+            status
+            for status in operation_of(route)["responses"]
+            if status not in (str(route.status), "4XX", "5XX")
+        ]
+        for route in ROUTES
+    }
+    assert {route: also for route, also in found.items() if also} == {
+        "POST /api/catalog": ["200"],
+        "GET /api/executions/{execution_id:str}/stream": ["204"],
+        "GET /readyz": ["503"],
+    }
