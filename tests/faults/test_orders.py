@@ -13,8 +13,8 @@ from tests.support.oracle import Logs, ends
 from tests.support.postgres import Database
 from tests.support.trial import PATIENCE, Trial, one_task, paused, sized, trial, until, woken
 
-from noetl.client.asks import Order
 from noetl.client.client import Client
+from noetl.messages.requests import Order
 
 MANY = sized(150, 300)
 AT_ONCE = 16

@@ -3,7 +3,7 @@
 import asyncio
 import re
 from datetime import UTC, datetime
-from typing import Annotated, Literal
+from typing import Annotated
 
 from litestar import Response
 from litestar.params import FromPath, FromQuery, HeaderParameter, JSONBody, QueryParameter
@@ -12,14 +12,14 @@ from noetl.api import types as t
 from noetl.api.answers import answered
 from noetl.api.context import USUAL, ApiContext, Asking, Cursor, Limit
 from noetl.api.refusals import refusal_of
+from noetl.control.execution import Status
 from noetl.errors import ExecutionNotFound, NoetlError, ServerAway, ServerRefused
-from noetl.server.ownership import Order
+from noetl.messages.requests import Order
 from noetl.server.verify import Verified
 from noetl.server.views.explanation import Explanation
 from noetl.server.views.standing import Listed, Standing, listed_of
 from noetl.server.views.state import state_of
 
-Status = Literal["running", "paused", "completed", "failed", "cancelled"]
 Key = Annotated[
     str | None,
     HeaderParameter(name="Idempotency-Key", min_length=1, max_length=200, pattern=r"^[!-~]+$"),

@@ -93,7 +93,7 @@ ROUTES = (
     Route("POST", "/api/worker/results", "worker", W.keep, JSON, None, status=201),
     Route("GET", "/api/worker/results", "worker", W.fetch),
     Route("GET", "/api/runtime", "viewer", R.runtime),
-    Route("GET", "/healthz", "open", R.active),
+    Route("GET", "/healthz", "open", R.live),
     Route("GET", "/readyz", "open", R.ready),
     Route("GET", "/metrics", "viewer", R.metrics),
     Route("GET", "/openapi.json", "viewer", D.openapi),

@@ -41,7 +41,7 @@ class RuntimeRoutes:
         )
         return answered(told)
 
-    async def active(self) -> Response[t.Health]:
+    async def live(self) -> Response[t.Health]:
         """Whether the process lives. Says nothing else: it is open to all."""
         return health(self._plane.health()["live"])
 

@@ -1,6 +1,7 @@
 """`noetl list`: which executions are there?"""
 
 from fnmatch import fnmatchcase
+from typing import get_args
 
 import click
 
@@ -11,6 +12,7 @@ from noetl.cli.running.words import seconds, short
 from noetl.cli.status import TONES, shown_status
 from noetl.cli.target import Asked, aimed, ask, pages
 from noetl.cli.terminal import Paint, wants_colour
+from noetl.control.execution import Status
 from noetl.server.views.standing import Listed
 from noetl.settings import read_settings
 
@@ -21,7 +23,7 @@ Examples:
   noetl list --json --limit 1000
 """
 
-STATUSES = ("running", "paused", "completed", "failed", "cancelled", "interrupted")
+STATUSES = (*get_args(Status), "interrupted")
 
 
 @click.command("list", epilog=EPILOG)

@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from typing import get_args
 
 import click
 
@@ -11,15 +12,16 @@ from noetl.cli.home import in_home
 from noetl.cli.output import ID, JSON, print_json, tell
 from noetl.cli.running.ending import see_through
 from noetl.cli.target import aimed, at_server
-from noetl.client.asks import Order
 from noetl.client.client import Client
 from noetl.errors import HomeInUse, NoetlError, ServerRefused
+from noetl.messages.events import End
+from noetl.messages.requests import Order
 from noetl.node.local import LocalNode
 from noetl.server.active import ActiveExecution
 
 LOOK = 0.05
 """Seconds between two looks at whether the owner has obeyed."""
-ENDED = ("completed", "failed", "cancelled")
+ENDED = get_args(End)
 SETTLED = ("paused", *ENDED)
 CANCEL = """\b
 Examples:

@@ -2,12 +2,13 @@
 
 import secrets
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Generic, Literal, ParamSpec, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Self, TypeVar, overload
 from urllib.parse import quote
 
 import msgspec
 
 from noetl.api import types as t
+from noetl.messages.requests import Order
 from noetl.server.verify import Verified
 from noetl.server.views.explanation import Explanation
 from noetl.server.views.standing import Listed, Standing
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 T = TypeVar("T")
-Order = Literal["cancel", "pause", "resume"]
 LONGEST_WAIT = 30.0
 """Seconds that one long poll may take; a longer wait is several of them."""
 

@@ -11,6 +11,9 @@ from typing import Any, Literal
 
 import msgspec
 
+End = Literal["completed", "failed", "cancelled"]
+"""How an execution ends."""
+
 
 class Event(
     msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="name", gc=False
@@ -274,14 +277,14 @@ class ExecutionCancelled(Event, frozen=True, kw_only=True, tag="execution.cancel
 
 
 class WorkflowFinished(Event, frozen=True, kw_only=True, tag="workflow.finished"):
-    status: Literal["completed", "failed", "cancelled"]
+    status: End
     error: dict[str, Any] | None = None
     result: Any = None
     failures: int = 0
 
 
 class PlaybookProcessed(Event, frozen=True, kw_only=True, tag="playbook.processed"):
-    status: Literal["completed", "failed", "cancelled"]
+    status: End
 
 
 Boundary = StepDone | StepFailed | LoopDone

@@ -1,6 +1,6 @@
 """What reaches the control plane: orders of clients, reports of workers, the passing of time."""
 
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -45,6 +45,16 @@ class PauseExecution(msgspec.Struct, frozen=True, kw_only=True):
 
 class ResumeExecution(msgspec.Struct, frozen=True, kw_only=True):
     reason: str = ""
+
+
+Order = Literal["cancel", "pause", "resume"]
+
+ORDERS: dict[str, type[CancelExecution | PauseExecution | ResumeExecution]] = {
+    "cancel": CancelExecution,
+    "pause": PauseExecution,
+    "resume": ResumeExecution,
+}
+"""What a client may order, by the last word of its route; each carries its reason."""
 
 
 class TimeIsUp(msgspec.Struct, frozen=True, kw_only=True):

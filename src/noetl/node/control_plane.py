@@ -29,7 +29,7 @@ from noetl.ports.session import PartLost
 from noetl.ports.storage import Storage
 from noetl.server.active import ActiveExecution
 from noetl.server.library import Library
-from noetl.server.ownership import Order, Ownership
+from noetl.server.ownership import Ownership
 from noetl.server.replay import rows_of
 from noetl.server.report import report_of
 from noetl.server.server import Server
@@ -208,7 +208,7 @@ class ControlPlane:
 
     # ── orders ───────────────────────────────────────────────────────────────────────────────
 
-    async def order(self, execution_id: str, kind: Order, reason: str = "") -> ExecutionRow:
+    async def order(self, execution_id: str, kind: r.Order, reason: str = "") -> ExecutionRow:
         """Cancel, pause or resume: durable when this returns, whoever owns the execution."""
         row = await self.row(execution_id)
         if row.finished_at is not None:

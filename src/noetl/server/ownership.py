@@ -10,7 +10,6 @@ own that is known to be alive, nothing is granted.
 import asyncio
 import time
 from collections.abc import Callable, Iterable
-from typing import Any, Literal
 
 from noetl.errors import ExecutionNotFound, HomeInUse, LogUnavailable, NoetlError
 from noetl.messages import requests as r
@@ -20,15 +19,6 @@ from noetl.ports.storage import Storage
 from noetl.server.active import ActiveExecution
 from noetl.server.library import Library
 from noetl.server.server import Server
-
-Order = Literal["cancel", "pause", "resume"]
-
-ORDERS: dict[str, type[Any]] = {
-    "cancel": r.CancelExecution,
-    "pause": r.PauseExecution,
-    "resume": r.ResumeExecution,
-}
-"""Notes that other processes leave in the inbox."""
 
 AT_ONCE = 50
 """Executions that are taken over with one statement: others take the next ones."""
@@ -224,7 +214,7 @@ class Ownership:
         for note in notes:
             if note.note_id in self._obeying:
                 continue
-            order = ORDERS.get(note.kind)
+            order = r.ORDERS.get(note.kind)
             active = await self._find(note.execution_id)
             if order is None or active == "ended":
                 await self._storage.inbox.discard([note.note_id])
@@ -254,9 +244,9 @@ class Ownership:
         finally:
             self._obeying.discard(note.note_id)
 
-    async def order(self, active: ActiveExecution, kind: Order, reason: str) -> None:
+    async def order(self, active: ActiveExecution, kind: r.Order, reason: str) -> None:
         """Returns when the order is in the log."""
-        taken = self._server.receive(active, ORDERS[kind](reason=reason))
+        taken = self._server.receive(active, r.ORDERS[kind](reason=reason))
         await taken.committed
         if taken.events == [] and not self._server.is_active(active):  # it fell before it obeyed
             await self._storage.inbox.leave(active.execution_id, kind, {"reason": reason})

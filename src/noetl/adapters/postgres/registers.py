@@ -2,6 +2,7 @@
 
 import secrets
 from collections.abc import Callable, Sequence
+from typing import get_args
 
 import asyncpg
 from msgspec.structs import astuple
@@ -10,12 +11,13 @@ from noetl.adapters.postgres.reader import PostgresReader
 from noetl.adapters.postgres.statements import SQL
 from noetl.adapters.registers import columns_of, entry_of, now_ms
 from noetl.adapters.sql import SqlCatalog, SqlCredentials, SqlExecutions, struct_of
+from noetl.messages.events import End
 from noetl.ports.catalog import CatalogEntry, Registration
 from noetl.ports.credentials import SealedCredential
 from noetl.ports.event_log import ExecutionRow
 from noetl.ports.keys import KeyHolder
 
-ENDED = frozenset({"completed", "failed", "cancelled"})
+ENDED = frozenset(get_args(End))
 """Those whose number only grows: an estimate will do."""
 
 
