@@ -35,6 +35,9 @@ PATIENCE = 5.0
 SKEW = 5.0
 """Seconds by which two clocks may differ before it is worth a word."""
 
+GREETINGS = {"nats": (4222, b"INFO"), "tls": (4222, b"INFO"), "ws": (80, b""), "wss": (443, b"")}
+"""Scheme of a queue → its usual port, and how it greets whoever connects, if it does."""
+
 EXTRAS: dict[str, str] = {
     "gcs": "google.cloud.storage",
     "nats": "nats",
@@ -163,15 +166,16 @@ def queue(settings: Settings) -> Check:
     if settings.queue is None:
         return Check("queue", "absent", "none is set; workers ask the server itself")
     parts = urlsplit(settings.queue)
-    where = parts.hostname or "127.0.0.1", parts.port or 4222
+    port, greeting = GREETINGS.get(parts.scheme, (4222, b""))
+    where = parts.hostname or "127.0.0.1", parts.port or port
     try:
         with socket.create_connection(where, PATIENCE) as peer:
             peer.settimeout(PATIENCE)
-            greeting = peer.recv(4)
+            greeted = peer.recv(len(greeting)) if greeting else b""
     except OSError as wrong:
         url = shown("queue", settings.queue)
         raise NoetlError(f"{url} does not answer: {wrong}; check NOETL_QUEUE") from None
-    if greeting != b"INFO" and parts.scheme in ("nats", "tls"):
+    if greeted != greeting:
         return Check("queue", "failed", f"{where[0]}:{where[1]} answers, but is no NATS server")
     return Check("queue", "ok", f"NATS at {shown('queue', settings.queue)}")
 

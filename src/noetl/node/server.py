@@ -4,13 +4,15 @@ import asyncio
 import os
 import time
 from contextlib import suppress
-from typing import Any
+from typing import Any, get_args
 
 from noetl import __version__
+from noetl.control.execution import Status
 from noetl.errors import NoetlError
 from noetl.node.control_plane import ControlPlane, Says
 from noetl.node.opening import lock_home, open_results, open_settings_storage
 from noetl.node.watchdog import Watchdog
+from noetl.ports.link import Switchboard
 from noetl.ports.result_store import ResultStore
 from noetl.ports.roster import ServerRow, WorkerRow
 from noetl.ports.storage import Storage
@@ -54,7 +56,7 @@ class ServerNode(ControlPlane):
         """Where others reach it; known once it listens."""
         self._began = int(time.time() * 1000)
         self._lock: int | None = None
-        self._switchboard: Any = None
+        self._switchboard: Switchboard | None = None
 
     @classmethod
     async def open(cls, settings: Settings, *, says: Says = print) -> "ServerNode":
@@ -71,7 +73,9 @@ class ServerNode(ControlPlane):
         if self.settings.queue is not None:
             from noetl.adapters.nats.switchboard import NatsSwitchboard
 
-            switchboard = NatsSwitchboard(self.settings.queue, self.dispatcher, says=self.says)
+            switchboard: Switchboard = NatsSwitchboard(
+                self.settings.queue, self.dispatcher, says=self.says
+            )
             await switchboard.open()
             self._switchboard = switchboard
             self.dispatcher.notifiers.append(switchboard.notifier)
@@ -110,8 +114,7 @@ class ServerNode(ControlPlane):
         executions = self.storage.executions
         return {
             "executions": {
-                status: await executions.count(status)
-                for status in ("queued", "running", "paused", "completed", "failed", "cancelled")
+                status: await executions.count(status) for status in ("queued", *get_args(Status))
             },
             "owned": len(self.server.owned),
             "parts_waiting": self.dispatcher.parts.pools(),

@@ -257,3 +257,24 @@ class Listener(Protocol):
     async def answer(self, call: Call) -> Answer: ...
 
     async def reply(self, question: Question) -> Reply: ...
+
+
+class Switchboard(Protocol):
+    """
+    The server's half of a carrier that brings calls by itself (HTTP comes through the API): made
+    with a `Listener`, it hands every call and question to it, in the order in which they came.
+    """
+
+    @property
+    def notifier(self) -> Notifier:
+        """Wakes the workers on this carrier, from `open` on."""
+
+    @property
+    def there(self) -> bool:
+        """Whether calls can arrive now. While they cannot, no lease runs out (T11)."""
+
+    async def open(self) -> None:
+        """Returns when the carrier is there; it waits for one that is away."""
+
+    async def close(self) -> None:
+        """What is being answered is answered first, if it does not take long."""

@@ -64,6 +64,13 @@ def test_a_queue_is_known_by_its_greeting(tmp_path: Path, words: bytes, state: s
         assert states(settings)["queue"] == state
 
 
+def test_a_queue_that_does_not_greet_is_not_waited_for(tmp_path: Path) -> None:
+    """A web socket says nothing before it is asked."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        queue = f"ws://127.0.0.1:{silent.getsockname()[1]}"
+        assert states(Settings(home=tmp_path, queue=queue))["queue"] == "ok"
+
+
 def test_what_is_away_is_said_without_its_password(tmp_path: Path) -> None:
     settings = Settings(
         home=tmp_path,
