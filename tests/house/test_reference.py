@@ -55,12 +55,6 @@ def test_every_key_is_described_and_has_its_rule() -> None:
     assert [name for name, field in fields.items() if field.rule not in RULES] == []
 
 
-def test_every_kind_of_the_specification_is_there() -> None:
-    text = (ROOT / "docs" / "reference" / "specification.md").read_text("utf-8")
-    listed = text.partition("## TOOL: kinds")[2].partition("### TOOL-0")[0]
-    assert [name for name in KINDS if name not in listed] == []
-
-
 def test_pages_hold_no_control_characters() -> None:
     """click marks paragraphs with backspaces, and prints those that it did not understand."""
     strange = {

@@ -29,7 +29,7 @@ class Client(ClientQuestions):
 
     Raises ServerAway where nobody answers, and what the server says no with: ExecutionNotFound,
     PlaybookNotFound, PlaybookRejected, KeyReused, or ServerRefused with the code of the API.
-    ClientQuestions that may be repeated are, once, where the connection broke.
+    A question that may be repeated is asked once more where the connection broke.
     """
 
     def __init__(

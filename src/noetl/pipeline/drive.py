@@ -328,12 +328,10 @@ def borrow(
 
 def knobs(caller: TaskSpec, lent: TaskSpec) -> TaskSpec:
     """The knobs of a workbook's task; those that its caller sets win."""
-    return TaskSpec(
-        timeout=caller.timeout or lent.timeout,
-        pool=caller.pool or lent.pool,
-        client_retries=caller.client_retries or lent.client_retries,
-        resources={**lent.resources, **caller.resources},
-    )
+    given = {field: getattr(caller, field) for field in TaskSpec.__struct_fields__}
+    wins = {field: value for field, value in given.items() if value and field != "rules"}
+    resources = {**lent.resources, **caller.resources}
+    return msgspec.structs.replace(lent, **{**wins, "rules": None, "resources": resources})
 
 
 def recorded(

@@ -1,0 +1,74 @@
+"""Tables that say the same thing in two places agree."""
+
+import re
+import tomllib
+from typing import get_args
+
+import pytest
+from tests.house.tree import ROOT
+
+from noetl.api.routes import all_routes
+from noetl.cli.doctor import EXTRAS
+from noetl.cli.export import NOUNS
+from noetl.control.decide import TAKE
+from noetl.exports.export import FORMS
+from noetl.kinds.table import KINDS
+from noetl.messages.names import EVENTS
+from noetl.messages.requests import ORDERS, Input, Order
+from noetl.tools.table import TOOLS
+
+SPECIFICATION = (ROOT / "docs" / "reference" / "specification.md").read_text("utf-8")
+WITHOUT_TOOL = {"workbook", "iterator", "wait"}
+"""Kinds that the pipeline itself carries out."""
+FORM_WORDS = {
+    "jsonl": "JSON lines",
+    "parquet": "Parquet files",
+    "otlp": "OpenTelemetry traces",
+    "clickhouse": "ClickHouse",
+}
+
+
+def rule(name: str) -> str:
+    """The text of a rule."""
+    return re.split(r"^#", SPECIFICATION.partition(f"### {name}\n")[2], maxsplit=1, flags=re.M)[0]
+
+
+@pytest.mark.rule("EVT-2")
+def test_the_specification_lists_every_event() -> None:
+    rows = [line for line in rule("EVT-2").splitlines() if line.startswith("|")]
+    assert sorted(re.findall(r"`([a-z_.]+)`", "\n".join(rows))) == sorted(EVENTS)
+
+
+@pytest.mark.rule("EVT-6")
+def test_the_specification_lists_every_form_of_export() -> None:
+    assert FORMS.keys() == FORM_WORDS.keys() == NOUNS.keys()
+    listed = re.findall("|".join(FORM_WORDS.values()), rule("EVT-6"))
+    assert sorted(listed) == sorted(FORM_WORDS.values())
+    assert rule("EVT-6").count(",") == len(FORMS) - 1
+
+
+def test_the_specification_lists_every_kind() -> None:
+    listed = SPECIFICATION.partition("## TOOL: kinds")[2].split("where", 1)[0]
+    named = " ".join(re.findall(r"`([a-z0-9 ]+)`", listed.replace("\n", " "))).split()
+    assert sorted(named) == sorted(KINDS)
+
+
+def test_every_kind_has_its_tool() -> None:
+    assert TOOLS.keys() == KINDS.keys() - WITHOUT_TOOL
+
+
+def test_every_extra_is_one_that_can_be_installed() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    extras = project["optional-dependencies"].keys()
+    assert {kind.extra for kind in KINDS.values() if kind.extra} - extras == set()
+    assert EXTRAS.keys() == extras
+
+
+def test_every_order_has_its_route() -> None:
+    assert set(get_args(Order)) == ORDERS.keys()
+    routes = {route.path.rpartition("/")[2] for route in all_routes() if route.method == "POST"}
+    assert ORDERS.keys() - routes == set()
+
+
+def test_every_input_of_the_control_plane_is_taken() -> None:
+    assert set(get_args(Input)) == TAKE.keys()
