@@ -84,16 +84,6 @@ def test_every_package_has_its_row_in_the_architecture() -> None:
     assert [name for name in sorted(packages) if f"| `{name}/` |" not in text] == []
 
 
-def test_the_floors_are_those_that_imports_keep() -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
-    layers = project["tool"]["importlinter"]["contracts"][0]["layers"]
-    kept = [name.strip().removeprefix("noetl.") for layer in layers for name in layer.split("|")]
-    text = (ROOT / "ARCHITECTURE.md").read_text("utf-8")
-    floors = text.partition("## Packages")[2].partition("\n## ")[0]
-    drawn = re.findall(r"^\|[a-z ]*\| `(\w+)[./]", floors, re.MULTILINE)
-    assert drawn == kept
-
-
 def test_the_changelog_has_an_unreleased_part() -> None:
     assert "## Unreleased" in prose_of(ROOT / "CHANGELOG.md")
 

@@ -9,7 +9,7 @@ class Frame(msgspec.Struct, kw_only=True):
     """
     The position of one pipeline: a step run's, an iteration's, or a nested iteration's.
 
-    It is the one mutable value of the room: the worker moves it as it works, and the server's
+    It is the one mutable value of this package: the worker moves it as it works, and the server's
     copy is moved by the same function from what the worker reported.
     """
 

@@ -1,5 +1,5 @@
 """
-A checked playbook, indexed and compiled: the only form that the rooms behind it read.
+A checked playbook, indexed and compiled: the only form that the packages behind it read.
 
 Everything a run needs to look up is looked up here once: steps by name, labels by number,
 defaults resolved, templates compiled (TPL-4). A plan holds no state and is shared by all
