@@ -14,7 +14,7 @@ QUOTED = re.findall(r"`([^`\n]+)`", PROSE)
 PATH = re.compile(r"[\w.*/-]+/|[\w.*/-]+\.(?:py|md|toml|sql|jsonl)")
 NAME = re.compile(r"[A-Z]\w*(?:\.\w+)?|\w+_\w+")
 IN_FILE = re.compile(r"((?:`[\w.]+`(?:, | and )?)+) in\s`([\w./]+\.py)`")
-ANYWHERE = {"noetl.toml", "registers.sql", "storage.py"}
+ANYWHERE = {"noetl.toml", "registers.py", "registers.sql", "storage.py"}
 """Files that a user has, or that each adapter has."""
 
 

@@ -2,14 +2,15 @@
 
 import re
 import tomllib
-from typing import get_args
+from inspect import Parameter, signature
+from typing import Any, get_args
 
 import pytest
 from tests.house.tree import ROOT
 
-from noetl.api.routes import all_routes
+from noetl.api.routes import Route, all_routes
 from noetl.cli.doctor import EXTRAS
-from noetl.cli.export import NOUNS
+from noetl.client import asks
 from noetl.control.decide import TAKE
 from noetl.exports.export import FORMS
 from noetl.kinds.table import KINDS
@@ -20,6 +21,11 @@ from noetl.tools.table import TOOLS
 SPECIFICATION = (ROOT / "docs" / "reference" / "specification.md").read_text("utf-8")
 WITHOUT_TOOL = {"workbook", "iterator", "wait"}
 """Kinds that the pipeline itself carries out."""
+UNASKED = {
+    *("POST /api/validate", "GET /api/schema", "GET /openapi.json", "GET /metrics", "GET /healthz"),
+    "GET /api/executions/{execution_id:str}/stream",
+}
+"""Routes that clients have no question for: programs of others ask them, or a stream is read."""
 FORM_WORDS = {
     "jsonl": "JSON lines",
     "parquet": "Parquet files",
@@ -41,7 +47,7 @@ def test_the_specification_lists_every_event() -> None:
 
 @pytest.mark.rule("EVT-6")
 def test_the_specification_lists_every_form_of_export() -> None:
-    assert FORMS.keys() == FORM_WORDS.keys() == NOUNS.keys()
+    assert FORMS.keys() == FORM_WORDS.keys()
     listed = re.findall("|".join(FORM_WORDS.values()), rule("EVT-6"))
     assert sorted(listed) == sorted(FORM_WORDS.values())
     assert rule("EVT-6").count(",") == len(FORMS) - 1
@@ -68,6 +74,31 @@ def test_every_order_has_its_route() -> None:
     assert set(get_args(Order)) == ORDERS.keys()
     routes = {route.path.rpartition("/")[2] for route in all_routes() if route.method == "POST"}
     assert ORDERS.keys() - routes == set()
+
+
+def asked(make: Any) -> asks.Ask[Any]:
+    """A question, with something for each of its arguments."""
+    needed = [one for one in signature(make).parameters.values() if one.default is Parameter.empty]
+    given: dict[str, Any] = {"kind": "cancel", "role": "viewer", "fields": {}, "requests": []}
+    return make(**{one.name: given.get(one.name, "x") for one in needed})  # type: ignore[no-any-return]
+
+
+def pattern(route: Route) -> re.Pattern[str]:
+    path = re.sub(r"\{\w+:str\}", "[^/]+", route.path)
+    return re.compile(f"{route.method} " + re.sub(r"\{\w+:path\}", ".+", path))
+
+
+def test_clients_ask_every_route_that_is_theirs() -> None:
+    makes = [getattr(asks, name) for name in vars(asks.ClientQuestions) if name[0] != "_"]
+    questions = [asked(make) for make in makes]
+    questions += [asks.order("x", kind) for kind in get_args(Order)]
+    places = {f"{one.method} {one.path}" for one in questions}
+    unasked = {
+        f"{route.method} {route.path}"
+        for route in all_routes()
+        if route.access != "worker" and not any(pattern(route).fullmatch(one) for one in places)
+    }
+    assert unasked == UNASKED
 
 
 def test_every_input_of_the_control_plane_is_taken() -> None:

@@ -43,7 +43,6 @@ written, a receiver that is away or refuses. Exporting again is safe: ids stay t
 
 AGO = re.compile(r"(\d+)([smhd])", re.ASCII)
 UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
-NOUNS = {"jsonl": "line", "parquet": "row", "otlp": "span", "clickhouse": "row"}
 
 
 class Moment(click.ParamType[int]):
@@ -196,7 +195,7 @@ async def send(local: LocalNode, job: Export, asked: Asked, url: URL) -> None:
                 table = asked.table or clickhouse.TABLE
                 await send_rows(job, receiver, table, create=asked.create)
     except ReceiverUnavailable as wrong:
-        taken = count(job.tally.pieces, NOUNS[asked.form])
+        taken = count(job.tally.pieces, FORMS[asked.form].noun)
         raise ReceiverUnavailable(f"{wrong} (taken before that: {taken})") from None
 
 
@@ -244,6 +243,6 @@ def as_object(asked: Asked, tally: ExportCounts) -> dict[str, Any]:
         "format": asked.form,
         "executions": tally.executions,
         "events": tally.events,
-        f"{NOUNS[asked.form]}s": tally.pieces,
+        f"{FORMS[asked.form].noun}s": tally.pieces,
         "last_seq": tally.last_seq if len(asked.ids) == 1 else None,
     }

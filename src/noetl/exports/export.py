@@ -35,12 +35,14 @@ class Form(msgspec.Struct, frozen=True):
     joined: Callable[[list[bytes]], bytes] = lines
     most: int = MOST
     most_bytes: int = MOST_BYTES
+    noun: str = "row"
+    """What one piece is called."""
 
 
 FORMS: dict[str, Form] = {
-    "jsonl": Form(),
+    "jsonl": Form(noun="line"),
     "parquet": Form(),
-    "otlp": Form(joined=request_of, most=MOST_SPANS),
+    "otlp": Form(joined=request_of, most=MOST_SPANS, noun="span"),
     "clickhouse": Form(most=clickhouse.MOST_ROWS, most_bytes=clickhouse.MOST_BYTES),
 }
 
