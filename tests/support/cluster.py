@@ -22,7 +22,7 @@ from noetl.server.replay import rows_of
 from noetl.settings import Settings
 from noetl.tools.table import Toolbox
 
-PATIENCE = 60.0
+PATIENCE = 180.0
 """Seconds before a test that hangs fails; never a time that is expected to pass."""
 
 

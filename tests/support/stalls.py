@@ -15,7 +15,12 @@ FLOOR = 0.2
 """Seconds that a busy machine may take anyway."""
 
 IDLE = f"""
-import select, sys, time
+import select, sys, threading, time
+def compute():
+    while True:
+        for _ in range(200): sum(range(1000))
+        time.sleep({TICK})
+threading.Thread(target=compute, daemon=True).start()
 longest, before = 0.0, time.perf_counter()
 print("ready", flush=True)
 while not select.select([sys.stdin], [], [], {TICK})[0]:
@@ -23,7 +28,10 @@ while not select.select([sys.stdin], [], [], {TICK})[0]:
     longest, before = max(longest, now - before), now
 print(longest)
 """
-"""A process with nothing to do, which looks at the clock as often."""
+"""
+A loop with nothing to do, which looks at the clock as often, beside a thread that computes: what
+it shows is how busy the machine is for a process like ours.
+"""
 
 
 class Ticker:
