@@ -119,7 +119,7 @@ def run_pipeline(
     """
     tasks = pipeline.tasks
     limit = around.plan.limits.max_task_runs
-    if frame.over:  # its last task was recorded, its end was not (TASK-9)
+    if frame.over or not tasks:  # TASK-9: its end was not recorded; TASK-6: it only routes
         return End(None if frame.error else frame.prev, frame.error)
     if around.due:
         yield from sleep_out(tasks[frame.pc], f"{prefix}.{frame.ordinal}", around)
@@ -321,9 +321,9 @@ def borrow(
     bound = {**scope, "args": inputs.get("args") or {}}
     found = msgspec.structs.replace(found, spec=knobs(task.spec, found.spec))
     outcome = yield from invoke(task, found, bound, frame, task_run_id, attempt, around)
-    if outcome.block is None or outcome.block_name is not None:
-        return outcome
-    return msgspec.structs.replace(outcome, block_name=found.block or found.kind)
+    block_name = outcome.block_name or found.block or found.kind
+    lent = {"task": name, "kind": found.kind}
+    return msgspec.structs.replace(outcome, block_name=block_name, lent=lent)
 
 
 def knobs(caller: TaskSpec, lent: TaskSpec) -> TaskSpec:
@@ -341,12 +341,15 @@ def recorded(
     task: TaskPlan,
     conceal: Callable[[dict[str, Any]], dict[str, Any]] | None,
 ) -> dict[str, Any]:
-    """The outcome as rules see it and as the log keeps it (OUT-1, OUT-2)."""
+    """The outcome as rules see it and the log keeps it; what has no value is absent (OUT-2)."""
     named = {"status": outcome.status, "result": outcome.result, "error": outcome.error}
     if conceal is not None:
         named = conceal(named)
     if outcome.block is not None:
-        named[outcome.block_name or task.block or task.kind] = outcome.block
+        block = {key: value for key, value in outcome.block.items() if value is not None}
+        named[outcome.block_name or task.block or task.kind] = block
+    if outcome.lent is not None:
+        named["workbook"] = outcome.lent
     return named
 
 

@@ -140,6 +140,7 @@ KEYCHAIN_ENTRY = Block(
         "kind": Field(Text(), "Kind of credential, such as `postgres` or `bearer`.", "KEY-1", True),
         "provider": Field(Choice(PROVIDERS), "Who keeps the secret.", "KEY-1", default="store"),
         "key": Field(Text(), "Its name there; the entry's name if left out.", "KEY-1"),
+        "fields": Field(FreeMapping(), "Its fields, also those named like a key above.", "KEY-1"),
     },
     open=True,
 )

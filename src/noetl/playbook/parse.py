@@ -114,7 +114,9 @@ def _parse_keychain(reader: Reader, at: At) -> tuple[KeychainEntry, ...]:
                 "rename one of the two; tasks find entries by name",
             )
         names.add(known["name"])
+        inner = fields.pop("fields", None)
         rest = {key: reader.value(entry) for key, entry in fields.items()}
+        rest |= reader.value(inner) if inner is not None else {}
         entries.append(KeychainEntry(place=reader.place(element), fields=rest, **known))
     return tuple(entries)
 
