@@ -218,17 +218,18 @@ def write(
     if around.settles and done.set_ctx:
         done = yield Settle(done)
     if done.set_ctx:
-        scope["ctx"] = {**scope["ctx"], **seen(done.set_ctx, around.reduced)}
+        scope["ctx"] = {**scope["ctx"], **seen(done.set_ctx, around)}
         if writes is not None:
             writes.extend(pair for pair in done.set_ctx.items() if pair[0] in around.reduced)
     return done
 
 
-def seen(writes: dict[str, Any], reduced: frozenset[str]) -> dict[str, Any]:
-    """A run's own writes that it sees at once (SCOPE-4)."""
-    if not reduced:
+def seen(writes: dict[str, Any], around: Surroundings) -> dict[str, Any]:
+    """A run's own writes that it sees at once (SCOPE-4): not those that are folded."""
+    reduced, folded = around.reduced, around.plan.executor.reduce
+    if not reduced and not folded:
         return writes
-    return {key: value for key, value in writes.items() if key not in reduced}
+    return {k: value for k, value in writes.items() if k not in reduced and k not in folded}
 
 
 def settled(

@@ -24,6 +24,10 @@ BACKOFFS = ("none", "linear", "exponential")
 MODES = ("exclusive", "inclusive")
 REDUCERS = ("sum", "min", "max", "append", "extend", "merge", "count", "first", "last")
 PROVIDERS = ("environment", "file", "vault", "gcp", "aws", "store")
+CREDENTIAL_KINDS = (
+    *("postgres", "snowflake", "gcs", "s3", "basic", "bearer", "api_key", "oauth2", "vault"),
+    *("aws", "gcp", "generic"),
+)
 RESERVED_ITERATORS = ("index", "parent")
 
 _RULE_FORMS = (("when", "then"), ("else",))
@@ -91,6 +95,11 @@ EXECUTOR_POLICY = Block(
         "limits": Field(Inside("limits"), "What an execution may use.", "DOC-4"),
         "fail_fast": Field(
             Boolean(), "Whether a failure stops the other branches.", "NEXT-5", default=False
+        ),
+        "reduce": Field(
+            FreeMapping(names=True, words=REDUCERS),
+            "How all writes to a key of `ctx` are folded, in the order of the log.",
+            "SCOPE-6",
         ),
     },
 )
