@@ -9,7 +9,7 @@ from yaml.nodes import MappingNode, Node, SequenceNode
 from noetl.errors import PlaybookRejected
 from noetl.kinds.kind import Kind
 from noetl.kinds.table import KINDS
-from noetl.playbook.check_events import check_events
+from noetl.playbook.check_events import check_event_fields, check_events
 from noetl.playbook.check_graph import (
     check_arcs,
     check_entry,
@@ -17,9 +17,18 @@ from noetl.playbook.check_graph import (
     check_reach,
     check_step_names,
 )
+from noetl.playbook.check_ignored import (
+    check_arc_specs,
+    check_credential_kinds,
+    check_directives,
+    check_falling_through,
+    check_knobs,
+    check_reserved,
+)
 from noetl.playbook.check_joins import check_joins
-from noetl.playbook.check_literals import check_names, check_secrets
-from noetl.playbook.check_spelling import check_spelling
+from noetl.playbook.check_literals import check_older_names, check_secrets
+from noetl.playbook.check_names import check_unknown_names
+from noetl.playbook.check_races import check_races, check_reduced
 from noetl.playbook.check_tasks import check_admission, check_jumps, check_sql
 from noetl.playbook.check_workbook import check_workbook_cycles, check_workbook_names
 from noetl.playbook.codes import CODES
@@ -126,11 +135,20 @@ CHECKS: tuple[Check, ...] = (
     check_workbook_names,
     check_workbook_cycles,
     check_events,
+    check_event_fields,
     check_admission,
     check_sql,
     check_secrets,
-    check_names,
-    check_spelling,
+    check_older_names,
+    check_unknown_names,
+    check_knobs,
+    check_directives,
+    check_arc_specs,
+    check_credential_kinds,
+    check_reserved,
+    check_falling_through,
+    check_reduced,
+    check_races,
     check_reach,  # the last: it speaks only where the arcs are sound
 )
 
