@@ -7,6 +7,7 @@ from noetl.expression.reads import reads
 from noetl.playbook.model import Playbook, Rule, Step, Task
 from noetl.playbook.reader import Reader
 
+MOST_WAYS = 300_000  # arcs times steps: a warning is not worth the time that more would take
 _HINT = (
     "reduce it: executor: {{ spec: {{ policy: {{ reduce: {{ {key}: sum }} }} }} }}, and write "
     "what is added: set_ctx: {{ {key}: 1 }}"
@@ -49,8 +50,11 @@ def check_races(reader: Reader, playbook: Playbook) -> None:
     if not adding:
         return
     forks = list(_forks(playbook))
+    writers: dict[str, set[str]] = {}
+    for one in writes:
+        writers.setdefault(one.key, set()).add(one.step.name)
     for one in adding:
-        others = {other.step.name for other in writes if other.key == one.key}
+        others = writers[one.key]
         if one.at_once or any(_meet(fork, one.step.name, others) for fork in forks):
             then = "else.then" if one.rule.when is None else "then"
             reader.report(
@@ -98,10 +102,12 @@ def _forks(playbook: Playbook) -> Iterator[list[set[str]]]:
         for step in playbook.steps
     }
     joins = {step.name for step in playbook.steps if step.join is not None}
-    for step in playbook.steps:
-        router = step.router
-        if router is not None and router.mode == "inclusive" and len(router.arcs) > 1:
-            yield [_reached(arc.step, leads, joins) for arc in router.arcs]
+    routers = [step.router for step in playbook.steps if step.router is not None]
+    forking = [one.arcs for one in routers if one.mode == "inclusive" and len(one.arcs) > 1]
+    if sum(map(len, forking)) * len(leads) > MOST_WAYS:
+        return
+    for arcs in forking:
+        yield [_reached(arc.step, leads, joins) for arc in arcs]
 
 
 def _reached(start: str, leads: dict[str, list[str]], joins: set[str]) -> set[str]:

@@ -147,3 +147,21 @@ def test_sql_is_checked_in_every_database_kind_and_nowhere_else() -> None:
         ("sql-template", "workflow[0].tool[0].a.command"),
         ("sql-template", "workflow[0].tool[1].b.query"),
     ]
+
+
+@pytest.mark.parametrize(("count", "told"), [(20, 20), (400, 0)])
+def test_races_are_looked_for_where_that_takes_no_time(count: int, told: int) -> None:
+    rules = [{"else": {"then": {"set_ctx": {"n": "{{ ctx.n | default(0) + 1 }}"}}}}]
+    tool = [{"add": {"kind": "noop", "spec": {"policy": {"rules": rules}}}}]
+    steps = [
+        {
+            "step": f"s{number}",
+            "tool": tool,
+            "next": {
+                "spec": {"mode": "inclusive"},
+                "arcs": [{"step": f"s{(number + far) % count}"} for far in (1, 7)],
+            },
+        }
+        for number in range(count)
+    ]
+    assert codes({"workflow": steps}) == ["racing-write"] * told
