@@ -19,7 +19,10 @@ CONDITIONS: tuple[dict[Language, str], ...] = (
         "eval": "outcome.py.exception == 'success'",
         "canonical": "outcome.py.exception_type == 'success'",
     },
-    {"eval": "token.args.more and _attempt < 3", "canonical": "args.more and _attempt < 3"},
+    {
+        "eval": "token.args.get('more') and _attempt < 3",
+        "canonical": "args.get('more') and _attempt < 3",
+    },
 )
 ERROR = "{{ outcome.status == 'error' }}"
 
@@ -175,7 +178,7 @@ def written(model: tuple[Step, ...], language: Language) -> Tree:
 def step_tree(step: Step, language: Language) -> Tree:
     tree: Tree = {"step": step.name}
     spec: Tree = {}
-    guard = "{{ token.args.go or workload.go }}"
+    guard = "{{ token.args.get('go') or workload.go }}"
     if step.guarded and language == "eval":
         tree["when"] = guard
     elif step.guarded:

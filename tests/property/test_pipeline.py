@@ -42,7 +42,7 @@ GUARDS = [
     "outcome.status == 'error'",
     "outcome.result == 1",
     "_attempt < 2",
-    "iter.n | default(0) < 3",
+    "iter.get('n', 0) < 3",
     "_prev is none",
     "ctx.k == 2",
 ]

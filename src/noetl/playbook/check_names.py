@@ -15,6 +15,7 @@ from noetl.errors import TemplateFault
 from noetl.expression.lookup import GLOBALS, METHODS, NAMESPACES, SEARCHED
 from noetl.expression.syntax import is_template, parse, path_of, texts_of
 from noetl.kinds.kind import Kind
+from noetl.kinds.table import KINDS
 from noetl.playbook.check_literals import scalars
 from noetl.playbook.model import Playbook
 from noetl.playbook.reader import Reader, below
@@ -75,8 +76,8 @@ class UnknownName(NamedTuple):
     path: str
     """Where the template stands in the document."""
     name: str
-    certain: bool
-    """Whether nothing can ever define it; else a request may bring it."""
+    code: str
+    """`unknown-name`, `unbound-name` (a request may bring it), or `never-set` (in this place)."""
     near: Callable[[], str | None]
     """The name that the author may have meant."""
     remedy: str
@@ -85,9 +86,7 @@ class UnknownName(NamedTuple):
     def message(self) -> str:
         if self.name in NAMESPACES:
             return f"'{self.name}' is undefined here"
-        if self.certain:
-            return f"'{self.name}' is undefined: nothing defines it"
-        return f"'{self.name}' is undefined unless a request brings it"
+        return f"'{self.name}' is undefined{_SAID[self.code]}"
 
     def hint(self) -> str:
         near = self.near()
@@ -114,9 +113,8 @@ def check_unknown_names(reader: Reader, playbook: Playbook) -> None:
     for number, one in enumerate(found):
         at = places.get(one.path)
         if at is not None and one.path not in told:
-            code = "unknown-name" if one.certain else "unbound-name"
             hint = one.hint() if number < MOST_HINTS else one.remedy
-            reader.report(code, at, one.message, hint)
+            reader.report(one.code, at, one.message, hint)
 
 
 def unknown_names(playbook: Playbook, kinds: Mapping[str, Kind]) -> Iterator[UnknownName]:
@@ -184,7 +182,8 @@ def _unknown(
     told: set[str] = set()
     for read in reads_in(tree):
         one = _judge(path, read, spot, steps)
-        if one is not None and one.name not in told and (one.certain or not read.covered):
+        wanted = one is not None and not (read.covered and one.code == "unbound-name")
+        if one is not None and wanted and one.name not in told:
             told.add(one.name)
             yield one
 
@@ -233,13 +232,16 @@ def _missing(
     path: str, root: str, name: str, key: str, shape: Mapping[str, Any], spot: RenderedValue
 ) -> UnknownName:
     seen = spot.seen
-    certain = root not in _BROUGHT or spot.place == "workload"
+    brought = root in _BROUGHT and spot.place != "workload"
+    code = "unbound-name" if brought else "unknown-name"
+    if name == "outcome" and key in _BLOCKS:
+        code = "never-set"  # rules may be written for tasks of several kinds
     remedy = _REMEDIES.get(root, f"it has: {some(shape)}").format(key=key)
     if (root, key) == ("iter", "parent"):
         remedy = "only a loop inside another one has `iter.parent`"
     if spot.place == "workload":
         remedy = _ABOVE
-    if not certain:
+    if brought:
         below_root = f"{name}.{key}".partition(".")[2]
         remedy += f", or bring it with each request: {_BROUGHT[root]} {below_root}=…"
 
@@ -250,13 +252,13 @@ def _missing(
         others = [other for other in SEARCHED if key in (seen.get(other) or ())]
         return f"{others[0]}.{key}" if others else None
 
-    return UnknownName(path, f"{name}.{key}", certain, near, remedy)
+    return UnknownName(path, f"{name}.{key}", code, near, remedy)
 
 
 def _bare(path: str, root: str, spot: RenderedValue, steps: frozenset[str]) -> UnknownName | None:
     seen = spot.seen
     if root in NAMESPACES:
-        return UnknownName(path, root, True, lambda: None, _NOT_HERE[root])
+        return UnknownName(path, root, "unknown-name", lambda: None, _NOT_HERE[root])
     searched = {name: seen[name] for name in SEARCHED if name in seen}
     if any(shape is None or root in shape for shape in searched.values()) or root in _OLDER:
         return None
@@ -267,7 +269,14 @@ def _bare(path: str, root: str, spot: RenderedValue, steps: frozenset[str]) -> U
         remedy = f"'{root}' is a step; let one of its rules keep the result: set_ctx: {{ … }}"
     if certain:
         remedy = _ABOVE
-    return UnknownName(path, root, certain, lambda: closest(root, [*seen, *keys]), remedy)
+    code = "unknown-name" if certain else "unbound-name"
+    return UnknownName(path, root, code, lambda: closest(root, [*seen, *keys]), remedy)
 
 
 _OLDER: Final = frozenset(one.name for one in OLDER_NAMES)
+_BLOCKS: Final = frozenset(kind.block for kind in KINDS.values())
+_SAID: Final = {
+    "unknown-name": ": nothing defines it",
+    "unbound-name": " unless a request brings it",
+    "never-set": ": this kind of task has no such part",
+}

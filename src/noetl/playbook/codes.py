@@ -117,7 +117,7 @@ CODES: dict[str, Code] = {
     **_warnings(
         "VAL-6",
         ignored_key="A key stands where nothing reads it.",
-        never_set="A template reads a field of `event` that is never set there.",
+        never_set="A template reads a part of `event` or `outcome` that is never set there.",
         falls_through="An error that no rule matches lets the pipeline go on.",
         missing_auth="A task has no credential to connect with.",
         unknown_credential_kind="No tool knows this kind of credential.",
