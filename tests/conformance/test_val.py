@@ -13,11 +13,11 @@ from tests.conformance.cases import (
     cases,
 )
 from tests.support.scenario import scenario
-from tests.support.steps import call, step
+from tests.support.steps import call, playbook, step
 
 from noetl.errors import PlaybookRejected
 from noetl.playbook.codes import CODES
-from noetl.playbook.load import load, load_valid
+from noetl.playbook.load import load, load_kept, load_valid
 from noetl.playbook.schema import json_schema
 
 
@@ -230,6 +230,17 @@ def test_the_schema_is_a_schema_and_explains_every_key() -> None:
         if "description" not in key and "$ref" not in str(key)
     ]
     assert silent == []
+
+
+@pytest.mark.rule("VAL-5")
+def test_what_was_accepted_once_can_still_be_loaded() -> None:
+    """A log refers to the text that it began with, whatever is checked by now."""
+    text = playbook(step("start", call("see", body="{{ args.nope }}")))
+    with pytest.raises(PlaybookRejected):
+        load_valid(text)
+    assert load_kept(text).steps[0].name == "start"
+    with pytest.raises(PlaybookRejected):
+        load_kept(text.replace("http", "htpp"))
 
 
 @pytest.mark.rule("VAL-5", "TPL-3")

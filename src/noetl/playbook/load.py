@@ -1,6 +1,6 @@
 """From the text of a playbook to its model and everything that is wrong with it (VAL)."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -49,7 +49,13 @@ class Loaded(msgspec.Struct, frozen=True):
     """The plain value of the whole text, for a digest; None where there is none."""
 
 
-def load(source: str | bytes, kinds: Mapping[str, Kind] = KINDS) -> Loaded:
+LATER = frozenset({"unknown-name", "reserved-name", "missing-input"})
+"""Errors that texts may have which were accepted before there was a check for them."""
+
+
+def load(
+    source: str | bytes, kinds: Mapping[str, Kind] = KINDS, forgiven: Collection[str] = ()
+) -> Loaded:
     """Everything about a text; bad input gives findings, never an exception."""
     try:
         tree = read_yaml(source)
@@ -71,16 +77,23 @@ def load(source: str | bytes, kinds: Mapping[str, Kind] = KINDS) -> Loaded:
     if playbook is not None:
         check(reader, playbook)
     findings = tuple(sorted(reader.findings, key=_order))
-    rejected = any(finding.severity == "error" for finding in findings)
+    rejected = any(one.severity == "error" and one.code not in forgiven for one in findings)
     return Loaded(None if rejected else playbook, findings, document)
 
 
-def load_valid(source: str | bytes, kinds: Mapping[str, Kind] = KINDS) -> Playbook:
+def load_valid(
+    source: str | bytes, kinds: Mapping[str, Kind] = KINDS, forgiven: Collection[str] = ()
+) -> Playbook:
     """The playbook of a text without errors; raises PlaybookRejected with all findings."""
-    loaded = load(source, kinds)
+    loaded = load(source, kinds, forgiven)
     if loaded.playbook is None:
         raise PlaybookRejected(loaded.findings)
     return loaded.playbook
+
+
+def load_kept(source: str | bytes, kinds: Mapping[str, Kind] = KINDS) -> Playbook:
+    """The playbook of a text that was accepted once: what began with it runs to its end."""
+    return load_valid(source, kinds, LATER)
 
 
 def _tell_faults(reader: Reader, tree: Tree) -> None:
