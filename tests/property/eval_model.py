@@ -82,6 +82,12 @@ class Step(msgspec.Struct, frozen=True):
     def shared(self) -> set[str]:
         return {name for task in self.tasks for rule in task.rules for name in rule.writes.shared}
 
+    @property
+    def written(self) -> set[str]:
+        """Variables that a rule writes: nothing else could define them (VAL-5)."""
+        rules = [rule for task in self.tasks for rule in task.rules]
+        return self.shared | {name for rule in rules for name in rule.writes.variables}
+
     def spelled(self, variable: str, language: Language) -> str:
         """How templates of the step name one of its variables (decision 0037)."""
         if language == "eval":
@@ -214,7 +220,11 @@ def reducer(variable: str) -> str:
 
 
 def task_tree(step: Step, task: Task, language: Language) -> Tree:
-    reads = {name: f"{{{{ {step.spelled(name, language)} }}}}" for name in task.reads}
+    reads = {
+        name: f"{{{{ {step.spelled(name, language)} }}}}"
+        for name in task.reads
+        if name in step.written
+    }
     tree: Tree = {"kind": "python", "code": "result = 1"}
     if reads:
         tree["args"] = reads
