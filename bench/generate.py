@@ -121,7 +121,7 @@ TAIL = """\
           method: POST
           url: "{{ workload.base_url }}/alerts"
           body:
-            error: "{{ args.error | default('unknown') }}"
+            execution: "{{ execution_id }}"
 """
 
 

@@ -6,6 +6,7 @@ import pytest
 from tests.support.scenario import Ran, Scenario, ok, scenario
 from tests.support.steps import Tree, allow, arc, call, noop, refuse, sets, step
 
+from noetl.errors import PlaybookRejected
 from noetl.messages import events as e
 
 
@@ -67,10 +68,6 @@ GUARDS = {
     "execution_id": ("execution_id == 'x1'", True),
     "ctx": ("ctx.missing", False),
     "event": ("event.name == 'token.created' and event.step == 'start'", True),
-    "no _prev": ("_prev is defined", False),
-    "no outcome": ("outcome is defined", False),
-    "no iter": ("iter is defined", False),
-    "no _task": ("_task is defined or _attempt is defined", False),
 }
 
 
@@ -79,6 +76,14 @@ GUARDS = {
 def test_what_rules_see(guard: str, true: bool) -> None:
     ran = gated(allow(guard), refuse(), n=7).run()
     assert verdicts(ran) == [(True, 0) if true else (False, 1)]
+
+
+@pytest.mark.rule("ADM-2", "VAL-5")
+@pytest.mark.parametrize("name", ["_prev", "_task", "_attempt", "outcome", "iter"])
+def test_rules_see_no_local_of_the_pipeline(name: str) -> None:
+    with pytest.raises(PlaybookRejected) as refused:
+        gated(allow(f"{name} is defined"), refuse())
+    assert [one.message for one in refused.value.findings] == [f"'{name}' is undefined here"]
 
 
 def waiting(*, go: bool = True, **admit: Any) -> Scenario:

@@ -122,6 +122,20 @@ def test_a_playbook_is_registered_and_executed_without_a_server(home: Path) -> N
     assert (done.code, told["status"], told["steps"][0]["step"]) == (0, "completed", "start")
 
 
+@pytest.mark.rule("CLI-1", "SCOPE-4")
+@pytest.mark.usefixtures("home")
+def test_run_and_execute_take_what_ctx_begins_with() -> None:
+    Path("one.yaml").write_text(PLAYBOOK)
+    given = ("--ctx", "n=2", "--ctx", "who.name=ann", "--json")
+    [told] = noetl("run", "one.yaml", *given).objects()
+    assert told["ctx"] == {"n": 2, "who": {"name": "ann"}}
+    noetl("register", "one.yaml")
+    [told] = noetl("execute", "tests/one", *given).objects()
+    assert told["ctx"] == {"n": 2, "who": {"name": "ann"}}
+    refused = noetl("run", "one.yaml", "--ctx", "n")
+    assert (refused.code, "--ctx expects NAME=VALUE" in refused.err) == (3, True)
+
+
 AWAY = "http://127.0.0.1:9"
 CODES = [
     (["run", "invalid.yaml"], 2),

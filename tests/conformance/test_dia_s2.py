@@ -31,8 +31,12 @@ def test_what_has_no_counterpart_is_refused(case: RefusedCase) -> None:
 @pytest.mark.rule("DIA-S2")
 def test_the_complete_example_becomes_canonical() -> None:
     made = migrate((PLAYBOOKS / "older" / "case_dialect.yaml").read_bytes())
-    # S2 builds its SQL by template, and migration leaves SQL alone.
-    assert [finding.code for finding in made.findings] == ["sql-template"]
+    # S2 builds its SQL by template, names no credential, and takes `user_id` from the request.
+    assert [finding.code for finding in made.findings] == [
+        "missing-auth",
+        "sql-template",
+        "unbound-name",
+    ]
     assert_settled(made)
 
 

@@ -7,6 +7,8 @@ from tests.conformance.cases import ACCEPTED, UNREADABLE, Case, Unreadable, case
 from noetl.playbook.finding import Place
 from noetl.playbook.load import Loaded, load, load_valid
 from noetl.playbook.model import Executor, KeychainEntry, LeaseSpec, Limits, Playbook, Timeout
+from noetl.playbook.plan import make_plan
+from noetl.playbook.workload import materialize
 
 HEAD = """\
 apiVersion: noetl.io/v2
@@ -69,6 +71,14 @@ def test_the_workload_is_kept_as_written() -> None:
         "host": "example.com",
         "url": "https://{{ workload.host }}",
     }
+
+
+@pytest.mark.rule("DOC-3", "TPL-2")
+def test_the_workload_knows_the_execution() -> None:
+    loaded = with_workload('key: "runs/{{ execution_id }}"')
+    assert loaded.playbook is not None
+    plan = make_plan(loaded.playbook, "")
+    assert materialize(plan, {}, "x1") == {"key": "runs/x1"}
 
 
 @pytest.mark.rule("DOC-4")

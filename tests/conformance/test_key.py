@@ -37,6 +37,9 @@ ENTRIES = {
     "store": "{name: api, kind: bearer, provider: store, key: kept}",
     "default": "{name: api, kind: bearer, key: kept}",
     "inline": "{name: api, kind: bearer, token: the-token-1}",
+    "fields": "{name: api, kind: api_key, fields: {header: authorization, key: KEY}}".replace(
+        "KEY", "Bearer the-token-1"
+    ),
 }
 
 

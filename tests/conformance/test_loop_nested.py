@@ -304,3 +304,35 @@ def test_reducers_take_large_writes(how: str, where: str) -> None:
     ran = made.answers("work", ok(big[how])).run()
     assert ran.status == "completed"
     assert ran.inputs("see") == [big[how] if how == "merge" else [*big[how], *big[how]]]
+
+
+@pytest.mark.rule("LOOP-7", "TASK-6")
+def test_a_nested_loop_without_a_pipeline_comes_to_nothing() -> None:
+    ran = scenario(step("start", nested("each", loop([1, 2])))).run()
+    assert (ran.status, ran.result) == ("completed", [None, None])
+
+
+@pytest.mark.rule("LOOP-7", "OUT-2")
+def test_an_iterator_tells_how_many_iterations_ended_how() -> None:
+    told = otherwise(set_ctx={"told": "{{ outcome.iterator }}"})
+    work = call("work", when("iter.n == 2", "fail"))
+    made = scenario(
+        step("start", nested("each", loop([1, 2, 3], on_failure="continue"), work, rules=(told,)))
+    )
+    assert made.run().ctx == {"told": {"total": 3, "done": 2, "failed": 1}}
+
+
+@pytest.mark.rule("LOOP-1", "TASK-6")
+@each_way
+def test_a_loop_without_a_pipeline_routes(mode: str, where: str) -> None:
+    """A step needs `tool` or `next`: what loops over nothing comes to nothing, and goes on."""
+    arcs = [arc("after", "event.name == 'loop.done'", loop="{{ event.loop }}")]
+    ran = scenario(
+        step("start", loop=loop([10, 20, 30], mode=mode, exec=where), arcs=arcs),
+        step("after", call("last", body="{{ args }}")),
+    ).run()
+    assert ran.status == "completed"
+    none: list[None] = [None, None, None]
+    [told] = ran.inputs("last")
+    assert told["loop"] == {"total": 3, "done": 3, "failed": 0, "results": none, "errors": []}
+    assert ran.of(e.TaskStarted, step="start") == []

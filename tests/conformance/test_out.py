@@ -38,6 +38,20 @@ def test_an_outcome_has_status_result_error_meta_and_its_block() -> None:
     assert re.fullmatch(r"local-\d+", meta["worker"])
 
 
+@pytest.mark.rule("OUT-2", "TPL-3")
+def test_fields_of_a_block_that_have_no_value_are_absent() -> None:
+    """No response arrived: a guard on its status is false, and the next rule is asked."""
+    rules = [
+        when("outcome.http.status >= 400", "fail"),
+        when("outcome.http.status is defined", "fail"),
+        otherwise(set_ctx={"block": "{{ outcome.http }}"}),
+    ]
+    refused = error("connection", "refused", http={"status": None, "headers": {}})
+    ran = scenario(step("start", call("fetch", *rules))).answers("fetch", refused).run()
+    assert ran.status == "completed"
+    assert ran.ctx == {"block": {"headers": {}}}
+
+
 @pytest.mark.rule("OUT-1")
 @pytest.mark.parametrize("kind", ["http", "noop"])
 def test_rules_see_meta(kind: str) -> None:

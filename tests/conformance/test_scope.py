@@ -3,7 +3,8 @@
 from typing import Any
 
 import pytest
-from tests.support.scenario import Gate, error, ok, scenario
+from tests.support.crash import crash_everywhere
+from tests.support.scenario import Gate, Scenario, error, ok, scenario
 from tests.support.steps import Tree, arc, call, loop, noop, otherwise, sets, step, when
 
 from noetl.errors import PlaybookRejected
@@ -216,3 +217,70 @@ def test_a_path_is_no_name(where: str) -> None:
     with pytest.raises(PlaybookRejected) as rejected:
         scenario(step("start", noop("one", otherwise(**orders))))
     assert "a.b" in rejected.value.findings[0].message
+
+
+# ── reduced keys of the whole execution ──────────────────────────────────────────────────────
+
+
+def folding(*steps: Tree, **reduce: str) -> Scenario:
+    return scenario(*steps, executor={"spec": {"policy": {"reduce": reduce}}})
+
+
+@pytest.mark.rule("SCOPE-6")
+def test_branches_that_run_at_once_lose_no_write() -> None:
+    names = ["a", "b", "c"]
+    branches = [step(name, call("work"), sets("add", n=1, seen=name)) for name in names]
+    fork = step("start", arcs=[arc(name) for name in names], mode="inclusive")
+    ran = folding(fork, *branches, n="sum", seen="append").run(ctx={"n": 10})
+    assert ran.ctx["n"] == 13
+    assert sorted(ran.ctx["seen"]) == names
+    assert [event.patch["n"] for event in ran.of(e.CtxPatched)] == [11, 12, 13]
+
+
+@pytest.mark.rule("SCOPE-6", "LOOP-5")
+@pytest.mark.parametrize("mode", ["sequential", "parallel"])
+def test_iterations_may_write_a_reduced_key(mode: str) -> None:
+    add = sets("add", n="{{ iter.n }}")
+    ran = folding(step("start", call("work"), add, loop=loop([1, 2, 3], mode=mode)), n="sum").run()
+    assert (ran.status, ran.ctx) == ("completed", {"n": 6})
+
+
+@pytest.mark.rule("SCOPE-6", "SCOPE-4")
+def test_a_run_sees_a_reduced_key_as_it_was_when_it_began() -> None:
+    see = call("see", body="{{ ctx.n | default('nothing') }}")
+    ran = folding(
+        step("start", sets("add", n=1), see, sets("more", n=2), arcs=[arc("after")]),
+        step("after", call("last", body="{{ ctx.n }}")),
+        n="sum",
+    ).run()
+    assert (ran.inputs("see"), ran.inputs("last"), ran.ctx) == (["nothing"], [3], {"n": 3})
+
+
+@pytest.mark.rule("SCOPE-6")
+def test_a_write_that_its_reducer_cannot_take_fails_the_step() -> None:
+    ran = folding(
+        step("start", sets("one", n=1), sets("two", n="text"), call("never")), n="sum"
+    ).run()
+    assert (ran.status, ran.error["kind"], ran.labels(), ran.ctx) == (
+        "failed",
+        "ctx_conflict",
+        [],
+        {"n": 1},
+    )
+
+
+@pytest.mark.rule("SCOPE-6", "TASK-9")
+def test_a_reduced_key_counts_each_write_once_whatever_dies() -> None:
+    def make() -> Scenario:
+        see = call("see", body="{{ ctx.n | default('nothing') }}")
+        return folding(
+            step("start", sets("one", n=1), see, sets("more", n=2), arcs=[arc("after")]),
+            step("after", sets("add", n="{{ iter.n }}"), loop=loop([4, 8], mode="parallel")),
+            n="sum",
+        )
+
+    whole = make().run()
+    assert whole.ctx == {"n": 15}
+    for cut in crash_everywhere(make):
+        assert (cut.status, cut.ctx, cut.twice) == ("completed", {"n": 15}, 0), cut.where
+        assert {call.inputs.body for call in cut.calls} == {"nothing"}, cut.where

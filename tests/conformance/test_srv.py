@@ -194,6 +194,25 @@ def test_a_request_is_taken_in_its_order_each_part_an_event(tmp_path: Path) -> N
     on_api(test, tmp_path)
 
 
+@pytest.mark.rule("SRV-2", "SCOPE-4")
+def test_a_request_may_bring_a_ctx(tmp_path: Path) -> None:
+    text = at("demo/ctx", step("start", sets("add", n="{{ ctx.n + workload.n }}")))
+
+    async def test(_: Cluster, api: Api) -> None:
+        await register(api, text)
+        asked = {"path": "demo/ctx", "payload": {"n": 1}, "ctx": {"n": 2, "m": 5}}
+        key = {"Idempotency-Key": "once"}
+        begun = await api.post("/api/executions", asked, headers=key)
+        ended = await api.get(f"/api/executions/{begun['execution_id']}/result?wait=20")
+        assert (ended["status"], ended["ctx"]) == ("completed", {"n": 3, "m": 5})
+        status, refused = await api.ask(
+            "POST", "/api/executions", json={**asked, "ctx": {}}, headers=key
+        )
+        assert (status, refused["error"]["code"]) == (409, "key_reused")
+
+    on_api(test, tmp_path)
+
+
 # ── executions ───────────────────────────────────────────────────────────────────────────────
 
 

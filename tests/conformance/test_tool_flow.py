@@ -47,3 +47,11 @@ def test_knobs_of_the_caller_win() -> None:
     (call,) = lending(lent, caller).answers("fetch", ok()).run().calls
     assert (call.timeout.total, call.client_retries) == (4, 2)
     assert call.resources == {"cpu": 2, "memory": "1Gi"}
+
+
+@pytest.mark.rule("TOOL-2", "OUT-2")
+def test_an_outcome_names_the_lent_task_beside_its_block() -> None:
+    told = {"else": {"then": {"set_ctx": {"told": "{{ [outcome.workbook, outcome.http] }}"}}}}
+    made = lending({}, {"policy": {"rules": [told]}})
+    ran = made.answers("fetch", ok(1, http={"status": 200})).run()
+    assert ran.ctx == {"told": [{"task": "fetch", "kind": "http"}, {"status": 200}]}

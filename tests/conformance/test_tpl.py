@@ -19,7 +19,7 @@ SCOPE: dict[str, Any] = {
     "_prev": {"n": 1},
     "_task": "fetch",
     "_attempt": 2,
-    "outcome": {"status": "error"},
+    "outcome": {"status": "error", "result": None},
     "event": {"name": "step.done"},
 }
 
@@ -77,6 +77,13 @@ def test_namespaces_and_the_order_of_unqualified_names(text: str, value: object)
         ("outcome.http.status != 503", True),
         ("not outcome.http.status", True),
         ("no_such_name", False),
+        ("outcome.result > 3", False),
+        ("3 >= outcome.result", False),
+        ("outcome.result < ctx.a", False),
+        ("1 < outcome.result < 3", False),
+        ("'x' in outcome.result", False),
+        ("'x' not in outcome.result", True),
+        ("not outcome.result > 3", True),
     ],
 )
 def test_in_a_guard_undefined_is_false(expression: str, verdict: bool) -> None:
@@ -90,6 +97,34 @@ def test_elsewhere_undefined_is_an_error_that_names_it() -> None:
     assert failed.value.undefined == "workload.api_url"
     assert "'workload.api_url' is undefined" in failed.value.message
     assert compile_text("{{ workload.api_url | default('http://x') }}")(SCOPE) == "http://x"
+
+
+@pytest.mark.rule("TPL-3")
+@pytest.mark.parametrize(
+    ("expression", "value"),
+    [
+        ("'a' if ctx.nope else 'b'", "b"),
+        ("'a' if ctx.nope.deeper > 3 else 'b'", "b"),
+        ("ctx.nope or 'b'", "b"),
+        ("not ctx.nope", True),
+        ("ctx.nope == 3", False),
+        ("[1, 2] | select('==', ctx.nope) | list", []),
+    ],
+)
+def test_undefined_is_an_error_only_where_it_reaches_the_output(
+    expression: str, value: object
+) -> None:
+    assert compile_text("{{ " + expression + " }}")(SCOPE) == value
+
+
+@pytest.mark.rule("TPL-3")
+@pytest.mark.parametrize(
+    "expression", ["ctx.nope", "ctx.nope or ctx.nope", "ctx.nope + 1", "[ctx.nope]", "ctx.nope ~ 1"]
+)
+def test_undefined_that_reaches_the_output_is_named(expression: str) -> None:
+    with pytest.raises(TemplateFailed) as failed:
+        compile_text("{{ " + expression + " }}")(SCOPE)
+    assert failed.value.undefined == "ctx.nope"
 
 
 @pytest.mark.rule("TPL-3")

@@ -12,10 +12,12 @@ from tests.conformance.cases import (
     all_cases,
     cases,
 )
+from tests.support.scenario import scenario
+from tests.support.steps import call, playbook, step
 
 from noetl.errors import PlaybookRejected
 from noetl.playbook.codes import CODES
-from noetl.playbook.load import load, load_valid
+from noetl.playbook.load import load, load_kept, load_valid
 from noetl.playbook.schema import json_schema
 
 
@@ -42,6 +44,24 @@ def test_the_further_rejections(case: Case) -> None:
 @pytest.mark.rule("VAL-3")
 @pytest.mark.parametrize("case", cases("val_3"), ids=str)
 def test_the_warnings(case: Case) -> None:
+    assert_said(case)
+
+
+@pytest.mark.rule("VAL-5", "TPL-2")
+@pytest.mark.parametrize("case", cases("val_5"), ids=str)
+def test_names_that_nothing_defines(case: Case) -> None:
+    assert_said(case)
+
+
+@pytest.mark.rule("VAL-6")
+@pytest.mark.parametrize("case", cases("val_6"), ids=str)
+def test_what_would_be_ignored(case: Case) -> None:
+    assert_said(case)
+
+
+@pytest.mark.rule("SCOPE-6")
+@pytest.mark.parametrize("case", cases("scope_6"), ids=str)
+def test_writes_that_race(case: Case) -> None:
     assert_said(case)
 
 
@@ -162,10 +182,11 @@ UNSEEN = {
     *("template-syntax", "unknown-entry", "unknown-final", "final-entry", "arc-to-final"),
     *("final-next", "join-source", "join-count", "join-arc", "iterator-name"),
     *("duplicate-credential", "unknown-workbook-task", "workbook-cycle"),
-    *("duplicate-key", "merge-key", "number-range"),
+    *("duplicate-key", "merge-key", "number-range", "unknown-name"),
+    *("reserved-name", "reduced-twice"),
 }
 # A schema sees some of these, depending on the rest of the text.
-SOMETIMES_SEEN = {"jump-target", "key-not-text", "unknown-tag"}
+SOMETIMES_SEEN = {"jump-target", "key-not-text", "unknown-tag", "missing-input"}
 ERRORS = {code for code, meaning in CODES.items() if meaning.severity == "error"}
 SEEN = [case for case in all_cases() if case.codes & ERRORS - UNSEEN - SOMETIMES_SEEN]
 ALLOWED = [case for case in all_cases() if not case.codes & ERRORS - UNSEEN]
@@ -209,3 +230,26 @@ def test_the_schema_is_a_schema_and_explains_every_key() -> None:
         if "description" not in key and "$ref" not in str(key)
     ]
     assert silent == []
+
+
+@pytest.mark.rule("VAL-5")
+def test_what_was_accepted_once_can_still_be_loaded() -> None:
+    """A log refers to the text that it began with, whatever is checked by now."""
+    text = playbook(step("start", call("see", body="{{ args.nope }}")))
+    with pytest.raises(PlaybookRejected):
+        load_valid(text)
+    assert load_kept(text).steps[0].name == "start"
+    with pytest.raises(PlaybookRejected):
+        load_kept(text.replace("http", "htpp"))
+
+
+@pytest.mark.rule("VAL-5", "TPL-3")
+def test_the_run_says_what_validation_said() -> None:
+    see = step("start", call("see", body="{{ workload.nmae }}"))
+    made = scenario(see, workload={"name": 1})
+    [finding] = load(made.text).findings
+    assert finding.hint == "did you mean 'workload.name'?"
+    said = finding.message.partition(" unless")[0]
+    assert said == "'workload.nmae' is undefined"
+    assert said in made.run().error["message"]
+    assert scenario(see).run({"nmae": 2}).status == "completed"

@@ -107,7 +107,8 @@ def kinds_page() -> str:
 def kind_part(kind: Kind) -> str:
     notes = [kind.summary]
     if kind.block:
-        notes.append(f"Its block of the outcome is `outcome.{kind.block}`.")
+        fields = f": {', '.join(f'`{name}`' for name in kind.tells)}" if kind.tells else ""
+        notes.append(f"Its block of the outcome is `outcome.{kind.block}`{fields}.")
     notes += [f"Exactly one of {', '.join(f'`{n}`' for n in group)}." for group in kind.one_of]
     if kind.extra:
         notes.append(f"Needs the extra `noetl[{kind.extra}]`.")

@@ -19,7 +19,10 @@ CONDITIONS: tuple[dict[Language, str], ...] = (
         "eval": "outcome.py.exception == 'success'",
         "canonical": "outcome.py.exception_type == 'success'",
     },
-    {"eval": "token.args.more and _attempt < 3", "canonical": "args.more and _attempt < 3"},
+    {
+        "eval": "token.args.get('more') and _attempt < 3",
+        "canonical": "args.get('more') and _attempt < 3",
+    },
 )
 ERROR = "{{ outcome.status == 'error' }}"
 
@@ -78,6 +81,12 @@ class Step(msgspec.Struct, frozen=True):
     @property
     def shared(self) -> set[str]:
         return {name for task in self.tasks for rule in task.rules for name in rule.writes.shared}
+
+    @property
+    def written(self) -> set[str]:
+        """Variables that a rule writes: nothing else could define them (VAL-5)."""
+        rules = [rule for task in self.tasks for rule in task.rules]
+        return self.shared | {name for rule in rules for name in rule.writes.variables}
 
     def spelled(self, variable: str, language: Language) -> str:
         """How templates of the step name one of its variables (decision 0037)."""
@@ -175,7 +184,7 @@ def written(model: tuple[Step, ...], language: Language) -> Tree:
 def step_tree(step: Step, language: Language) -> Tree:
     tree: Tree = {"step": step.name}
     spec: Tree = {}
-    guard = "{{ token.args.go or workload.go }}"
+    guard = "{{ token.args.get('go') or workload.go }}"
     if step.guarded and language == "eval":
         tree["when"] = guard
     elif step.guarded:
@@ -211,7 +220,11 @@ def reducer(variable: str) -> str:
 
 
 def task_tree(step: Step, task: Task, language: Language) -> Tree:
-    reads = {name: f"{{{{ {step.spelled(name, language)} }}}}" for name in task.reads}
+    reads = {
+        name: f"{{{{ {step.spelled(name, language)} }}}}"
+        for name in task.reads
+        if name in step.written
+    }
     tree: Tree = {"kind": "python", "code": "result = 1"}
     if reads:
         tree["args"] = reads

@@ -123,7 +123,7 @@ def valid(draw: st.DrawFn) -> dict[str, Any]:
     for number, name in enumerate(steps):
         labels = draw(st.lists(names, min_size=1, max_size=3, unique=True))
         later = [{"step": other} for other in steps[number + 1 : number + 2]]
-        back = [{"step": draw(st.sampled_from(steps)), "when": "{{ ctx.again }}"}]
+        back = [{"step": draw(st.sampled_from(steps)), "when": "{{ event.error }}"}]
         workflow.append(
             {
                 "step": name,
@@ -133,7 +133,8 @@ def valid(draw: st.DrawFn) -> dict[str, Any]:
         )
     head = {"apiVersion": "noetl.io/v2", "kind": "Playbook", "metadata": {"name": "a", "path": "b"}}
     spec = {"entry_step": steps[0]}
-    return {**head, "executor": {"spec": spec}, "workflow": workflow}
+    workload = {"url": "http://localhost"}
+    return {**head, "executor": {"spec": spec}, "workload": workload, "workflow": workflow}
 
 
 def valid_task(labels: list[str]) -> st.SearchStrategy[dict[str, Any]]:
@@ -149,7 +150,7 @@ def valid_task(labels: list[str]) -> st.SearchStrategy[dict[str, Any]]:
             {"kind": "noop"},
             {"kind": "http", "url": "{{ workload.url }}", "params": {"page": 1}},
             {"kind": "python", "code": "result = 1", "args": {"a": ["{{ _prev }}"]}},
-            {"kind": "postgres", "query": "SELECT %s", "params": [1]},
+            {"kind": "postgres", "auth": "db", "query": "SELECT %s", "params": [1]},
         ]
     )
     return st.builds(lambda i, r: {**i, "spec": {"policy": {"rules": r}}}, inputs, rules)

@@ -42,7 +42,7 @@ GUARDS = [
     "outcome.status == 'error'",
     "outcome.result == 1",
     "_attempt < 2",
-    "iter.n | default(0) < 3",
+    "iter.get('n', 0) < 3",
     "_prev is none",
     "ctx.k == 2",
 ]
@@ -153,7 +153,7 @@ def test_what_is_true_of_every_pipeline(tasks: list[Tree], seed: int) -> None:
     for before, after in pairwise(outcomes):
         check_pair(before, after, plan)
     last = outcomes[-1]
-    assert (end.error is not None) == (last.do == "fail" or len(outcomes) > 25 or over(end))
+    assert (end.error is not None) == (last.do == "fail" or over(end))
     ids = [one.task_run_id for one in outcomes]
     assert ids == sorted(ids, key=lambda text: int(text.partition(".")[2]))
 

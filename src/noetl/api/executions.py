@@ -62,6 +62,7 @@ class ExecutionsRoutes:
             path=asked.path,
             version=asked.version,
             payload=asked.payload,
+            ctx=asked.ctx,
             key=key,
         )
         return listed_of(row, interrupted=False)

@@ -114,6 +114,8 @@ class ExecuteRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     """With `path`; without it the newest."""
     payload: dict[str, Any] = {}
     """Goes into `workload`, and nowhere else."""
+    ctx: dict[str, Any] = {}
+    """What `ctx` begins with (SCOPE-4)."""
 
 
 class KeyedRequest(ExecuteRequest, frozen=True, kw_only=True, forbid_unknown_fields=True):

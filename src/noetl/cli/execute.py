@@ -11,7 +11,7 @@ from noetl.cli.catalog import REMEDY, ask_catalog
 from noetl.cli.contexts import Target
 from noetl.cli.output import print_json
 from noetl.cli.running.ending import see_through
-from noetl.cli.running.payload import PAYLOAD, SETS, payload_of
+from noetl.cli.running.payload import CTX, PAYLOAD, SETS, ctx_of, payload_of
 from noetl.cli.target import aimed, at_server
 from noetl.errors import PlaybookNotFound
 from noetl.node.local import LocalNode
@@ -34,6 +34,7 @@ Exit codes: with --wait as of `noetl run`; without it 0 once the server has it o
 @click.option("--version", type=click.IntRange(min=1), metavar="N", help="Not the newest, but N.")
 @SETS
 @PAYLOAD
+@CTX
 @click.option("--wait", is_flag=True, help="Show it to its end; exit codes are those of run.")
 @click.option(
     "--key", metavar="KEY", help="At a server: the same key never starts a second execution."
@@ -45,6 +46,7 @@ def execute(
     version: int | None,
     sets: tuple[str, ...],
     payload: str | None,
+    ctx: tuple[str, ...],
     wait: bool,
     key: str | None,
     as_json: bool,
@@ -56,14 +58,15 @@ def execute(
     At a server it runs there; --wait shows it here to its end. Without a server it runs in this
     process, like `noetl run`.
     """
-    given = payload_of(payload, sets)
+    given, first = payload_of(payload, sets), ctx_of(ctx)
     if target.local:
         if key is not None:
             raise click.UsageError("--key needs a server: --server URL or NOETL_SERVER")
-        return begin_here(path, version, given, as_json)
+        return begin_here(path, version, given, first, as_json)
     try:
         begun = at_server(
-            target, lambda client: client.execute(path, version=version, payload=given, key=key)
+            target,
+            lambda client: client.execute(path, version=version, payload=given, ctx=first, key=key),
         )
     except KeyboardInterrupt:
         click.echo("interrupted; if the server began it, it is in: noetl list", err=True)
@@ -80,13 +83,19 @@ def execute(
     return exits.OK
 
 
-def begin_here(path: str, version: int | None, payload: dict[str, Any], as_json: bool) -> int:
+def begin_here(
+    path: str,
+    version: int | None,
+    payload: dict[str, Any],
+    ctx: dict[str, Any],
+    as_json: bool,
+) -> int:
     """In this process, on the home's catalog; a home that is not there is not made for a miss."""
     if not (read_settings().home / DATABASE).exists():
         raise PlaybookNotFound(f"{missing(path, version)}; {REMEDY}")
     found = ask_catalog(Target(None), lambda asked: asked.playbook(path, version=version))
 
     async def begin(local: LocalNode) -> ActiveExecution:
-        return await local.run_text(found.text, folder=None, payload=payload)
+        return await local.run_text(found.text, folder=None, payload=payload, ctx=ctx)
 
     return see_through(begin, as_json=as_json)

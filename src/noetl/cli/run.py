@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from noetl.cli.running.ending import see_through
-from noetl.cli.running.payload import PAYLOAD, SETS, payload_of
+from noetl.cli.running.payload import CTX, PAYLOAD, SETS, ctx_of, payload_of
 from noetl.cli.source import FILE, read_source
 from noetl.cli.validate import canonical, tell_findings
 from noetl.errors import PlaybookRejected
@@ -32,9 +32,17 @@ Exit codes: 0 completed, 1 failed or cancelled, 2 invalid playbook, 3 usage or e
 @click.argument("file", metavar="FILE", type=FILE)
 @SETS
 @PAYLOAD
+@CTX
 @click.option("--migrate", is_flag=True, help="Take a playbook of an older dialect too.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object.")
-def run(file: str, sets: tuple[str, ...], payload: str | None, migrate: bool, as_json: bool) -> int:
+def run(
+    file: str,
+    sets: tuple[str, ...],
+    payload: str | None,
+    ctx: tuple[str, ...],
+    migrate: bool,
+    as_json: bool,
+) -> int:
     """
     Run a playbook in this process; its log is kept in the home folder (NOETL_HOME).
 
@@ -43,7 +51,7 @@ def run(file: str, sets: tuple[str, ...], payload: str | None, migrate: bool, as
     if file == payload == "-":
         raise click.UsageError("FILE and --payload cannot both be standard input")
     source = read_source(file)
-    given = payload_of(payload, sets)
+    given, first = payload_of(payload, sets), ctx_of(ctx)
     try:
         content = canonical(source).text.encode() if migrate else source.content
         playbook = load_valid(content, KnownKinds())
@@ -54,6 +62,6 @@ def run(file: str, sets: tuple[str, ...], payload: str | None, migrate: bool, as
     folder = str(Path.cwd() if file == "-" else Path(file).absolute().parent)
 
     async def begin(local: LocalNode) -> ActiveExecution:
-        return await local.run_text(text, folder=folder, payload=given, plan=plan)
+        return await local.run_text(text, folder=folder, payload=given, ctx=first, plan=plan)
 
     return see_through(begin, as_json=as_json)

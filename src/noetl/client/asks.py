@@ -92,6 +92,7 @@ def execute(
     *,
     version: int | None = None,
     payload: Mapping[str, Any] | None = None,
+    ctx: Mapping[str, Any] | None = None,
     key: str | None = None,
 ) -> Ask[Listed]:
     """
@@ -100,7 +101,9 @@ def execute(
     `key` makes it safe to ask again: the same key starts one execution. Without one the client
     draws its own, so that a lost answer never starts two.
     """
-    wanted = t.ExecuteRequest(path=path, version=version, payload=dict(payload or {}))
+    wanted = t.ExecuteRequest(
+        path=path, version=version, payload=dict(payload or {}), ctx=dict(ctx or {})
+    )
     ask = _send("POST", "/api/executions", wanted, Listed)
     headers = {"Idempotency-Key": key or secrets.token_hex(16)}
     return msgspec.structs.replace(ask, headers=headers)

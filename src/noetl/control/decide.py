@@ -77,7 +77,7 @@ def _start(deciding: Deciding, request: r.StartExecution) -> None:
     )
     deciding.emit(deciding.fit(requested, strict=True))
     try:
-        workload = materialize(plan, request.payload)
+        workload = materialize(plan, request.payload, deciding.execution.execution_id)
         evaluated = deciding.fit(e.RequestEvaluated(workload=workload), strict=True)
     except TemplateFailed as fault:
         deciding.make(e.RequestEvaluated(error=template_error(fault, "`workload`")))

@@ -177,7 +177,7 @@ def _task_done(execution: Execution, event: e.TaskDone, plan: Plan) -> None:
     _progress(execution, run.parts[event.part])
     if run.suspended:
         run.suspended.pop(event.task_run_id, None)
-    take_task_done(execution, run, event, plan.steps[run.step])
+    take_task_done(execution, run, event, plan.steps[run.step], plan.executor.reduce)
 
 
 def _task_suspended(execution: Execution, event: e.TaskSuspended, _: Plan) -> None:
@@ -194,13 +194,18 @@ def _task_suspended(execution: Execution, event: e.TaskSuspended, _: Plan) -> No
     }
 
 
-def _ctx_patched(execution: Execution, event: e.CtxPatched, _: Plan) -> None:
+def _ctx_patched(execution: Execution, event: e.CtxPatched, plan: Plan) -> None:
     before = execution.ctx
     execution.ctx = {**before, **event.patch}
     run = execution.runs.get(event.step_run_id) if event.step_run_id else None
     if run is None or (run.loop is not None and run.loop.mode == "parallel"):
         return
-    run.ctx = execution.ctx if run.ctx is before else {**run.ctx, **event.patch}
+    reduce = plan.executor.reduce
+    if reduce:  # SCOPE-6: a run does not see what its own writes were folded into
+        patch = {key: value for key, value in event.patch.items() if key not in reduce}
+        run.ctx = {**run.ctx, **patch}
+    else:
+        run.ctx = execution.ctx if run.ctx is before else {**run.ctx, **event.patch}
 
 
 def _loop_started(execution: Execution, event: e.LoopStarted, plan: Plan) -> None:

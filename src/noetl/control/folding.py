@@ -4,7 +4,7 @@ How a run's position follows its reports: frames, iterations, folded results.
 Part of the fold: like `evolve`, it reads only events, state and plan.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -81,7 +81,9 @@ def index_of(number: str) -> int:
     return int(number.partition("r")[0]) - 1
 
 
-def take_task_done(execution: Execution, run: Run, event: e.TaskDone, step: StepPlan) -> None:
+def take_task_done(
+    execution: Execution, run: Run, event: e.TaskDone, step: StepPlan, folded: Mapping[str, Reducer]
+) -> None:
     """Move the frame of a task run, and remember what it wrote (LOOP-5)."""
     if run.frame is not None and run.frame.inner is None:  # no loop around it: the common case
         advance(run.frame, event, step.pipeline)
@@ -96,7 +98,8 @@ def take_task_done(execution: Execution, run: Run, event: e.TaskDone, step: Step
             remember(execution, spot.around, key, value)
     if event.set_ctx and spot.around:
         for key, value in event.set_ctx.items():
-            remember(execution, spot.around, key, value)
+            if key not in folded:  # else it is the execution's (SCOPE-6)
+                remember(execution, spot.around, key, value)
     advance(spot.frame, event, spot.pipeline)
 
 

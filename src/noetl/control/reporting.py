@@ -1,5 +1,6 @@
 """What a worker's report adds to the log: its own events, and what the server knows better."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -7,9 +8,13 @@ import msgspec
 from noetl.control.deciding import Deciding
 from noetl.control.execution import Run
 from noetl.control.folding import conflict, locate, plain_writes
-from noetl.control.loops import end, end_early, end_loop, offer
+from noetl.control.loops import end, end_early, end_loop, offer, value_of
+from noetl.control.reducers import LOOKS_INTO, MISSING, PILED, onto
+from noetl.errors import TemplateFailed
 from noetl.messages import events as e
+from noetl.messages.reference import Reference
 from noetl.messages.requests import Report
+from noetl.playbook.model import Reducer
 
 
 def take_report(deciding: Deciding, report: Report) -> None:
@@ -58,10 +63,16 @@ def _task_done(deciding: Deciding, run: Run, event: e.TaskDone) -> None:
         deciding.emit(event)
         return
     around = locate(run, event.task_run_id, deciding.plan.steps[run.step]).around
+    reduce = deciding.plan.executor.reduce
     patch = plain_writes(around, event.set_ctx)
-    collision = conflict(around, patch)
+    collision = conflict(around, {key: patch[key] for key in patch if key not in reduce})
     if collision is not None:
         deciding.emit(refused(event, *collision))
+        return
+    try:
+        patch = {key: folded(deciding, reduce, key, value) for key, value in patch.items()}
+    except (TypeError, TemplateFailed) as fault:
+        deciding.emit(failing(event, f"the reducer of a ctx key refused a write: {fault}"))
         return
     deciding.emit(event)
     if patch:
@@ -75,17 +86,31 @@ def _task_done(deciding: Deciding, run: Run, event: e.TaskDone) -> None:
         )
 
 
+def folded(deciding: Deciding, reduce: Mapping[str, Reducer], key: str, value: Any) -> Any:
+    """SCOPE-6: a write to a key that the executor reduces, put onto what `ctx` has now."""
+    how = reduce.get(key)
+    if how is None:
+        return value
+    before = deciding.execution.ctx.get(key, MISSING)
+    looked_into = how in LOOKS_INTO or how in PILED
+    if looked_into and isinstance(before, Reference):
+        before = value_of(deciding, before)
+    if how in LOOKS_INTO | {"extend"} and isinstance(value, Reference):
+        value = value_of(deciding, value)
+    return onto(how, before, value)
+
+
 def refused(event: e.TaskDone, key: str, index: int, first: int) -> e.TaskDone:
     """The same outcome, with the failure that its write has come to."""
-    error = {
-        "kind": "ctx_conflict",
-        "message": (
-            f"iteration {index} may not write ctx.{key}: iteration {first} wrote another value;"
-            " declare a reducer for it (loop.spec.policy.reduce)"
-        ),
-        "retryable": False,
-        "key": key,
-    }
+    message = (
+        f"iteration {index} may not write ctx.{key}: iteration {first} wrote another value;"
+        " declare a reducer for it (loop.spec.policy.reduce)"
+    )
+    return failing(event, message, key=key)
+
+
+def failing(event: e.TaskDone, message: str, **more: Any) -> e.TaskDone:
+    error = {"kind": "ctx_conflict", "message": message, "retryable": False, **more}
     return msgspec.structs.replace(event, do="fail", to=None, delay=0.0, set_ctx={}, error=error)
 
 

@@ -12,7 +12,8 @@ from noetl.expression.limits import DEEPEST_TEMPLATE, LONGEST_PATH
 from noetl.expression.syntax import path_of
 from noetl.expression.writer import FunctionWriter, Visitor
 
-MEMBERSHIP: Final = {"in": "contains", "notin": "absent"}
+ORDERED: Final = frozenset({"lt", "lteq", "gt", "gteq"})
+MEMBERSHIP: Final = {"in": "", "notin": "not "}
 SIMPLE: Final = (nodes.Const, nodes.TemplateData)
 LONGEST_CHAIN: Final = 20  # subscripts in one line of code; longer paths are walked
 LITERAL: Final = (str, int, bool, type(None))
@@ -124,12 +125,26 @@ def comparison(
         return f"{left} {COMPARED[op]} {members}", members
     right = writer.touched(right_node)
     if op in MEMBERSHIP:
-        return f"{MEMBERSHIP[op]}({writer.evaluation()}, {left}, {right})", right
+        code = f"contains({writer.evaluation()}, {left}, {right})"
+        if writer.lenient and not is_value(right_node):
+            code = f"{right} is not None and {code}"
+        return f"{MEMBERSHIP[op]}({code})", right
     if isinstance(left_node, SIMPLE) or isinstance(right_node, SIMPLE):
-        return f"{left} {COMPARED[op]} {right}", right
-    evaluation = writer.evaluation()
-    sides = [f"comparable({evaluation}, {side})" for side in (left, right)]
-    return f"{sides[0]} {COMPARED[op]} {sides[1]}", right
+        code = f"{left} {COMPARED[op]} {right}"
+    else:
+        evaluation = writer.evaluation()
+        sides = [f"comparable({evaluation}, {side})" for side in (left, right)]
+        code = f"{sides[0]} {COMPARED[op]} {sides[1]}"
+    if writer.lenient and op in ORDERED:  # TPL-3: in a guard, null is a value that is not there
+        nodes_of = {left: left_node, right: right_node}
+        asked = [f"{side} is not None" for side, node in nodes_of.items() if not is_value(node)]
+        code = " and ".join([*asked, code])
+    return code, right
+
+
+def is_value(node: nodes.Node) -> bool:
+    """A literal that is not null."""
+    return isinstance(node, SIMPLE) and getattr(node, "value", "") is not None
 
 
 def constants_of(node: nodes.Node) -> str | None:

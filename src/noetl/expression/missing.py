@@ -1,4 +1,4 @@
-"""What an undefined name or attribute is: strict in values, false in guards (TPL-3)."""
+"""An undefined value: false where it is asked, an error where it is used (TPL-3)."""
 
 from typing import Any
 
@@ -6,20 +6,6 @@ from jinja2.runtime import StrictUndefined, Undefined
 
 # An inline `if` without `else` gives Jinja2's mild undefined: empty in text, and not defined.
 NO_ELSE = Undefined("the condition of an inline `if` is false and it has no `else`")
-
-
-class Missing(StrictUndefined):
-    """An undefined value: any use of it is an error that names it."""
-
-    __slots__ = ()
-
-    @property
-    def path(self) -> str:
-        return str(self._undefined_name)
-
-    def used(self) -> Any:
-        """Raise the error that names this value."""
-        return self._fail_with_undefined_error()
 
 
 def never(*_: object) -> bool:
@@ -30,8 +16,12 @@ def always(*_: object) -> bool:
     return True
 
 
-class LenientMissing(Missing):
-    """An undefined value inside a guard: compared or mentioned, it is false."""
+class Missing(StrictUndefined):
+    """
+    An undefined value: compared or mentioned it is false, any other use is an error that names it.
+
+    So it is an error only where it reaches the output (TPL-3); a guard takes the error for false.
+    """
 
     __slots__ = ()
 
@@ -39,6 +29,14 @@ class LenientMissing(Missing):
     __ne__ = always  # type: ignore[assignment]
     __bool__ = never  # type: ignore[assignment]
     __hash__ = StrictUndefined.__hash__  # type: ignore[assignment]
+
+    @property
+    def path(self) -> str:
+        return str(self._undefined_name)
+
+    def used(self) -> Any:
+        """Raise the error that names this value."""
+        return self._fail_with_undefined_error()
 
 
 def below(parent: Undefined, key: object, missing: type[Missing]) -> Missing:

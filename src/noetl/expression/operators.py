@@ -79,7 +79,7 @@ def checked(value: Any) -> Any:
 
 
 def contains(evaluation: Evaluation, element: Any, container: Any) -> bool:
-    """`element in container`; undefined never raises in a guard, whatever the container."""
+    """`element in container`; an undefined element is in nothing (TPL-3)."""
     container = evaluation.body(container)
     element = evaluation.body(element)
     kind = type(container)
@@ -90,13 +90,8 @@ def contains(evaluation: Evaluation, element: Any, container: Any) -> bool:
     elif isinstance(container, str):
         evaluation.charge_text(container)
     if isinstance(element, Undefined):
-        return bool(element == container)  # false in a guard, an error elsewhere (TPL-3)
+        return False
     return bool(element in container)
-
-
-def absent(evaluation: Evaluation, element: Any, container: Any) -> bool:
-    """`element not in container`."""
-    return not contains(evaluation, element, container)
 
 
 def comparable(evaluation: Evaluation, value: Any) -> Any:

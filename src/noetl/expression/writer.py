@@ -13,7 +13,7 @@ from noetl.expression import calls, lookup, operators, output
 from noetl.expression.evaluation import Evaluation
 from noetl.expression.failure import failure
 from noetl.expression.limits import DEEPEST_TEMPLATE, SCALARS
-from noetl.expression.missing import NO_ELSE, LenientMissing, Missing
+from noetl.expression.missing import NO_ELSE, Missing
 from noetl.expression.sandbox import RULES
 from noetl.messages.reference import Reference
 
@@ -33,7 +33,6 @@ RUNTIME: Final[dict[str, Any]] = {
     "R": Reference,
     "Undefined": Undefined,
     "UndefinedError": UndefinedError,
-    "absent": operators.absent,
     "body_of": lookup.body_of,
     "call": calls.call,
     "comparable": operators.comparable,
@@ -66,9 +65,7 @@ class FunctionWriter:
         self.visitors = visitors
         self.lines: list[str] = []
         self.names: dict[str, Any] = dict(RUNTIME)
-        self.lenient = lenient
-        if lenient:
-            self.names["missing"] = LenientMissing
+        self.lenient = lenient  # a guard, for which null has no order
         self.depth = 1
         self.variables = 0
         self.levels = 0

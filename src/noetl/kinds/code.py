@@ -1,5 +1,6 @@
 """The kinds that run code of the author: Python, a script, a shell command, a container."""
 
+from functools import partial
 from typing import Annotated, Any, Literal
 
 from noetl.kinds.fields import Arguments, Auth, Environment, Stdin, doc
@@ -62,13 +63,30 @@ class ContainerInputs(Inputs, frozen=True, kw_only=True):
     auth: Auth = None
 
 
-PYTHON = Kind("python", PythonInputs, "Run Python code in an isolated child process.", block="py")
+_ENDED = ("exit_code", "signal", "encoding")
+_code = partial(Kind, knobs=("resources",))
+
+PYTHON = _code(
+    "python",
+    PythonInputs,
+    "Run Python code in an isolated child process.",
+    block="py",
+    tells=("exception_type", "traceback"),
+)
 SCRIPT = Kind(
     "script",
     ScriptInputs,
     "Run a script with its interpreter.",
     block="script",
+    tells=_ENDED,
+    knobs=("resources",),
     one_of=(("path", "code"),),
 )
-SHELL = Kind("shell", ShellInputs, "Run a shell command.", block="shell")
-CONTAINER = Kind("container", ContainerInputs, "Run a container to its end.", block="container")
+SHELL = _code("shell", ShellInputs, "Run a shell command.", block="shell", tells=_ENDED)
+CONTAINER = _code(
+    "container",
+    ContainerInputs,
+    "Run a container to its end.",
+    block="container",
+    tells=("engine", "image", "image_id", "exit_code", "oom_killed"),
+)

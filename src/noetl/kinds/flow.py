@@ -62,20 +62,37 @@ class WaitInputs(Inputs, frozen=True, kw_only=True):
     approval: Annotated[str | None, doc("Question that a person answers.")] = None
 
 
-NOOP = Kind("noop", NoopInputs, "Do nothing; the policy decides.", effect=False)
-PLAYBOOK = Kind("playbook", PlaybookInputs, "Run another playbook.", block="playbook")
-WORKBOOK = Kind("workbook", WorkbookInputs, "Run a task of the workbook.", block="workbook")
+NOOP = Kind("noop", NoopInputs, "Do nothing; the policy decides.", knobs=(), effect=False)
+PLAYBOOK = Kind(
+    "playbook",
+    PlaybookInputs,
+    "Run another playbook.",
+    block="playbook",
+    tells=("execution_id", "status"),
+    knobs=(),
+)
+WORKBOOK = Kind(
+    "workbook",
+    WorkbookInputs,
+    "Run a task of the workbook.",
+    block="workbook",
+    tells=("task", "kind"),
+)
 ITERATOR = Kind(
     "iterator",
     IteratorInputs,
     "Run an inner pipeline for each element of a collection.",
     block="iterator",
+    tells=("total", "done", "failed"),
+    knobs=(),
 )
 TRANSFORM = Kind(
     "transform",
     TransformInputs,
     "Make a value from others, without code.",
     block="transform",
+    tells=("outputs",),
+    knobs=("resources",),
     effect=False,
     one_of=(("value", "jq"),),
     left_out={"input": "{{ _prev }}"},

@@ -23,4 +23,11 @@ class HttpInputs(Inputs, frozen=True, kw_only=True):
     follow_redirects: Annotated[bool, doc("Whether redirects are followed.")] = True
 
 
-HTTP = Kind("http", HttpInputs, "Send an HTTP request.", block="http")
+HTTP = Kind(
+    "http",
+    HttpInputs,
+    "Send an HTTP request.",
+    block="http",
+    tells=("status", "headers", "encoding"),
+    knobs=("pool", "client_retries", "timeout.connect", "timeout.read"),
+)

@@ -25,6 +25,12 @@ class Kind(msgspec.Struct, frozen=True):
     summary: str
     block: str | None = None
     """The key of the kind's own part in an outcome (OUT-2), such as `pg` for postgres."""
+    tells: tuple[str, ...] | None = None
+    """The fields of that part; None: nobody can say."""
+    knobs: tuple[str, ...] | None = None
+    """Keys of `spec` that the tool reads, `timeout` and `policy` aside (VAL-6); None: any."""
+    needs: Mapping[str, tuple[str, ...]] = {}
+    """Operation → inputs that it needs; `""`: without them a task has nothing to connect to."""
     effect: bool = True
     """Whether a call may touch the world; calls without effect may run ahead of the commit."""
     extra: str | None = None

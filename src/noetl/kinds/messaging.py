@@ -41,5 +41,13 @@ NATS = Kind(
     NatsInputs,
     "Publish, request, and keep keys and objects in NATS.",
     block="nats",
+    tells=("code", "description"),
+    knobs=("client_retries", "timeout.connect", "timeout.read"),
+    needs={
+        **dict.fromkeys(("publish", "request"), ("subject",)),
+        **dict.fromkeys(("kv_get", "kv_put", "kv_delete"), ("bucket", "key")),
+        **dict.fromkeys(("object_get", "object_put", "object_delete"), ("bucket", "key")),
+        "kv_keys": ("bucket",),
+    },
     extra="nats",
 )

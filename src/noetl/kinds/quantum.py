@@ -25,5 +25,11 @@ QUANTUM = Kind(
     QuantumInputs,
     "Run a circuit on a quantum provider.",
     block="quantum",
+    tells=(
+        *("operation", "provider", "job", "status", "backend", "circuit"),
+        *("parameters", "shots", "seed", "versions", "digest"),
+    ),
+    knobs=("resources",),
+    needs={"submit": ("circuit",), **dict.fromkeys(("poll", "fetch", "cancel"), ("job",))},
     extra="quantum",
 )

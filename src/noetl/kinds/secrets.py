@@ -16,4 +16,11 @@ class SecretsInputs(Inputs, frozen=True, kw_only=True):
     auth: Auth = None
 
 
-SECRETS = Kind("secrets", SecretsInputs, "Fetch a secret's value.", block="secrets")
+SECRETS = Kind(
+    "secrets",
+    SecretsInputs,
+    "Fetch a secret's value.",
+    block="secrets",
+    tells=("provider", "name"),
+    knobs=(),
+)

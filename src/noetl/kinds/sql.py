@@ -70,8 +70,30 @@ class SnowflakeInputs(SqlInputs, frozen=True, kw_only=True):
 
 
 _sql = partial(Kind, one_of=(_STATEMENTS,), statements=_STATEMENTS)
-POSTGRES = _sql("postgres", PostgresInputs, "Run SQL on PostgreSQL.", block="pg")
-DUCKDB = _sql("duckdb", DuckdbInputs, "Run SQL on DuckDB, in memory or on a file.", block="duckdb")
+POSTGRES = _sql(
+    "postgres",
+    PostgresInputs,
+    "Run SQL on PostgreSQL.",
+    block="pg",
+    tells=("code", "sqlstate", "message", "rowcount"),
+    knobs=("pool", "timeout.connect"),
+    needs={"": ("auth",)},
+)
+DUCKDB = _sql(
+    "duckdb",
+    DuckdbInputs,
+    "Run SQL on DuckDB, in memory or on a file.",
+    block="duckdb",
+    tells=("exception_type", "message", "rowcount"),
+    knobs=("resources",),
+)
 SNOWFLAKE = _sql(
-    "snowflake", SnowflakeInputs, "Run SQL on Snowflake.", block="snowflake", extra="snowflake"
+    "snowflake",
+    SnowflakeInputs,
+    "Run SQL on Snowflake.",
+    block="snowflake",
+    tells=("code", "sqlstate", "message", "rowcount", "query_id"),
+    knobs=("pool", "timeout.connect", "timeout.read"),
+    needs={"": ("auth",)},
+    extra="snowflake",
 )

@@ -1,5 +1,6 @@
 """The kinds that read and write objects in a bucket."""
 
+from functools import partial
 from typing import Annotated, Any, ClassVar, Literal
 
 from noetl.kinds.fields import Auth, doc
@@ -43,7 +44,16 @@ class GcsInputs(ObjectInputs, frozen=True, kw_only=True):
     project: Annotated[str | None, doc("Project that is billed.")] = None
 
 
-S3 = Kind("s3", S3Inputs, "Read and write objects in S3.", block="s3", extra="s3")
-GCS = Kind(
+_objects = partial(
+    Kind,
+    tells=("bucket", "key", "etag", "size"),
+    knobs=("client_retries", "timeout.connect", "timeout.read"),
+    needs={
+        **dict.fromkeys(("get", "put", "head", "delete"), ("key",)),
+        "copy": ("key", "source"),
+    },
+)
+S3 = _objects("s3", S3Inputs, "Read and write objects in S3.", block="s3", extra="s3")
+GCS = _objects(
     "gcs", GcsInputs, "Read and write objects in Google Cloud Storage.", block="gcs", extra="gcs"
 )

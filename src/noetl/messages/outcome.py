@@ -49,6 +49,8 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     block: dict[str, Any] | None = None
     block_name: str | None = None
     """Where `block` stands, if not under the name that the kind declares."""
+    lent: dict[str, Any] | None = None
+    """Which task of the workbook ran, for `outcome.workbook`."""
     writes: dict[str, Any] | None = None
     """What a nested loop's reducers came to (LOOP-5): written to ctx with the task."""
     passed: list[tuple[str, Any]] = []

@@ -95,6 +95,7 @@ class ControlPlane:
         *,
         execution_id: str,
         payload: dict[str, Any],
+        ctx: dict[str, Any] | None = None,
         version: str | None,
         folder: str | None = None,
         parent_execution_id: str | None = None,
@@ -108,6 +109,7 @@ class ControlPlane:
             folder=folder,
             version=version,
             payload=payload,
+            ctx=ctx or {},
             store=self.results.name,
             parent_execution_id=parent_execution_id,
             parent_id=parent_id,
@@ -143,6 +145,7 @@ class ControlPlane:
         self,
         *,
         payload: dict[str, Any],
+        ctx: dict[str, Any] | None = None,
         playbook_id: str | None = None,
         path: str | None = None,
         version: int | None = None,
@@ -151,11 +154,11 @@ class ControlPlane:
         """SRV-2. The answer comes after the commit (promise 1); one key starts one execution."""
         entry = await self.playbooks.entry(playbook_id, path, version)
         plan = await self.library.plan_by(entry.digest)
-        execution_id, found = await self.playbooks.claimed(entry, payload, key)
+        execution_id, found = await self.playbooks.claimed(entry, payload, ctx, key)
         if found is not None:
             return found
         active = await self.start(
-            plan, execution_id=execution_id, payload=payload, version=str(entry.version)
+            plan, execution_id=execution_id, payload=payload, ctx=ctx, version=str(entry.version)
         )
         if active is None:
             return await self.row(execution_id)

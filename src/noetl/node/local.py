@@ -88,6 +88,7 @@ class LocalNode(ControlPlane):
         *,
         folder: str | None,
         payload: dict[str, Any],
+        ctx: dict[str, Any] | None = None,
         execution_id: str | None = None,
         plan: Plan | None = None,
     ) -> ActiveExecution:
@@ -96,6 +97,7 @@ class LocalNode(ControlPlane):
             plan,
             execution_id=execution_id or new_execution_id(),
             payload=payload,
+            ctx=ctx,
             version=plan.version,
             folder=folder,
         )

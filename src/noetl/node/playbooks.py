@@ -76,13 +76,18 @@ class PlaybookFinder:
         return entry
 
     async def claimed(
-        self, entry: CatalogEntry, payload: dict[str, Any], key: str | None
+        self,
+        entry: CatalogEntry,
+        payload: dict[str, Any],
+        ctx: dict[str, Any] | None,
+        key: str | None,
     ) -> tuple[str, ExecutionRow | None]:
         """The id for a request, and the execution where its key came before."""
         execution_id = new_execution_id()
         if key is None:
             return execution_id, None
-        fingerprint = hashlib.sha256(encode([entry.playbook_id, payload])).hexdigest()
+        asked = [entry.playbook_id, payload, *([ctx] if ctx else [])]
+        fingerprint = hashlib.sha256(encode(asked)).hexdigest()
         holder = await self._storage.keys.claim(key, fingerprint, execution_id)
         if holder.fingerprint != fingerprint:
             raise KeyReused("this idempotency key came before, with another request")

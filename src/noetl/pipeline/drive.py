@@ -119,7 +119,7 @@ def run_pipeline(
     """
     tasks = pipeline.tasks
     limit = around.plan.limits.max_task_runs
-    if frame.over:  # its last task was recorded, its end was not (TASK-9)
+    if frame.over or not tasks:  # TASK-9: its end was not recorded; TASK-6: it only routes
         return End(None if frame.error else frame.prev, frame.error)
     if around.due:
         yield from sleep_out(tasks[frame.pc], f"{prefix}.{frame.ordinal}", around)
@@ -218,17 +218,18 @@ def write(
     if around.settles and done.set_ctx:
         done = yield Settle(done)
     if done.set_ctx:
-        scope["ctx"] = {**scope["ctx"], **seen(done.set_ctx, around.reduced)}
+        scope["ctx"] = {**scope["ctx"], **seen(done.set_ctx, around)}
         if writes is not None:
             writes.extend(pair for pair in done.set_ctx.items() if pair[0] in around.reduced)
     return done
 
 
-def seen(writes: dict[str, Any], reduced: frozenset[str]) -> dict[str, Any]:
-    """A run's own writes that it sees at once (SCOPE-4)."""
-    if not reduced:
+def seen(writes: dict[str, Any], around: Surroundings) -> dict[str, Any]:
+    """A run's own writes that it sees at once (SCOPE-4): not those that are folded."""
+    reduced, folded = around.reduced, around.plan.executor.reduce
+    if not reduced and not folded:
         return writes
-    return {key: value for key, value in writes.items() if key not in reduced}
+    return {k: value for k, value in writes.items() if k not in reduced and k not in folded}
 
 
 def settled(
@@ -321,9 +322,9 @@ def borrow(
     bound = {**scope, "args": inputs.get("args") or {}}
     found = msgspec.structs.replace(found, spec=knobs(task.spec, found.spec))
     outcome = yield from invoke(task, found, bound, frame, task_run_id, attempt, around)
-    if outcome.block is None or outcome.block_name is not None:
-        return outcome
-    return msgspec.structs.replace(outcome, block_name=found.block or found.kind)
+    block_name = outcome.block_name or found.block or found.kind
+    lent = {"task": name, "kind": found.kind}
+    return msgspec.structs.replace(outcome, block_name=block_name, lent=lent)
 
 
 def knobs(caller: TaskSpec, lent: TaskSpec) -> TaskSpec:
@@ -339,12 +340,15 @@ def recorded(
     task: TaskPlan,
     conceal: Callable[[dict[str, Any]], dict[str, Any]] | None,
 ) -> dict[str, Any]:
-    """The outcome as rules see it and as the log keeps it (OUT-1, OUT-2)."""
+    """The outcome as rules see it and the log keeps it; what has no value is absent (OUT-2)."""
     named = {"status": outcome.status, "result": outcome.result, "error": outcome.error}
     if conceal is not None:
         named = conceal(named)
     if outcome.block is not None:
-        named[outcome.block_name or task.block or task.kind] = outcome.block
+        block = {key: value for key, value in outcome.block.items() if value is not None}
+        named[outcome.block_name or task.block or task.kind] = block
+    if outcome.lent is not None:
+        named["workbook"] = outcome.lent
     return named
 
 

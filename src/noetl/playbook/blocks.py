@@ -24,6 +24,10 @@ BACKOFFS = ("none", "linear", "exponential")
 MODES = ("exclusive", "inclusive")
 REDUCERS = ("sum", "min", "max", "append", "extend", "merge", "count", "first", "last")
 PROVIDERS = ("environment", "file", "vault", "gcp", "aws", "store")
+CREDENTIAL_KINDS = (
+    *("postgres", "snowflake", "gcs", "s3", "basic", "bearer", "api_key", "oauth2", "vault"),
+    *("aws", "gcp", "generic"),
+)
 RESERVED_ITERATORS = ("index", "parent")
 
 _RULE_FORMS = (("when", "then"), ("else",))
@@ -92,6 +96,11 @@ EXECUTOR_POLICY = Block(
         "fail_fast": Field(
             Boolean(), "Whether a failure stops the other branches.", "NEXT-5", default=False
         ),
+        "reduce": Field(
+            FreeMapping(names=True, words=REDUCERS),
+            "How all writes to a key of `ctx` are folded, in the order of the log.",
+            "SCOPE-6",
+        ),
     },
 )
 RESULTS = Block(
@@ -140,6 +149,7 @@ KEYCHAIN_ENTRY = Block(
         "kind": Field(Text(), "Kind of credential, such as `postgres` or `bearer`.", "KEY-1", True),
         "provider": Field(Choice(PROVIDERS), "Who keeps the secret.", "KEY-1", default="store"),
         "key": Field(Text(), "Its name there; the entry's name if left out.", "KEY-1"),
+        "fields": Field(FreeMapping(), "Its fields, also those named like a key above.", "KEY-1"),
     },
     open=True,
 )

@@ -1,4 +1,4 @@
-"""Does a guard wait for an event that the step never ends in? (VAL-3, LOOP-4)"""
+"""Does a guard wait for what the step never ends in? (VAL-3, VAL-6, LOOP-4)"""
 
 import re
 
@@ -31,6 +31,22 @@ def check_events(reader: Reader, playbook: Playbook) -> None:
                         f"'{ends[0]}' or '{ends[1]}'",
                         f"did you mean '{ends[0]}'?",
                     )
+
+
+def check_event_fields(reader: Reader, playbook: Playbook) -> None:
+    """VAL-6: `event.loop` is null where a step has no loop."""
+    for step in playbook.steps:
+        for arc in step.router.arcs if step.router and step.loop is None else ():
+            if isinstance(arc.when, str) and _LOOP.search(arc.when[:LONGEST_GUARD]):
+                reader.report(
+                    "never-set",
+                    reader.places[f"{arc.place.path}.when"],
+                    f"the guard reads 'event.loop', but '{step.name}' has no loop: it is null",
+                    "read event.result, or give the step a loop",
+                )
+
+
+_LOOP = re.compile(r"(?<![\w.])event\.loop\b")
 
 
 def _awaited(guard: str) -> list[str]:

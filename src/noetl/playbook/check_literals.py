@@ -51,7 +51,7 @@ def check_secrets(reader: Reader, _playbook: Playbook) -> None:
             )
 
 
-def check_names(reader: Reader, playbook: Playbook) -> None:
+def check_older_names(reader: Reader, playbook: Playbook) -> None:
     """Names in templates that only older dialects had; the template would find nothing there."""
     text = reader.tree.text
     older = [one for one in OLDER_NAMES if one.needle in text and one.name not in playbook.workload]

@@ -59,12 +59,18 @@ def _inputs_of(kind: Kind, known: dict[str, inspect.Field]) -> str:
 def _check_missing(reader: Reader, kind: Kind, at: At, given: dict[str, At]) -> None:
     for name, field in input_fields(kind.inputs).items():
         if field.required and name not in given:
+            _report_missing(reader, kind, at, name)
+    for name in _needed(reader, kind, given):
+        if name not in given or reader.value(given[name]) in (None, ""):
+            _report_missing(reader, kind, at, name)
+    for name in kind.needs.get("", ()):
+        if name not in given:
             reader.report_node(
-                "missing-input",
+                "missing-auth",
                 at.anchor,
                 at.path,
-                f"a task of kind '{kind.name}' lacks the input '{name}'",
-                f"add '{name}': {description(field.type)}",
+                f"a task of kind '{kind.name}' without '{name}' has nothing to connect to",
+                f"add '{name}': {description(input_fields(kind.inputs)[name].type)}",
             )
     for group in kind.one_of:
         found = [name for name in group if name in given]
@@ -78,6 +84,24 @@ def _check_missing(reader: Reader, kind: Kind, at: At, given: dict[str, At]) -> 
                 f"{listed(map(repr, group))}",
                 f"keep one of them: {listed(group)}" if found else f"add {listed(group)}",
             )
+
+
+def _report_missing(reader: Reader, kind: Kind, at: At, name: str) -> None:
+    operation = reader.value(at).get("operation")
+    of = f"the operation '{operation}'" if operation and name != "operation" else "a task"
+    reader.report_node(
+        "missing-input",
+        at.anchor,
+        at.path,
+        f"{of} of kind '{kind.name}' lacks the input '{name}'",
+        f"add '{name}': {description(input_fields(kind.inputs)[name].type)}",
+    )
+
+
+def _needed(reader: Reader, kind: Kind, given: dict[str, At]) -> tuple[str, ...]:
+    """Inputs that the operation cannot do without."""
+    operation = reader.value(given["operation"]) if "operation" in given else None
+    return kind.needs.get(operation, ()) if isinstance(operation, str) and operation else ()
 
 
 def description(type_: inspect.Type) -> str:

@@ -1,6 +1,6 @@
 """From the text of a playbook to its model and everything that is wrong with it (VAL)."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -9,7 +9,7 @@ from yaml.nodes import MappingNode, Node, SequenceNode
 from noetl.errors import PlaybookRejected
 from noetl.kinds.kind import Kind
 from noetl.kinds.table import KINDS
-from noetl.playbook.check_events import check_events
+from noetl.playbook.check_events import check_event_fields, check_events
 from noetl.playbook.check_graph import (
     check_arcs,
     check_entry,
@@ -17,9 +17,18 @@ from noetl.playbook.check_graph import (
     check_reach,
     check_step_names,
 )
+from noetl.playbook.check_ignored import (
+    check_arc_specs,
+    check_credential_kinds,
+    check_directives,
+    check_falling_through,
+    check_knobs,
+    check_reserved,
+)
 from noetl.playbook.check_joins import check_joins
-from noetl.playbook.check_literals import check_names, check_secrets
-from noetl.playbook.check_spelling import check_spelling
+from noetl.playbook.check_literals import check_older_names, check_secrets
+from noetl.playbook.check_names import check_unknown_names
+from noetl.playbook.check_races import check_races, check_reduced
 from noetl.playbook.check_tasks import check_admission, check_jumps, check_sql
 from noetl.playbook.check_workbook import check_workbook_cycles, check_workbook_names
 from noetl.playbook.codes import CODES
@@ -40,7 +49,13 @@ class Loaded(msgspec.Struct, frozen=True):
     """The plain value of the whole text, for a digest; None where there is none."""
 
 
-def load(source: str | bytes, kinds: Mapping[str, Kind] = KINDS) -> Loaded:
+LATER = frozenset({"unknown-name", "reserved-name", "missing-input"})
+"""Errors that texts may have which were accepted before there was a check for them."""
+
+
+def load(
+    source: str | bytes, kinds: Mapping[str, Kind] = KINDS, forgiven: Collection[str] = ()
+) -> Loaded:
     """Everything about a text; bad input gives findings, never an exception."""
     try:
         tree = read_yaml(source)
@@ -62,16 +77,23 @@ def load(source: str | bytes, kinds: Mapping[str, Kind] = KINDS) -> Loaded:
     if playbook is not None:
         check(reader, playbook)
     findings = tuple(sorted(reader.findings, key=_order))
-    rejected = any(finding.severity == "error" for finding in findings)
+    rejected = any(one.severity == "error" and one.code not in forgiven for one in findings)
     return Loaded(None if rejected else playbook, findings, document)
 
 
-def load_valid(source: str | bytes, kinds: Mapping[str, Kind] = KINDS) -> Playbook:
+def load_valid(
+    source: str | bytes, kinds: Mapping[str, Kind] = KINDS, forgiven: Collection[str] = ()
+) -> Playbook:
     """The playbook of a text without errors; raises PlaybookRejected with all findings."""
-    loaded = load(source, kinds)
+    loaded = load(source, kinds, forgiven)
     if loaded.playbook is None:
         raise PlaybookRejected(loaded.findings)
     return loaded.playbook
+
+
+def load_kept(source: str | bytes, kinds: Mapping[str, Kind] = KINDS) -> Playbook:
+    """The playbook of a text that was accepted once: what began with it runs to its end."""
+    return load_valid(source, kinds, LATER)
 
 
 def _tell_faults(reader: Reader, tree: Tree) -> None:
@@ -126,11 +148,20 @@ CHECKS: tuple[Check, ...] = (
     check_workbook_names,
     check_workbook_cycles,
     check_events,
+    check_event_fields,
     check_admission,
     check_sql,
     check_secrets,
-    check_names,
-    check_spelling,
+    check_older_names,
+    check_unknown_names,
+    check_knobs,
+    check_directives,
+    check_arc_specs,
+    check_credential_kinds,
+    check_reserved,
+    check_falling_through,
+    check_reduced,
+    check_races,
     check_reach,  # the last: it speaks only where the arcs are sound
 )
 

@@ -45,6 +45,8 @@ class Executor(msgspec.Struct, frozen=True, kw_only=True):
     reference_first: bool = False
     fail_fast: bool = False
     limits: Limits = Limits()
+    reduce: dict[str, Reducer] = {}
+    """SCOPE-6: ctx keys whose writes are folded, whoever makes them."""
 
 
 class KeychainEntry(Located, frozen=True, kw_only=True):
@@ -107,6 +109,8 @@ class TaskSpec(msgspec.Struct, frozen=True, kw_only=True):
 
     timeout: Timeout | None = None
     rules: tuple[Rule, ...] | None = None
+    inherited: bool = False
+    """Whether `rules` are the executor's default, which rules tasks of every kind."""
     pool: int | None = None
     client_retries: int = 0
     resources: dict[str, Any] = {}

@@ -6,6 +6,7 @@ from yaml.nodes import MappingNode, SequenceNode
 
 from noetl.playbook import blocks
 from noetl.playbook.model import Executor, KeychainEntry, Limits, Playbook, Step, Task
+from noetl.playbook.parse_loops import parse_reduce
 from noetl.playbook.parse_steps import parse_step
 from noetl.playbook.parse_tasks import Defaults, parse_task
 from noetl.playbook.reader import At, Reader
@@ -61,6 +62,8 @@ def _parse_policy(reader: Reader, at: At) -> dict[str, Any]:
     known: dict[str, Any] = {}
     if "fail_fast" in fields:
         known["fail_fast"] = reader.value(fields["fail_fast"])
+    if "reduce" in fields:
+        known["reduce"] = parse_reduce(reader, fields["reduce"])
     if "results" in fields:
         results = reader.fields(blocks.RESULTS, fields["results"])
         known |= {key: reader.value(entry) for key, entry in results.items()}
@@ -114,7 +117,9 @@ def _parse_keychain(reader: Reader, at: At) -> tuple[KeychainEntry, ...]:
                 "rename one of the two; tasks find entries by name",
             )
         names.add(known["name"])
+        inner = fields.pop("fields", None)
         rest = {key: reader.value(entry) for key, entry in fields.items()}
+        rest |= reader.value(inner) if inner is not None else {}
         entries.append(KeychainEntry(place=reader.place(element), fields=rest, **known))
     return tuple(entries)
 

@@ -29,7 +29,7 @@ def parse_loop(
         if key in source
     }
     if "reduce" in policy:
-        known["reduce"] = _parse_reduce(reader, policy["reduce"])
+        known["reduce"] = parse_reduce(reader, policy["reduce"])
     if "in" in fields:
         _check_collection(reader, fields["in"])
     return Loop(
@@ -68,8 +68,8 @@ def _parse_iterator_name(reader: Reader, fields: dict[str, At]) -> str:
     return name
 
 
-def _parse_reduce(reader: Reader, at: At) -> dict[str, Any]:
-    """LOOP-5: a reducer for each key."""
+def parse_reduce(reader: Reader, at: At) -> dict[str, Any]:
+    """LOOP-5, SCOPE-6: a reducer for each key."""
     reducers: dict[str, Any] = {}
     for key, entry in reader.entries(at).items():
         reducer = reader.value(entry)

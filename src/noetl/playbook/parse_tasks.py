@@ -32,6 +32,7 @@ class Defaults(msgspec.Struct, frozen=True):
 def parse_pipeline(reader: Reader, at: At, defaults: Defaults) -> tuple[Task, ...]:
     """The tasks of a pipeline, in order; labels are unique (VAL-2)."""
     if type(at.node) is MappingNode:  # an older form, told already: read on for what is inside
+        reader.older.add(id(at.node))
         return (parse_task(reader, at, "task", defaults),)
     tasks: list[Task] = []
     labels: set[str] = set()
@@ -102,7 +103,7 @@ def parse_task(reader: Reader, at: At, label: str, defaults: Defaults) -> Task:
         label=label,
         kind=kind,
         inputs={key: reader.value(entry) for key, entry in inputs.items()},
-        spec=_parse_spec(reader, blocks.TASK_SPEC, blocks.POLICY, spec),
+        spec=_parse_spec(reader, blocks.TASK_SPEC, blocks.POLICY, spec, _inherits(reader, spec_at)),
     )
 
 
@@ -152,7 +153,9 @@ def _parse_iterator(
         place=reader.place(at),
         label=label,
         kind="iterator",
-        spec=_parse_spec(reader, blocks.ITERATOR_SPEC, blocks.ITERATOR_POLICY, spec),
+        spec=_parse_spec(
+            reader, blocks.ITERATOR_SPEC, blocks.ITERATOR_POLICY, spec, _inherits(reader, spec_at)
+        ),
         inner=inner,
     )
 
@@ -161,7 +164,16 @@ def _is_list(at: At) -> bool:
     return type(at.node) is SequenceNode
 
 
-def _parse_spec(reader: Reader, block: Block, policy_block: Block, at: At | None) -> TaskSpec:
+def _inherits(reader: Reader, own: At | None) -> bool:
+    """Whether rules that a task has can only be the executor's default (DOC-4)."""
+    spec = reader.value(own) if own is not None else None
+    policy = spec.get("policy") if isinstance(spec, dict) else None
+    return not (isinstance(policy, dict) and "rules" in policy)
+
+
+def _parse_spec(
+    reader: Reader, block: Block, policy_block: Block, at: At | None, inherits: bool
+) -> TaskSpec:
     if at is None:
         return TaskSpec()
     fields = reader.fields(block, at)
@@ -175,7 +187,8 @@ def _parse_spec(reader: Reader, block: Block, policy_block: Block, at: At | None
         if key in fields
     }
     timeout = _parse_timeout(reader, fields["timeout"]) if "timeout" in fields else None
-    return TaskSpec(timeout=timeout, rules=rules, **known)
+    inherited = inherits and rules is not None
+    return TaskSpec(timeout=timeout, rules=rules, inherited=inherited, **known)
 
 
 def _parse_timeout(reader: Reader, at: At) -> Timeout:

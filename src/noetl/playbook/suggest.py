@@ -11,7 +11,8 @@ SHOWN_NAMES = 12
 def closest(name: str, known: Iterable[str]) -> str | None:
     """The known name nearest to `name`, if one is near enough to be meant."""
     names = list(islice(known, MOST_NAMES))
-    same = [other for other in names if other.lower() == name.lower()]
+    letters = sorted(name.lower())  # in another case, or in another order
+    same = [other for other in names if sorted(other.lower()) == letters]
     near = same or get_close_matches(name[:60], names, n=1, cutoff=0.7)
     return near[0] if near else None
 

@@ -6,13 +6,14 @@ from typing import Any
 from noetl.playbook.plan import Plan
 
 
-def materialize(plan: Plan, payload: Mapping[str, Any]) -> dict[str, Any]:
+def materialize(plan: Plan, payload: Mapping[str, Any], execution_id: str) -> dict[str, Any]:
     """
     Merge first, then render top-down: a default that refers to an overridden key sees the
     payload's value (decision 0001). What came with the payload is data and is never rendered.
     """
     workload: dict[str, Any] = {}
-    _fill(workload, plan.workload, payload, {"workload": workload})
+    scope = {"workload": workload, "execution_id": execution_id}
+    _fill(workload, plan.workload, payload, scope)
     return workload
 
 

@@ -55,5 +55,5 @@ class Plans:
         self.keep(digest, text, plan)
         return plan
 
-    async def made(self, text: str) -> Plan:
-        return await off_loop(PARSED * len(text), self._make, text)
+    async def made(self, text: str, make: Callable[[str], Plan] | None = None) -> Plan:
+        return await off_loop(PARSED * len(text), make or self._make, text)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from noetl.control.execution import Execution
 from noetl.errors import PlaybookNotFound, UnreadableFile
 from noetl.messages.events import ExecutionRequested
-from noetl.playbook.load import load_valid
+from noetl.playbook.load import load_kept, load_valid
 from noetl.playbook.plan import Plan, digest_of, make_plan
 from noetl.ports.plans import Plans
 from noetl.ports.storage import Storage
@@ -40,7 +40,7 @@ class Library:
         digest = digest_of(text)
         plan = self._plans.find(digest)
         if plan is None:
-            plan = await self._plans.made(text) if made is None else made
+            plan = await self._plans.made(text, plan_of_new) if made is None else made
             await self._storage.playbooks.keep(digest, plan.path, text, folder)
             self._plans.keep(digest, text, plan)
         return plan
@@ -104,7 +104,13 @@ def version_number(version: str) -> int:
 
 
 def plan_from(text: str) -> Plan:
-    """Raises PlaybookRejected."""
+    """The plan of a text that was accepted before; raises PlaybookRejected."""
+    kinds = KnownKinds()
+    return make_plan(load_kept(text, kinds), text, kinds)
+
+
+def plan_of_new(text: str) -> Plan:
+    """The plan of a text that passes every check; raises PlaybookRejected."""
     kinds = KnownKinds()
     return make_plan(load_valid(text, kinds), text, kinds)
 

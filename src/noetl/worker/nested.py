@@ -153,13 +153,16 @@ class NestedWork:
     def outcome(self) -> Outcome:
         nested, loop, command = self.nested, self.inner.loop, self.part.command
         results = [nested.results.get(index) for index in range(nested.total)]
+        counts = {
+            "total": nested.total,
+            "done": len(nested.results),
+            "failed": len(nested.errors),
+        }
         self.part.events.append(
             e.LoopDone(
                 step=command.step,
                 step_run_id=command.step_run_id,
-                total=nested.total,
-                done=len(nested.results),
-                failed=len(nested.errors),
+                **counts,
                 part=command.part,
                 parent_id=self.ask.task_run_id,
             )
@@ -168,13 +171,13 @@ class NestedWork:
             lowest = min(nested.errors)
             cause = nested.errors[lowest]
             message = f"iteration {lowest} failed: {cause.get('message', '')}"
-            return failed("loop", message, index=lowest, cause=cause)
+            return failed("loop", message, block=counts, index=lowest, cause=cause)
         passed = list(passed_on(nested, loop, self.ask.loops)) if self.fresh else []
         try:
             writes = self.reduced() or None
-            return Outcome(status="ok", result=results, writes=writes, passed=passed)
+            return Outcome(status="ok", result=results, block=counts, writes=writes, passed=passed)
         except TypeError as fault:
-            return failed("loop", f"a reducer refused a write: {fault}")
+            return failed("loop", f"a reducer refused a write: {fault}", block=counts)
 
     def reduced(self) -> dict[str, Any]:
         """

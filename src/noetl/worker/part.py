@@ -117,10 +117,11 @@ class PartWork:
 
     def surroundings(self, *loops: LoopPlan) -> Surroundings:
         """What is the same for all tasks of a pipeline inside these loops, inner first."""
-        settles = any(loop.mode == "parallel" for loop in loops)
+        folded = self.plan.executor.reduce
+        settles = bool(folded) or any(loop.mode == "parallel" for loop in loops)
         self.asks = self.asks or settles
         reduce = [pair for loop in loops for pair in loop.reduce.items()]
-        keep = frozenset(key for key, how in reduce if how in LOOKS_INTO)
+        keep = frozenset(key for key, how in (*reduce, *folded.items()) if how in LOOKS_INTO)
         return Surroundings(
             plan=self.plan,
             step=self.command.step,

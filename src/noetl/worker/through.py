@@ -27,7 +27,8 @@ def run_through(plan: Plan, execution: Execution, run: Run, worker: str) -> list
     begin anew in the ordinary way.
     """
     executor = plan.executor
-    if executor.reference_first or executor.limits.max_payload_bytes < 2 * SMALL:
+    folds = bool(executor.reduce)  # a write must be settled (SCOPE-6)
+    if folds or executor.reference_first or executor.limits.max_payload_bytes < 2 * SMALL:
         return None
     step, run_id, execution_id = run.step, run.step_run_id, execution.execution_id
     events: list[e.Event] = [e.StepStarted(step=step, step_run_id=run_id)]

@@ -106,7 +106,6 @@ nothing is defined
 undefined_name
 undefined_name is defined
 undefined_name + 1
-undefined_name == 1
 undefined_name | default
 undefined_name | default('x')
 empty | default('x')
@@ -364,7 +363,6 @@ TEXTS = [
     "{% set c = cycler('a', 'b') %}{{ c.next() }}{{ c.next() }}{{ c.current }}",
     "{% set j = joiner('|') %}{% for x in xs %}{{ j() }}{{ x }}{% endfor %}",
     "{% for x in range(3) %}{% for y in range(x) %}{{ x }}{{ y }} {% endfor %}{% endfor %}",
-    "{% if missing %}x{% endif %}",
     "{% if missing is defined %}x{% else %}y{% endif %}",
     "{% for x in missing %}x{% endfor %}",
     "{% for x in n %}x{% endfor %}",

@@ -16,7 +16,7 @@ HEAD = {"apiVersion": "noetl.io/v2", "kind": "Playbook", "metadata": {"name": "a
 
 def said_about(task: dict[str, Any], kinds: Any = KINDS) -> tuple[Finding, ...]:
     steps = [{"step": "start", "tool": [{"work": task}]}]
-    return load(json.dumps({**HEAD, "workflow": steps}), kinds).findings
+    return load(json.dumps({**HEAD, "workload": {"value": 1}, "workflow": steps}), kinds).findings
 
 
 def messages(task: dict[str, Any]) -> list[str]:
@@ -25,15 +25,15 @@ def messages(task: dict[str, Any]) -> list[str]:
 
 LEAST: dict[str, dict[str, Any]] = {
     "http": {"url": "https://example.com"},
-    "postgres": {"command": "SELECT 1"},
+    "postgres": {"command": "SELECT 1", "auth": "db"},
     "duckdb": {"query": "SELECT 1", "database": "a.duckdb"},
-    "snowflake": {"command": "SELECT 1", "warehouse": "small", "schema": "public"},
+    "snowflake": {"command": "SELECT 1", "auth": "db", "warehouse": "small", "schema": "public"},
     "python": {"code": "result = 1"},
     "script": {"path": "run.sh", "args": ["--fast", 3]},
     "shell": {"command": "ls", "stdin": {"a": 1}},
     "container": {"image": "alpine:3", "command": ["ls"], "mounts": [{"source": "a"}]},
     "playbook": {"path": "a/b", "version": 3},
-    "workbook": {"name": "{{ args.which }}"},
+    "workbook": {"name": "{{ workload.value }}"},
     "iterator": {"in": [1], "iterator": "x", "tool": [{"n": {"kind": "noop"}}]},
     "noop": {},
     "transform": {"value": [1, "{{ _prev }}"]},
@@ -53,7 +53,7 @@ def test_each_kind_takes_what_it_should(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "iterator"])
 def test_a_template_may_stand_for_any_input(kind: str) -> None:
-    tables = dict.fromkeys(LEAST[kind], "{{ ctx.value }}")
+    tables = dict.fromkeys(LEAST[kind], "{{ workload.value }}")
     said = [one.code for one in said_about({"kind": kind, **tables})]
     assert said == ["sql-template" for name in LEAST[kind] if name in KINDS[kind].statements]
 
@@ -84,7 +84,7 @@ def test_each_kind_refuses_what_it_does_not_know(kind: str) -> None:
         ),
         ({"kind": "python", "code": "x", "args": [1]}, "'args' is a list, expected a mapping"),
         (
-            {"kind": "postgres", "command": "x", "params": "a"},
+            {"kind": "postgres", "auth": "db", "command": "x", "params": "a"},
             "'params' is 'a', expected a list or a mapping",
         ),
         (
@@ -92,7 +92,7 @@ def test_each_kind_refuses_what_it_does_not_know(kind: str) -> None:
             "'seconds' is the number -1, expected a number of 0 or more",
         ),
         (
-            {"kind": "quantum", "operation": "submit", "shots": 0},
+            {"kind": "quantum", "operation": "submit", "circuit": "x", "shots": 0},
             "'shots' is the number 0, expected a whole number of 1 or more",
         ),
         (

@@ -86,7 +86,9 @@ def test_an_older_value_is_told(document: dict[str, Any], code: str) -> None:
     ],
 )
 def test_an_older_name_in_a_template_is_warned_of(text: str, name: str | None) -> None:
-    document = {**HEAD, **step(next={"arcs": [{"step": "start", "args": {"a": [text]}}]})}
+    rules = [{"else": {"then": {"set_ctx": {"a": [text], "vars": 1, "success": 1}}}}]
+    task = {"kind": "python", "code": "result = 1", "spec": {"policy": {"rules": rules}}}
+    document = {**HEAD, "workload": {"my_loop_index": 1}, **step(tool=[{"work": task}])}
     loaded = load(json.dumps(document))
     expected = [one.message for one in OLDER_NAMES if one.name == name]
     assert [finding.message for finding in loaded.findings] == expected

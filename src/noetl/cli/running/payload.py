@@ -15,6 +15,12 @@ SETS = click.option(
     metavar="NAME=VALUE",
     help="Set a key of the workload; VALUE is JSON, else text. May be repeated.",
 )
+CTX = click.option(
+    "--ctx",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Set a key that `ctx` begins with; VALUE is JSON, else text. May be repeated.",
+)
 PAYLOAD = click.option(
     "--payload",
     metavar="FILE",
@@ -31,6 +37,14 @@ def payload_of(file: str | None, sets: Sequence[str]) -> dict[str, Any]:
     return payload
 
 
+def ctx_of(words: Sequence[str]) -> dict[str, Any]:
+    """What `ctx` begins with (SCOPE-4)."""
+    ctx: dict[str, Any] = {}
+    for word in words:
+        put(ctx, *setting(word, "--ctx"))
+    return ctx
+
+
 def put(payload: dict[str, Any], keys: list[str], value: Any) -> None:
     """Set a value inside mappings; what stands in the way of one is replaced by it."""
     for key in keys[:-1]:
@@ -41,13 +55,14 @@ def put(payload: dict[str, Any], keys: list[str], value: Any) -> None:
     payload[keys[-1]] = value
 
 
-def setting(word: str) -> tuple[list[str], Any]:
+def setting(word: str, option: str = "--set") -> tuple[list[str], Any]:
     """`a.b=1` as keys and value; the value is JSON where it parses, else text."""
     name, sign, text = word.partition("=")
     keys = name.split(".")
     if not sign or not all(keys):
         raise click.UsageError(
-            f"--set expects NAME=VALUE, got '{word}'; for example --set region=eu or --set a.b=1"
+            f"{option} expects NAME=VALUE, got '{word}'; "
+            f"for example {option} region=eu or {option} a.b=1"
         )
     return keys, value_of(text)
 

@@ -115,7 +115,9 @@ async def problems_of(case: Case, plan: Plan, text: str, folder: Path) -> list[s
     local = LocalNode.in_memory(read_settings(), box)
     local.worker.sleep = no_time
     try:
-        active = await local.run_text(text, folder=str(folder), payload=case.workload, plan=plan)
+        active = await local.run_text(
+            text, folder=str(folder), payload=case.workload, ctx=case.ctx, plan=plan
+        )
         await active.finished
         execution_id = active.execution.execution_id
         names = [

@@ -39,6 +39,8 @@ class Case(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
     name: str
     workload: dict[str, Any] = {}
+    ctx: dict[str, Any] = {}
+    """What `ctx` begins with."""
     outcomes: dict[str, list[Canned] | Canned] = {}
     """`step.task` or `task` → one outcome per call, in order; a mapping serves every call."""
     expect: Expected = Expected()

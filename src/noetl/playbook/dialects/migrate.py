@@ -20,7 +20,9 @@ from noetl.playbook.yaml_text import Tree, read_yaml
 
 _WORD = re.compile(r"\w+|\W")
 _KEY = re.compile(r"[\w-]+(?=\W*$)")
-_OLDER = frozenset({"retired-word", "retired-name", "step-when", "root-vars"})
+_OLDER = frozenset(
+    {"retired-word", "retired-name", "step-when", "root-vars", "unknown-name", "unbound-name"}
+)
 
 
 class Migrated(msgspec.Struct, frozen=True):

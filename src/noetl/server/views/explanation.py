@@ -4,7 +4,7 @@ import msgspec
 
 from noetl.control.execution import Execution
 from noetl.errors import NoetlError
-from noetl.playbook.load import load_valid
+from noetl.playbook.load import load_kept
 from noetl.playbook.model import Playbook
 from noetl.playbook.plan import Plan
 from noetl.ports.event_log import ExecutionRow
@@ -62,7 +62,7 @@ async def explanation_of(
     kept = await storage.playbooks.text(row.digest)
     if kept is None:
         raise NoetlError(f"the playbook of '{row.execution_id}' is not in this home any more")
-    playbook = load_valid(kept[0], KnownKinds())
+    playbook = load_kept(kept[0], KnownKinds())
     trail = await trail_of(storage.log, row.execution_id)
     order = trail.cancelled
     waits = await waits_in(storage, execution, plan, holder)
