@@ -9,6 +9,7 @@ from noetl.control.execution import Run
 from noetl.control.folding import conflict, locate, plain_writes
 from noetl.control.loops import end, end_early, end_loop, offer
 from noetl.messages import events as e
+from noetl.messages.outcome import make_error
 from noetl.messages.requests import Report
 
 
@@ -77,21 +78,18 @@ def _task_done(deciding: Deciding, run: Run, event: e.TaskDone) -> None:
 
 def refused(event: e.TaskDone, key: str, index: int, first: int) -> e.TaskDone:
     """The same outcome, with the failure that its write has come to."""
-    error = {
-        "kind": "ctx_conflict",
-        "message": (
-            f"iteration {index} may not write ctx.{key}: iteration {first} wrote another value;"
-            " declare a reducer for it (loop.spec.policy.reduce)"
-        ),
-        "retryable": False,
-        "key": key,
-    }
+    error = make_error(
+        "ctx_conflict",
+        f"iteration {index} may not write ctx.{key}: iteration {first} wrote another value;"
+        " declare a reducer for it (loop.spec.policy.reduce)",
+        key=key,
+    )
     return msgspec.structs.replace(event, do="fail", to=None, delay=0.0, set_ctx={}, error=error)
 
 
 def _boundary(deciding: Deciding, run: Run, event: e.StepDone | e.StepFailed) -> None:
     if run.loop is not None and isinstance(event, e.StepFailed):
-        end_early(deciding, run, event.error)
+        end_early(deciding, run, event.error, event.source)
     else:
         end(deciding, run, event)
 
@@ -102,7 +100,7 @@ def _loop_done(deciding: Deciding, run: Run, event: e.LoopDone) -> None:
     if event.parent_id is not None or plan is None:
         deciding.emit(event)
     else:
-        end_loop(deciding, run, plan)
+        end_loop(deciding, run, plan, "worker")
 
 
 ENDS = {e.StepDone, e.StepFailed}
