@@ -34,6 +34,9 @@ from typing import Any
 class NoetlError(Exception):
     """Anything that NoETL itself raises; `str()` is a sentence for a person."""
 
+    execution_id: str | None = None
+    """The execution that a refused request is recorded as (SRV-2)."""
+
 
 class UnreadableFile(NoetlError):
     """The file cannot be read; the message says why and what to do."""

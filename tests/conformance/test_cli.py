@@ -189,3 +189,23 @@ def test_exit_codes_keep_the_contract(
     if code == 3:
         assert "error: " in err
     assert home.parent.exists()
+
+
+@pytest.mark.rule("CLI-1", "DOC-2")
+@pytest.mark.usefixtures("home")
+def test_a_version_is_executed_by_what_its_author_calls_it() -> None:
+    for label in ("2024-08", "2024-09-rc1", "2024-09"):
+        about = f"{{name: one, path: tests/one, version: {label}}}"
+        Path("one.yaml").write_text(PLAYBOOK.replace("{name: one, path: tests/one}", about))
+        assert noetl("register", "one.yaml").code == 0
+    assert "version: 2024-09-rc1" in noetl("catalog", "tests/one@2024-09-rc1").out
+    for words in (
+        ["tests/one@2024-09-rc1"],
+        ["tests/one", "--version", "2024-08"],
+        ["tests/one@2"],
+    ):
+        assert noetl("execute", *words).code == 0
+    missed = noetl("execute", "tests/one@2023")
+    assert missed.code == noetl("execute", "tests/none").code
+    assert "no version of 'tests/one' is called '2023'" in missed.err
+    assert "3 (2024-09), 2 (2024-09-rc1), 1 (2024-08)" in missed.err

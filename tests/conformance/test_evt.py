@@ -161,6 +161,23 @@ def test_older_names(older: str, name: str) -> None:
     assert canonical(older) == name
 
 
+SOURCES = """
+PlaybookExecutionRequested PlaybookRequestEvaluated WorkflowStarted TokenEnqueued TokenClaimed
+StepScheduled NextEvaluated WorkflowFinished PlaybookProcessed TaskStarted TaskProcessed StepDone
+StepFailed LoopStarted LoopIterationStarted LoopIterationCompleted LoopDone
+next.selected next.enqueued step.run.enqueued step.run.claimed playbook.execution_requested
+playbook.started step.started step.finished tool.started tool.processed case.started case.evaluated
+loop.iteration.finished loop.finished retry.started retry.processed sink.started sink.processed
+task.processed step.exit call.done call.error
+"""
+
+
+@pytest.mark.rule("EVT-2")
+@pytest.mark.parametrize("name", SOURCES.split())
+def test_every_name_of_the_sources_is_known(name: str) -> None:
+    assert canonical(name) in NAMES
+
+
 @pytest.mark.rule("EVT-3")
 def test_seq_has_no_gaps_and_each_decision_is_one_row() -> None:
     ran = scenario(*TWO_STEPS).run()

@@ -12,7 +12,7 @@ from tests.support.collector import Collector, Reply, parsed
 from tests.system.program import noetl
 
 from noetl.cli.main import main
-from noetl.exports.spans import span_id, trace_id
+from noetl.messages.trace import span_id, trace_id
 
 pytestmark = pytest.mark.rule("EVT-6")
 
@@ -235,14 +235,14 @@ def test_times_of_tasks_are_those_of_the_worker(place: Place, collector: Collect
         assert took == meta["duration_ms"] * 1_000_000
 
 
-def test_a_child_is_a_trace_of_its_own_with_a_link(place: Place, collector: Collector) -> None:
+def test_a_child_is_in_the_trace_of_its_parent(place: Place, collector: Collector) -> None:
     assert export("--all", "--format", "otlp", "--to", collector.url) == 0
     roots = [span for span in collector.spans if span.parent_span_id == b""]
-    assert [span.name for span in roots] == ["demo/parent", "demo/child"]
-    (link,) = roots[1].links
+    assert [span.name for span in roots] == ["demo/parent"]
+    assert {span.trace_id.hex() for span in collector.spans} == {trace_id(place.parent)}
     spans = {span.span_id: span for span in collector.spans}
-    assert spans[link.span_id].name == "child", "the task that called it"
-    assert link.trace_id.hex() == trace_id(place.parent)
+    child = next(span for span in collector.spans if span.name == "demo/child")
+    assert path_of(child, spans) == "demo/parent > start > child > demo/child"
     each = next(span for span in collector.spans if span.name == "each")
     assert [spans[link.span_id].name for link in each.links] == ["start"]
 

@@ -18,9 +18,13 @@ from noetl.server.verify import plan_of, verify
 
 LOGS = [
     msgspec.json.decode(line)
-    for line in (Path(__file__).parent / "logs_of_rules_1.jsonl").read_bytes().splitlines()
+    for file in sorted(Path(__file__).parent.glob("logs_of_rules_*.jsonl"))
+    for line in file.read_bytes().splitlines()
 ]
-"""Executions that were written before the log knew its rules: text, rows, bodies, snapshots."""
+"""
+Executions that older releases wrote: text, rows, bodies, snapshots. Those of rules 1 were written
+before the log knew its rules, those of rules 2 before ends said who told them (EVT-1).
+"""
 
 
 def storage_of(kept: dict[str, Any], snapshot: str | None) -> tuple[MemoryStorage, Any]:

@@ -100,6 +100,20 @@ def test_the_page_tells_tested_rules_from_the_others() -> None:
     assert "1 of 2 rules are tested." in page
 
 
+def test_the_page_says_what_is_left_out() -> None:
+    rules = (Rule(id="A-1", says="One.", left_out="the rest"),)
+    families = {"A": Family(title="First", due=True, rules=rules)}
+    marks = list(marks_in('@pytest.mark.rule("A-1")\ndef test_a(): ...', "tests/unit/test_x.py"))
+    page = render(families, marks)
+    assert "| One. | in part: the rest | [unit/test_x.py::test_a]" in page
+    assert "1 of 1 rules are tested, 1 of them in part." in page
+
+
+def test_what_is_left_out_fits_a_table() -> None:
+    rules = [rule for family in read_families().values() for rule in family.rules]
+    assert [rule.id for rule in rules if "|" in rule.left_out or "\n" in rule.left_out] == []
+
+
 def test_marks_are_read_from_every_folder(tmp_path: Path) -> None:
     for name in ("unit/b/test_b.py", "conformance/test_a.py"):
         file = tmp_path / "tests" / name

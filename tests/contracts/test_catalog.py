@@ -150,3 +150,19 @@ async def test_versions_are_newest_first(homes: Homes) -> None:
 @pytest.mark.parametrize(("path", "version"), [("p", 1), ("a/b:c", 12)])
 def test_an_id_has_two_parts(path: str, version: int) -> None:
     assert parts_of(id_of(path, version)) == (path, version)
+
+
+@pytest.mark.rule("SRV-1", "DOC-2")
+async def test_versions_are_found_by_what_their_author_calls_them(homes: Homes) -> None:
+    home, other = await homes.open(), await homes.open()
+    for text, label in (("a", "1.0"), ("b", "é-rc1"), ("c", "1.0"), ("d", None)):
+        await register(home, "p", text, version_label=label)
+    await register(home, "q", "a", version_label="é-rc1")
+    assert [entry.version for entry in await other.catalog.labelled("p", "1.0")] == [3, 1]
+    (found,) = await other.catalog.labelled("p", "é-rc1")
+    assert (found.version, found.version_label) == (2, "é-rc1")
+    assert found == await other.catalog.find("p", 2)
+    assert await other.catalog.labelled("p", "1") == []
+    newest = await other.catalog.find("p")
+    assert newest is not None
+    assert newest.version_label is None

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import click
-from tests.house import api_page
+from tests.house import api_page, events_page
 from tests.house.markdown import blocks_of
 from tests.house.tree import ROOT
 from tests.house.typewords import input_rows, words_for
@@ -194,6 +194,7 @@ PAGES: Mapping[str, Callable[[], str]] = {
     "docs/reference/kinds.md": kinds_page,
     "docs/reference/cli.md": cli_page,
     "docs/reference/protocol.md": protocol_page,
+    events_page.PAGE: lambda: events_page.page(NOTE, table),
 }
 
 

@@ -5,12 +5,14 @@ from pathlib import Path
 import pytest
 from msgspec import inspect
 from tests.conformance.matrix import read_families
+from tests.house.events_page import doc_of, meanings_of
 from tests.house.reference import SAMPLED, tool_pages, written
 from tests.house.tree import ROOT
 from tests.house.typewords import description
 
 from noetl.kinds.kind import Kind
 from noetl.kinds.table import KINDS
+from noetl.messages.names import CLASSES, EVENTS
 from noetl.playbook.blocks import BLOCKS
 
 WRITTEN = written()
@@ -61,3 +63,11 @@ def test_pages_hold_no_control_characters() -> None:
         name: char for name, text in WRITTEN.items() for char in text if char < " " and char != "\n"
     }
     assert strange == {}
+
+
+@pytest.mark.parametrize("name", EVENTS)
+def test_every_event_and_its_fields_are_described(name: str) -> None:
+    kind = CLASSES[name]
+    assert doc_of(kind).endswith(".")
+    silent = [field for field, meaning in meanings_of(kind).items() if not meaning.endswith(".")]
+    assert silent == []

@@ -90,7 +90,7 @@ def shown(field: inspect.Field) -> str:
     if field.default_factory is not msgspec.NODEFAULT:
         return ""
     value = field.default
-    return "" if value is None else f"`{msgspec.json.encode(value).decode()}`"
+    return "" if value in (None, msgspec.NODEFAULT) else f"`{msgspec.json.encode(value).decode()}`"
 
 
 def description(kind: inspect.Type) -> str:

@@ -45,7 +45,7 @@ def columns_of(asked: Registration, version: int) -> tuple[Any, ...]:
     """What is registered now, as a row."""
     labels = msgspec.json.encode(asked.labels).decode()
     about = (now_ms(), asked.name, asked.description, labels, asked.original_digest)
-    return (asked.path, version, asked.digest, *about)
+    return (asked.path, version, asked.digest, *about, asked.version_label)
 
 
 def texts_of(asked: Registration) -> list[tuple[str, str]]:
@@ -56,7 +56,7 @@ def texts_of(asked: Registration) -> list[tuple[str, str]]:
 
 def entry_of(columns: tuple[Any, ...]) -> CatalogEntry:
     """An entry from its row."""
-    path, version, digest, registered_at, name, description, labels, original_digest = columns
+    path, version, digest, registered_at, name, description, labels, original, label = columns
     return CatalogEntry(
         playbook_id=id_of(path, version),
         path=path,
@@ -66,7 +66,8 @@ def entry_of(columns: tuple[Any, ...]) -> CatalogEntry:
         name=name,
         description=description,
         labels=msgspec.json.decode(labels),
-        original_digest=original_digest,
+        original_digest=original,
+        version_label=label,
     )
 
 

@@ -136,6 +136,10 @@ class SqlCatalog(CatalogReads):
             found = await self._statements.one("find_playbook", path, version)
         return None if found is None else entry_of(tuple(found))
 
+    async def labelled(self, path: str, label: str) -> Sequence[CatalogEntry]:
+        rows = await self._statements.rows("labelled_playbooks", path, label)
+        return [entry_of(tuple(row)) for row in rows]
+
     async def page(self, *, after: str | None = None, limit: int = 50) -> Sequence[CatalogEntry]:
         rows = await self._statements.rows("page_catalog", after or "", limit)
         return [entry_of(tuple(row)) for row in rows]

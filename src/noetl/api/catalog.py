@@ -21,7 +21,10 @@ from noetl.tools.plugins import KnownKinds
 Migrate = Annotated[
     bool, QueryParameter(name="migrate", description="Turn an older dialect into this one first.")
 ]
-Version = Annotated[int | None, QueryParameter(ge=1, le=999_999_999)]
+Version = Annotated[
+    str | None,
+    QueryParameter(max_length=500, description="A number, or what `metadata.version` says."),
+]
 
 
 class CatalogRoutes:

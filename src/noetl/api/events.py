@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import suppress
-from fnmatch import fnmatchcase
 from typing import Annotated, Any
 
 import msgspec
@@ -17,7 +16,7 @@ from noetl.api.context import USUAL, ApiContext, Limit
 from noetl.api.executions import known
 from noetl.api.questions import enveloped
 from noetl.errors import NoetlError
-from noetl.messages.names import canonical
+from noetl.messages.filtering import Wanted, wanted
 from noetl.ports.event_log import LogRow
 
 LAST = 2**31 - 2
@@ -72,11 +71,11 @@ class EventsRoutes:
         if last is not None and row.finished_at is not None and start >= row.seq:
             # It has all of it, and came back only because the stream had ended: 204 stops that.
             return Stream(iter(()), status_code=204, headers=HEADERS)
-        frames = self._frames(execution_id, start, None if name is None else canonical(name))
+        frames = self._frames(execution_id, start, wanted(name))
         return Stream(frames, media_type="text/event-stream", headers=HEADERS)
 
     async def _frames(
-        self, execution_id: str, after: int, wanted: str | None
+        self, execution_id: str, after: int, is_wanted: Wanted
     ) -> AsyncIterator[bytes]:
         """
         Frames, one row of the log at a time: the next is read when these are sent, so a slow
@@ -91,7 +90,7 @@ class EventsRoutes:
                     yield b": nothing new\n\n"
                     continue
                 for event in enveloped(row, execution_id, trace, after):
-                    if wanted is None or fnmatchcase(event["name"], wanted):
+                    if is_wanted(event):
                         yield frame(event)
             if not self._context.closing.is_set():
                 ended = await self._plane.row(execution_id)

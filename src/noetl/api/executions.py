@@ -24,6 +24,14 @@ Key = Annotated[
     str | None,
     HeaderParameter(name="Idempotency-Key", min_length=1, max_length=200, pattern=r"^[!-~]+$"),
 ]
+TraceParent = Annotated[
+    str | None,
+    HeaderParameter(
+        name="traceparent",
+        max_length=500,
+        description="W3C trace context: the trace that the execution belongs to.",
+    ),
+]
 Text = Annotated[str | None, QueryParameter(max_length=500)]
 Wait = Annotated[float, QueryParameter(ge=0, le=60, description="Seconds to wait for the end.")]
 
@@ -38,24 +46,28 @@ class ExecutionsRoutes:
         self._plane = context.plane
         self._questions = context.questions
 
-    async def execute(self, data: JSONBody[t.ExecuteRequest], key: Key = None) -> Response[Listed]:
+    async def execute(
+        self, data: JSONBody[t.ExecuteRequest], key: Key = None, trace: TraceParent = None
+    ) -> Response[Listed]:
         """Start an execution; the answer comes after the commit (promise 1)."""
-        begun = await self._begin(data, key)
+        begun = await self._begin(data, key, trace)
         where = {"location": f"/api/executions/{begun.execution_id}"}
         return answered(begun, status=201, headers=where)
 
-    async def start_many(self, data: JSONBody[t.BatchRequest]) -> Response[t.ExecutionBatch]:
+    async def start_many(
+        self, data: JSONBody[t.BatchRequest], trace: TraceParent = None
+    ) -> Response[t.ExecutionBatch]:
         """Start many at once; one that is refused does not stop the others."""
-        begun = await asyncio.gather(*(self._begun(asked) for asked in data.executions))
+        begun = await asyncio.gather(*(self._begun(asked, trace) for asked in data.executions))
         return answered(t.ExecutionBatch(executions=list(begun)), status=201)
 
-    async def _begun(self, asked: t.KeyedRequest) -> t.Begun:
+    async def _begun(self, asked: t.KeyedRequest, trace: str | None) -> t.Begun:
         try:
-            return t.Begun(execution=await self._begin(asked, asked.key))
+            return t.Begun(execution=await self._begin(asked, asked.key, trace))
         except NoetlError as wrong:
             return t.Begun(error=refusal_of(wrong)[1])
 
-    async def _begin(self, asked: t.ExecuteRequest, key: str | None) -> Listed:
+    async def _begin(self, asked: t.ExecuteRequest, key: str | None, trace: str | None) -> Listed:
         refuse_unclear(asked)
         row = await self._plane.execute(
             playbook_id=asked.playbook_id,
@@ -64,6 +76,7 @@ class ExecutionsRoutes:
             payload=asked.payload,
             ctx=asked.ctx,
             key=key,
+            traceparent=trace,
         )
         return listed_of(row, interrupted=False)
 

@@ -10,9 +10,10 @@ from noetl.api.rows import entry_of, view_of
 from noetl.errors import PlaybookNotFound
 from noetl.messages.codec import recorded_mappings
 from noetl.messages.envelope import envelope
-from noetl.messages.names import canonical
+from noetl.messages.filtering import wanted
 from noetl.node.control_plane import ControlPlane
 from noetl.ports.event_log import ExecutionRow, LogRow
+from noetl.server.finding import Version, find_entry
 from noetl.server.replay import replay
 from noetl.server.verify import Verified, verify
 from noetl.server.views.explanation import Explanation, explanation_of
@@ -124,7 +125,7 @@ class PlaneQuestions:
     ) -> t.EventPage:
         """Events in their order, from `after` on."""
         await self.plane.row(execution_id)
-        wanted = None if name is None else canonical(name)
+        is_wanted = wanted(name)
         trace = await self.trace(execution_id)
         found: list[t.EventView] = []
         seen, end = after, after + SCANNED_EVENTS
@@ -133,7 +134,7 @@ class PlaneQuestions:
             for row in rows:
                 for event in enveloped(row, execution_id, trace, seen):
                     seen = event["seq"]
-                    if wanted is None or fnmatchcase(event["name"], wanted):
+                    if is_wanted(event):
                         found.append(t.EventView(**event))
                     if len(found) == limit or seen >= end:
                         more = seen < row.last or row is not rows[-1] or len(rows) == ROWS
@@ -184,9 +185,9 @@ class PlaneQuestions:
         entries, next = page_of(rows, limit, lambda entry: entry.version)
         return t.EntryPage(entries=[entry_of(one) for one in entries], next=next)
 
-    async def playbook(self, path: str, *, version: int | None = None) -> t.EntryText:
+    async def playbook(self, path: str, *, version: Version = None) -> t.EntryText:
         """One version of a playbook with its text; without `version` the newest."""
-        found = await self.storage.catalog.find(path, version)
+        found = await find_entry(self.storage.catalog, path, version)
         if found is None:
             raise missing(path, version)
         kept = await self.storage.playbooks.text(found.digest)
@@ -197,7 +198,7 @@ class PlaneQuestions:
         return view_of(t.EntryText, found, text=kept[0], original=original, migrated=migrated)
 
 
-def missing(path: str, version: int | None) -> PlaybookNotFound:
+def missing(path: str, version: Version) -> PlaybookNotFound:
     which = "" if version is None else f", version {version},"
     return PlaybookNotFound(f"no playbook '{path}'{which} in the catalog")
 

@@ -1,5 +1,7 @@
 """What the API says of our own exceptions: a status, a code, and what to do."""
 
+import msgspec
+
 from noetl import errors
 from noetl.api.types import ApiError
 from noetl.errors import NoetlError, PlaybookRejected, ServerRefused
@@ -27,9 +29,11 @@ def refusal_of(wrong: NoetlError) -> tuple[int, ApiError]:
     if isinstance(wrong, PlaybookRejected):
         status, code, hint = OURS[PlaybookRejected]
         findings = list(wrong.findings)
-        return status, ApiError(code=code, message=str(wrong), hint=hint, findings=findings)
+        told = ApiError(code=code, message=str(wrong), hint=hint, findings=findings)
+        return status, msgspec.structs.replace(told, execution_id=wrong.execution_id)
     if isinstance(wrong, ServerRefused):
         return wrong.status or 409, ApiError(code=wrong.code, message=str(wrong))
     known = (OURS[kind] for kind in type(wrong).__mro__ if kind in OURS)
     status, code, hint = next(known, (400, "refused", ""))
-    return status, ApiError(code=code, message=str(wrong), hint=hint)
+    told = ApiError(code=code, message=str(wrong), hint=hint)
+    return status, msgspec.structs.replace(told, execution_id=wrong.execution_id)

@@ -30,6 +30,8 @@ class ApiError(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What to do about it."""
     findings: list[Finding] | None = None
     """With a refused playbook: all that is wrong with it."""
+    execution_id: str | None = None
+    """What a refused request to execute is recorded as."""
 
 
 class ErrorBody(msgspec.Struct, frozen=True, kw_only=True):
@@ -55,6 +57,8 @@ class CatalogVersion(msgspec.Struct, frozen=True, kw_only=True):
     playbook_id: str
     path: str
     version: int
+    version_label: str | None
+    """`metadata.version`: what the author calls it."""
     digest: str
     registered_at: str
     name: str
@@ -110,8 +114,8 @@ class ExecuteRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
     playbook_id: Name | None = None
     path: Name | None = None
-    version: Annotated[int, msgspec.Meta(ge=1, le=999_999_999)] | None = None
-    """With `path`; without it the newest."""
+    version: Annotated[int, msgspec.Meta(ge=1, le=999_999_999)] | Name | None = None
+    """With `path`: a number of the catalog, or `metadata.version`; without it the newest."""
     payload: dict[str, Any] = {}
     """Goes into `workload`, and nowhere else."""
     ctx: dict[str, Any] = {}

@@ -30,12 +30,12 @@ REMEDY = "`noetl catalog` lists them, `noetl register FILE` adds one"
 @click.argument("path", required=False, metavar="[PATH]")
 @click.option("--versions", is_flag=True, help="List every version of PATH, the newest first.")
 @click.option(
-    "--version", type=click.IntRange(min=1), metavar="N", help="Print this version, not the newest."
+    "--version", metavar="V", help="Print this version (a number or a label), not the newest."
 )
 @JSON
 @aimed
 def catalog(
-    path: str | None, versions: bool, version: int | None, as_json: bool, target: Target
+    path: str | None, versions: bool, version: str | None, as_json: bool, target: Target
 ) -> None:
     """
     List registered playbooks, or print one.
@@ -74,5 +74,6 @@ async def entries_of(asked: Asked, path: str | None) -> list[CatalogVersion]:
 
 def line_of(entry: CatalogVersion) -> str:
     about = f"  {short(entry.description, 60)}" if entry.description else ""
-    number = f"version {entry.version}"
+    label = f" ({entry.version_label})" if entry.version_label else ""
+    number = f"version {entry.version}{label}"
     return f"{entry.path:<32}  {number:<12}  {entry.registered_at}{about}"

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from fnmatch import fnmatchcase
 from typing import Any
 
 import click
@@ -15,7 +14,7 @@ from noetl.cli.output import ID, print_json
 from noetl.cli.running.words import seconds, value_words
 from noetl.cli.target import Asked, FarQuestions, aimed, ask
 from noetl.cli.terminal import columns
-from noetl.messages.names import canonical
+from noetl.messages.filtering import wanted
 from noetl.messages.times import Interval, Times
 
 EPILOG = """\b
@@ -41,12 +40,12 @@ def events(
     execution_id: str, name: str | None, follow: bool, as_json: bool, target: Target
 ) -> None:
     """Print the events of an execution in their order."""
-    wanted = None if name is None else canonical(name)
+    is_wanted = wanted(name)
     room, times = columns(), Times()
 
     def show(event: dict[str, Any]) -> None:
         took = times.take(event)
-        if wanted is not None and not fnmatchcase(event["name"], wanted):
+        if not is_wanted(event):
             return
         if as_json:
             print_json(event)
@@ -55,7 +54,7 @@ def events(
 
     async def work(asked: Asked) -> None:
         if isinstance(asked, FarQuestions):
-            coming = events_at(asked, execution_id, wanted, follow=follow)
+            coming = events_at(asked, execution_id, name, follow=follow)
         else:
             coming = events_here(asked, execution_id, follow=follow)
         async for event in coming:
@@ -65,12 +64,12 @@ def events(
 
 
 async def events_at(
-    far: FarQuestions, execution_id: str, wanted: str | None, *, follow: bool
+    far: FarQuestions, execution_id: str, name: str | None, *, follow: bool
 ) -> AsyncIterator[EventView]:
     """The server's events: page by page those that there are, then the stream."""
     after, more = 0, True
     while more:
-        page = await far.events(execution_id, after=after, name=wanted)
+        page = await far.events(execution_id, after=after, name=name)
         for event in page.events:
             yield event
         after, more = page.after, page.more

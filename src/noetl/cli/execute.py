@@ -21,7 +21,8 @@ from noetl.settings import read_settings
 EPILOG = """\b
 Examples:
   noetl execute reports/daily --set region=eu --wait
-  noetl execute reports/daily --version 2 --payload order.json --json
+  noetl execute reports/daily@2 --payload order.json --json
+  noetl execute reports/daily@2024-09-rc1
   noetl execute reports/daily --server http://127.0.0.1:8765 --key order-4711
 
 \b
@@ -30,8 +31,8 @@ Exit codes: with --wait as of `noetl run`; without it 0 once the server has it o
 
 
 @click.command(epilog=EPILOG)
-@click.argument("path", metavar="PATH")
-@click.option("--version", type=click.IntRange(min=1), metavar="N", help="Not the newest, but N.")
+@click.argument("path", metavar="PATH[@VERSION]")
+@click.option("--version", metavar="V", help="Not the newest, but V: a number or a label.")
 @SETS
 @PAYLOAD
 @CTX
@@ -43,7 +44,7 @@ Exit codes: with --wait as of `noetl run`; without it 0 once the server has it o
 @aimed
 def execute(
     path: str,
-    version: int | None,
+    version: str | None,
     sets: tuple[str, ...],
     payload: str | None,
     ctx: tuple[str, ...],
@@ -54,6 +55,8 @@ def execute(
 ) -> int:
     """
     Execute a playbook of the catalog by its path.
+
+    VERSION is a number of the catalog, or what `metadata.version` says; without it the newest.
 
     At a server it runs there; --wait shows it here to its end. Without a server it runs in this
     process, like `noetl run`.
@@ -85,7 +88,7 @@ def execute(
 
 def begin_here(
     path: str,
-    version: int | None,
+    version: str | None,
     payload: dict[str, Any],
     ctx: dict[str, Any],
     as_json: bool,

@@ -49,6 +49,8 @@ def lines_of(standing: Standing, paint: Paint) -> list[str]:
         lines.append(f"last word {standing.updated_at}, event {standing.seq}")
     if standing.error is not None:
         lines.append(f"error     {error_words(standing.error)}")
+    if standing.refused is not None:
+        lines.append(f"refused   {standing.refused}")
     for step in standing.steps:
         failed = f", {step['failed']:,} failed" if step["failed"] else ""
         lines.append(f"  {step['step']}: {step['status']}, {count(step['runs'], 'run')}{failed}")

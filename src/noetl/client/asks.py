@@ -79,8 +79,8 @@ def versions(path: str, *, cursor: str | None = None, limit: int = 100) -> Ask[t
     return _get(route, t.EntryPage, cursor=cursor, limit=limit)
 
 
-def playbook(path: str, *, version: int | None = None) -> Ask[t.EntryText]:
-    """One version with its text; without a number the newest."""
+def playbook(path: str, *, version: int | str | None = None) -> Ask[t.EntryText]:
+    """One version with its text, by its number or its label; else the newest."""
     return _get(_below("/api/catalog/entries", path), t.EntryText, version=version)
 
 
@@ -90,7 +90,7 @@ def playbook(path: str, *, version: int | None = None) -> Ask[t.EntryText]:
 def execute(
     path: str,
     *,
-    version: int | None = None,
+    version: int | str | None = None,
     payload: Mapping[str, Any] | None = None,
     ctx: Mapping[str, Any] | None = None,
     key: str | None = None,

@@ -17,6 +17,7 @@ from noetl.control.timing import too_long
 from noetl.errors import NeedsBody, TemplateFailed
 from noetl.messages import events as e
 from noetl.messages import requests as r
+from noetl.messages.outcome import make_error
 from noetl.pipeline.policy import template_error
 from noetl.playbook.plan import Plan
 from noetl.playbook.workload import materialize
@@ -76,6 +77,9 @@ def _start(deciding: Deciding, request: r.StartExecution) -> None:
         rules=request.rules,
     )
     deciding.emit(deciding.fit(requested, strict=True))
+    if request.refused is not None:
+        deciding.make(e.RequestEvaluated(error=request.refused))
+        return
     try:
         workload = materialize(plan, request.payload, deciding.execution.execution_id)
         evaluated = deciding.fit(e.RequestEvaluated(workload=workload), strict=True)
@@ -97,11 +101,8 @@ def _cancel(deciding: Deciding, request: r.CancelExecution) -> None:
 
 def _time_is_up(deciding: Deciding, request: r.TimeIsUp) -> None:
     if not deciding.execution.stop:
-        error = {
-            "kind": "timeout",
-            "message": f"the execution took longer than its limit of {request.seconds:g} s",
-            "retryable": False,
-        }
+        said = f"the execution took longer than its limit of {request.seconds:g} s"
+        error = make_error("timeout", said)
         deciding.emit(e.ExecutionCancelled(by="timeout", reason="timeout", error=error))
         stop_loops(deciding)
 
@@ -109,7 +110,7 @@ def _time_is_up(deciding: Deciding, request: r.TimeIsUp) -> None:
 def _step_time_is_up(deciding: Deciding, request: r.StepTimeIsUp) -> None:
     run = deciding.execution.runs.get(request.step_run_id)
     if run is not None:
-        end_early(deciding, run, too_long(run.step, request.seconds))
+        end_early(deciding, run, too_long(run.step, request.seconds), deciding.own)
 
 
 def stop_loops(deciding: Deciding) -> None:
@@ -166,25 +167,20 @@ def _lease_lost(deciding: Deciding, lost: r.LeaseLost) -> None:
         )
     )
     if is_stopped(deciding.execution, deciding.plan, run.step):
-        end(deciding, run, e.StepFailed(**ids, error=UNCONFIRMED))
+        end(deciding, run, e.StepFailed(**ids, error=UNCONFIRMED, source=deciding.own))
     elif part.lost >= LEASES:
-        end(deciding, run, e.StepFailed(**ids, error=given_up(deciding.execution, part)))
+        error = given_up(deciding.execution, part)
+        end(deciding, run, e.StepFailed(**ids, error=error, source=deciding.own))
 
 
-UNCONFIRMED: dict[str, Any] = {
-    "kind": "cancelled",
-    "message": "the worker did not confirm the cancellation before its lease ended",
-    "retryable": False,
-}
+UNCONFIRMED = make_error(
+    "cancelled", "the worker did not confirm the cancellation before its lease ended"
+)
 
 
 def given_up(execution: Execution, part: Part) -> dict[str, Any]:
     """What is known of a part that workers die of; why they do is not."""
-    error: dict[str, Any] = {
-        "kind": "worker_lost",
-        "message": f"{part.lost} workers were lost while they ran this step",
-        "retryable": False,
-    }
+    error = make_error("worker_lost", f"{part.lost} workers were lost while they ran this step")
     if execution.rules >= 2:
         names = ", ".join(part.workers)
         error["message"] += f", and none of them recorded anything in between: {names}"

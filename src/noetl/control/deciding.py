@@ -85,6 +85,11 @@ class Deciding:
         self._bodies = bodies
         self._lost = lost
 
+    @property
+    def own(self) -> e.Source:
+        """The `source` of an end that the server tells by itself; before rules 3 none was told."""
+        return "server" if self.execution.rules >= 3 else "worker"
+
     def emit(self, event: e.Event) -> None:
         """Add an event. The body of `evolve` stands here again: this is the hottest line."""
         self.events.append(event)

@@ -13,6 +13,7 @@ from noetl.control.execution import Ended, Execution, LoopRun, Part, Pile, Run
 from noetl.control.reducers import LOOKS_INTO, PILED, describe, fold, owned
 from noetl.messages import events as e
 from noetl.messages.codec import encode, reference_to
+from noetl.messages.outcome import make_error
 from noetl.messages.reference import Reference
 from noetl.messages.size import rough_size, surely_fits
 from noetl.pipeline.advance import advance
@@ -269,7 +270,7 @@ def _reduce(
         fold(plan.reduce, loop.reduced, plain)
     except TypeError as fault:
         message = f"a reducer refused a write: {fault}"
-        error = {"kind": "loop", "message": message, "retryable": False}
+        error = make_error("loop", message)
         loop.done, loop.failed = loop.done - 1, loop.failed + 1
         if loop.first_failed is None or loop.low < loop.first_failed[0]:
             loop.first_failed = (loop.low, error)

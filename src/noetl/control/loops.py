@@ -10,6 +10,7 @@ from noetl.control.reducers import onto
 from noetl.errors import TemplateFailed
 from noetl.expression.lookup import body_of
 from noetl.messages import events as e
+from noetl.messages.outcome import make_error
 from noetl.messages.reference import Reference
 from noetl.pipeline.policy import template_error
 from noetl.playbook.plan import LoopPlan
@@ -29,10 +30,10 @@ def start_loop(deciding: Deciding, run: Run, plan: LoopPlan) -> None:
             total = length_of(value_of(deciding, items))
     except TemplateFailed as fault:
         error = template_error(fault, f"`loop.in` of step '{run.step}'")
-        end(deciding, run, deciding.fit(e.StepFailed(**ids, error=error)))
+        end(deciding, run, deciding.fit(e.StepFailed(**ids, error=error, source=deciding.own)))
         return
     if total is None:
-        end(deciding, run, e.StepFailed(**ids, error=no_list(items)))
+        end(deciding, run, e.StepFailed(**ids, error=no_list(items), source=deciding.own))
         return
     deciding.make(e.LoopStarted(**ids, total=total, items=items, mode=plan.mode, exec=plan.exec))
     if total and plan.exec == "local":
@@ -44,11 +45,7 @@ def start_loop(deciding: Deciding, run: Run, plan: LoopPlan) -> None:
 def no_list(items: Any) -> dict[str, Any]:
     """LOOP-8."""
     found = type(items).__name__ if not isinstance(items, Reference) else "a stored object"
-    return {
-        "kind": "loop",
-        "message": f"`loop.in` must come to a list, got {found}: {items!r:.80}",
-        "retryable": False,
-    }
+    return make_error("loop", f"`loop.in` must come to a list, got {found}: {items!r:.80}")
 
 
 def offer(deciding: Deciding, run: Run, plan: LoopPlan) -> None:
@@ -58,7 +55,7 @@ def offer(deciding: Deciding, run: Run, plan: LoopPlan) -> None:
     in_flight = loop.offered - loop.done - loop.failed
     if not may_start(deciding, run, loop, plan):
         if in_flight == 0:
-            end_loop(deciding, run, plan)
+            end_loop(deciding, run, plan, deciding.own)
         return
     last = min(loop.offered + plan.in_flight - in_flight, loop.total, loop.low + plan.window)
     most = largest_part(deciding, run, plan)
@@ -88,31 +85,40 @@ def may_start(deciding: Deciding, run: Run, loop: LoopRun, plan: LoopPlan) -> bo
     return loop.offered < loop.total and not failing and not stopped
 
 
-def end_loop(deciding: Deciding, run: Run, plan: LoopPlan) -> None:
-    """Exactly one terminal event (LOOP-4), after the reducers' one patch (LOOP-5)."""
+def end_loop(deciding: Deciding, run: Run, plan: LoopPlan, source: e.Source) -> None:
+    """
+    Exactly one terminal event (LOOP-4), after the reducers' one patch (LOOP-5).
+
+    `source` is who knows that it is over (LOOP-10).
+    """
     loop = run.loop
     assert loop is not None, "the loop has started"
     ids = run.ids
     fault = patch_reduced(deciding, run, loop, plan)
-    done = came_to(deciding, run, loop)
+    done = came_to(deciding, run, loop, source)
     cut_short = loop.done + loop.failed < loop.total
     error: dict[str, Any] | None = fault
     if cut_short and is_stopped(deciding.execution, deciding.plan, run.step):
         error = stopped(deciding)
     elif loop.failed and plan.on_failure == "stop":
         error = failure(loop)
-    ended = done if error is None else e.StepFailed(**ids, error=error, loop=summary(done))
-    end(deciding, run, deciding.fit(ended))
+    failed = (
+        None
+        if error is None
+        else e.StepFailed(**ids, error=error, loop=summary(done), source=source)
+    )
+    end(deciding, run, deciding.fit(failed or done))
 
 
-def end_early(deciding: Deciding, run: Run, error: dict[str, Any]) -> None:
+def end_early(deciding: Deciding, run: Run, error: dict[str, Any], source: e.Source) -> None:
     """A run's time is up, or it was cancelled: what its loop came to so far is kept (LOOP-4)."""
     loop, plan = run.loop, deciding.plan.steps[run.step].loop
     if loop is None or plan is None:
-        end(deciding, run, e.StepFailed(**run.ids, error=error))
+        end(deciding, run, e.StepFailed(**run.ids, error=error, source=source))
         return
     patch_reduced(deciding, run, loop, plan)
-    failed = e.StepFailed(**run.ids, error=error, loop=summary(came_to(deciding, run, loop)))
+    done = summary(came_to(deciding, run, loop, source))
+    failed = e.StepFailed(**run.ids, error=error, loop=done, source=source)
     end(deciding, run, deciding.fit(failed))
 
 
@@ -126,7 +132,7 @@ def patch_reduced(
             if key in reduced:
                 reduced[key] = onto(plan.reduce[key], value_of(deciding, base), reduced[key])
     except TypeError as fault:
-        return {"kind": "loop", "message": f"a reducer failed: {fault}", "retryable": False}
+        return make_error("loop", f"a reducer failed: {fault}")
     except TemplateFailed as fault:
         return template_error(fault, f"`loop.spec.policy.reduce` of step '{run.step}'")
     for key, pile in loop.piles.items():
@@ -142,7 +148,7 @@ def value_of(deciding: Deciding, reference: Reference) -> Any:
     return deciding.evaluate(lambda scope: body_of(scope, reference), deciding.scope({}))
 
 
-def came_to(deciding: Deciding, run: Run, loop: LoopRun) -> e.LoopDone:
+def came_to(deciding: Deciding, run: Run, loop: LoopRun, source: e.Source) -> e.LoopDone:
     return e.LoopDone(
         **run.ids,
         total=loop.total,
@@ -150,6 +156,7 @@ def came_to(deciding: Deciding, run: Run, loop: LoopRun) -> e.LoopDone:
         failed=loop.failed,
         results=whole(deciding.execution, loop.results),
         errors=whole(deciding.execution, loop.errors),
+        source=source,
     )
 
 
@@ -168,21 +175,12 @@ def failure(loop: LoopRun) -> dict[str, Any]:
     """OUT-4 `loop`: names the lowest failed index."""
     assert loop.first_failed is not None, "an iteration has failed"
     index, cause = loop.first_failed
-    return {
-        "kind": "loop",
-        "message": f"iteration {index} failed: {cause.get('message', '')}",
-        "retryable": False,
-        "index": index,
-        "cause": cause,
-    }
+    said = f"iteration {index} failed: {cause.get('message', '')}"
+    return make_error("loop", said, index=index, cause=cause)
 
 
 def stopped(deciding: Deciding) -> dict[str, Any]:
-    return {
-        "kind": "cancelled",
-        "message": f"the loop was stopped ({deciding.execution.stop})",
-        "retryable": False,
-    }
+    return make_error("cancelled", f"the loop was stopped ({deciding.execution.stop})")
 
 
 def end(deciding: Deciding, run: Run, boundary: e.Boundary) -> None:

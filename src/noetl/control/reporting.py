@@ -12,6 +12,7 @@ from noetl.control.loops import end, end_early, end_loop, offer, value_of
 from noetl.control.reducers import LOOKS_INTO, MISSING, PILED, onto
 from noetl.errors import TemplateFailed
 from noetl.messages import events as e
+from noetl.messages.outcome import make_error
 from noetl.messages.reference import Reference
 from noetl.messages.requests import Report
 from noetl.playbook.model import Reducer
@@ -110,13 +111,13 @@ def refused(event: e.TaskDone, key: str, index: int, first: int) -> e.TaskDone:
 
 
 def failing(event: e.TaskDone, message: str, **more: Any) -> e.TaskDone:
-    error = {"kind": "ctx_conflict", "message": message, "retryable": False, **more}
+    error = make_error("ctx_conflict", message, **more)
     return msgspec.structs.replace(event, do="fail", to=None, delay=0.0, set_ctx={}, error=error)
 
 
 def _boundary(deciding: Deciding, run: Run, event: e.StepDone | e.StepFailed) -> None:
     if run.loop is not None and isinstance(event, e.StepFailed):
-        end_early(deciding, run, event.error)
+        end_early(deciding, run, event.error, event.source)
     else:
         end(deciding, run, event)
 
@@ -127,7 +128,7 @@ def _loop_done(deciding: Deciding, run: Run, event: e.LoopDone) -> None:
     if event.parent_id is not None or plan is None:
         deciding.emit(event)
     else:
-        end_loop(deciding, run, plan)
+        end_loop(deciding, run, plan, "worker")
 
 
 ENDS = {e.StepDone, e.StepFailed}

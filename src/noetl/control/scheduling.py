@@ -8,6 +8,7 @@ from noetl.control.execution import Token
 from noetl.control.joins import gather, too_late
 from noetl.control.loops import end, start_loop
 from noetl.messages import events as e
+from noetl.messages.outcome import make_error
 
 
 def arrive(deciding: Deciding, token: Token) -> None:
@@ -68,7 +69,7 @@ def schedule(
     if step.loop is not None:
         start_loop(deciding, run, step.loop)
     elif not step.pipeline.tasks:  # TASK-6: it routes only and never visits a worker
-        end(deciding, run, e.StepDone(step=run.step, step_run_id=run_id))
+        end(deciding, run, e.StepDone(step=run.step, step_run_id=run_id, source=deciding.own))
     else:
         deciding.emit(e.TokenEnqueued(step=run.step, step_run_id=run_id, pool=plan.executor.pool))
 
@@ -76,11 +77,8 @@ def schedule(
 def over_limit(deciding: Deciding, tokens: list[Token]) -> None:
     """DOC-4 `max_step_runs`: the token is dropped and the execution fails, saying why."""
     limit = deciding.plan.limits.max_step_runs
-    error: dict[str, Any] | None = {
-        "kind": "limit",
-        "message": f"more than {limit} step runs (executor.spec.policy.limits.max_step_runs)",
-        "retryable": False,
-    }
+    said = f"more than {limit} step runs (executor.spec.policy.limits.max_step_runs)"
+    error: dict[str, Any] | None = make_error("limit", said)
     for token in tokens:
         deciding.emit(
             e.TokenDropped(token_id=token.token_id, step=token.step, reason="limit", error=error)

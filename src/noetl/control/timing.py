@@ -3,6 +3,7 @@
 from typing import Any
 
 from noetl.control.execution import Run
+from noetl.messages.outcome import make_error
 from noetl.playbook.plan import Plan
 
 
@@ -28,4 +29,4 @@ def seconds_left(plan: Plan, run: Run, at: int) -> float | None:
 def too_long(step: str, seconds: float) -> dict[str, Any]:
     """The error of a run whose time was up: the same whoever noticed it first."""
     message = f"step '{step}' took longer than its timeout of {seconds:g} s"
-    return {"kind": "timeout", "message": message, "retryable": True}
+    return make_error("timeout", message, retryable=True)

@@ -9,7 +9,8 @@ from yarl import URL
 from noetl import __version__
 from noetl.errors import ReceiverUnavailable
 from noetl.exports.reading import Cut, Envelope
-from noetl.exports.spans import Span, Trace, span_id, trace_id
+from noetl.exports.spans import Span, Trace
+from noetl.messages.trace import span_id, trace_id
 
 PATH = "/v1/traces"
 MOST_SPANS = 512
@@ -38,7 +39,7 @@ async def spans_of(
     async for at, event in events:
         for span in trace.take(at, event):
             if cut.holds(event["seq"], at):
-                yield written(execution_id, span)
+                yield written(execution_id, span, event["trace_id"])
 
 
 def request_of(spans: list[bytes]) -> bytes:
@@ -46,10 +47,10 @@ def request_of(spans: list[bytes]) -> bytes:
     return b'{"resourceSpans":[' + _HEAD + b',"spans":[' + b",".join(spans) + b"]}]}]}\n"
 
 
-def written(execution_id: str, span: Span) -> bytes:
+def written(execution_id: str, span: Span, trace: str) -> bytes:
     """One span as JSON; ids are hexadecimal and 64-bit numbers are text, as the protocol says."""
     told: dict[str, Any] = {
-        "traceId": trace_id(execution_id),
+        "traceId": trace_id(trace),
         "spanId": span_id(execution_id, span.entity),
         "name": span.name,
         "kind": INTERNAL,
@@ -58,15 +59,19 @@ def written(execution_id: str, span: Span) -> bytes:
         "attributes": [{"key": key, "value": value_of(v)} for key, v in span.attributes.items()],
         "status": {} if span.error is None else {"code": ERROR, "message": span.error},
     }
-    if span.parent is not None:
-        told["parentSpanId"] = span_id(execution_id, span.parent)
+    above = span.above if span.parent is None else span_id(execution_id, span.parent)
+    if above is not None:
+        told["parentSpanId"] = above
     if span.notes:
         told["events"] = [{"timeUnixNano": str(at * NANOS), "name": n} for at, n in span.notes]
     if span.notes_left_out:
         told["droppedEventsCount"] = span.notes_left_out
     if span.links:
         told["links"] = [
-            {"traceId": trace_id(execution), "spanId": span_id(execution, entity)}
+            {
+                "traceId": trace_id(trace if execution == execution_id else execution),
+                "spanId": span_id(execution, entity),
+            }
             for execution, entity in span.links
         ]
     return msgspec.json.encode(told)

@@ -1,5 +1,5 @@
 """
-Which spans follow from a log: one trace per execution (EVT-6).
+Which spans follow from a log (EVT-6). Children are in the trace of whoever started them.
 
     execution ── step run ── task run ── attempt (where there is more than one)
                          └── iteration ── task run ── iteration of a nested loop ── …
@@ -9,20 +9,18 @@ derived from the execution and the entity: exporting twice gives the same spans.
 """
 
 from collections.abc import Callable
-from hashlib import sha256
 from typing import Any
 
 import msgspec
 
 from noetl.exports.reading import Envelope
 from noetl.messages.times import Interval, Times, called
+from noetl.messages.trace import Entity, span_id
 
 MOST_NOTES = 32
 """Notes (span events) that one span keeps; a lease may expire for ever."""
 LONGEST_MESSAGE = 1000
 
-Entity = tuple[str, str]
-"""What a span is about: `step`, `iteration`, … and its id."""
 EXECUTION: Entity = ("execution", "")
 
 
@@ -41,6 +39,8 @@ class Span(msgspec.Struct):
     notes_left_out: int = 0
     error: str | None = None
     """Set where it failed: the message, which may be empty."""
+    above: str | None = None
+    """The id of a parent span outside the execution: the task, or the caller, that started it."""
 
     def note(self, at: int, name: str) -> None:
         if len(self.notes) < MOST_NOTES:
@@ -54,16 +54,6 @@ class StepRun(msgspec.Struct):
 
     span: Span
     below: dict[str, Span] = {}
-
-
-def trace_id(execution_id: str) -> str:
-    """32 hexadecimal digits, the same for the same execution."""
-    return sha256(f"noetl/{execution_id}".encode()).hexdigest()[:32]
-
-
-def span_id(execution_id: str, entity: Entity) -> str:
-    """16 hexadecimal digits, the same for the same entity of an execution."""
-    return sha256(f"noetl/{execution_id}/{entity[0]}/{entity[1]}".encode()).hexdigest()[:16]
 
 
 def named(**told: Any) -> dict[str, Any]:
@@ -108,11 +98,14 @@ class Trace:
         attributes = named(execution_id=self.execution_id, path=fields["path"])
         if fields.get("version") is not None:
             attributes["noetl.version"] = fields["version"]
-        parent = fields.get("parent_execution_id")
+        parent, above = fields.get("parent_execution_id"), event["parent_id"]
         links: list[tuple[str, Entity]] = []
-        if parent is not None and event["parent_id"] is not None:
-            links = [(parent, ("task", event["parent_id"]))]
-        self._root = Span(EXECUTION, None, fields["path"], at, attributes, links=links)
+        if parent is not None and above is not None:
+            task: Entity = ("task", above)
+            above = span_id(parent, task)
+            if event["trace_id"] == self.execution_id:  # logs of rules 2 and before carry no trace
+                above, links = None, [(parent, task)]
+        self._root = Span(EXECUTION, None, fields["path"], at, attributes, links=links, above=above)
 
     def _finished(self, _at: int, event: Envelope) -> None:
         if self._root is not None and event["status"] == "error":
@@ -215,8 +208,8 @@ class Trace:
         return [_ended(span, at, self._times.end(event["step_run_id"], event["entity_id"]))]
 
     def _iteration(self, at: int, event: Envelope) -> Span:
-        index, nested = event["data"]["index"], event["parent_id"]
-        parent = None if nested is None else ("task", nested)
+        index, above = event["data"]["index"], event["parent_id"]
+        parent = None if above == event["step_run_id"] else ("task", above)
         name = f"{event['step']}[{index}]"
         told = {"iteration_id": event["entity_id"], "index": index}
         return self._below(at, event, "iteration", parent, name, **told)
@@ -248,10 +241,8 @@ class Trace:
         return ended
 
     def _task(self, at: int, event: Envelope) -> Span:
-        name, task = event["entity_id"], event["data"]["task"]
-        # EVT-0: `4.1` is a task of run `4.0`, `4.1.2` one of iteration `4.1`.
-        above = name.rpartition(".")[0]
-        parent = ("iteration", above) if "." in above else None
+        name, task, above = event["entity_id"], event["data"]["task"], event["parent_id"]
+        parent = None if above == event["step_run_id"] else ("iteration", above)
         return self._below(at, event, "task", parent, task, task=task, task_run_id=name)
 
 

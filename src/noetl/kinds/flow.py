@@ -17,7 +17,8 @@ class PlaybookInputs(Inputs, frozen=True, kw_only=True):
 
     path: Annotated[str, doc("Catalog path, or a file relative to this playbook's file.")]
     version: Annotated[
-        str | int | float | None, doc("Version in the catalog; else the latest.")
+        str | int | float | None,
+        doc("A number of the catalog, or `metadata.version`; else the newest."),
     ] = None
     args: Arguments = {}
     wait: Annotated[bool, doc("Whether to wait for the end of the child execution.")] = True

@@ -5,12 +5,14 @@ A class holds what is particular to it. The rest of the envelope (EVT-1) follows
 stands in and from the tables here: `seq` and `event_id` from its place, `timestamp` from the
 decision, `source`, `entity` and `status` from `NAMES`. On the wire an event is one flat JSON
 object whose `name` says which class it is; readers see all but the envelope's fields as `data`.
+The sentences here are those of docs/reference/events.md.
 """
 
 from typing import Any, Literal
 
 import msgspec
 
+Source = Literal["server", "worker"]
 End = Literal["completed", "failed", "cancelled"]
 """How an execution ends."""
 
@@ -25,55 +27,82 @@ class StepEvent(Event, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """An event of one step run."""
 
     step: str
+    """The name of the step."""
     step_run_id: str
+    """The run of the step."""
 
 
 class TaskEvent(StepEvent, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """An event of one task run; its id tells in which iteration it stands (EVT-0)."""
 
     task_run_id: str
+    """One arrival at the task, with all its attempts (TASK-9)."""
     task: str
+    """The label of the task."""
     part: int = msgspec.field(default=0, name="leg")
-    parent_id: str | None = None
+    """The part of the run that a worker was working on."""
 
 
 # ── the request (SRV-2) ──────────────────────────────────────────────────────────────────────
 
 
 class ExecutionRequested(Event, frozen=True, kw_only=True, tag="playbook.execution.requested"):
+    """Somebody asked for an execution: which playbook, on what, and in which trace."""
+
     path: str
+    """The path of the playbook."""
     version: str | None = None
+    """Its version in the catalog; of a file what its `metadata.version` says."""
     digest: str
+    """The hash of its text, under which it is kept; of a refused request that of a stand-in."""
     folder: str | None = None
     """The folder of the playbook's file: where its relative paths begin."""
     store: str = "files"
     """Where large bodies of this execution are kept (RES-1)."""
     payload: dict[str, Any] = {}
+    """What was given for `workload` (DOC-3)."""
     ctx: dict[str, Any] = {}
+    """What `ctx` begins with (SCOPE-4)."""
     trace_id: str | None = None
+    """The trace of whoever asked; none: the execution is a trace of its own."""
     parent_execution_id: str | None = None
+    """The execution whose task asked for it (TOOL-1)."""
     parent_id: str | None = None
+    """The task run that asked for it, or the span that a `traceparent` named."""
     rules: int = 1
     """By which rules its decisions are made: a log is verified by those it was written by."""
 
 
 class RequestEvaluated(Event, frozen=True, kw_only=True, tag="playbook.request.evaluated"):
+    """The request was looked at: its workload was made, or it is refused."""
+
     workload: dict[str, Any] = {}
+    """The payload over the playbook's own, rendered (DOC-3)."""
     error: dict[str, Any] | None = None
+    """Why the request is refused; the execution fails with it."""
 
 
 class WorkflowStarted(Event, frozen=True, kw_only=True, tag="workflow.started"):
+    """The first token is about to be made."""
+
     step: str
+    """The entry step (DOC-5)."""
 
 
 # ── tokens ───────────────────────────────────────────────────────────────────────────────────
 
 
 class TokenCreated(Event, frozen=True, kw_only=True, omit_defaults=True, tag="token.created"):
+    """A token stands at a step: permission and payload for one run of it."""
+
     token_id: str
+    """The token."""
     step: str
+    """The step that it stands at."""
     args: dict[str, Any] = {}
+    """Its payload (NEXT-4)."""
     parent_step_run_id: str | None = None
+    """The step run whose arc made it."""
     source: str | None = None
     """The step whose arc made it; None for the entry token."""
     rounds: dict[str, int] = {}
@@ -81,75 +110,121 @@ class TokenCreated(Event, frozen=True, kw_only=True, omit_defaults=True, tag="to
 
 
 class TokenEvent(Event, frozen=True, kw_only=True, omit_defaults=True):
+    """An event of one token."""
+
     token_id: str
+    """The token."""
     step: str
+    """The step that it stands at."""
 
 
 class TokenParked(TokenEvent, frozen=True, kw_only=True, tag="token.parked"):
+    """The token waits."""
+
     reason: Literal["refused", "join", "paused"] = "refused"
+    """For what: admission refused it, others of its join are missing, the execution is paused."""
 
 
 class TokenDropped(TokenEvent, frozen=True, kw_only=True, tag="token.dropped"):
+    """The token leads to no run."""
+
     reason: str
+    """Why: nothing can end its wait, the execution stops, or a limit."""
     error: dict[str, Any] | None = None
     """Set where dropping it makes the execution fail (a limit)."""
 
 
 class TokenAbsorbed(TokenEvent, frozen=True, kw_only=True, tag="token.absorbed"):
+    """The token came after its join had fired (NEXT-7)."""
+
     round: str = ""
+    """The round that it belongs to."""
 
 
 class AdmitEvaluated(TokenEvent, frozen=True, kw_only=True, tag="policy.admit.evaluated"):
+    """Admission said whether the token may run its step; the first verdict and each changed one."""
+
     allow: bool
+    """The verdict."""
     rule: int | None = None
     """The number of the rule that decided; None when none matched (ADM-1: allow)."""
     error: dict[str, Any] | None = None
+    """A guard that could not be evaluated; it fails the execution (TPL-3)."""
 
 
 # ── step runs ────────────────────────────────────────────────────────────────────────────────
 
 
 class StepScheduled(StepEvent, frozen=True, kw_only=True, tag="step.scheduled"):
+    """A run of the step begins; what it sees of `ctx` is settled here (SCOPE-4)."""
+
     tokens: list[str]
+    """The tokens that it took: one, or those of a join."""
     args: dict[str, Any] | None = None
     """Merged `args` of a join (NEXT-7); None: those of the one token."""
     rounds: dict[str, int] | None = None
+    """Of a join: how often the tokens' ancestry has passed each join."""
 
 
 class TokenEnqueued(StepEvent, frozen=True, kw_only=True, tag="token.enqueued"):
     """One part of a run is offered to the workers: all of it, or a range of its iterations."""
 
     pool: str = "default"
+    """The pool whose workers may take it."""
     part: int = msgspec.field(default=0, name="leg")
+    """The number of the part."""
     first: int = 0
+    """The first of its iterations."""
     last: int = 0
     """The iterations `first` to `last - 1`; both 0 for a run without a distributed loop."""
 
 
 class TokenClaimed(StepEvent, frozen=True, kw_only=True, tag="token.claimed"):
+    """A worker holds the lease on a part."""
+
     worker: str
+    """The worker."""
     epoch: int
+    """The number of the lease; reports of another one are refused (EVT-3)."""
     part: int = msgspec.field(default=0, name="leg")
+    """The part."""
 
 
 class StepStarted(StepEvent, frozen=True, kw_only=True, tag="step.started"):
-    pass
+    """The worker has begun with the run."""
 
 
 class StepDone(StepEvent, frozen=True, kw_only=True, tag="step.done"):
+    """The run has ended well."""
+
     result: Any = None
+    """`_prev` at the end of the pipeline (SCOPE-3)."""
+    source: Source = "worker"
+    """Who told it: the server ends what no worker sees, or no worker tells any more."""
 
 
 class StepFailed(StepEvent, frozen=True, kw_only=True, tag="step.failed"):
+    """The run has failed."""
+
     error: dict[str, Any]
+    """Why (OUT-4)."""
     result: Any = None
+    """What it had come to."""
     loop: dict[str, Any] | None = None
+    """Of a loop: what it came to so far (LOOP-4)."""
+    source: Source = "worker"
+    """Who told it."""
 
 
 class LeaseExpired(StepEvent, frozen=True, kw_only=True, tag="lease.expired"):
+    """A lease has ended before its part did; the part is offered again (WRK-1)."""
+
     epoch: int
+    """The number of the lease."""
     part: int = msgspec.field(default=0, name="leg")
+    """The part."""
     worker: str | None = None
+    """Who had it."""
     returned: bool = False
     """The worker gave it back; it does not count as lost."""
     uncounted: bool = False
@@ -160,22 +235,35 @@ class LeaseExpired(StepEvent, frozen=True, kw_only=True, tag="lease.expired"):
 
 
 class TaskStarted(TaskEvent, frozen=True, kw_only=True, tag="task.started"):
+    """The worker begins with an attempt at a task."""
+
     kind: str
+    """The kind of the task."""
     attempt: int = 1
+    """Counts from 1 within the task run."""
 
 
 class TaskDone(TaskEvent, frozen=True, kw_only=True, tag="task.done"):
     """TASK-9: everything that resuming needs, so that nothing is evaluated again."""
 
     attempt: int = 1
+    """Counts from 1 within the task run."""
     outcome: dict[str, Any]
+    """What the tool gave (OUT-1)."""
     rule: int | None = None
+    """The number of the rule that matched; None: none did (TASK-2)."""
     do: Literal["continue", "retry", "jump", "break", "fail"] = "continue"
+    """What follows."""
     to: str | None = None
+    """Of `jump`: the task that comes next."""
     delay: float = 0.0
+    """Seconds before it comes."""
     set_iter: dict[str, Any] = {}
+    """What the rule wrote to `iter`, evaluated."""
     set_ctx: dict[str, Any] = {}
+    """What the rule, or a nested loop's reducers, wrote to `ctx`, evaluated."""
     set_prev: Any = msgspec.UNSET
+    """What the rule made of `_prev`, evaluated."""
     error: dict[str, Any] | None = None
     """Why the pipeline fails, where that is not the outcome's own error (`retry_exhausted`)."""
 
@@ -184,70 +272,108 @@ class TaskSuspended(TaskEvent, frozen=True, kw_only=True, tag="task.suspended"):
     """TASK-8: the frame waits without a worker, until `due` (ms) or until `waits_for` happens."""
 
     reason: str
+    """Why: the directive whose delay it is, or `resumed` for the rest of one."""
     due: int | None = None
+    """Until when, in ms since 1970."""
     waits_for: dict[str, Any] = {}
+    """What must happen, where it is not the time."""
+    attempt: int | None = None
+    """Of the task run that waits: the number that comes next."""
 
 
 class CtxPatched(Event, frozen=True, kw_only=True, tag="ctx.patched"):
+    """Keys of `ctx` have new values (SCOPE-1)."""
+
     patch: dict[str, Any]
+    """The keys and their values."""
     step: str | None = None
+    """The step that wrote them."""
     step_run_id: str | None = None
+    """The run that wrote them."""
     task_run_id: str | None = None
+    """The task run that wrote them; None for the reducers of a loop (LOOP-5)."""
 
 
 # ── loops ────────────────────────────────────────────────────────────────────────────────────
 
 
 class LoopStarted(StepEvent, frozen=True, kw_only=True, tag="loop.started"):
+    """The collection of a loop is known (LOOP-1); the worker tells it of a nested one (LOOP-7)."""
+
     total: int
+    """How many elements it has."""
     items: Any
     """The collection, or a reference to it (LOOP-1)."""
     mode: Literal["sequential", "parallel"]
+    """Whether one iteration waits for the other."""
     exec: Literal["local", "distributed"] = "local"
+    """Whether one worker runs it, or the pool."""
     part: int = msgspec.field(default=0, name="leg")
+    """Of a nested loop: the part that it runs in."""
     parent_id: str | None = None
+    """The task run of a nested loop."""
 
 
-class IterationStarted(StepEvent, frozen=True, kw_only=True, tag="loop.iteration.started"):
+class IterationEvent(StepEvent, frozen=True, kw_only=True, omit_defaults=True, gc=False):
+    """An event of one iteration."""
+
     index: int
+    """Which one, from 0."""
     iteration_id: str
+    """The iteration (EVT-0)."""
     part: int = msgspec.field(default=0, name="leg")
+    """The part of the run that it runs in."""
     parent_id: str | None = None
+    """The task run of a nested loop."""
 
 
-class IterationDone(StepEvent, frozen=True, kw_only=True, tag="loop.iteration.done"):
-    index: int
-    iteration_id: str
-    part: int = msgspec.field(default=0, name="leg")
+class IterationStarted(IterationEvent, frozen=True, kw_only=True, tag="loop.iteration.started"):
+    """An iteration begins."""
+
+
+class IterationDone(IterationEvent, frozen=True, kw_only=True, tag="loop.iteration.done"):
+    """An iteration has ended well."""
+
     result: Any = None
-    parent_id: str | None = None
+    """Its `_prev` at the end (SCOPE-3)."""
 
 
-class IterationFailed(StepEvent, frozen=True, kw_only=True, tag="loop.iteration.failed"):
-    index: int
-    iteration_id: str
-    part: int = msgspec.field(default=0, name="leg")
+class IterationFailed(IterationEvent, frozen=True, kw_only=True, tag="loop.iteration.failed"):
+    """An iteration has failed."""
+
     error: dict[str, Any]
-    parent_id: str | None = None
+    """Why (OUT-4)."""
 
 
 class LoopDone(StepEvent, frozen=True, kw_only=True, tag="loop.done"):
     """The loop's own end; `parent_id` names the task run of a nested one, which never routes."""
 
     total: int
+    """How many iterations there are."""
     done: int
+    """How many ended well."""
     failed: int = 0
+    """How many failed."""
     results: Any = []
+    """Their results in index order, null for a failed one (LOOP-6)."""
     errors: Any = []
+    """`{index, error}` of those that failed."""
     part: int = msgspec.field(default=0, name="leg")
+    """Of a nested loop: the part that it ran in."""
     parent_id: str | None = None
+    """The task run of a nested loop."""
+    source: Source = "worker"
+    """Who told it (LOOP-10)."""
 
 
 # ── routing and the end ──────────────────────────────────────────────────────────────────────
 
 
 class NextEvaluated(StepEvent, frozen=True, kw_only=True, tag="next.evaluated"):
+    """The router of the step was asked where the token goes (NEXT-2)."""
+
     on: str
+    """The terminal event that it was asked on."""
     arcs: list[int] = []
     """The arcs that fire, by their number in the document."""
     error: dict[str, Any] | None = None
@@ -255,36 +381,59 @@ class NextEvaluated(StepEvent, frozen=True, kw_only=True, tag="next.evaluated"):
 
 
 class NextFired(StepEvent, frozen=True, kw_only=True, tag="next.fired"):
+    """An arc fires."""
+
     arc: int
+    """Its number in the document."""
     to: str
+    """The step that it leads to."""
     token_id: str
+    """The token that it makes."""
 
 
 class ExecutionPaused(Event, frozen=True, kw_only=True, tag="execution.paused"):
+    """Nothing new begins until it is resumed."""
+
     reason: str = ""
+    """As it was ordered."""
 
 
 class ExecutionResumed(Event, frozen=True, kw_only=True, tag="execution.resumed"):
+    """It goes on."""
+
     reason: str = ""
+    """As it was ordered."""
 
 
 class ExecutionCancelled(Event, frozen=True, kw_only=True, tag="execution.cancelled"):
     """The order that nothing new starts and what runs stops: a person's, or a limit's."""
 
     by: Literal["cancel", "fail_fast", "timeout"] = "cancel"
+    """What stops it."""
     reason: str = ""
+    """As it was ordered."""
     error: dict[str, Any] | None = None
+    """Of `timeout`: the error that it fails with."""
 
 
 class WorkflowFinished(Event, frozen=True, kw_only=True, tag="workflow.finished"):
+    """Nothing runs any more (NEXT-6); from now on the status never changes."""
+
     status: End
+    """How it ended."""
     error: dict[str, Any] | None = None
+    """The first failure that no arc took, with its step."""
     result: Any = None
+    """The result of the one step at which it ended, or of several by name."""
     failures: int = 0
+    """How many there were."""
 
 
 class PlaybookProcessed(Event, frozen=True, kw_only=True, tag="playbook.processed"):
+    """The last event of every log."""
+
     status: End
+    """As `workflow.finished` has it."""
 
 
 Boundary = StepDone | StepFailed | LoopDone

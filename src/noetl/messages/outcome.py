@@ -72,5 +72,16 @@ def failed(
     **more: Any,
 ) -> Outcome:
     """The call failed; `more` are further fields of the error, such as `cause`."""
-    error = {"kind": kind, "message": message, "retryable": retryable, **more}
+    error = make_error(kind, message, retryable=retryable, **more)
     return Outcome(status="error", error=error, block=block, result=result)
+
+
+def make_error(kind: str, message: str, *, retryable: bool = False, **more: Any) -> dict[str, Any]:
+    """An error as the log has it: every one is made here, so that none lacks a field (OUT-1)."""
+    return {"kind": kind, "message": message, "retryable": retryable, **more}
+
+
+def completed(given: Any) -> dict[str, Any]:
+    """What a tool gave as its error, with all that OUT-1 asks: plugins may forget some of it."""
+    error = given if isinstance(given, dict) else {"message": str(given or "it gave no reason")}
+    return make_error("internal", "it gave no reason") | error

@@ -6,7 +6,7 @@ import msgspec
 
 from noetl.messages.events import Event
 
-RULES = 2
+RULES = 3
 """
 The rules that new executions are decided by. A log names its own (`ExecutionRequested.rules`):
 
@@ -14,6 +14,7 @@ The rules that new executions are decided by. A log names its own (`ExecutionReq
 2. Progress forgives losses, which are told with the workers' names; runs know since when they run;
    events are fitted as a whole (decision 0042); nested reducers count each write once, and what
    they gather lies in chunks (LOOP-5).
+3. The end of a run says who told it where that was the server (EVT-1).
 """
 
 
@@ -33,6 +34,8 @@ class StartExecution(msgspec.Struct, frozen=True, kw_only=True):
     parent_id: str | None = None
     """The task run of the parent that asked for it."""
     rules: int = RULES
+    refused: dict[str, Any] | None = None
+    """Why nothing of it runs: the playbook is not there, or not valid (SRV-2)."""
 
 
 class CancelExecution(msgspec.Struct, frozen=True, kw_only=True):

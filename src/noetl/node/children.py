@@ -42,6 +42,7 @@ class Children:
                 folder=found.folder,
                 parent_execution_id=asked.parent_execution_id,
                 parent_id=asked.parent_id,
+                trace_id=parent.execution.trace_id or asked.parent_execution_id,
             )
         if active is None and not parent.execution.stop:  # another began it under this id
             return await self._again(execution_id)

@@ -10,6 +10,8 @@ from noetl.errors import (
     ExecutionNotFound,
     LogUnavailable,
     OutcomeUnknown,
+    PlaybookNotFound,
+    PlaybookRejected,
     ServerRefused,
     VersionConflict,
 )
@@ -17,10 +19,11 @@ from noetl.keychain.door import KeychainDoor
 from noetl.messages import events as e
 from noetl.messages import requests as r
 from noetl.messages.codec import decode_events
+from noetl.messages.trace import trace_in
 from noetl.node.answers import Answers
 from noetl.node.children import Children
 from noetl.node.following import Following
-from noetl.node.playbooks import PlaybookFinder
+from noetl.node.playbooks import PlaybookFinder, record_refusal
 from noetl.playbook.plan import Plan
 from noetl.ports.bodies import Bodies
 from noetl.ports.event_log import ExecutionRow
@@ -28,6 +31,7 @@ from noetl.ports.result_store import ResultStore
 from noetl.ports.session import PartLost
 from noetl.ports.storage import Storage
 from noetl.server.active import ActiveExecution
+from noetl.server.finding import Version
 from noetl.server.library import Library
 from noetl.server.ownership import Ownership
 from noetl.server.replay import rows_of
@@ -97,14 +101,17 @@ class ControlPlane:
         payload: dict[str, Any],
         ctx: dict[str, Any] | None = None,
         version: str | None,
+        path: str | None = None,
         folder: str | None = None,
         parent_execution_id: str | None = None,
         parent_id: str | None = None,
+        trace_id: str | None = None,
+        refused: dict[str, Any] | None = None,
     ) -> ActiveExecution:
         """Begin an execution; it exists when `begun` is committed."""
         request = r.StartExecution(
             execution_id=execution_id,
-            path=plan.path,
+            path=plan.path if path is None else path,
             digest=plan.digest,
             folder=folder,
             version=version,
@@ -113,6 +120,8 @@ class ControlPlane:
             store=self.results.name,
             parent_execution_id=parent_execution_id,
             parent_id=parent_id,
+            trace_id=trace_id,
+            refused=refused,
         )
         active = self.server.start(request, plan, folder, self.ownership.term)
         return self.ownership.mind(active)
@@ -148,18 +157,32 @@ class ControlPlane:
         ctx: dict[str, Any] | None = None,
         playbook_id: str | None = None,
         path: str | None = None,
-        version: int | None = None,
+        version: Version = None,
         key: str | None = None,
+        traceparent: str | None = None,
     ) -> ExecutionRow:
-        """SRV-2. The answer comes after the commit (promise 1); one key starts one execution."""
-        entry = await self.playbooks.entry(playbook_id, path, version)
-        plan = await self.library.plan_by(entry.digest)
+        """
+        SRV-2. The answer comes after the commit (promise 1); one key starts one execution.
+
+        `traceparent` is the trace of whoever asks (EVT-1).
+        """
+        trace_id, parent_id = trace_in(traceparent)
+        asked: dict[str, Any] = {
+            **{"payload": payload, "ctx": ctx},
+            **{"trace_id": trace_id, "parent_id": parent_id},
+        }
+        try:
+            entry = await self.playbooks.entry(playbook_id, path, version)
+            plan = await self.library.plan_by(entry.digest)
+        except (PlaybookNotFound, PlaybookRejected) as wrong:
+            named = (path or playbook_id or "", None if version is None else str(version))
+            wrong.execution_id = await record_refusal(self, *named, wrong, **asked)
+            raise
         execution_id, found = await self.playbooks.claimed(entry, payload, ctx, key)
         if found is not None:
             return found
-        active = await self.start(
-            plan, execution_id=execution_id, payload=payload, ctx=ctx, version=str(entry.version)
-        )
+        version = str(entry.version)
+        active = await self.start(plan, execution_id=execution_id, version=version, **asked)
         if active is None:
             return await self.row(execution_id)
         return self.server.appender.row(active, active.started_at)

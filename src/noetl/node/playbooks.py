@@ -3,22 +3,28 @@
 import asyncio
 import hashlib
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from noetl.errors import KeyReused, PlaybookNotFound, ServerRefused
+from noetl.errors import KeyReused, NoetlError, PlaybookNotFound, ServerRefused
 from noetl.messages.codec import encode
+from noetl.messages.outcome import make_error
+from noetl.playbook import stand_in
 from noetl.ports.catalog import CatalogEntry
 from noetl.ports.event_log import ExecutionRow
 from noetl.ports.storage import Storage
+from noetl.server.finding import Version, find_entry
 from noetl.server.ids import new_execution_id
 from noetl.server.registering import registered
+
+if TYPE_CHECKING:
+    from noetl.node.control_plane import ControlPlane
 
 NEWEST = 0.25
 """Seconds for which a server remembers which version of a playbook is the newest."""
 
 MOST_ENTRIES = 10_000
 
-Wanted = tuple[str, int | None]
+Wanted = tuple[str, Version]
 
 
 class PlaybookFinder:
@@ -41,7 +47,7 @@ class PlaybookFinder:
         return entry, fresh
 
     async def entry(
-        self, playbook_id: str | None, path: str | None, version: int | None
+        self, playbook_id: str | None, path: str | None, version: Version
     ) -> CatalogEntry:
         if playbook_id is not None:
             entry = await self._storage.catalog.by_id(playbook_id)
@@ -57,14 +63,14 @@ class PlaybookFinder:
             )
         return entry
 
-    async def _found(self, path: str, version: int | None) -> CatalogEntry | None:
-        """A version never changes; which one is the newest is known for a moment."""
+    async def _found(self, path: str, version: Version) -> CatalogEntry | None:
+        """A number never changes; what is the newest, or called so, is known for a moment."""
         kept = self._entries.get((path, version))
         now = time.monotonic()
-        if kept is not None and (version is not None or kept[1] > now):
+        if kept is not None and (isinstance(version, int) or kept[1] > now):
             return kept[0]
         if (path, version) not in self._finding:  # of many that ask at once one asks the database
-            asking = asyncio.ensure_future(self._storage.catalog.find(path, version))
+            asking = asyncio.ensure_future(find_entry(self._storage.catalog, path, version))
             self._finding[path, version] = (asking, now)
             asking.add_done_callback(lambda _: self._finding.pop((path, version), None))
         finding, began = self._finding[path, version]
@@ -94,3 +100,20 @@ class PlaybookFinder:
         if holder.fresh:
             return execution_id, None
         return holder.execution_id, await self._storage.executions.find(holder.execution_id)
+
+
+async def record_refusal(
+    plane: "ControlPlane", path: str, version: str | None, wrong: NoetlError, **request: Any
+) -> str:
+    """SRV-2: the execution that failed before it began; lists show it with the reason."""
+    kind = "not_found" if isinstance(wrong, PlaybookNotFound) else "input"
+    execution_id = new_execution_id()
+    await plane.start(
+        await plane.library.plan_of(stand_in.TEXT, None),
+        execution_id=execution_id,
+        path=path,
+        version=version,
+        refused=make_error(kind, f"the request was refused: {wrong}"),
+        **request,
+    )
+    return execution_id

@@ -14,7 +14,7 @@ import msgspec
 
 from noetl.errors import NeedsBody, TemplateFailed
 from noetl.messages.events import Event, TaskDone, TaskStarted
-from noetl.messages.outcome import Outcome, failed
+from noetl.messages.outcome import Outcome, failed, make_error
 from noetl.messages.reference import Reference
 from noetl.pipeline.advance import FAILED, advance, failure_of
 from noetl.pipeline.frame import Frame
@@ -50,6 +50,7 @@ class Pause(msgspec.Struct, frozen=True):
     task: str
     task_run_id: str
     reason: str
+    attempt: int
 
 
 class Settle(msgspec.Struct, frozen=True):
@@ -122,7 +123,7 @@ def run_pipeline(
     if frame.over or not tasks:  # TASK-9: its end was not recorded; TASK-6: it only routes
         return End(None if frame.error else frame.prev, frame.error)
     if around.due:
-        yield from sleep_out(tasks[frame.pc], f"{prefix}.{frame.ordinal}", around)
+        yield from sleep_out(tasks[frame.pc], prefix, frame, around)
     while True:
         task = tasks[frame.pc]
         task_run_id = f"{prefix}.{frame.ordinal}"
@@ -162,7 +163,7 @@ def run_pipeline(
         if ended is not None:
             return End(None, failure_of(done)) if ended == FAILED else End(frame.prev, None)
         if done.delay:  # what waits is the task run that comes next
-            yield Pause(done.delay, tasks[frame.pc].label, f"{prefix}.{frame.ordinal}", done.do)
+            yield pause(done.delay, tasks[frame.pc], prefix, frame, done.do)
 
 
 def meta(
@@ -179,12 +180,18 @@ def meta(
     }
 
 
-def sleep_out(task: TaskPlan, task_run_id: str, around: Surroundings) -> Generator[Ask, Any, None]:
+def pause(seconds: float, task: TaskPlan, prefix: str, frame: Frame, reason: str) -> Pause:
+    return Pause(seconds, task.label, f"{prefix}.{frame.ordinal}", reason, frame.attempt)
+
+
+def sleep_out(
+    task: TaskPlan, prefix: str, frame: Frame, around: Surroundings
+) -> Generator[Ask, Any, None]:
     """Wait for the rest of a pause that an earlier worker had begun (TASK-8)."""
-    due = around.due.get(task_run_id)
+    due = around.due.get(f"{prefix}.{frame.ordinal}")
     if due is not None:
         seconds = max(0.0, due / 1000 - around.now())
-        yield Pause(seconds, task.label, task_run_id, "resumed")
+        yield pause(seconds, task, prefix, frame, "resumed")
 
 
 def weigh(
@@ -353,11 +360,8 @@ def recorded(
 
 
 def over_limit(limit: int) -> dict[str, Any]:
-    return {
-        "kind": "limit",
-        "message": (
-            f"more than {limit} task runs in one pipeline: a jump without end?"
-            " (executor.spec.policy.limits.max_task_runs)"
-        ),
-        "retryable": False,
-    }
+    return make_error(
+        "limit",
+        f"more than {limit} task runs in one pipeline: a jump without end?"
+        " (executor.spec.policy.limits.max_task_runs)",
+    )

@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 
 from noetl.errors import TemplateFailed
+from noetl.messages.outcome import make_error
 from noetl.pipeline.backoff import pause
 from noetl.playbook.model import Do
 from noetl.playbook.plan import Scope, TaskPlan, ThenPlan
@@ -118,31 +119,19 @@ def exhausted(outcome: Mapping[str, Any], attempts: int) -> dict[str, Any]:
     """TASK-3: the error of a pipeline whose retries are used up."""
     cause = outcome["error"]
     last = cause["message"] if cause else "the outcome was ok, but a rule asked to retry"
-    return {
-        "kind": "retry_exhausted",
-        "message": f"gave up after {attempts} attempt{'s' * (attempts != 1)}: {last}",
-        "retryable": False,
-        "cause": cause,
-    }
+    said = f"gave up after {attempts} attempt{'s' * (attempts != 1)}: {last}"
+    return make_error("retry_exhausted", said, cause=cause)
 
 
 def ordered_failure(task: TaskPlan, rule: int | None) -> dict[str, Any]:
     """OUT-4 `policy`: the tool succeeded and a rule said fail."""
     where = "" if rule is None else f"rule {rule + 1} of "
-    return {
-        "kind": "policy",
-        "message": f"{where}task '{task.label}' ordered `fail` after an ok outcome",
-        "retryable": False,
-    }
+    return make_error("policy", f"{where}task '{task.label}' ordered `fail` after an ok outcome")
 
 
 def template_error(fault: TemplateFailed, where: str) -> dict[str, Any]:
     """TPL-3: an error of kind `template` that says which template and why."""
-    error: dict[str, Any] = {
-        "kind": "template",
-        "message": f"{where}: {fault.message}",
-        "retryable": False,
-    }
+    error = make_error("template", f"{where}: {fault.message}")
     if fault.text:
         error["template"] = fault.text
     if fault.undefined:

@@ -22,6 +22,8 @@ class CatalogEntry(msgspec.Struct, frozen=True, kw_only=True):
     labels: dict[str, Any] = {}
     original_digest: str | None = None
     """The text before it was migrated, where it was."""
+    version_label: str | None = None
+    """`metadata.version` as text: what the author calls this version."""
 
 
 class Registration(msgspec.Struct, frozen=True, kw_only=True):
@@ -33,6 +35,7 @@ class Registration(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     description: str | None = None
     labels: dict[str, Any] = {}
+    version_label: str | None = None
     original: str | None = None
     """The text before it was migrated, where it was."""
     original_digest: str | None = None
@@ -47,6 +50,7 @@ class Catalog(Protocol):
     - the text is kept as `Playbooks.keep` would, in the same commit; `original` is the text before
       migration, None where there was none, or no such entry;
     - `find` is the newest version, or the one asked for; None where there is none;
+    - `labelled` is every version of the path with this label, newest first;
     - `page` is the newest version of every path, in the order of paths (by code point); `after` is
       the path that ended the page before;
     - `versions` is newest first; `before` is the version that ended the page before.
@@ -55,6 +59,8 @@ class Catalog(Protocol):
     async def register(self, asked: Registration) -> tuple[CatalogEntry, bool]: ...
 
     async def find(self, path: str, version: int | None = None) -> CatalogEntry | None: ...
+
+    async def labelled(self, path: str, label: str) -> Sequence[CatalogEntry]: ...
 
     async def by_id(self, playbook_id: str) -> CatalogEntry | None: ...
 
@@ -76,6 +82,12 @@ def id_of(path: str, version: int) -> str:
 
 def parts_of(playbook_id: str) -> tuple[str, int] | None:
     """Path and version in an id; None where it is none."""
-    path, colon, version = playbook_id.rpartition(":")
-    known = colon and version.isascii() and version.isdecimal() and len(version) < 10
-    return (path, int(version)) if known and not version.startswith("0") else None
+    path, _, version = playbook_id.rpartition(":")
+    number = number_in(version)
+    return None if number is None or ":" not in playbook_id else (path, number)
+
+
+def number_in(version: str) -> int | None:
+    """The number of a version; None where it is none that the catalog gives."""
+    known = version.isascii() and version.isdecimal() and len(version) < 10
+    return int(version) if known and not version.startswith("0") else None

@@ -22,6 +22,7 @@ from noetl.masking import KNOWN
 from noetl.messages import events as e
 from noetl.messages.codec import encode, encode_events
 from noetl.messages.fitting import EventTooLarge
+from noetl.messages.outcome import make_error
 from noetl.messages.requests import Report
 from noetl.playbook.plan import Plan
 from noetl.ports.event_log import Printed
@@ -237,7 +238,7 @@ class Dispatcher:
         of running again until its leases are used up.
         """
         said = f"the report of worker {worker} cannot be taken: {wrong}"
-        error = {"kind": "result", "message": KNOWN.masked(said), "retryable": False}
+        error = make_error("result", KNOWN.masked(said))
         self._server.handout.fail_part(active, run, hold.part, hold.epoch, error)
         self.keeper.forget_part(key_of(hold))
         return Verdict("refused", over=True, reason=said)

@@ -15,6 +15,7 @@ from noetl.control.dispatch import Command, command, due_of, may_run_ahead, open
 from noetl.control.execution import Execution, Part, Run, is_stopped
 from noetl.messages import events as e
 from noetl.messages import requests as r
+from noetl.messages.outcome import make_error
 from noetl.playbook.plan import Plan
 from noetl.ports.commit import Commit, committed
 from noetl.server.active import ActiveExecution
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 TURN = 0.005
 """Seconds of parts without waiting before the event loop gets a turn."""
 
-STOPPED: dict[str, Any] = {"kind": "cancelled", "message": "it was stopped", "retryable": False}
+STOPPED = make_error("cancelled", "it was stopped")
 
 Key = tuple[ActiveExecution, str, int]
 
@@ -194,7 +195,9 @@ class Handout:
         error: dict[str, Any] = STOPPED,
     ) -> None:
         """The server speaks in the place of a worker: the run fails, or was stopped (NEXT-8)."""
-        failed = e.StepFailed(step=of.step, step_run_id=of.step_run_id, error=error)
+        failed = e.StepFailed(
+            step=of.step, step_run_id=of.step_run_id, error=error, source="server"
+        )
         report = r.Report(
             step_run_id=of.step_run_id,
             part=part,

@@ -39,6 +39,8 @@ def look_at(event: e.Event, run: Run, part: Part) -> None:
     number = getattr(event, "part", part.part)
     if number != part.part:
         raise Unfit(f"'{name}' is about part {number}, the report about part {part.part}")
+    if isinstance(event, e.StepDone | e.StepFailed | e.LoopDone) and event.source != "worker":
+        raise Unfit(f"'{name}' is told as the server's own")
     if isinstance(event, e.StepStarted) and part.part != 0:
         raise Unfit("a step is started by its first part")
     if isinstance(event, e.LoopStarted) and event.parent_id is None:

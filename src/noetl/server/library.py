@@ -11,6 +11,7 @@ from noetl.playbook.load import load_kept, load_valid
 from noetl.playbook.plan import Plan, digest_of, make_plan
 from noetl.ports.plans import Plans
 from noetl.ports.storage import Storage
+from noetl.server.finding import find_entry
 from noetl.server.replay import first_event, replay
 from noetl.tools.plugins import KnownKinds
 
@@ -79,28 +80,21 @@ class Library:
         A parent that has no folder came from the catalog, and so does its child: no file of the
         server's own is read. `ship.yaml` beside `orders/pack` is `orders/ship` there.
         """
-        number = None if version is None else version_number(version)
         names = [path] if folder is not None else list(dict.fromkeys((path, beside(parent, path))))
         for name in names:
-            entry = await self._storage.catalog.find(name, number)
+            entry = await find_entry(self._storage.catalog, name, version)
             if entry is not None:
                 text, _ = await self.text_of(entry.digest)
                 return Found(text, None, str(entry.version))
         tried = " or ".join(f"'{name}'" for name in names)
-        if number is not None:
-            raise PlaybookNotFound(f"the catalog has no version {number} of {tried}")
+        if version is not None:
+            raise PlaybookNotFound(f"the catalog has no version {version} of {tried}")
         if folder is None:
             raise PlaybookNotFound(
                 f"the catalog has no playbook {tried}; register it with `noetl register FILE`"
             )
         file = child_file(path, folder)
         return Found(file.read_text(), str(file.parent), None)
-
-
-def version_number(version: str) -> int:
-    if not (version.isascii() and version.isdecimal()):
-        raise PlaybookNotFound(f"a version is a whole number, got '{version}'")
-    return int(version)
 
 
 def plan_from(text: str) -> Plan:

@@ -19,6 +19,7 @@ async def registered(
     playbook = await off_loop(PARSED * len(text), load_valid, text, KnownKinds())
     about = playbook.metadata
     labels, description = about.get("labels"), about.get("description")
+    version = about.get("version")
     return await catalog.register(
         Registration(
             path=playbook.path,
@@ -27,6 +28,7 @@ async def registered(
             name=playbook.name,
             description=None if description is None else str(description),
             labels=labels if isinstance(labels, dict) else {},
+            version_label=None if version is None else str(version),
             original=original,
             original_digest=None if original is None else digest_of(original),
         )

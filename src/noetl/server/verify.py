@@ -25,6 +25,7 @@ from noetl.messages import requests as r
 from noetl.messages.codec import decode_events, encode, encode_events, recorded_events
 from noetl.messages.names import REPORTED
 from noetl.messages.reference import Reference
+from noetl.playbook import stand_in
 from noetl.playbook.plan import Plan
 from noetl.ports.bodies import Bodies
 from noetl.ports.event_log import EventLog, LogRow, Playbooks
@@ -147,7 +148,7 @@ async def input_of(state: Execution, plan: Plan, recorded: list[e.Event], load: 
         )
     match recorded[0]:
         case e.ExecutionRequested() as requested:
-            return await request_of(state, requested, load)
+            return await request_of(state, requested, load, refusal_in(recorded))
         case e.ExecutionCancelled(by="timeout"):
             return r.TimeIsUp(seconds=plan.limits.timeout or 0.0)
         case e.ExecutionCancelled() as cancelled:
@@ -192,10 +193,22 @@ def out_of_time(
     ends = first if isinstance(first, e.StepFailed) else recorded[1:2] and recorded[1]
     if not isinstance(ends, e.StepFailed) or ends.error != too_long(run.step, seconds):
         return None
+    if state.rules >= 3 and ends.source == "worker":
+        return None
     return r.StepTimeIsUp(step_run_id=run.step_run_id, seconds=seconds)
 
 
-async def request_of(state: Execution, event: e.ExecutionRequested, load: Load) -> r.StartExecution:
+def refusal_in(recorded: list[e.Event]) -> dict[str, Any] | None:
+    """SRV-2: why nothing of a request runs; the catalog that said so may say something else now."""
+    match recorded[:2]:
+        case [e.ExecutionRequested(digest=stand_in.DIGEST), e.RequestEvaluated(error=error)]:
+            return error
+    return None
+
+
+async def request_of(
+    state: Execution, event: e.ExecutionRequested, load: Load, refused: dict[str, Any] | None
+) -> r.StartExecution:
     """EVT-4: what was too large for the log is fetched, to be moved out again."""
 
     async def whole(values: dict[str, Any]) -> dict[str, Any]:
@@ -219,6 +232,7 @@ async def request_of(state: Execution, event: e.ExecutionRequested, load: Load) 
         parent_execution_id=event.parent_execution_id,
         parent_id=event.parent_id,
         rules=event.rules,
+        refused=refused,
     )
 
 

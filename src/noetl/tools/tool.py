@@ -27,6 +27,8 @@ class ToolCall(msgspec.Struct, Generic[In], frozen=True, kw_only=True):
     label: str
     task_run_id: str
     attempt: int = 1
+    trace_id: str = ""
+    """Of the execution (EVT-1): what the task calls can be told which trace it belongs to."""
     timeout: Timeout = Timeout()
     pool: int | None = None
     client_retries: int = 0

@@ -7,7 +7,7 @@ import msgspec
 
 from noetl.errors import BodyLost
 from noetl.messages.codec import WITH_REFERENCES, decode, encode
-from noetl.messages.outcome import Outcome, failed
+from noetl.messages.outcome import Outcome, completed, failed
 from noetl.messages.reference import Reference
 from noetl.pipeline.drive import CallTool
 from noetl.playbook.model import Timeout
@@ -43,6 +43,7 @@ async def call_tool(part: "PartWork", ask: CallTool) -> Outcome:
         label=ask.task.label,
         task_run_id=ask.task_run_id,
         attempt=ask.attempt,
+        trace_id=command.trace_id,
         timeout=spec.timeout or NO_TIMEOUT,
         pool=spec.pool,
         client_retries=spec.client_retries,
@@ -95,6 +96,8 @@ def writable(outcome: Outcome) -> Outcome:
     except (TypeError, ValueError, OverflowError) as fault:
         return failed("result", f"the tool gave what no JSON can hold: {fault}")
     result, error, block = plain
+    if outcome.status == "error":
+        error = completed(error)
     return msgspec.structs.replace(outcome, result=result, error=error, block=block)
 
 

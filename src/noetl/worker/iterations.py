@@ -9,6 +9,7 @@ from noetl.control.dispatch import Share
 from noetl.control.timing import too_long
 from noetl.errors import BodyLost
 from noetl.messages import events as e
+from noetl.messages.outcome import make_error
 from noetl.messages.reference import Reference
 from noetl.pipeline.drive import Ask, End
 from noetl.pipeline.frame import Frame, Iteration
@@ -55,7 +56,7 @@ class LoopWork(PartWork):
                 items = await self.worker.bodies.load(items)  # kept: parts share it
             except BodyLost as lost:
                 said = f"step '{self.step.name}' has no collection: {lost}"
-                self._fail({"kind": "result", "message": said, "retryable": False})
+                self._fail(make_error("result", said))
                 return
         self.items = items
         if self.loop.exec == "distributed":

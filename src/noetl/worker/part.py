@@ -14,6 +14,7 @@ from noetl.errors import BodyLost
 from noetl.masking import KNOWN
 from noetl.messages import events as e
 from noetl.messages.fitting import INLINE, is_small
+from noetl.messages.outcome import make_error
 from noetl.messages.requests import Report
 from noetl.pipeline.drive import (
     Ask,
@@ -176,6 +177,7 @@ class PartWork:
                     part=self.command.part,
                     reason=ask.reason,
                     due=int((time.time() + seconds) * 1000),
+                    attempt=ask.attempt,
                 )
             )
             self.report()
@@ -322,8 +324,4 @@ class PlainWork(PartWork):
             self.report(e.StepDone(result=end.result, step=step, step_run_id=run_id))
 
 
-CANCELLED: dict[str, Any] = {
-    "kind": "cancelled",
-    "message": "the execution was cancelled",
-    "retryable": False,
-}
+CANCELLED = make_error("cancelled", "the execution was cancelled")

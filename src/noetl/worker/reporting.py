@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from noetl.masking import KNOWN
 from noetl.messages import events as e
+from noetl.messages.outcome import make_error
 from noetl.ports.commit import Commit
 from noetl.ports.session import PartLost, Taken, refused_writes
 
@@ -77,7 +78,7 @@ class UnsentReports:
         """The run fails with the true reason: what it came to cannot be kept."""
         step, run_id = self._part.command.step, self._part.command.step_run_id
         message = KNOWN.masked(f"a result of step '{step}' cannot be stored: {refused}")
-        error = {"kind": "result", "message": message, "retryable": True}
+        error = make_error("result", message, retryable=True)
         with suppress(PartLost):
             self._part.send([e.StepFailed(step=step, step_run_id=run_id, error=error)])
         self._give_up(PartLost(run_id))

@@ -16,6 +16,7 @@ from noetl.errors import NoetlError
 from noetl.masking import KNOWN
 from noetl.messages import events as e
 from noetl.messages.codec import decode, decode_events, encode, encode_events
+from noetl.messages.outcome import make_error
 from noetl.messages.requests import Report
 from noetl.playbook.plan import Plan
 from noetl.ports.commit import Commit, committed
@@ -270,7 +271,7 @@ class WireSession:
         except Exception as fault:  # whatever it is: what was granted ends with a reason
             error = error_of(fault)
             if isinstance(fault, NoetlError):
-                error |= {"kind": "not_found", "message": KNOWN.masked(str(fault))}
+                error = make_error("not_found", KNOWN.masked(str(fault)))
             for command, _ in parts:
                 self._fail(command, error)
             return

@@ -11,6 +11,7 @@ from noetl.control.dispatch import Command
 from noetl.errors import NoetlError
 from noetl.masking import KNOWN
 from noetl.messages.fitting import EventTooLarge
+from noetl.messages.outcome import make_error
 from noetl.messages.reference import Reference
 from noetl.playbook.plan import Plan
 from noetl.ports.bodies import Bodies
@@ -228,6 +229,5 @@ class Worker:
 def error_of(fault: BaseException) -> dict[str, Any]:
     """What the run of a part says that could not go on: its own result, or a fault of ours."""
     if isinstance(fault, EventTooLarge):
-        return {"kind": "result", "message": str(fault), "retryable": False}
-    said = KNOWN.masked(f"{type(fault).__name__}: {fault}")
-    return {"kind": "internal", "message": said, "retryable": False}
+        return make_error("result", str(fault))
+    return make_error("internal", KNOWN.masked(f"{type(fault).__name__}: {fault}"))

@@ -30,6 +30,21 @@ EVENTS: list[dict[str, Any]] = [
     {"name": "workflow.finished", "status": "failed", "error": {"kind": "http"}},
     {"name": "playbook.processed", "status": "cancelled"},
     {"name": "something.of.later", "step": "x"},
+    {"name": "task.done", **RUN, "task_run_id": "6.1.2", "outcome": {"status": "ok"}, "do": "fail"},
+    {"name": "task.suspended", **RUN, "task_run_id": "6.1.1r2.3", "reason": "retry", "attempt": 2},
+    {"name": "loop.started", **RUN, "total": 1, "mode": "parallel"},
+    {"name": "loop.started", **RUN, "total": 1, "mode": "parallel", "parent_id": "6.1"},
+    {"name": "loop.iteration.started", **RUN, "index": 0, "iteration_id": "4.1"},
+    {"name": "loop.iteration.started", **RUN, "iteration_id": "6.1.1", "parent_id": "6.1"},
+    {"name": "step.done", **RUN, "source": "server"},
+    {"name": "loop.done", **RUN, "source": "server", "total": 1},
+    {"name": "next.evaluated", **RUN, "error": {"kind": "template", "message": "no"}},
+    {"name": "playbook.request.evaluated", "error": None},
+    {"name": "token.dropped", "token_id": "3.1", "step": "s", "reason": "limit", "error": {}},
+    {"name": "token.created", "token_id": "3.1", "step": "s", "parent_step_run_id": "4.0"},
+    {"name": "lease.expired", **RUN, "epoch": 1},
+    {"name": "lease.expired", **RUN, "epoch": 1, "returned": True},
+    {"name": "lease.expired", **RUN, "epoch": 1, "uncounted": True},
 ]
 
 
@@ -101,7 +116,7 @@ def test_an_envelope_in_full() -> None:
         "task_run_id": "6.1",
         "trace_id": "t",
         "parent_id": "8.1",
-        "data": {"outcome": {"status": "error"}, "attempt": 2},
+        "data": {"outcome": {"status": "error"}, "attempt": 2, "do": "continue"},
     }
 
 

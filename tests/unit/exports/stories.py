@@ -32,10 +32,12 @@ def done(task: str, started: int, took: int, **fields: Any) -> Event:
     return event("task.done", task=task, outcome=outcome, **{**RUN, **fields})
 
 
-def envelopes_of(*rows: tuple[int, Event], execution_id: str = ID) -> list[Told]:
+def envelopes_of(
+    *rows: tuple[int, Event], execution_id: str = ID, trace_id: str | None = None
+) -> list[Told]:
     """Events with their times, as readers see them."""
     return [
-        (at, envelope(told, execution_id=execution_id, seq=seq, at=at, trace_id=None))
+        (at, envelope(told, execution_id=execution_id, seq=seq, at=at, trace_id=trace_id))
         for seq, (at, told) in enumerate(rows, 1)
     ]
 

@@ -10,7 +10,8 @@ from yarl import URL
 from noetl.errors import ReceiverUnavailable
 from noetl.exports.otlp import check_answer, request_of, spans_of, traces_url, value_of, written
 from noetl.exports.reading import WHOLE, Cut
-from noetl.exports.spans import EXECUTION, Span, span_id, trace_id
+from noetl.exports.spans import EXECUTION, Span
+from noetl.messages.trace import span_id, trace_id
 
 
 def span(**changes: Any) -> Span:
@@ -26,7 +27,7 @@ def span(**changes: Any) -> Span:
 
 
 def read_back(*some: Span) -> list[Any]:
-    request = parsed(request_of([written(ID, one) for one in some]))
+    request = parsed(request_of([written(ID, one, ID) for one in some]))
     (resource,) = request.resource_spans
     (scope,) = resource.scope_spans
     assert resource.resource.attributes[0].key == "service.name"
@@ -39,7 +40,7 @@ def test_a_span_reads_back_as_it_was() -> None:
     (told,) = read_back(
         span(
             attributes={"noetl.task": "fetch", "noetl.attempt": 2, "noetl.unfinished": True},
-            links=[("other", EXECUTION)],
+            links=[("other", EXECUTION), (ID, EXECUTION)],
             notes=[(1_794_783_260_950, "task.suspended")],
             notes_left_out=7,
             error="no answer",
@@ -57,8 +58,11 @@ def test_a_span_reads_back_as_it_was() -> None:
         "noetl.unfinished": "bool_value",
     }
     assert (told.status.code, told.status.message) == (2, "no answer")
-    assert [link.trace_id.hex() for link in told.links] == [trace_id("other")]
-    assert [link.span_id.hex() for link in told.links] == [span_id("other", EXECUTION)]
+    assert [link.trace_id.hex() for link in told.links] == [trace_id("other"), trace_id(ID)]
+    assert [link.span_id.hex() for link in told.links] == [
+        span_id("other", EXECUTION),
+        span_id(ID, EXECUTION),
+    ]
     assert [(e.time_unix_nano, e.name) for e in told.events] == [
         (1_794_783_260_950_000_000, "task.suspended")
     ]

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 from tests.unit.exports.stories import ID, RUN, Event, done, envelopes_of, event
 
-from noetl.exports.spans import EXECUTION, MOST_NOTES, Span, Trace, span_id, trace_id
+from noetl.exports.spans import EXECUTION, MOST_NOTES, Span, Trace
+from noetl.messages.trace import span_id, trace_id
 
 BEGUN: list[tuple[int, Event]] = [
     (1000, event("playbook.execution.requested", path="demo/load", version="3")),
@@ -20,9 +21,10 @@ FINISHED: list[tuple[int, Event]] = [
 ]
 
 
-def spans(*rows: tuple[int, Event]) -> list[Span]:
+def spans(*rows: tuple[int, Event], trace_id: str | None = None) -> list[Span]:
     trace = Trace(ID)
-    found = [span for at, told in envelopes_of(*rows) for span in trace.take(at, told)]
+    told = envelopes_of(*rows, trace_id=trace_id)
+    found = [span for at, event in told for span in trace.take(at, event)]
     assert trace.open == 0, "everything has ended"
     return found
 
@@ -245,12 +247,29 @@ def test_steps_are_linked_to_what_caused_them() -> None:
     assert found[1].links == [(ID, ("step", "4.0"))]
 
 
-def test_a_child_is_linked_to_the_task_that_called_it() -> None:
+def test_a_child_is_below_the_task_that_called_it() -> None:
+    requested = event(
+        "playbook.execution.requested", path="c", parent_execution_id="parent", parent_id="4.1"
+    )
+    ended = event("playbook.processed", status="completed")
+    (root,) = spans((1, requested), (2, ended), trace_id="parent")
+    assert (root.above, root.links) == (span_id("parent", ("task", "4.1")), [])
+
+
+def test_a_child_of_an_older_log_is_linked_to_the_task_that_called_it() -> None:
+    """It was a trace of its own."""
     requested = event(
         "playbook.execution.requested", path="c", parent_execution_id="parent", parent_id="4.1"
     )
     (root,) = spans((1, requested), (2, event("playbook.processed", status="completed")))
-    assert root.links == [("parent", ("task", "4.1"))]
+    assert (root.above, root.links) == (None, [("parent", ("task", "4.1"))])
+
+
+def test_an_execution_is_below_the_span_of_whoever_asked_for_it() -> None:
+    asked = event("playbook.execution.requested", path="c", parent_id="00f067aa0ba902b7")
+    ended = event("playbook.processed", status="completed")
+    (root,) = spans((1, asked), (2, ended), trace_id="4bf92f3577b34da6a3ce929d0e0e4736")
+    assert root.above == "00f067aa0ba902b7"
 
 
 def test_an_execution_that_runs_hands_out_only_what_has_ended() -> None:

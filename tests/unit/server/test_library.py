@@ -72,7 +72,10 @@ def test_a_parent_of_a_file_takes_no_neighbour_of_the_catalog(tmp_path: Path) ->
 
 @pytest.mark.parametrize(
     ("version", "says"),
-    [("2", "no version 2 of 'ship.yaml' or 'orders/ship'"), ("new", "a version is a whole number")],
+    [
+        ("2", "no version of 'orders/ship' is called '2'; there are: 1"),
+        ("new", "no version of 'orders/ship' is called 'new'; there are: 1"),
+    ],
 )
 def test_a_version_that_is_not_there_is_told(version: str, says: str) -> None:
     with pytest.raises(PlaybookNotFound, match=says):

@@ -42,6 +42,10 @@ class MemoryCatalog(CatalogReads):
         number = len(kept) if version is None else version
         return kept[number - 1] if 0 < number <= len(kept) else None
 
+    async def labelled(self, path: str, label: str) -> Sequence[CatalogEntry]:
+        kept = self._tables.catalog.get(path, [])
+        return [entry for entry in kept[::-1] if entry.version_label == label]
+
     async def page(self, *, after: str | None = None, limit: int = 50) -> Sequence[CatalogEntry]:
         paths = sorted(path for path in self._tables.catalog if path > (after or ""))
         return [self._tables.catalog[path][-1] for path in paths[:limit]]

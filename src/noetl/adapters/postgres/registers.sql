@@ -7,31 +7,39 @@ with newest as (
 ),
 texts as (
     insert into noetl.playbook (digest, path, text)
-    select digest, $1, text from (values ($2, $8), ($7, $9)) as given (digest, text)
+    select digest, $1, text from (values ($2, $9), ($7, $10)) as given (digest, text)
     where text is not null
     on conflict (digest) do nothing
 ),
 made as (
     insert into noetl.catalog (
-        path, version, digest, registered_at, name, description, labels, original_digest, mark
+        path, version, digest, registered_at, name, description, labels, original_digest,
+        version_label, mark
     )
-    select $1, coalesce((select version from newest), 0) + 1, $2, $3, $4, $5, $6, $7, $10
+    select $1, coalesce((select version from newest), 0) + 1, $2, $3, $4, $5, $6, $7, $8, $11
     where not exists (select from newest where digest = $2)
     on conflict (path, version) do nothing
     returning *
 )
 select
     path, version, digest, registered_at, name, description, labels, original_digest,
-    mark = $10 as fresh
+    version_label, mark = $11 as fresh
 from (select * from made union all select * from newest where digest = $2) as entry
 
 -- name: newest_playbook
-select path, version, digest, registered_at, name, description, labels, original_digest
+select
+    path, version, digest, registered_at, name, description, labels, original_digest, version_label
 from noetl.catalog where path = $1 order by version desc limit 1
 
 -- name: find_playbook
-select path, version, digest, registered_at, name, description, labels, original_digest
+select
+    path, version, digest, registered_at, name, description, labels, original_digest, version_label
 from noetl.catalog where path = $1 and version = $2
+
+-- name: labelled_playbooks
+select
+    path, version, digest, registered_at, name, description, labels, original_digest, version_label
+from noetl.catalog where path = $1 and version_label = $2 order by version desc
 
 -- name: page_catalog
 -- From path to path by steps through the index: older versions are not read.
@@ -43,14 +51,15 @@ with recursive paths (path, place) as (
 )
 select
     entry.path, entry.version, entry.digest, entry.registered_at, entry.name, entry.description,
-    entry.labels, entry.original_digest
+    entry.labels, entry.original_digest, entry.version_label
 from paths cross join lateral (
     select * from noetl.catalog where catalog.path = paths.path order by version desc limit 1
 ) as entry
 order by place limit $2
 
 -- name: page_versions
-select path, version, digest, registered_at, name, description, labels, original_digest
+select
+    path, version, digest, registered_at, name, description, labels, original_digest, version_label
 from noetl.catalog where path = $1 and ($2::integer is null or version < $2)
 order by version desc limit $3
 

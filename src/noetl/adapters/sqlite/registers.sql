@@ -5,17 +5,24 @@ insert into playbook (digest, path, text) values (?, ?, ?) on conflict (digest) 
 
 -- name: register_playbook
 insert into catalog (
-    path, version, digest, registered_at, name, description, labels, original_digest
+    path, version, digest, registered_at, name, description, labels, original_digest, version_label
 )
-values (?, ?, ?, ?, ?, ?, ?, ?)
+values (?, ?, ?, ?, ?, ?, ?, ?, ?)
 
 -- name: newest_playbook
-select path, version, digest, registered_at, name, description, labels, original_digest
+select
+    path, version, digest, registered_at, name, description, labels, original_digest, version_label
 from catalog where path = ? order by version desc limit 1
 
 -- name: find_playbook
-select path, version, digest, registered_at, name, description, labels, original_digest
+select
+    path, version, digest, registered_at, name, description, labels, original_digest, version_label
 from catalog where path = ? and version = ?
+
+-- name: labelled_playbooks
+select
+    path, version, digest, registered_at, name, description, labels, original_digest, version_label
+from catalog where path = ? and version_label = ? order by version desc
 
 -- name: page_catalog
 -- From path to path by steps through the index: older versions are not read.
@@ -26,13 +33,15 @@ with recursive paths (path, place) as (
     from paths where paths.path is not null and place < ?2
 )
 select
-    catalog.path, version, digest, registered_at, name, description, labels, original_digest
+    catalog.path, version, digest, registered_at, name, description, labels, original_digest,
+    version_label
 from paths join catalog on catalog.path = paths.path
     and version = (select max(newest.version) from catalog as newest where newest.path = paths.path)
 order by place limit ?2
 
 -- name: page_versions
-select path, version, digest, registered_at, name, description, labels, original_digest
+select
+    path, version, digest, registered_at, name, description, labels, original_digest, version_label
 from catalog where path = ?1 and version < ifnull(?2, 9223372036854775807)
 order by version desc limit ?3
 

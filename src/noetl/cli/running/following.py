@@ -117,6 +117,8 @@ TAKEN = ("step", "step_run_id", "task_run_id", "parent_id")
 def inside(event: EventView) -> list[e.Event]:
     """The event without its envelope; none where a newer server tells of something unknown."""
     taken = {name: value for name in TAKEN if (value := getattr(event, name)) is not None}
+    if event.parent_id == event.step_run_id:  # only what is nested says so in the log (LOOP-7)
+        taken.pop("parent_id", None)
     fields = {"name": event.name, **event.data, **taken}
     try:
         return decode_events(msgspec.json.encode([fields]))

@@ -11,7 +11,7 @@ import msgspec
 from noetl.cli.running.words import value_words
 from noetl.cli.testing.document import Canned
 from noetl.messages.codec import encode
-from noetl.messages.outcome import Outcome, failed
+from noetl.messages.outcome import Outcome, failed, make_error
 from noetl.playbook.plan import Pipeline, Plan
 from noetl.tools.noop import NoopTool
 from noetl.tools.table import Toolbox
@@ -77,7 +77,7 @@ def outcome_of(kind: str, canned: Canned) -> Outcome:
         if kind == "http" and block is None and isinstance(result, dict):
             block = {key: result[key] for key in ("status", "headers") if key in result}
         return Outcome(status="ok", result=result, block=block or None, block_name=name)
-    error = {"kind": kind, "message": "canned", "retryable": retryable(block), **canned["error"]}
+    error = make_error(kind, "canned", retryable=retryable(block)) | canned["error"]
     return Outcome(status="error", error=error, block=block, block_name=name)
 
 

@@ -5,10 +5,13 @@ from typing import Any
 import msgspec
 
 from noetl.control.execution import Execution
+from noetl.messages.codec import recorded_events
 from noetl.messages.envelope import timestamp
+from noetl.messages.events import AdmitEvaluated, TokenDropped
 from noetl.playbook.plan import Plan
 from noetl.ports.event_log import ExecutionRow, PrintedLine
 from noetl.ports.storage import Storage
+from noetl.server.replay import rows_of
 from noetl.server.report import steps_of
 from noetl.server.waiting import WaitReason, waits_in
 
@@ -48,6 +51,8 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
     error: dict[str, Any] | None
     steps: list[dict[str, Any]]
     waits: list[WaitReason]
+    refused: str | None = None
+    """Why it ended and no step ran."""
 
 
 class TaskLine(msgspec.Struct, frozen=True, kw_only=True):
@@ -96,7 +101,27 @@ async def standing_of(
         error=execution.error,
         steps=steps_of(execution),
         waits=await waits_in(storage, execution, plan, holder),
+        refused=await refusal_of(storage, execution),
     )
+
+
+async def refusal_of(storage: Storage, execution: Execution) -> str | None:
+    """What kept the entry token from running its step; a log without a run is short (ADM-3)."""
+    if not execution.finished or execution.step_runs or execution.error is not None:
+        return None
+    verdict, dropped = None, None
+    async for row in rows_of(storage.log, execution.execution_id):
+        for event in recorded_events(execution.execution_id, row.first, row.events):
+            if isinstance(event, AdmitEvaluated):
+                verdict = event
+            elif isinstance(event, TokenDropped):
+                dropped = event
+    if dropped is None:
+        return None
+    if verdict is None or verdict.allow:
+        return f"no step ran: the token at '{dropped.step}' was dropped ({dropped.reason})"
+    rule = "" if verdict.rule is None else f" (rule {verdict.rule + 1})"
+    return f"no step ran: the admission of '{verdict.step}'{rule} refused the entry token"
 
 
 def line_of(line: PrintedLine) -> TaskLine:

@@ -14,6 +14,7 @@ from yarl import URL
 
 from noetl import __version__
 from noetl.kinds.http import HttpInputs
+from noetl.messages.trace import traceparent
 from noetl.tools.http.credential import sign
 from noetl.tools.refusal import Refusal, base64_bytes, json_of
 from noetl.tools.tool import ToolCall, Workplace
@@ -59,6 +60,9 @@ async def make_request(call: ToolCall[HttpInputs], workplace: Workplace) -> Requ
     if inputs.files is not None:  # only who writes the parts knows the boundary between them
         headers.popall("Content-Type", None)
     headers.setdefault("User-Agent", f"noetl/{__version__}")
+    if call.trace_id:
+        known = traceparent(call.trace_id, call.execution_id, call.task_run_id)
+        headers.setdefault("traceparent", known)
     if method in _WITH_EFFECT:  # TASK-9: the receiver can tell a repeat from a new request
         headers.setdefault("Idempotency-Key", call.idempotency_key)
     private: frozenset[str] = frozenset()

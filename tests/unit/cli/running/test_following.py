@@ -13,8 +13,6 @@ from noetl.messages.codec import encode_events
 from noetl.messages.envelope import envelope
 from noetl.server.report import ExecutionReport
 
-STEP = {"step": "work", "step_run_id": "4.0"}
-
 
 def wrapped(event: e.Event) -> EventView:
     """As the API would tell of it."""
@@ -31,7 +29,7 @@ def wrapped(event: e.Event) -> EventView:
         loop_started(5),
         task_done(OK),
         task_done(BUSY, do="retry", delay=1.0),
-        e.StepDone(**STEP, result=1),
+        e.StepDone(step="work", step_run_id="4.0", result=1),
         e.WorkflowFinished(status="completed"),
     ],
     ids=lambda event: type(event).__name__,

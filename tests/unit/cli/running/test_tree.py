@@ -1,5 +1,7 @@
 """The live tree: what is drawn for what has happened, never higher than the terminal."""
 
+from typing import Any
+
 import pytest
 from tests.unit.cli.running import shown as s
 
@@ -125,7 +127,7 @@ def test_the_head_says_how_it_stands(drawn: Drawn, event: e.Event, state: str) -
 
 def test_the_picture_is_never_higher_than_the_terminal(drawn: Drawn) -> None:
     for number in range(100):
-        ids = {"step": f"s{number}", "step_run_id": f"{number}.0"}
+        ids: dict[str, Any] = {"step": f"s{number}", "step_run_id": f"{number}.0"}
         drawn.take(s.scheduled(**ids))
         if number < 97:
             drawn.take(e.StepDone(**ids))
