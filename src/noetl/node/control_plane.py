@@ -168,8 +168,10 @@ class ControlPlane:
         """
         trace_id, parent_id = trace_in(traceparent)
         asked: dict[str, Any] = {
-            **{"payload": payload, "ctx": ctx},
-            **{"trace_id": trace_id, "parent_id": parent_id},
+            "payload": payload,
+            "ctx": ctx,
+            "trace_id": trace_id,
+            "parent_id": parent_id,
         }
         try:
             entry = await self.playbooks.entry(playbook_id, path, version)

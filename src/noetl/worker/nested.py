@@ -162,7 +162,9 @@ class NestedWork:
             e.LoopDone(
                 step=command.step,
                 step_run_id=command.step_run_id,
-                **counts,
+                total=counts["total"],
+                done=counts["done"],
+                failed=counts["failed"],
                 part=command.part,
                 parent_id=self.ask.task_run_id,
             )
