@@ -120,7 +120,7 @@ def test_what_fails_the_execution_is_no_success() -> None:
     broken = arc("y", "1 / 0 > 1")
     ran = scenario(step("start", noop("x"), arcs=[broken]), step("y", noop("z"))).run()
     assert one(ran, "next.evaluated")["status"] == "error"
-    ran = scenario(step("start", noop("x")), workload={"a": "{{ workload.b }}"}).run()
+    ran = scenario(step("start", noop("x")), workload={"a": "{{ 1 / 0 }}"}).run()
     assert one(ran, "playbook.request.evaluated")["status"] == "error"
     ran = scenario(step("start", noop("x"), admit=[refuse("1 / 0 > 1")])).run()
     assert one(ran, "policy.admit.evaluated")["status"] == "error"
