@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Iterator
 
 from noetl.playbook.dialects.draft import Draft
-from noetl.playbook.dialects.rewrite import Rewriting
 from noetl.playbook.dialects.tree import Mapping, Node, Scalar, TreeSlot, node_of, slots_below
 
 _WORD = "comment"
@@ -87,7 +86,3 @@ def _take_away(root: Mapping, surplus: Counter[str]) -> None:
             if comment and surplus[comment.strip()] < 0:
                 surplus[comment.strip()] += 1
                 slot.before = [one for one in slot.before if one is not comment]
-
-
-FIRST = (Rewriting("comments", "document", remember, "Comments stay."),)
-LAST = (Rewriting("comments", "document", restore, "Comments stay."),)

@@ -5,8 +5,14 @@ from typing import Any, NamedTuple, TypeVar
 
 from noetl.expression.syntax import is_template
 from noetl.playbook.codes import CODES
-from noetl.playbook.dialects.detect import Dialect, dialects_of
-from noetl.playbook.dialects.rewrite import Block, Rewriting
+from noetl.playbook.dialects.detect import (
+    Dialect,
+    dialects_of,
+    dialects_of_step,
+    speaks_case,
+    variables_of,
+)
+from noetl.playbook.dialects.rewrite import REASONS, Block, Rewriting
 from noetl.playbook.dialects.tree import (
     Document,
     Mapping,
@@ -35,6 +41,14 @@ class PendingChange(NamedTuple):
     """Where it stands now."""
 
 
+class NeededResult(NamedTuple):
+    """A result that is read by the name of its step: its key in `ctx`, and how it is read."""
+
+    home: str
+    answers: bool
+    """Whether parts of an http answer are read, and not only its body."""
+
+
 class Draft:
     """The tree, and everything to be told about it."""
 
@@ -46,9 +60,19 @@ class Draft:
         self._facts: dict[str, Any] = {}
         self.left: dict[tuple[str, int], TreeSlot] = {}
         """What a row leaves for later ones: by a word of its own and the identity of a block."""
-        self.dialects = dialects_of(document.root)
+        self.dialects = dialects_of(self.root)
         """Those of the source, whatever rows have changed since."""
-        self._spoken = {id(step): dialects_of(step) for step in self.steps()}
+        self._spoken = {id(step): dialects_of_step(step) for step in self.steps()}
+        self.case = speaks_case(self.root, self.dialects)
+        """Whether the names of results are those of the case dialect."""
+        self.variables = {slot.key or "" for step in self.steps() for slot in variables_of(step)}
+        """Names that steps write by `vars`, or by `set` of a case."""
+        self.inputs: set[str] = set()
+        """Names that `vars` of the root gave."""
+        self.needed: dict[str, NeededResult] = {}
+        """The steps of the case dialect whose results are read by name."""
+        self.homes: dict[int, object] = {}
+        """By step: where its variables live (`step_vars.py`)."""
 
     @property
     def root(self) -> Mapping:
@@ -72,11 +96,14 @@ class Draft:
 
     # ── telling ──
 
-    def tell(self, was: TreeSlot, old: str, new: str, *, now: TreeSlot | None = None) -> None:
-        """A change of the present row: `old` stood at `was`, `new` stands at `now`."""
+    def tell(
+        self, was: TreeSlot, old: str, new: str, *, now: TreeSlot | None = None, code: str = ""
+    ) -> None:
+        """A change: `old` stood at `was`, `new` stands at `now`. The row's, if no code is given."""
         assert self.row is not None
+        message = REASONS.get(code, self.row.message)
         self.notes.append(
-            PendingChange(self.row.code, self.row.message, was.line, was.path, old, new, now or was)
+            PendingChange(code or self.row.code, message, was.line, was.path, old, new, now or was)
         )
 
     def refuse(
@@ -136,6 +163,13 @@ def tasks_of(step: Mapping) -> Iterator[TreeSlot]:
         if len(entry.slots) == 1 and isinstance(entry.slots[0].node, Mapping):
             yield entry.slots[0]
             yield from tasks_of(entry.slots[0].node)
+
+
+def own_tasks(holder: Mapping) -> list[TreeSlot]:
+    """The label slots of a step's own pipeline, or of an iterator's."""
+    tool = holder.sequence("tool")
+    slots = [entry.slots[0] for entry in (tool.mappings() if tool else []) if entry.slots]
+    return [slot for slot in slots if isinstance(slot.node, Mapping)]
 
 
 def rules_of(task: Mapping) -> list[Mapping]:

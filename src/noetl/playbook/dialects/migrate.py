@@ -8,9 +8,9 @@ import msgspec
 
 from noetl.kinds.kind import Kind
 from noetl.kinds.table import KINDS
-from noetl.playbook.dialects import comments, s2, s4, upstream
 from noetl.playbook.dialects.draft import Draft, PendingChange
-from noetl.playbook.dialects.rewrite import Rewrite, Rewriting
+from noetl.playbook.dialects.passes import PASSES
+from noetl.playbook.dialects.rewrite import Rewrite
 from noetl.playbook.dialects.tree_reading import read_tree
 from noetl.playbook.dialects.tree_writing import Written, write_tree
 from noetl.playbook.finding import Finding
@@ -45,20 +45,18 @@ def migrate(source: str | bytes, kinds: Mapping[str, Kind] = KINDS) -> Migrated:
 
     A canonical text comes back as it is. Bad input gives findings, never an exception.
     """
-    before = load(source, kinds)
     try:
         text = decoded(source)
         tree = read_yaml(source)
         document = tree.value(tree.root)
     except UnreadableText:
-        return Migrated(_as_text(source), (), before.findings, False)
+        return Migrated(_as_text(source), (), load(source, kinds).findings, False)
     if tree.faults or not isinstance(document, dict):
-        return Migrated(text, (), before.findings, False)
+        return Migrated(text, (), load(source, kinds).findings, False)
     draft = Draft(read_tree(tree))
-    for table in TABLES:
-        draft.apply(table)
+    draft.apply(PASSES)
     if not draft.notes:
-        return Migrated(text, (), _sorted(_told(draft, tree, before.findings)), False)
+        return Migrated(text, (), _sorted(_told(draft, tree, load(source, kinds).findings)), False)
     written = write_tree(draft.document)
     after = load(written.text, kinds)
     found = _told(draft, tree, [_in_source(one, written, tree) for one in after.findings])
@@ -132,13 +130,3 @@ def _sorted(findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
     severities = {"error": 0, "warning": 1}
     known = dict.fromkeys(findings)
     return tuple(sorted(known, key=lambda one: (one.line, severities[one.severity], one.code)))
-
-
-# Outer forms first: what `tool` or `next` looks like is settled before their insides are read.
-TABLES: tuple[tuple[Rewriting, ...], ...] = (
-    comments.FIRST,
-    upstream.TABLE,
-    s2.TABLE,
-    s4.TABLE,
-    comments.LAST,
-)

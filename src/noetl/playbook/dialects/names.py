@@ -5,7 +5,7 @@ Jinja2's own lexer cuts the text; only the spans that change are replaced, so th
 spacing, quotes and line breaks stay.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple
 
@@ -44,6 +44,10 @@ class Read(NamedTuple):
     first: int
     """The number of its first token, and of the one after its last."""
     after: int
+    alone: bool = False
+    """Whether it is all that stands between its braces."""
+    covered: bool = False
+    """Whether something stands in for it where it is missing: `default`, `is defined`."""
 
 
 class Respelling(NamedTuple):
@@ -56,7 +60,8 @@ class Respelling(NamedTuple):
 Respell = Callable[[tuple[str | int, ...]], Respelling | None]
 
 
-def tokens_of(text: str) -> list[ExpressionToken]:
+@lru_cache(maxsize=MOST_KEPT)
+def tokens_of(text: str) -> tuple[ExpressionToken, ...]:
     """The tokens inside the braces; none where the text does not parse (told elsewhere)."""
     found: list[ExpressionToken] = []
     at = 0
@@ -64,13 +69,13 @@ def tokens_of(text: str) -> list[ExpressionToken]:
         for _, kind, value in SANDBOX.lexer.tokeniter(text, None):
             start = text.find(value, at)  # white space beside `{%-` is left out
             if start < 0:
-                return []
+                return ()
             at = start + len(value)
             if kind not in _SKIPPED:
                 found.append(ExpressionToken(kind, value, start))
     except TemplateSyntaxError:
-        return []
-    return found
+        return ()
+    return tuple(found)
 
 
 @lru_cache(maxsize=MOST_KEPT)
@@ -79,7 +84,7 @@ def reads_of(text: str) -> tuple[Read, ...]:
     return tuple(reads_in(tokens_of(text)))
 
 
-def reads_in(tokens: list[ExpressionToken]) -> list[Read]:
+def reads_in(tokens: Sequence[ExpressionToken]) -> list[Read]:
     """Every path that a template reads; names that it binds itself are left out."""
     bound = _bound(tokens)
     reads: list[Read] = []
@@ -96,7 +101,7 @@ def reads_in(tokens: list[ExpressionToken]) -> list[Read]:
     return reads
 
 
-def _is_root(tokens: list[ExpressionToken], number: int) -> bool:
+def _is_root(tokens: Sequence[ExpressionToken], number: int) -> bool:
     """Not an attribute, filter, test, name of an argument, or name of a block."""
     before = tokens[number - 1] if number else None
     after = tokens[number + 1] if number + 1 < len(tokens) else None
@@ -110,7 +115,7 @@ def _is_root(tokens: list[ExpressionToken], number: int) -> bool:
     return not (named and before is not None and before.text in ("(", ","))
 
 
-def _path_from(tokens: list[ExpressionToken], number: int) -> Read:
+def _path_from(tokens: Sequence[ExpressionToken], number: int) -> Read:
     first = number
     path: list[str | int] = [tokens[number].text]
     ends = [tokens[number].end]
@@ -127,16 +132,31 @@ def _path_from(tokens: list[ExpressionToken], number: int) -> Read:
             number += 3
         else:
             break
-    return Read(tuple(path), tokens[first].start, tuple(ends), first, number)
+    around = (tokens[first - 1].kind if first else "", _kind_at(tokens, number))
+    alone = around == ("variable_begin", "variable_end")
+    covered = _covered([token.text for token in tokens[number : number + 3]])
+    return Read(tuple(path), tokens[first].start, tuple(ends), first, number, alone, covered)
 
 
-def _is_constant(tokens: list[ExpressionToken], number: int) -> bool:
+def _kind_at(tokens: Sequence[ExpressionToken], number: int) -> str:
+    return tokens[number].kind if number < len(tokens) else ""
+
+
+def _covered(after: list[str]) -> bool:
+    return after[:2] in (["|", "default"], ["|", "d"], ["is", "defined"]) or after == [
+        "is",
+        "not",
+        "defined",
+    ]
+
+
+def _is_constant(tokens: Sequence[ExpressionToken], number: int) -> bool:
     key = tokens[number]
     closes = number + 1 < len(tokens) and tokens[number + 1].text == "]"
     return closes and (key.kind == "string" or (key.kind == "integer" and key.text.isdigit()))
 
 
-def _bound(tokens: list[ExpressionToken]) -> set[str]:
+def _bound(tokens: Sequence[ExpressionToken]) -> set[str]:
     """Names of `{% for %}` and `{% set %}`."""
     bound = {"loop"} if any(token.text == "for" for token in tokens) else set()
     for number, token in enumerate(tokens):
@@ -157,12 +177,22 @@ def paths_read(text: object) -> Iterator[tuple[str | int, ...]]:
 
 def respelled(text: str, respell: Respell) -> str:
     """The template with paths respelled."""
+    return respelled_reads(text, lambda read: respell(read.path))
+
+
+def respelled_reads(text: str, respell: Callable[[Read], Respelling | None]) -> str:
+    """As `respelled`, by what stands around each path."""
     changes: list[tuple[int, int, str]] = []
     for read in reads_of(text):
-        change = respell(read.path)
+        change = respell(read)
         if change is not None:
             changes.append((read.start, read.ends[change.parts - 1], change.text))
     return _spliced(text, changes)
+
+
+def spelled_rest(read: Read, parts: int, text: str) -> str:
+    """What of a path stands after its first parts, as the text has it."""
+    return text[read.ends[parts - 1] : read.ends[-1]]
 
 
 def revalued(text: str, path: tuple[str, ...], values: Mapping[str, str]) -> str:
@@ -182,7 +212,7 @@ def revalued(text: str, path: tuple[str, ...], values: Mapping[str, str]) -> str
     return _spliced(text, sorted(changes))
 
 
-def _compared(tokens: list[ExpressionToken], read: Read) -> list[ExpressionToken]:
+def _compared(tokens: Sequence[ExpressionToken], read: Read) -> list[ExpressionToken]:
     """The text constants that a path is compared with."""
     after = tokens[read.after : read.after + 3]
     found: list[ExpressionToken] = []

@@ -40,3 +40,22 @@ class Rewriting(NamedTuple):
     apply: Apply
     message: str
     """Why: a sentence for people, the same for every place."""
+
+
+REASONS: dict[str, str] = {
+    "case-loop": "An iteration has its names below `iter`.",
+    "case-results": "A result that later steps read is kept in `ctx` below the step's name.",
+    "case-vars": "What outlives a step is in `ctx`.",
+    "case-workbook": "The workbook has tasks by name.",
+    "eval-names": "The name has changed.",
+    "eval-status": "The status of an outcome is ok or error.",
+    "eval-vars": "`vars` of one step run is `iter` now; what outlives an iteration or is read by "
+    "`next` is a key of `ctx`, and what iterations share is reduced by the loop.",
+    "up-event": "A run of a step ends in one of its events.",
+    "up-name": "Names are read with their scope.",
+    "up-output": "A task's answer is `outcome`.",
+    "up-rule-shape": "A rule is a guard and its directive.",
+    "up-result": "A step keeps its result in `ctx` where others read it; a task, in `iter`.",
+    "up-vars": "Inputs of an execution are its workload.",
+}
+"""By code: why a name is spelled anew; several may change in one text."""

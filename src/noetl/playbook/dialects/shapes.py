@@ -9,7 +9,7 @@ from noetl.playbook.dialects.tree import Mapping, Scalar, Sequence, TreeSlot, no
 from noetl.playbook.dialects.tree_writing import flow_text
 
 _KNOBS = ("do", "attempts", "backoff", "delay", "max_delay", "jitter", "to")
-_WRITES = ("set_iter", "set_ctx", "set_prev", "set_vars", "set_shared")
+_WRITES = ("set_iter", "set_ctx", "set_prev", "set_vars", "set_shared", "set")
 DIRECTIVE_KEYS = frozenset((*_KNOBS, *_WRITES))
 WIDEST_THEN = 64
 _STATUS_ERROR = re.compile(r"""\{\{\s*outcome\.status\s*==\s*(['"])error\1\s*\}\}""")
@@ -17,14 +17,15 @@ _STATUS_ERROR = re.compile(r"""\{\{\s*outcome\.status\s*==\s*(['"])error\1\s*\}\
 
 def shape_rule(draft: Draft, rule: Mapping) -> None:
     """`{ expr, do, … }` → `{ when, then: { do, … } }`, and likewise below `else`."""
-    expr = rule.slot("expr")
+    expr, otherwise = rule.slot("expr"), rule.slot("else")
+    public = ("eval", id(rule)) not in draft.left and otherwise is not None and expr is None
+    code = "up-rule-shape" if public else ""
     if expr is not None and "when" not in rule:
         rule.rename("expr", "when")
         draft.tell(expr, "expr", "when")
     brace_guard(draft, rule)
-    otherwise = rule.slot("else")
     if otherwise is None:
-        _gather(draft, rule, rule)
+        _gather(draft, rule, rule, code)
         return
     inside = otherwise.node
     if isinstance(inside, Scalar) and inside.value in (None, True):
@@ -32,11 +33,11 @@ def shape_rule(draft: Draft, rule: Mapping) -> None:
         then = rule.pop("then")
         if then is not None:
             inside.slots.append(then)
-            draft.tell(then, "then beside else", "else: { then }")
+            draft.tell(then, "then beside else", "else: { then }", code=code)
         otherwise.node = inside
-        _gather(draft, rule, inside)
+        _gather(draft, rule, inside, code)
     elif isinstance(inside, Mapping):
-        _gather(draft, inside, inside)
+        _gather(draft, inside, inside, code)
 
 
 def brace_guard(draft: Draft, block: Mapping) -> None:
@@ -51,7 +52,7 @@ def brace_guard(draft: Draft, block: Mapping) -> None:
         draft.tell(guard, shown(text), shown(whole))
 
 
-def _gather(draft: Draft, source: Mapping, target: Mapping) -> None:
+def _gather(draft: Draft, source: Mapping, target: Mapping, code: str) -> None:
     """Move loose directive keys of `source` into `target.then`."""
     loose = [slot for slot in source.slots if slot.key in DIRECTIVE_KEYS]
     if not loose:
@@ -71,7 +72,8 @@ def _gather(draft: Draft, source: Mapping, target: Mapping) -> None:
         made, slot = then, found
     made.tail += source.tail if source is target else []
     source.tail = [] if source is target else source.tail
-    draft.tell(loose[0], ", ".join(one.key or "" for one in loose), "then: { … }", now=slot)
+    moved = ", ".join(one.key or "" for one in loose)
+    draft.tell(loose[0], moved, "then: { … }", now=slot, code=code)
 
 
 def settle_then(_: Draft, rule: Mapping) -> None:

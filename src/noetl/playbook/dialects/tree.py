@@ -41,11 +41,16 @@ class Mapping:
     fresh: str = ""
 
     def slot(self, key: str) -> "TreeSlot | None":
-        return next((slot for slot in self.slots if slot.key == key), None)
+        for slot in self.slots:
+            if slot.key == key:
+                return slot
+        return None
 
     def node(self, key: str) -> "Node | None":
-        slot = self.slot(key)
-        return None if slot is None else slot.node
+        for slot in self.slots:
+            if slot.key == key:
+                return slot.node
+        return None
 
     def mapping(self, key: str) -> "Mapping | None":
         node = self.node(key)

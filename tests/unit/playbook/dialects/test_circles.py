@@ -3,7 +3,7 @@
 import pytest
 
 from noetl.playbook.dialects.draft import Draft
-from noetl.playbook.dialects.s4_vars import steps_on_circles
+from noetl.playbook.dialects.eval_vars import steps_on_circles
 from noetl.playbook.dialects.tree_reading import read_tree
 from noetl.playbook.yaml_text import read_yaml
 

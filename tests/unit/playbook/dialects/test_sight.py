@@ -2,8 +2,8 @@
 
 import pytest
 
-from noetl.playbook.dialects.s2_names import Place, Sight
-from noetl.playbook.dialects.s2_retry import errors_only
+from noetl.playbook.dialects.retries import errors_only
+from noetl.playbook.dialects.sight import Place, Sight
 
 RETRY = Sight("rule", "http", attempts=4)
 

@@ -9,7 +9,14 @@ loop it outlived the iteration, and a guard of `next` could read it: there it be
 import re
 from typing import Literal, NamedTuple
 
-from noetl.playbook.dialects.draft import arcs_of, rules_of, tasks_of, templates_below, then_of
+from noetl.playbook.dialects.draft import (
+    Draft,
+    arcs_of,
+    rules_of,
+    tasks_of,
+    templates_below,
+    then_of,
+)
 from noetl.playbook.dialects.names import paths_read
 from noetl.playbook.dialects.tree import Mapping, Node, TreeSlot
 
@@ -83,3 +90,11 @@ def keys_read(slot: TreeSlot) -> set[str]:
 
 def _vars_read(node: Node) -> set[str]:
     return {key for slot in templates_below(node) for key in keys_read(slot)}
+
+
+def vars_of(draft: Draft, step: Mapping) -> StepVars:
+    """The variables of a step, as they were before any of them was moved."""
+    known = draft.homes.get(id(step))
+    if not isinstance(known, StepVars):
+        known = draft.homes[id(step)] = StepVars(step)
+    return known

@@ -4,9 +4,8 @@ import re
 from typing import NamedTuple
 
 from noetl.playbook.dialects.draft import Draft
-from noetl.playbook.dialects.s2_guards import TRUE, expression_of, guard_of, spelled_with
-from noetl.playbook.dialects.s2_names import Sight, translate, unseen
-from noetl.playbook.dialects.s2_pipeline import (
+from noetl.playbook.dialects.guards import TRUE, expression_of, guard_of, spelled_with
+from noetl.playbook.dialects.pipeline import (
     add_task,
     free_label,
     is_empty,
@@ -15,6 +14,7 @@ from noetl.playbook.dialects.s2_pipeline import (
     rules_in,
     then_node,
 )
+from noetl.playbook.dialects.sight import Sight, translate, unseen
 from noetl.playbook.dialects.tree import Mapping, Node, Scalar, Sequence, TreeSlot, node_of, plain
 
 IS_OK = "outcome.status == 'ok'"

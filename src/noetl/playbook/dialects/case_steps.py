@@ -2,10 +2,7 @@
 
 from copy import deepcopy
 
-from noetl.playbook.dialects import s2_shapes, s2_state
-from noetl.playbook.dialects.draft import Draft, below_path, tasks_of
-from noetl.playbook.dialects.rewrite import Rewriting
-from noetl.playbook.dialects.s2_actions import (
+from noetl.playbook.dialects.case_actions import (
     Pipe,
     Work,
     fail,
@@ -15,13 +12,13 @@ from noetl.playbook.dialects.s2_actions import (
     retry_cases,
     succeed,
 )
-from noetl.playbook.dialects.s2_case import OTHERWISE, CaseEntry, entries_of
-from noetl.playbook.dialects.s2_guards import FALSE, expression_of
-from noetl.playbook.dialects.s2_names import Sight
-from noetl.playbook.dialects.s2_pipeline import add_task, kind_of, main_task, plain_task, tool_task
-from noetl.playbook.dialects.s2_retry import retry_of_step
-from noetl.playbook.dialects.s2_routes import route_cases, route_next
-from noetl.playbook.dialects.s2_sinks import Sink, sinks_of
+from noetl.playbook.dialects.case_entries import OTHERWISE, CaseEntry, entries_of
+from noetl.playbook.dialects.draft import Draft, below_path, tasks_of
+from noetl.playbook.dialects.guards import FALSE, expression_of
+from noetl.playbook.dialects.pipeline import add_task, kind_of, main_task, plain_task, tool_task
+from noetl.playbook.dialects.routes import route_cases
+from noetl.playbook.dialects.sight import Sight
+from noetl.playbook.dialects.sinks import Sink, sinks_of
 from noetl.playbook.dialects.spelling import spelled
 from noetl.playbook.dialects.tree import Mapping, Sequence, TreeSlot, node_of, plain
 
@@ -55,7 +52,7 @@ def loop_as_task(draft: Draft, step: Mapping) -> None:
 def _needs_results(draft: Draft, step: Mapping) -> bool:
     cases = step.sequence("case")
     sets = any(_sets_at_the_end(slot) for slot in (cases.slots if cases is not None else ()))
-    return sets or "vars" in step or ("result", id(step)) in draft.left
+    return sets or "vars" in step or (step.text("step") or "") in draft.needed
 
 
 def _sets_at_the_end(slot: TreeSlot) -> bool:
@@ -207,61 +204,3 @@ def sinks_of_workbook(draft: Draft, root: Mapping) -> None:
         made.before = [line for line in sink.before if line]
         draft.left["sink of", id(slot.node)] = TreeSlot(node_of(name), line=sink.line)
         draft.tell(sink, "sink of the workbook's task", f"workbook.tasks.{name}", now=made)
-
-
-TABLE: tuple[Rewriting, ...] = (
-    Rewriting(
-        "case-path", "document", s2_shapes.path_of_metadata, "A playbook is found by its path."
-    ),
-    Rewriting(
-        "case-workbook",
-        "document",
-        s2_shapes.tasks_of_workbook,
-        "The workbook holds its tasks by name.",
-    ),
-    Rewriting(
-        "case-empty", "task", s2_shapes.empty_inputs, "An input without a value is left out."
-    ),
-    Rewriting("case-loop", "step", s2_shapes.knobs_of_loop, "The knobs of a loop are in its spec."),
-    Rewriting(
-        "case-loop", "step", s2_shapes.names_of_loop, "An iteration has its names below `iter`."
-    ),
-    Rewriting("case-vars", "document", s2_state.reads_of_vars, "What outlives a step is in `ctx`."),
-    Rewriting(
-        "case-results",
-        "document",
-        s2_state.results_by_name,
-        "A result that later steps read is kept in `ctx` below the step's name.",
-    ),
-    Rewriting(
-        "case-workbook",
-        "document",
-        sinks_of_workbook,
-        "A sink is an ordinary storage task.",
-    ),
-    Rewriting(
-        "case-args", "step", s2_state.args_of_step, "Arguments belong to the task that takes them."
-    ),
-    Rewriting("case-retry", "step", retry_of_step, "When to run again is the policy of the task."),
-    Rewriting(
-        "case-loop",
-        "step",
-        loop_as_task,
-        "What a loop came to is known to the step when the loop is one of its tasks.",
-    ),
-    Rewriting("case-vars", "step", s2_state.vars_of_step, "What outlives a step is in `ctx`."),
-    Rewriting(
-        "case-results",
-        "step",
-        s2_state.keep_result,
-        "A result that later steps read is kept in `ctx` below the step's name.",
-    ),
-    Rewriting(
-        "case-routes",
-        "step",
-        cases_of_step,
-        "Arcs say where a token goes; rules of the task say what an outcome means.",
-    ),
-    Rewriting("case-sink", "step", sink_of_step, "A sink is an ordinary storage task."),
-    Rewriting("case-next", "step", route_next, "The router holds the arcs and their mode."),
-)

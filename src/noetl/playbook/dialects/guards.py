@@ -5,7 +5,8 @@ A guard names the event that it waits for, and several names mean the same end (
 comparison settled, the rest is simplified, so that a guard tells by itself which end it is for.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import Literal, NamedTuple
 
 from noetl.expression.syntax import check_guard
@@ -139,7 +140,7 @@ def comparisons_in(expression: str) -> list[Comparison]:
     return [one._replace(start=one.start - shift, end=one.end - shift) for one in found if one]
 
 
-def _comparison(tokens: list[ExpressionToken], read: Read) -> Comparison | None:
+def _comparison(tokens: Sequence[ExpressionToken], read: Read) -> Comparison | None:
     signs = [token.text for token in tokens[read.after : read.after + 3]]
     if signs and signs[0] in ("==", "!=") and tokens[read.after + 1].kind == "string":
         name = tokens[read.after + 1]
@@ -163,6 +164,7 @@ def _comparison(tokens: list[ExpressionToken], read: Read) -> Comparison | None:
     return None
 
 
+@lru_cache(maxsize=4096)
 def settled(expression: str, end: End) -> str:
     """The expression with every comparison of the event's name decided, and simplified."""
     pieces: list[str] = []

@@ -1,18 +1,17 @@
-"""`retry` of the case dialect → rules of the task (S2 §7, TASK-3)."""
+"""`retry` of a step or a task → rules of the task (S2 §7, TASK-3)."""
 
 import re
 from typing import Any
 
-from noetl.playbook.dialects.draft import Draft, tasks_of
-from noetl.playbook.dialects.s2_guards import (
+from noetl.playbook.dialects.draft import Draft, own_tasks
+from noetl.playbook.dialects.guards import (
     TRUE,
     all_of,
     expression_of,
     negation,
     parts_of,
 )
-from noetl.playbook.dialects.s2_names import Sight, unseen
-from noetl.playbook.dialects.s2_pipeline import (
+from noetl.playbook.dialects.pipeline import (
     IS_ERROR,
     fail_on_error,
     kind_of,
@@ -22,7 +21,8 @@ from noetl.playbook.dialects.s2_pipeline import (
     rules_in,
     then_node,
 )
-from noetl.playbook.dialects.tree import Mapping, Scalar, TreeSlot, plain
+from noetl.playbook.dialects.sight import Sight, unseen
+from noetl.playbook.dialects.tree import Mapping, Scalar, Sequence, TreeSlot, plain
 
 MOST_ATTEMPTS = 3
 """What a retry without `max_attempts` comes to; the dialect names no number."""
@@ -35,6 +35,10 @@ _KEYS = (
     "max_delay",
     "jitter",
 )
+_PUBLIC = ("attempts", "delay", "backoff", "retry_on_status", "retry_on", "backoff_seconds")
+"""Words of public playbooks for the same, and for what is retried."""
+_FIRST = ("backoff_seconds", "delay")
+_BACKOFFS = {"fixed": None, "none": None, "constant": None}
 _ERRORS_ONLY = re.compile(
     r"outcome\.status\s*==\s*'error'|outcome\.error(\.\w+)?(\s+is\s+(defined|not\s+none))?"
     r"|not\s+\(outcome\.status == 'ok'\)|outcome\.error\s*!=\s*none"
@@ -49,7 +53,8 @@ def retry_of_step(draft: Draft, step: Mapping) -> None:
     if slot is None:
         return
     task = main_task(step)
-    if task is None or len(list(tasks_of(step))) != 1 or "policy" in (task.mapping("spec") or ""):
+    several = [one for one in own_tasks(step) if one.key != "bind" or one.node is task]
+    if task is None or len(several) != 1 or "policy" in (task.mapping("spec") or ""):
         draft.refuse(
             slot,
             "a retry of the whole step has no counterpart where it has several tasks or rules",
@@ -68,6 +73,33 @@ def retry_of_step(draft: Draft, step: Mapping) -> None:
     draft.tell(slot, "retry", "spec.policy.rules: do: retry", now=rule)
 
 
+def retry_of_task(draft: Draft, task: Mapping) -> None:
+    """A retry beside `kind`; what is not retried fails."""
+    slot = task.slot("retry")
+    if slot is None or "kind" not in task or "step" in task:
+        return
+    if "policy" in (task.mapping("spec") or ""):
+        draft.refuse(
+            slot,
+            "'retry' stands beside rules of a policy",
+            "write it as a rule: then: { do: retry, attempts: 3, delay: 1 }",
+        )
+        return
+    rule = retry_rule(draft, slot, Sight("rule", kind_of(draft, task)), TRUE)
+    if rule is None:
+        return
+    at = task.place("retry")
+    task.pop("retry")
+    policy = task.within("spec", like=slot, at=at).within("policy", like=slot)
+    rules = Sequence([rule], line=slot.line)
+    made = policy.put("rules", rules, like=slot)
+    made.beside = ""
+    task.flow = False
+    fail_on_error(rules, slot)
+    draft.left["case rules", id(task)] = slot
+    draft.tell(slot, "retry: { … }", "rules of the policy", now=made)
+
+
 def retry_rule(draft: Draft, slot: TreeSlot, sight: Sight, condition: str) -> TreeSlot | None:
     """The rule of a `retry` block; `condition` is that of the case around it."""
     node = slot.node
@@ -78,7 +110,7 @@ def retry_rule(draft: Draft, slot: TreeSlot, sight: Sight, condition: str) -> Tr
         return None
     known = True
     for one in node.slots:
-        if one.key not in _KEYS:
+        if one.key not in (*_KEYS, *_PUBLIC):
             draft.refuse(
                 one,
                 f"'{one.key}' of a retry has no counterpart",
@@ -96,7 +128,7 @@ def retry_rule(draft: Draft, slot: TreeSlot, sight: Sight, condition: str) -> Tr
 
 
 def _attempts(draft: Draft, node: Mapping, slot: TreeSlot) -> int | None:
-    given = node.slot("max_attempts")
+    given = node.slot("max_attempts") or node.slot("attempts")
     value = MOST_ATTEMPTS if given is None else plain(given.node)
     if isinstance(value, str) and value.strip().isdigit():
         value = int(value)
@@ -114,7 +146,7 @@ def _are_numbers(draft: Draft, node: Mapping) -> bool:
     """The delay and its growth are numbers, or expressions."""
     wrong = [
         slot
-        for key in ("initial_delay", "backoff_multiplier")
+        for key in ("initial_delay", "backoff_multiplier", *_FIRST)
         if (slot := node.slot(key)) is not None
         and not isinstance(plain(slot.node), int | float)
         and expression_of(plain(slot.node)) is None
@@ -142,6 +174,12 @@ def _guard(draft: Draft, node: Mapping, sight: Sight, condition: str) -> str | N
             draft.refuse(slot, *unseen(unknown))
         spelled = expression_of(sight.spelled(f"{{{{ {expression} }}}}")) or ""
         asked.append(negation(spelled) if key == "stop_when" else spelled)
+    for key, name in (("retry_on_status", "http.status"), ("retry_on", "error.kind")):
+        named = node.slot(key)
+        values = plain(named.node) if named is not None else None
+        if named is not None:
+            listed = values if isinstance(values, list) else [values]
+            asked += [IS_ERROR, f"outcome.{name} in {listed}"]
     if not asked and condition == TRUE:
         return IS_ERROR
     guard = all_of([condition, *asked])
@@ -159,8 +197,13 @@ def errors_only(expression: str) -> bool:
 
 def _delays(node: Mapping, slot: TreeSlot) -> dict[str, Any]:
     """`initial_delay · backoff_multiplier^(n-1)`; doubling has a word of its own."""
-    first, growth = node.slot("initial_delay"), node.slot("backoff_multiplier")
+    first = next((node.slot(key) for key in ("initial_delay", *_FIRST) if key in node), None)
+    growth = node.slot("backoff_multiplier")
     more = {key: node.node(key) for key in ("max_delay", "jitter") if key in node}
+    word = node.text("backoff")
+    if word is not None and growth is None:
+        more = {"delay": first.node, **more} if first is not None else more
+        return {"backoff": _BACKOFFS.get(word, word), **more}
     if first is None and growth is None:
         return more
     delay: Any = plain(first.node) if first is not None else 1

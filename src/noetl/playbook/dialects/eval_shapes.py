@@ -1,27 +1,8 @@
 """The eval dialect: `when` of a step, `eval` of a task, `next` as a list, `vars` (DIA-S4)."""
 
-from collections.abc import Callable
-
 from noetl.expression.syntax import check_guard, is_template
-from noetl.playbook.dialects import s4_vars
-from noetl.playbook.dialects.draft import (
-    Draft,
-    arcs_of,
-    below_path,
-    respell,
-    shown,
-    templates_below,
-)
-from noetl.playbook.dialects.names import Respelling, paths_read, respelled, revalued
-from noetl.playbook.dialects.rewrite import Rewriting
-from noetl.playbook.dialects.shapes import (
-    brace_guard,
-    covers_errors,
-    list_mode,
-    next_as_router,
-    settle_then,
-    shape_rule,
-)
+from noetl.playbook.dialects.draft import Draft, arcs_of, below_path
+from noetl.playbook.dialects.shapes import brace_guard, covers_errors, list_mode, next_as_router
 from noetl.playbook.dialects.tree import Mapping, Scalar, Sequence, TreeSlot, flowing, node_of
 
 _FAIL_ON_ERROR = "{{ outcome.status == 'error' }}"
@@ -92,6 +73,8 @@ def rules_of_eval(draft: Draft, task: Mapping) -> None:
     if made is not None and made.line != slot.line:
         placed.before = [line for line in slot.before if line]
     draft.left["eval", id(task)] = slot
+    for rule in rules.mappings() if isinstance(rules, Sequence) else ():
+        draft.left["eval", id(rule)] = slot
     draft.tell(slot, "eval", "spec.policy.rules", now=placed)
 
 
@@ -167,27 +150,6 @@ def backoff_of_rule(draft: Draft, rule: Mapping) -> None:
             draft.tell(slot, "backoff: fixed", "backoff: none")
 
 
-def status_in_templates(draft: Draft, root: Mapping) -> None:
-    """The status of an outcome is `ok` or `error`."""
-    _in_templates(
-        draft, root, lambda text: revalued(text, ("outcome", "status"), {"success": "ok"})
-    )
-
-
-def _renamed_path(path: tuple[str | int, ...]) -> Respelling | None:
-    for old, new in _PATHS.items():
-        if path[: len(old)] == old:
-            return Respelling(len(old), new)
-    return None
-
-
-_PATHS: dict[tuple[str, ...], str] = {
-    ("token", "args"): "args",
-    ("token", "execution_id"): "execution_id",
-    ("outcome", "py", "exception"): "outcome.py.exception_type",
-}
-
-
 def pipe_of_step(draft: Draft, step: Mapping) -> None:
     """`pipe` → `tool`: the list is the pipeline."""
     for holder, slot in ((step, step.slot("pipe")), (step, _pipe_within(step))):
@@ -219,59 +181,3 @@ def defaults_of_executor(draft: Draft, root: Mapping) -> None:
         defaults.pop("step")
     placed = defaults.within("next").put("mode", mode.node, like=mode)
     draft.tell(mode, "defaults.step.next_mode", "defaults.next.mode", now=placed)
-
-
-def tokens_in_templates(draft: Draft, root: Mapping) -> None:
-    """What else of a token an expression may have read is not to be had."""
-    for slot in templates_below(root):
-        if any(path[0] == "token" for path in paths_read(slot.text)):
-            draft.refuse(
-                slot,
-                "the template reads `token`, of which only the args can be read now",
-                "write args.name for what the arc carries",
-            )
-
-
-def names_in_templates(draft: Draft, root: Mapping) -> None:
-    """Names that have another spelling now, with the same meaning."""
-    _in_templates(draft, root, lambda text: respelled(text, _renamed_path))
-
-
-def _in_templates(draft: Draft, root: Mapping, change: Callable[[str], str]) -> None:
-    for slot in templates_below(root):
-        old = slot.text
-        if respell(slot, change):
-            draft.tell(slot, shown(old), shown(slot.text))
-
-
-TABLE: tuple[Rewriting, ...] = (
-    Rewriting("eval-pipe", "step", pipe_of_step, "The list of a step's tasks is its pipeline."),
-    Rewriting(
-        "eval-defaults", "document", defaults_of_executor, "The router owns the mode of its arcs."
-    ),
-    Rewriting(
-        "eval-step-when",
-        "step",
-        guard_of_step,
-        "Admission decides which tokens may fire a step; a refused token waits.",
-    ),
-    Rewriting(
-        "eval-rules", "task", rules_of_eval, "What an outcome means is the policy of the task."
-    ),
-    Rewriting("eval-rule-shape", "rule", shape_rule, "A rule is a guard and its directive."),
-    Rewriting(
-        "eval-no-match",
-        "task",
-        default_of_eval,
-        "Where no rule matches, a policy goes on; the eval dialect failed on an error.",
-    ),
-    Rewriting("eval-next", "step", router_of_list, "The router holds the arcs and their mode."),
-    Rewriting("eval-backoff", "rule", backoff_of_rule, "`none` keeps the delay constant."),
-    Rewriting(
-        "eval-status", "document", status_in_templates, "The status of an outcome is ok or error."
-    ),
-    Rewriting("eval-names", "document", names_in_templates, "The name has changed."),
-    Rewriting("eval-names", "document", tokens_in_templates, "The name has changed."),
-    *s4_vars.TABLE,
-    Rewriting("eval-rule-shape", "rule", settle_then, "A rule is a guard and its directive."),
-)

@@ -3,10 +3,10 @@
 import re
 from collections.abc import Iterator
 
-from noetl.playbook.dialects.draft import Draft, respell, shown, tasks_of, templates_below
+from noetl.playbook.dialects.draft import Draft, NeededResult, respell, shown, templates_below
+from noetl.playbook.dialects.former_results import ANSWER
 from noetl.playbook.dialects.names import Respelling, paths_read, respelled
-from noetl.playbook.dialects.s2_names import Sight, translate
-from noetl.playbook.dialects.s2_pipeline import (
+from noetl.playbook.dialects.pipeline import (
     add_task,
     free_label,
     kind_of,
@@ -20,51 +20,15 @@ from noetl.playbook.dialects.s2_pipeline import (
     tool_task,
     write,
 )
-from noetl.playbook.dialects.tree import Mapping, Node, Sequence, TreeSlot, node_of, slots_below
+from noetl.playbook.dialects.places import Known, hides, places
+from noetl.playbook.dialects.sight import Sight, translate
+from noetl.playbook.dialects.tree import Mapping, Node, Sequence, TreeSlot, slots_below
 
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _WITH_ARGS = frozenset({"python", "workbook", "playbook", "script"})
-_ANSWER = {"status_code": "status", "data": "data", "headers": "headers"}
-"""Parts of an http answer that are read by the name of its step."""
 
 
 # ── vars ──
-
-
-def written_vars(draft: Draft) -> set[str]:
-    """The names that steps write by `vars` or by `set` of a case."""
-    return {slot.key or "" for step in draft.steps() for slot in _var_slots(step)}
-
-
-def _var_slots(step: Mapping) -> Iterator[TreeSlot]:
-    given = step.mapping("vars")
-    yield from given.slots if given is not None else ()
-    cases = step.sequence("case")
-    for entry in cases.mappings() if cases is not None else ():
-        then = entry.mapping("then")
-        for key in ("set", "vars"):
-            written = then.mapping(key) if then is not None else None
-            yield from written.slots if written is not None else ()
-
-
-def reads_of_vars(draft: Draft, root: Mapping) -> None:
-    """`vars.x` → `ctx.x`; a variable of an eval step stays what it is."""
-    if "case" not in draft.dialects:
-        return
-    known = written_vars(draft)
-    mixed = "eval" in draft.dialects
-
-    def respell_path(path: tuple[str | int, ...]) -> Respelling | None:
-        if path[0] != "vars":
-            return None
-        if len(path) == 1:
-            return None if mixed else Respelling(1, "ctx")
-        return Respelling(2, f"ctx.{path[1]}") if path[1] in known or not mixed else None
-
-    for slot in templates_below(root):
-        old = slot.text
-        if respell(slot, lambda text: respelled(text, respell_path)):
-            draft.tell(slot, shown(old), shown(slot.text))
 
 
 def vars_of_step(draft: Draft, step: Mapping) -> None:
@@ -135,31 +99,36 @@ def _inner_kind(draft: Draft, task: Mapping, kind: str) -> str:
 # ── results by step name ──
 
 
-class Shadows:
-    """Names that mean something nearer than the result of a step."""
+def results_by_name(draft: Draft, _: Mapping) -> None:
+    """Which steps' results are read by name, and how: each of those steps keeps its own."""
+    if not draft.case:
+        return
+    steps = {
+        name: step
+        for step in draft.steps()
+        if (name := step.text("step")) and _NAME.fullmatch(name) and name not in _RESERVED
+    }
+    known = Known(draft)
+    for step in draft.steps():  # arcs that are not in their places yet
+        for target in targets_below(step):
+            keys = target.mapping("args")
+            known.carried.setdefault(target.text("step") or "", set()).update(
+                keys.keys() if keys else ()
+            )
+    for slot, place in places(draft):
+        for path in paths_read(slot.text):
+            name = str(path[0])
+            if name in steps and not hides(known, name, place):
+                _need(draft, steps[name], name, path)
 
-    def __init__(self, draft: Draft) -> None:
-        self.into: dict[str, set[str]] = {}
-        self.called: set[str] = set()
-        for step in draft.steps():
-            for target in targets_below(step):
-                keys = target.mapping("args")
-                name = target.text("step") or ""
-                self.into.setdefault(name, set()).update(keys.keys() if keys else ())
-            for slot in tasks_of(step):
-                task = slot.node
-                if isinstance(task, Mapping) and task.text("kind") == "workbook":
-                    args = task.mapping("args")
-                    self.called.update(args.keys() if args else ())
 
-    def of(self, step: Mapping) -> set[str]:
-        own = step.mapping("args")
-        loop = step.mapping("loop")
-        return (
-            self.into.get(step.text("step") or "", set())
-            | set(own.keys() if own else ())
-            | ({loop.text("iterator") or ""} if loop is not None else set())
-        )
+def _need(draft: Draft, step: Mapping, name: str, path: tuple[str | int, ...]) -> None:
+    """A variable of the same name comes first, and the result has another key."""
+    former = draft.needed.get(name)
+    http = kind_of(draft, main_task(step)) == "http"
+    answers = http and len(path) > 1 and path[1] in ANSWER
+    home = f"{name}_result" if name in draft.variables else name
+    draft.needed[name] = NeededResult(home, answers or (former is not None and former.answers))
 
 
 def targets_below(step: Mapping) -> Iterator[Mapping]:
@@ -175,84 +144,25 @@ def targets_below(step: Mapping) -> Iterator[Mapping]:
             found += [slot.node for slot in node.slots]
 
 
-def results_by_name(draft: Draft, root: Mapping) -> None:
-    """`<step>.x` → `ctx.<step>.x`, and each step that is read keeps its result there."""
-    if "case" not in draft.dialects:
-        return
-    steps = {name: step for step in draft.steps() if (name := step.text("step"))}
-    homes = _homes(draft, steps)
-    shadows = Shadows(draft)
-    for step in draft.steps():
-        hidden = shadows.of(step)
-        _respell_results(draft, step, {n: h for n, h in homes.items() if n not in hidden}, steps)
-    workbook = root.node("workbook")
-    if workbook is not None:
-        known = {n: h for n, h in homes.items() if n not in shadows.called}
-        _respell_results(draft, workbook, known, steps)
-
-
-def _homes(draft: Draft, steps: dict[str, Mapping]) -> dict[str, str]:
-    """The key of `ctx` for each step's result; a variable of the same name comes first."""
-    taken = written_vars(draft)
-    return {
-        name: f"{name}_result" if name in taken else name
-        for name in steps
-        if _NAME.fullmatch(name) and name not in _RESERVED
-    }
-
-
 _RESERVED = frozenset(
     {"workload", "ctx", "iter", "args", "vars", "event", "execution_id", "outcome", "result"}
     | {"response", "this", "data", "error", "attempt", "success", "status_code", "max_attempts"}
 )
 
 
-def _respell_results(
-    draft: Draft, node: Node, homes: dict[str, str], steps: dict[str, Mapping]
-) -> None:
-    def respell_path(path: tuple[str | int, ...]) -> Respelling | None:
-        home = homes.get(str(path[0]))
-        if home is None:
-            return None
-        if len(path) > 1 and path[1] in _ANSWER and _is_http(draft, steps[str(path[0])]):
-            return Respelling(2, f"ctx.{home}.{_ANSWER[str(path[1])]}")
-        return Respelling(1, f"ctx.{home}")
-
-    for slot in templates_below(node):
-        read = [path for path in paths_read(slot.text) if str(path[0]) in homes]
-        for path in read:
-            _note_read(draft, steps[str(path[0])], homes[str(path[0])], path, slot)
-        old = slot.text
-        if read and respell(slot, lambda text: respelled(text, respell_path)):
-            draft.tell(slot, shown(old), shown(slot.text))
-
-
-def _is_http(draft: Draft, step: Mapping) -> bool:
-    return kind_of(draft, main_task(step)) == "http"
-
-
-def _note_read(
-    draft: Draft, step: Mapping, home: str, path: tuple[str | int, ...], slot: TreeSlot
-) -> None:
-    """Leave word that a step's result is read, and whether as a whole http answer."""
-    draft.left.setdefault(("result", id(step)), TreeSlot(node_of(home), line=slot.line))
-    if len(path) > 1 and path[1] in _ANSWER and _is_http(draft, step):
-        draft.left["answer", id(step)] = slot
-
-
 def keep_result(draft: Draft, step: Mapping) -> None:
     """A step whose result is read by its name writes it to `ctx`."""
-    left = draft.left.get(("result", id(step)))
     name = step.slot("step")
-    if left is None or name is None or not ({"tool", "vars", "case"} & set(step.keys())):
+    needed = draft.needed.get((name.text or "") if name is not None else "")
+    if needed is None or name is None or not ({"tool", "vars", "case"} & set(step.keys())):
         return
     like = TreeSlot(name.node, line=name.line, path=name.path)
     then, sight = keeping(draft, step, like)
-    if ("answer", id(step)) in draft.left:
+    if needed.answers:
         sight = sight._replace(kind="")
     value = quoted(f"{{{{ {sight.result} }}}}", name.line)
-    slot = write(then, "set_ctx", left.text or "", value, like)
-    draft.tell(name, f"the result of {name.text}", f"set_ctx: {left.text}", now=slot)
+    slot = write(then, "set_ctx", needed.home, value, like)
+    draft.tell(name, f"the result of {name.text}", f"set_ctx: {needed.home}", now=slot)
 
 
 # ── args of a step ──

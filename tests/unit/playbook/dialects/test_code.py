@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noetl.playbook.dialects.upstream_code import (
+from noetl.playbook.dialects.code import (
     PythonCode,
     keys_of_result,
     read_code,

@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 
 from noetl.messages.names import canonical
 from noetl.playbook.dialects.draft import Draft
-from noetl.playbook.dialects.names import paths_read
-from noetl.playbook.dialects.s2_guards import (
+from noetl.playbook.dialects.guards import (
     ENDS,
     FALSE,
     TRUE,
@@ -17,6 +16,7 @@ from noetl.playbook.dialects.s2_guards import (
     guard_of,
     settled,
 )
+from noetl.playbook.dialects.names import paths_read
 from noetl.playbook.dialects.tree import Mapping, Scalar, Sequence, TreeSlot, node_of, plain
 
 OTHERWISE = "event.name == 'step.exit'"

@@ -8,13 +8,16 @@ There `http` gave `{status_code, headers, data}`, `postgres` `{command_0: {rows}
 import re
 from typing import Final, NamedTuple
 
+from noetl.playbook.dialects.code import keys_of_result, read_code
 from noetl.playbook.dialects.draft import Draft, below_path
 from noetl.playbook.dialects.tree import Mapping, TreeSlot
-from noetl.playbook.dialects.upstream_code import keys_of_result, read_code
 
 Path = tuple[str | int, ...]
 SQL: Final = frozenset({"postgres", "duckdb", "snowflake"})
 NUMBERED: Final = re.compile(r"(?:command|statement)_(\d+)")
+_FORMER_KEY: Final = re.compile(r"command_\d+|statement_\d+|status_code")
+ANSWER: Final = {"status_code": "status", "data": "data", "headers": "headers"}
+"""Parts of an http answer that the case dialect reads by the name of its step."""
 _COUNTS: Final = frozenset({"row_count", "rowcount", "rows_affected"})
 _ROWS: Final = frozenset({"rows", "result", "data"})
 _ABOUT_CALL: Final = frozenset({"url", "elapsed", "request"})
@@ -123,6 +126,11 @@ def _of_sql(source: Source, path: Path) -> PathReading:
         return PathReading(0)
     shown = ".".join(map(str, path))
     return PathReading(0, reason=f"the result of the statement has no '{shown}'")
+
+
+def is_former_key(text: str) -> bool:
+    """Whether only a former result had such a key."""
+    return bool(_FORMER_KEY.fullmatch(text))
 
 
 def statements_in(task: Mapping) -> list[str]:

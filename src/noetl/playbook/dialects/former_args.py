@@ -9,8 +9,8 @@ argument gets the former shape instead: either way it reads what it read before.
 import ast
 from typing import Final, NamedTuple
 
-from noetl.playbook.dialects.upstream_code import LookupChain, PythonCode, Replacement
-from noetl.playbook.dialects.upstream_results import (
+from noetl.playbook.dialects.code import LookupChain, PythonCode, Replacement
+from noetl.playbook.dialects.former_results import (
     NUMBERED,
     SQL,
     Source,

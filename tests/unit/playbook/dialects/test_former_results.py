@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from noetl.expression.template import compile_value
+from noetl.playbook.dialects.code import read_code
+from noetl.playbook.dialects.former_args import shaped
+from noetl.playbook.dialects.former_results import Path, Source, reading, statements_in
 from noetl.playbook.dialects.tree import Mapping, node_of
-from noetl.playbook.dialects.upstream_args import shaped
-from noetl.playbook.dialects.upstream_code import read_code
-from noetl.playbook.dialects.upstream_results import Path, Source, reading, statements_in
 
 ROWS = [{"n": 1}, {"n": 2}]
 HTTP = {"status": 200, "headers": {"a": "b"}, "data": {"rows": [1]}}

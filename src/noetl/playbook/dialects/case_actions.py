@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from noetl.playbook.dialects.case_entries import CaseEntry, acting
+from noetl.playbook.dialects.case_state import keep_all, plain_name
 from noetl.playbook.dialects.draft import Draft
-from noetl.playbook.dialects.names import paths_read
-from noetl.playbook.dialects.s2_case import CaseEntry, acting
-from noetl.playbook.dialects.s2_guards import (
+from noetl.playbook.dialects.guards import (
     FALSE,
     TRUE,
     all_of,
@@ -14,8 +14,8 @@ from noetl.playbook.dialects.s2_guards import (
     expression_of,
     guard_of,
 )
-from noetl.playbook.dialects.s2_names import Sight, translate, unseen
-from noetl.playbook.dialects.s2_pipeline import (
+from noetl.playbook.dialects.names import paths_read
+from noetl.playbook.dialects.pipeline import (
     IS_ERROR,
     add_task,
     fail_on_error,
@@ -31,9 +31,9 @@ from noetl.playbook.dialects.s2_pipeline import (
     then_node,
     write,
 )
-from noetl.playbook.dialects.s2_retry import retry_rule
-from noetl.playbook.dialects.s2_sinks import IS_OK, Sink, save, sinks_of
-from noetl.playbook.dialects.s2_state import keep_all, plain_name
+from noetl.playbook.dialects.retries import retry_rule
+from noetl.playbook.dialects.sight import Sight, translate, unseen
+from noetl.playbook.dialects.sinks import IS_OK, Sink, save, sinks_of
 from noetl.playbook.dialects.tree import Mapping, Sequence, TreeSlot, node_of, plain
 
 STATUS_CODE = "{{ outcome.http.status | default(none) }}"

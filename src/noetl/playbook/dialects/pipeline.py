@@ -3,7 +3,7 @@
 from typing import Any
 
 from noetl.playbook.dialects.draft import Draft, below_path
-from noetl.playbook.dialects.s2_guards import FALSE, TRUE, all_of, guard_of
+from noetl.playbook.dialects.guards import FALSE, TRUE, all_of, guard_of
 from noetl.playbook.dialects.shapes import compact
 from noetl.playbook.dialects.spelling import spelled
 from noetl.playbook.dialects.tree import (

@@ -1,17 +1,14 @@
 """
-Moving the eval dialect's `vars`: shared writes, writes, reads, by the homes that they have now.
+Moving the eval dialect's `vars`: shared writes and writes, by the homes that they have now.
 
 What cannot keep its meaning is refused, or told as a warning (DIA-S4, decision 0037).
 """
 
-from collections.abc import Callable
 from typing import Any
 
 from noetl.playbook.blocks import REDUCERS
-from noetl.playbook.dialects.draft import Draft, arcs_of, respell, shown, templates_below
-from noetl.playbook.dialects.names import Respelling, paths_read, respelled
-from noetl.playbook.dialects.rewrite import Rewriting
-from noetl.playbook.dialects.s4_homes import StepVars, keys_read, thens_of
+from noetl.playbook.dialects.draft import Draft, arcs_of, templates_below
+from noetl.playbook.dialects.step_vars import StepVars, keys_read, thens_of, vars_of
 from noetl.playbook.dialects.tree import Mapping, TreeSlot
 
 # Other words for reducers that shared writes are met with.
@@ -30,15 +27,13 @@ _OPERATION = ("op", "reducer", "mode", "reduce")
 
 
 def move_vars(draft: Draft, step: Mapping) -> None:
-    """Shared writes, writes and reads of one step, all by the same homes."""
-    known = StepVars(step)
+    """Shared writes and writes of one step, by the homes that its reads get too."""
+    known = vars_of(draft, step)
     _warn_of_kept(draft, known)
     _refuse_early_reads(draft, known)
     for then in thens_of(step):
         _share_writes(draft, known, then)
         _move_writes(draft, known, then)
-    for slot in templates_below(step):
-        _move_reads(draft, known, slot)
 
 
 def _warn_of_kept(draft: Draft, known: StepVars) -> None:
@@ -202,40 +197,6 @@ def _move(draft: Draft, known: StepVars, then: Mapping, slot: TreeSlot, flow: bo
         draft.refuse(slot, f"'{home.key}' is written twice by one rule", "rename one of the two")
         return
     target.put(home.key, slot.node, like=slot)
-
-
-def _move_reads(draft: Draft, known: StepVars, slot: TreeSlot) -> None:
-    """`vars.x` in a template."""
-    if any(path == ("vars",) for path in paths_read(slot.text)):
-        draft.refuse(
-            slot,
-            "the template uses `vars` as a whole, and its keys now live in other scopes",
-            "name the keys: vars.name",
-        )
-    old = slot.text
-    if respell(slot, lambda text: respelled(text, _respell(known))):
-        draft.tell(slot, shown(old), shown(slot.text))
-
-
-def _respell(known: StepVars) -> Callable[[tuple[str | int, ...]], Respelling | None]:
-    def respell_path(path: tuple[str | int, ...]) -> Respelling | None:
-        if path[0] != "vars" or len(path) < 2:
-            return None
-        home = known.home(str(path[1]))
-        return Respelling(2, f"{home.scope}.{home.key}")
-
-    return respell_path
-
-
-TABLE: tuple[Rewriting, ...] = (
-    Rewriting(
-        "eval-vars",
-        "step",
-        move_vars,
-        "`vars` of one step run is `iter` now; what outlives an iteration or is read by `next` is "
-        "a key of `ctx`, and what iterations share is reduced by the loop.",
-    ),
-)
 
 
 Arcs = dict[str, set[str]]

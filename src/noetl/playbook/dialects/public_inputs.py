@@ -4,15 +4,14 @@ from noetl.expression.syntax import is_template
 from noetl.kinds.table import KINDS
 from noetl.playbook.dialects.draft import (
     Draft,
-    below_path,
     respell,
     shown,
     tasks_of,
     templates_below,
 )
 from noetl.playbook.dialects.names import Respelling, respelled
+from noetl.playbook.dialects.public_tasks import TAKES_ARGS, WORDS
 from noetl.playbook.dialects.tree import Mapping, Node, Scalar, TreeSlot
-from noetl.playbook.dialects.upstream_tasks import TAKES_ARGS, WORDS
 
 
 def input_of_step(draft: Draft, step: Mapping) -> None:
@@ -80,7 +79,7 @@ def _inline(draft: Draft, task: Mapping, given: Mapping) -> None:
     def respell_path(path: tuple[str | int, ...]) -> Respelling | None:
         parts = 2 if path[0] == "input" and len(path) > 1 else 1
         one = stands_for.get(str(path[parts - 1])) if path[0] != "input" or parts == 2 else None
-        text = _expression(one.node) if one is not None else None
+        text = as_expression(one.node) if one is not None else None
         return None if text is None else Respelling(parts, text)
 
     inside = {id(slot) for one in given.slots for slot in (one, *templates_below(one.node))}
@@ -93,7 +92,7 @@ def _inline(draft: Draft, task: Mapping, given: Mapping) -> None:
             draft.tell(slot, shown(old), shown(slot.text))
 
 
-def _expression(node: Node) -> str | None:
+def as_expression(node: Node) -> str | None:
     """A value as it stands inside of an expression."""
     if not isinstance(node, Scalar):
         return None
@@ -108,40 +107,3 @@ def _expression(node: Node) -> str | None:
         return None
     inner = inside.strip()
     return inner if inner.replace(".", "").replace("_", "").isalnum() else f"({inner})"
-
-
-# ── tasks that are lent ──
-
-
-def lent_tasks(draft: Draft, root: Mapping) -> None:
-    """A task of a workbook list got its caller's input as names; here it reads them from `args`."""
-    if ("workbook", id(root)) not in draft.left:
-        return
-    for label in (below_path(root, "workbook", "tasks") or Mapping()).slots:
-        task = label.node
-        if not isinstance(task, Mapping) or task.text("kind") != "python":
-            continue
-        calls = [
-            one
-            for one in draft.tasks()
-            if one.text("kind") == "workbook" and one.text("name") == label.key
-        ]
-        given = [set((call.mapping("args") or Mapping()).keys()) for call in calls]
-        for name in dict.fromkeys(key for keys in given for key in sorted(keys)):
-            _bind(draft, task, name, label, always=all(name in keys for keys in given))
-
-
-def _bind(draft: Draft, task: Mapping, name: str, label: TreeSlot, *, always: bool) -> None:
-    args = task.within("args", at=1)
-    own = args.slot(name)
-    former = _expression(own.node) if own is not None else None
-    if own is not None and former is None:
-        return
-    otherwise = "" if always else f" | default({former or 'none'})"
-    text = f"{{{{ args.{name}{otherwise} }}}}"
-    node = Scalar(text, [f'"{text}"'], '"', "", label.line)
-    if own is None:
-        own = args.put(name, node)
-        own.line, own.path = label.line, label.path
-    own.node = node
-    draft.tell(own, f"{name} of the caller", text)

@@ -1,19 +1,19 @@
 """Python code of public playbooks: `input_data`, `context`, `return`, `libs` (DIA-UP)."""
 
 import ast
+import sys
 from typing import Final
 
-from noetl.expression.syntax import is_template
-from noetl.playbook.dialects.draft import Draft, shown
-from noetl.playbook.dialects.tree import Mapping, Scalar, TreeSlot
-from noetl.playbook.dialects.upstream_code import (
+from noetl.playbook.dialects.code import (
     PythonCode,
     read_code,
     read_through,
     returns_of,
     without_return,
 )
-from noetl.playbook.dialects.upstream_tasks import block_text
+from noetl.playbook.dialects.draft import Draft, shown
+from noetl.playbook.dialects.public_tasks import block_text
+from noetl.playbook.dialects.tree import Mapping, Scalar, TreeSlot, flowing
 
 ALL_INPUTS: Final = "input_data"
 EVERYTHING: Final = "context"
@@ -27,14 +27,16 @@ def code_of(task: Mapping) -> tuple[TreeSlot, PythonCode] | None:
     return None if slot is None or code is None else (slot, code)
 
 
-def change_code(draft: Draft, slot: TreeSlot, new: str, old_word: str, new_word: str) -> None:
+def change_code(
+    draft: Draft, slot: TreeSlot, new: str, old_word: str, new_word: str, *, code: str = ""
+) -> None:
     """New code: in its block if it has one, else in the style that it had or a block of its own."""
     assert isinstance(slot.node, Scalar)
     if slot.node.style == "|" or "\n" not in new:
         slot.say(new)
     else:
         slot.node = block_text(new, slot.line)
-    draft.tell(slot, old_word, new_word)
+    draft.tell(slot, old_word, new_word, code=code)
 
 
 def at_line(slot: TreeSlot, line: int) -> TreeSlot:
@@ -58,12 +60,30 @@ def imports_of_libs(draft: Draft, task: Mapping) -> None:
             draft.refuse(one, f"'{one.key}' of libs names no import", "write the import into code")
             return
         lines.append(line)
-    task.pop("libs")
+    modules = [line.split()[1].partition(".")[0] for line in lines]
+    packages = [one for one in dict.fromkeys(modules) if one not in sys.stdlib_module_names]
+    if packages:  # what does not come with Python is installed
+        slot.node = flowing([_PACKAGES.get(one, one) for one in packages], slot.line)
+    else:
+        task.pop("libs")
     code_slot, code = found
     if not lines:
         draft.tell(slot, "libs: {}", "removed")
         return
     change_code(draft, code_slot, "\n".join(lines) + "\n" + code.text, "libs: { … }", lines[0])
+
+
+# Modules whose package has another name.
+_PACKAGES: Final = {
+    "bs4": "beautifulsoup4",
+    "cv2": "opencv-python",
+    "dateutil": "python-dateutil",
+    "dotenv": "python-dotenv",
+    "jwt": "PyJWT",
+    "PIL": "Pillow",
+    "sklearn": "scikit-learn",
+    "yaml": "PyYAML",
+}
 
 
 def _import_line(slot: TreeSlot) -> str | None:
@@ -79,6 +99,17 @@ def _import_line(slot: TreeSlot) -> str | None:
     if word is not None:
         return f"from {module} import {word}" + ("" if word == name else f" as {name}")
     return f"import {module}" + ("" if module == name else f" as {name}")
+
+
+# ── comments ──
+
+
+def quiet_comments(draft: Draft, task: Mapping) -> None:
+    """Braces in a comment of code are no template: the run would read them (TPL-1)."""
+    found = code_of(task)
+    if found is None or not draft.notes or found[1].quiet == found[1].text:
+        return
+    change_code(draft, found[0], found[1].quiet, "braces in a comment", "{ { … } }")
 
 
 # ── names that stand for all ──
@@ -98,7 +129,7 @@ def all_inputs(draft: Draft, task: Mapping) -> None:
     takes = main is not None and any(arg.arg == ALL_INPUTS for arg in _parameters(main))
     if not takes and (not code.uses(ALL_INPUTS) or code.bindings(ALL_INPUTS)):
         return
-    if is_template(code.text):
+    if code.is_template:
         _refuse_template(draft, slot, ALL_INPUTS)
         return
     given = {one.key or "": one for one in args_of(task).slots}
@@ -160,7 +191,7 @@ def everything(draft: Draft, task: Mapping) -> None:
     uses = code.uses(EVERYTHING)
     if not uses or code.bindings(EVERYTHING):
         return
-    if is_template(code.text):
+    if code.is_template:
         _refuse_template(draft, slot, EVERYTHING)
         return
     through = read_through(code, EVERYTHING, None)
@@ -224,7 +255,7 @@ def top_level_return(draft: Draft, task: Mapping) -> None:
     if first is None:
         return
     names = [one.key for one in args_of(task).slots if one.key is not None]
-    new = None if is_template(code.text) else without_return(code, names)
+    new = None if code.is_template else without_return(code, names)
     if new is None:
         draft.refuse(
             at_line(slot, first.lineno),

@@ -1,45 +1,20 @@
 """The outer forms of public playbooks: `tool`, its entries, workbook, loop, executor (DIA-UP)."""
 
 from noetl.kinds.table import KINDS
-from noetl.playbook.dialects.draft import Draft, shown, templates_below
-from noetl.playbook.dialects.names import paths_read
+from noetl.playbook.dialects.draft import Draft, shown
 from noetl.playbook.dialects.spelling import spelled
 from noetl.playbook.dialects.tree import (
     Mapping,
-    Node,
     Scalar,
     Sequence,
     TreeSlot,
     flowing,
-    slots_below,
 )
 
-# Marks of the case dialect, whose own table reads names of results, `set` and workbook lists.
-_CASE_KEYS = frozenset({"case", "sink", "retry_when", "stop_when", "max_attempts"})
-_CASE_STEP_KEYS = frozenset({"vars", "retry"})
 _PROFILES = frozenset({"local", "distributed"})
 _ENDS = frozenset({"end", "stop", "continue", "ignore", "skip", "complete", "none"})
 _FAILS = frozenset({"fail", "error", "raise"})
 _WORK_KEYS = frozenset({"tool", "next", "case", "pipe", "call", "loop", "sink", "kind", "type"})
-
-
-def speaks_case(draft: Draft) -> bool:
-    """Whether the document holds words that only the case dialect has."""
-    return draft.fact("speaks case", lambda: _has_case_words(draft))
-
-
-def _has_case_words(draft: Draft) -> bool:
-    if any(slot.key in _CASE_KEYS for slot in slots_below(draft.root)):
-        return True
-    if any(key in step for step in draft.steps() for key in _CASE_STEP_KEYS):
-        return True
-    return "eval" not in draft.dialects and _reads_vars(draft)
-
-
-def _reads_vars(draft: Draft) -> bool:
-    """Variables that only the two older dialects have."""
-    templates = (slot.text for slot in templates_below(draft.root))
-    return any(path[0] == "vars" for text in templates for path in paths_read(text))
 
 
 # ── executor ──
@@ -190,75 +165,6 @@ def empty_step(draft: Draft, step: Mapping) -> None:
     made = step.put("tool", [TreeSlot(Mapping([task], line=name.line), line=name.line)])
     made.line, made.path = name.line, name.path
     draft.tell(name, "a step without tool or next", "tool: [ { kind: noop } ]", now=made)
-
-
-# ── workbook ──
-
-
-def workbook_tasks(draft: Draft, root: Mapping) -> None:
-    """A list with names → `tasks` by name."""
-    slot = root.slot("workbook")
-    if slot is None or speaks_case(draft):
-        return
-    if isinstance(slot.node, Sequence):
-        tasks = Mapping(line=slot.line)
-        for entry in slot.node.slots:
-            _place_task(draft, tasks, entry)
-        tasks.tail = slot.node.tail
-        holder = Mapping(line=slot.line)
-        holder.put("tasks", tasks)
-        slot.node = holder
-        draft.left["workbook", id(root)] = slot
-        draft.tell(slot, "workbook: [ … ]", "workbook: { tasks: { … } }")
-
-
-def _place_task(draft: Draft, tasks: Mapping, entry: TreeSlot) -> None:
-    task = entry.node
-    word = _name_word(task)
-    if not isinstance(task, Mapping) or not word or task.text(word) in (None, *tasks.keys()):
-        draft.refuse(
-            entry,
-            "an entry of the workbook has no name of its own",
-            "write workbook: { tasks: { name: { kind: … } } }",
-        )
-        return
-    first, label = task.slots[0], task.text(word) or ""
-    task.pop(word)
-    task.indent = 2
-    above = [*entry.before, *first.before]
-    first.before = []
-    key = TreeSlot(_unpacked(draft, task), label, label, above, line=entry.line, path=entry.path)
-    tasks.slots.append(key)
-
-
-def _name_word(task: Node) -> str:
-    if not isinstance(task, Mapping):
-        return ""
-    return next((one for one in ("name", "task") if one in task), "")
-
-
-def _unpacked(draft: Draft, entry: Mapping) -> Mapping:
-    """`{ tool: { kind: … }, … }` → the task itself."""
-    tool = entry.mapping("tool")
-    if tool is None:
-        return entry
-    for slot in entry.slots:
-        if slot.key == "tool":
-            continue
-        if slot.key in ("desc", "description"):
-            draft.tell(slot, f"workbook {slot.key}", "removed")
-        elif slot.key == "assert":
-            draft.refuse(
-                slot,
-                "'assert' checked names of inputs and results; tasks have no such check",
-                "remove it; an input that is missing is an error of its own",
-                code="changed-meaning",
-            )
-            draft.tell(slot, "workbook assert", "removed")
-        else:
-            tool.slots.append(slot)
-    tool.indent = 2
-    return tool
 
 
 # ── router ──

@@ -2,7 +2,7 @@
 
 import pytest
 
-from noetl.playbook.dialects.s2_guards import (
+from noetl.playbook.dialects.guards import (
     all_of,
     any_of,
     bound,

@@ -6,19 +6,16 @@ from noetl.kinds.table import KINDS
 from noetl.playbook.blocks import ITERATOR_SPEC, TASK_SPEC
 from noetl.playbook.dialects.draft import (
     Draft,
-    below_path,
 )
+from noetl.playbook.dialects.public_shapes import leave_out
 from noetl.playbook.dialects.tree import (
     Mapping,
     Node,
     Scalar,
     Sequence,
     TreeSlot,
-    flowing,
     node_of,
-    plain,
 )
-from noetl.playbook.dialects.upstream_shapes import leave_out
 
 _SPEC_KEYS: Final = frozenset((*TASK_SPEC.fields, *ITERATOR_SPEC.fields, "eval", "retry"))
 TAKES_ARGS: Final = frozenset({"python", "playbook", "workbook"})
@@ -225,53 +222,6 @@ def block_text(text: str, line: int) -> Scalar:
 def _quoted(text: str) -> str:
     made = node_of(text)
     return made.lines[0] if isinstance(made, Scalar) else ""
-
-
-# ── retry ──
-
-_RETRY_WORDS: Final = frozenset({"retry_on_status", "retry_on", "backoff_seconds"})
-_RETRY_KNOWN: Final = _RETRY_WORDS | {"max_attempts", "attempts", "delay", "backoff"}
-
-
-def retry_of_task(draft: Draft, task: Mapping) -> None:
-    """`retry` with what is retried in words of its own → rules; what remains fails."""
-    slot, retry = task.slot("retry"), task.mapping("retry")
-    if slot is None or retry is None or not _RETRY_WORDS & set(retry.keys()):
-        return
-    if set(retry.keys()) - _RETRY_KNOWN or below_path(task, "spec", "policy") is not None:
-        draft.refuse(
-            slot,
-            "'retry' stands beside other rules, or has words of other dialects",
-            "write it as a rule: then: { do: retry, attempts: 3, delay: 1 }",
-        )
-        return
-    at = task.place("retry")
-    task.pop("retry")
-    then: dict[str, object] = {"do": "retry"}
-    for words, key in (
-        (("max_attempts", "attempts"), "attempts"),
-        (("backoff",), "backoff"),
-        (("backoff_seconds", "delay"), "delay"),
-    ):
-        found = next((retry.slot(word) for word in words if word in retry), None)
-        then |= {key: found.node} if found is not None else {}
-    guard = " and ".join(["outcome.status == 'error'", *_retried(retry)])
-    rules = [
-        {"when": Scalar(f"{{{{ {one} }}}}", [f'"{{{{ {one} }}}}"'], '"'), "then": flowing(what)}
-        for one, what in ((guard, then), ("outcome.status == 'error'", {"do": "fail"}))
-    ]
-    policy = task.within("spec", like=slot, at=at).within("policy", like=slot)
-    made = policy.put("rules", rules, like=slot)
-    made.beside = ""
-    task.flow = False
-    draft.tell(slot, "retry: { … }", "rules of the policy", now=made)
-
-
-def _retried(retry: Mapping) -> list[str]:
-    """What is retried, as conditions of a guard."""
-    statuses, kinds = retry.node("retry_on_status"), retry.node("retry_on")
-    found = [f"outcome.http.status in {plain(statuses)}"] if statuses is not None else []
-    return [*found, *([f"outcome.error.kind in {plain(kinds)}"] if kinds is not None else [])]
 
 
 # ── playbooks that are called ──

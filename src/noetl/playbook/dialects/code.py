@@ -5,10 +5,17 @@ The syntax tree decides, the text is spliced: everything that does not change st
 """
 
 import ast
+import io
 import keyword
+import re
+import tokenize
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
+from noetl.expression.syntax import is_template
+
+_BRACES = re.compile(r"\{\{|\}\}|\{%|%\}|\{#")
 Replacement = tuple[int, int, str]
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 
@@ -98,6 +105,34 @@ class PythonCode:
             getattr(node, "lineno", 1) for node in ast.walk(self.tree) if name in _bound_by(node)
         )
 
+    @cached_property
+    def comments(self) -> list[tuple[int, int]]:
+        """Where the comments stand."""
+        found: list[tuple[int, int]] = []
+        try:
+            for token in tokenize.generate_tokens(io.StringIO(self.text).readline):
+                if token.type == tokenize.COMMENT:
+                    start = self._starts[token.start[0] - 1] + token.start[1]
+                    found.append((start, start + len(token.string)))
+        except (tokenize.TokenError, IndentationError):
+            return []
+        return found
+
+    @property
+    def is_template(self) -> bool:
+        """Whether a template stands in it that is no comment."""
+        return is_template(self.spliced([(*span, "") for span in self.comments]))
+
+    @property
+    def quiet(self) -> str:
+        """The code without templates in its comments: those were never meant to be read."""
+        return self.spliced(
+            [
+                (start, end, _BRACES.sub(lambda two: " ".join(two[0]), self.text[start:end]))
+                for start, end in self.comments
+            ]
+        )
+
     def texts(self) -> set[str]:
         """Every constant text."""
         found = (node.value for node in ast.walk(self.tree) if isinstance(node, ast.Constant))
@@ -129,6 +164,7 @@ class PythonCode:
         return "".join((*parts, self.text[at:]))
 
 
+@lru_cache(maxsize=1024)
 def read_code(text: str) -> PythonCode | None:
     """The code, or None where it is no Python (the run says so)."""
     try:

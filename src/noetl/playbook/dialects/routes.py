@@ -1,8 +1,8 @@
 """From the cases and the fallback of a step to its one router (S2 §8.2, §9, NEXT-1)."""
 
+from noetl.playbook.dialects.case_entries import CaseEntry, targets_of
 from noetl.playbook.dialects.draft import Draft
-from noetl.playbook.dialects.s2_case import CaseEntry, targets_of
-from noetl.playbook.dialects.s2_guards import (
+from noetl.playbook.dialects.guards import (
     BOTH,
     FALSE,
     TRUE,
@@ -13,8 +13,8 @@ from noetl.playbook.dialects.s2_guards import (
     negation,
     renamed,
 )
-from noetl.playbook.dialects.s2_names import Sight, translate, unseen
-from noetl.playbook.dialects.s2_pipeline import guard_slot, kind_of, main_task
+from noetl.playbook.dialects.pipeline import guard_slot, kind_of, main_task
+from noetl.playbook.dialects.sight import Sight, translate, unseen
 from noetl.playbook.dialects.tree import Mapping, Sequence, TreeSlot, flowing
 
 NOT_FAILED = "event.name != 'step.failed'"

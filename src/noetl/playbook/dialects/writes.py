@@ -9,11 +9,19 @@ import re
 from copy import deepcopy
 from typing import Final, Literal, NamedTuple
 
-from noetl.playbook.dialects.draft import Draft, arcs_of, rules_of, then_of
+from noetl.playbook.dialects.draft import (
+    Draft,
+    arcs_of,
+    own_tasks,
+    rules_of,
+    templates_below,
+    then_of,
+)
 from noetl.playbook.dialects.names import paths_read
-from noetl.playbook.dialects.shapes import covers_errors, shape_rule
+from noetl.playbook.dialects.pipeline import add_task, free_label, plain_task
+from noetl.playbook.dialects.public_shapes import add_step, fresh_step
+from noetl.playbook.dialects.shapes import covers_errors
 from noetl.playbook.dialects.tree import Mapping, Node, Scalar, Sequence, TreeSlot, flowing
-from noetl.playbook.dialects.upstream_shapes import add_step, fresh_step, speaks_case
 
 Scope = Literal["ctx", "iter", "args"]
 IS_ERROR: Final = "{{ outcome.status == 'error' }}"
@@ -189,7 +197,7 @@ def _is_risky(write: Write) -> bool:
 def set_of_rule(draft: Draft, rule: Mapping) -> None:
     """`set` of a directive → `set_ctx` and `set_iter`."""
     then = then_of(rule)
-    if then is None or speaks_case(draft):
+    if then is None or draft.case:
         return
     written = [then.mapping(word) or Mapping() for word, _ in _WORDS[1:]]
     dotted = any("." in (slot.key or "") for one in written for slot in one.slots)
@@ -214,7 +222,7 @@ def set_of_rule(draft: Draft, rule: Mapping) -> None:
 
 def set_of_task(draft: Draft, task: Mapping) -> None:
     """`set` beside `kind`: written when the task has succeeded."""
-    if "kind" not in task or speaks_case(draft):
+    if "kind" not in task or draft.case:
         return
     writes, first = writes_of(draft, task, "iter")
     if not writes or first is None:
@@ -226,7 +234,7 @@ def set_of_task(draft: Draft, task: Mapping) -> None:
 
 def set_of_step(draft: Draft, step: Mapping) -> None:
     """`set` beside `tool`: written when the step has succeeded."""
-    if speaks_case(draft) or not any(word in step for word, _ in _WORDS):
+    if draft.case or not any(word in step for word, _ in _WORDS):
         return
     slot = next(step.slot(word) for word, _ in _WORDS if word in step)
     assert slot is not None
@@ -243,15 +251,53 @@ def set_of_step(draft: Draft, step: Mapping) -> None:
     writes, _ = writes_of(draft, step, "ctx")
     if writes:
         _lend_comments(slot, writes)
-        write_at_end(tasks, writes)
+        if _reads_own(step, writes):
+            _write_after(step, writes)
+        else:
+            write_at_end(tasks, writes)
         _tell(draft, writes, "set of the step")
 
 
-def own_tasks(step: Mapping) -> list[TreeSlot]:
-    """The label slots of a step's own pipeline."""
-    tool = step.sequence("tool")
-    slots = [entry.slots[0] for entry in (tool.mappings() if tool else []) if entry.slots]
-    return [slot for slot in slots if isinstance(slot.node, Mapping)]
+def _reads_own(step: Mapping, writes: list[Write]) -> bool:
+    """Whether a value reads what is written by the very rule that would write it (TASK-5)."""
+    tasks = [slot.node for slot in own_tasks(step) if isinstance(slot.node, Mapping)]
+    thens = [(task, then_of(rule) or Mapping()) for task in tasks for rule in rules_of(task)]
+    written = {
+        (scope, slot.key)
+        for task, then in thens
+        if task is tasks[-1] or then.text("do") == "break"
+        for word, scope in _WORDS[1:]
+        for slot in (then.mapping(word) or Mapping()).slots
+    }
+    keys = {key for _, key in written}
+    return any(
+        (_SCOPES[str(path[0])], path[1]) in written
+        if path[0] in _SCOPES and len(path) > 1
+        else path[0] in keys
+        for one in writes
+        for text in _templates_of(one.slot)
+        for path in paths_read(text.text)
+    )
+
+
+def _templates_of(slot: TreeSlot) -> list[TreeSlot]:
+    return [slot] if isinstance(slot.node, Scalar) else list(templates_below(slot.node))
+
+
+def _write_after(step: Mapping, writes: list[Write]) -> None:
+    """A task of its own at the end, for what can be read only when the others have written."""
+    like = writes[0].slot
+    bare = TreeSlot(like.node, line=like.line, path=like.path)
+    label = free_label(step, "keep")
+    for task in own_tasks(step):
+        for rule in rules_of(task.node) if isinstance(task.node, Mapping) else ():
+            then = then_of(rule)
+            if then is not None and then.text("do") == "break":
+                then.put("do", "jump")
+                then.put("to", label, at=then.place("do") + 1)
+    made = plain_task("noop", bare)
+    add_task(step, label, made, bare)
+    write_on_success(made, writes, last=True, goes_on=False)
 
 
 def write_at_end(tasks: list[TreeSlot], writes: list[Write]) -> None:
@@ -286,7 +332,7 @@ def set_of_arcs(draft: Draft, step: Mapping) -> None:
 
     A name without a scope is what the token carries.
     """
-    if speaks_case(draft):
+    if draft.case:
         return
     arcs = arcs_of(step)
     for arc in arcs:
@@ -348,17 +394,30 @@ def _write_between(draft: Draft, step: Mapping, arc: Mapping, writes: list[Write
         )
 
 
-def else_of_rule(draft: Draft, rule: Mapping) -> None:
-    """`- else: { do: … }`, `then` beside `else`, `set` beside `do`: all of it goes below `then`."""
-    otherwise = rule.slot("else")
-    if otherwise is not None and "expr" not in rule:
-        shape_rule(draft, rule)
-    holder = rule if otherwise is None else rule.mapping("else")
-    loose = holder.slot("set") if holder is not None and not speaks_case(draft) else None
-    if holder is None or loose is None:
-        return
-    holder.pop("set")
-    holder.flow = False
-    then = holder.within("then", like=loose)
-    then.slots.append(loose)
-    draft.tell(loose, "set beside do", "then: { set: … }")
+# ── results that are read by name ──
+
+
+def keep_task(draft: Draft, label: TreeSlot, at: TreeSlot) -> None:
+    """A task's result, for those after it."""
+    assert isinstance(label.node, Mapping)
+    write = Write("iter", label.key or "", _value("{{ outcome.result }}", at))
+    write_on_success(label.node, [write], last=False, goes_on=True)
+    told = (f"the result of task '{label.key}'", f"iter.{label.key}")
+    draft.tell(at, *told, now=write.slot, code="up-result")
+
+
+def keep_step(draft: Draft, name: str, step: Mapping, at: TreeSlot) -> None:
+    """A step's result, for the steps after it; a loop's is the list of its results."""
+    slot = step.slot("step") or at
+    write = Write("ctx", name, _value("{{ outcome.result }}", slot))
+    write_at_end(own_tasks(step), [write])
+    loop = step.mapping("loop")
+    if loop is not None:
+        policy = loop.within("spec", like=slot).within("policy", like=slot)
+        policy.within("reduce", like=slot).put(name, "append")
+    told = (f"the result of step '{name}'", f"ctx.{name}")
+    draft.tell(slot, *told, now=write.slot, code="up-result")
+
+
+def _value(text: str, like: TreeSlot) -> TreeSlot:
+    return TreeSlot(Scalar(text, [f'"{text}"'], '"', "", like.line), line=like.line, path=like.path)

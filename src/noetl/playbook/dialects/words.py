@@ -1,0 +1,306 @@
+"""Words that templates of older dialects read: what each stands for where it stands (DIA)."""
+
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+
+from noetl.messages.outcome import ERROR_KINDS
+from noetl.playbook.dialects.code_tasks import args_of, code_of
+from noetl.playbook.dialects.draft import Draft, respell, shown
+from noetl.playbook.dialects.former_results import SQL, is_former_key, reading, source_of
+from noetl.playbook.dialects.names import Read, Respelling, paths_read, reads_of, tokens_of
+from noetl.playbook.dialects.places import TemplatePlace, places
+from noetl.playbook.dialects.step_vars import vars_of
+from noetl.playbook.dialects.tree import Mapping, TreeSlot
+
+if TYPE_CHECKING:
+    from noetl.playbook.dialects.naming import Naming
+
+HINT: Final = "write what is meant with the names of the new result"
+_JOB: Final = frozenset({"uuid", "id", "execution_id"})
+_ENVELOPE: Final = frozenset({"status", "data", "error", "result", "http", "meta", "ref"})
+_OK_WORDS: Final = ("success", "completed", "COMPLETED", "ok")
+
+
+class Asked(NamedTuple):
+    """One name, the text that reads it, and where that stands."""
+
+    read: Read
+    slot: TreeSlot
+    place: TemplatePlace
+    text: str
+
+    @property
+    def path(self) -> tuple[str | int, ...]:
+        return self.read.path
+
+
+Say = Callable[["Naming", Asked], Respelling | None]
+
+
+def _token(naming: "Naming", asked: Asked) -> Respelling | None:
+    known = {"args": "args", "execution_id": "execution_id"}
+    key = str(asked.path[1]) if len(asked.path) > 1 else ""
+    if key in known:
+        return naming.coded("eval-names", 2, known[key])
+    return naming.refuse(
+        "the template reads `token`, of which only the args can be read now",
+        "write args.name for what the arc carries",
+    )
+
+
+def _outcome(naming: "Naming", asked: Asked) -> Respelling | None:
+    is_old = asked.path[1:3] == ("py", "exception")
+    return naming.coded("eval-names", 3, "outcome.py.exception_type") if is_old else None
+
+
+def _job(naming: "Naming", asked: Asked) -> Respelling | None:
+    known = len(asked.path) > 1 and asked.path[1] in _JOB
+    return naming.coded("up-name", 2, "execution_id") if known else None
+
+
+def _step(naming: "Naming", asked: Asked) -> Respelling | None:
+    return naming.coded("up-name", 1, "iter") if len(asked.path) > 1 else None
+
+
+def _index(naming: "Naming", asked: Asked) -> Respelling | None:
+    return naming.coded("case-loop", 1, "iter.index") if asked.place.iterators else None
+
+
+def _keychain(naming: "Naming", _: Asked) -> Respelling | None:
+    return naming.refuse(
+        "a template reads a secret of the keychain, which templates never see",
+        "write auth: name in the task that needs it, or read it with kind: secrets",
+    )
+
+
+def _vars(naming: "Naming", asked: Asked) -> Respelling | None:
+    """Variables: of the execution in the case dialect, of the step run in the eval dialect."""
+    draft, key = naming.draft, str(asked.path[1]) if len(asked.path) > 1 else ""
+    mixed, case = "eval" in draft.dialects, "case" in draft.dialects or bool(draft.inputs)
+    if key in draft.inputs and key not in draft.variables:
+        return naming.coded("up-vars", 2, f"workload.{key}")
+    if case and not mixed and not key:
+        return naming.coded("case-vars", 1, "ctx")
+    if case and key and (key in draft.variables or not mixed):
+        return naming.coded("case-vars", 2, f"ctx.{key}")
+    if not key:
+        return naming.refuse(
+            "the template uses `vars` as a whole, and its keys now live in other scopes",
+            "name the keys: vars.name",
+        )
+    if asked.place.step is None:
+        return None
+    home = vars_of(draft, asked.place.step).home(key)
+    return naming.coded("eval-vars", 2, f"{home.scope}.{home.key}")
+
+
+# ── what a task or a step came to ──
+
+_AS_WHOLE: Final = {
+    "rule": "{{'status': outcome.status, 'data': outcome.result, 'error': outcome.error}}",
+    "router": "{{'status': 'error' if event.error else '{0}', 'data': event.result, "
+    "'error': event.error}}",
+}
+_PARTS: Final[dict[str, dict[str, str]]] = {
+    "rule": {"data": "outcome.result", "result": "outcome.result", "ref": "outcome.result"},
+    "router": {
+        "data": "event.result",
+        "result": "event.result",
+        "ref": "event.result",
+        "error": "event.error",
+        "status": "('error' if event.error else '{0}')",
+    },
+}
+
+
+def _output(naming: "Naming", asked: Asked) -> Respelling | None:
+    """`output` is the outcome in a rule; a router sees the event instead."""
+    path, place, kind = asked.path, asked.place, asked.place.kind
+    if kind not in _PARTS:
+        return None
+    ok = next((word for word in _OK_WORDS if f"'{word}'" in asked.text.replace('"', "'")), "ok")
+    if len(path) == 1:
+        as_result = kind == "rule" and asked.read.alone and _is_result(naming.draft, asked.slot)
+        whole = "outcome.result" if as_result else _AS_WHOLE[kind].format(ok)
+        return naming.coded("up-output", 1, whole)
+    if kind == "rule" and path[1:3] in (("error", "status"), ("error", "status_code")):
+        return naming.coded("up-output", 3, "outcome.http.status")
+    root = _PARTS[kind].get(str(path[1]))
+    if root is None:
+        return naming.coded("up-output", 1, "outcome" if kind == "rule" else "event")
+    source = naming.own_source(place)
+    if not root.endswith("result") or source is None:
+        return naming.coded("up-output", 2, root.format(ok))
+    if kind == "rule" and path[2:3] == ("status_code",):
+        return naming.coded("up-output", 3, "outcome.http.status")
+    below = reading(source, path[2:])
+    if below.reason or (len(path) == 2 and source.kind in SQL):
+        return naming.coded("up-output", 2, root)
+    return naming.coded("up-output", 2 + below.parts, below.form.format(root))
+
+
+def _own(naming: "Naming", asked: Asked) -> Respelling | None:
+    """`result`, `response` and `this` of a public router or rule: what has just ended."""
+    word, place = str(asked.path[0]), asked.place
+    source = naming.own_source(place)
+    if place.kind not in _PARTS or naming.draft.case or source is None:
+        return None
+    if naming.known.defines(word, place) or word in naming.steps:
+        return None
+    part = str(asked.path[1]) if len(asked.path) > 1 else ""
+    if word != "result" and (not part or part in _ENVELOPE):
+        return _output(naming, asked)
+    root = "outcome.result" if place.kind == "rule" else "event.result"
+    root = "event.loop.results" if source.listed else root
+    below = reading(source, asked.path[1:])
+    if below.reason:
+        return naming.refuse(below.reason, HINT)
+    return naming.coded("up-output", 1 + below.parts, below.form.format(root))
+
+
+def _prev(naming: "Naming", asked: Asked) -> Respelling | None:
+    """`_prev` in the former shape of a result; alone it is a value."""
+    place = asked.place
+    if not place.before or place.kind != "input" or naming.draft.case:
+        return None
+    task = place.before[-1].node
+    assert isinstance(task, Mapping)
+    source = source_of(naming.draft, task)
+    if source.kind not in (*SQL, "http"):
+        return None
+    if len(asked.path) == 1 and not _reads_former(asked):
+        return None
+    below = naming.below(source, asked)
+    return naming.said(below, "_prev") if below.parts or below.form != "{0}" else None
+
+
+def _reads_former(asked: Asked) -> bool:
+    """Whether code reads an argument by keys that only former results had."""
+    task = asked.place.task
+    found = code_of(task) if task is not None else None
+    if task is None or found is None or asked.slot not in args_of(task).slots:
+        return False
+    return any(map(is_former_key, found[1].texts()))
+
+
+WORDS: Final[dict[str, Say]] = {
+    "token": _token,
+    "outcome": _outcome,
+    "job": _job,
+    "step": _step,
+    "loop_index": _index,
+    "keychain": _keychain,
+    "vars": _vars,
+    "output": _output,
+    "result": _own,
+    "response": _own,
+    "this": _own,
+    "_prev": _prev,
+}
+
+
+# ── is `output` the result, or what is around it? ──
+
+
+def _is_result(draft: Draft, slot: TreeSlot) -> bool:
+    """Whether what `{{ output }}` is written to is read as the result itself."""
+    found = draft.fact("read as", lambda: _read_as(draft)).get(slot.key or "", set())
+    if found == {"result"}:
+        return True
+    if found == {"open"} or len(found) > 1:
+        draft.refuse(
+            slot,
+            "`output` is the result with its status around it; here it is used as a whole, and "
+            "whether the one or the other is meant is open",
+            "write output.data for the result alone",
+            code="changed-meaning",
+        )
+    return False
+
+
+def _read_as(draft: Draft) -> dict[str, set[Literal["result", "envelope", "open"]]]:
+    """How each name of the document is read: by keys of an envelope, by others, as a whole."""
+    found: dict[str, set[Literal["result", "envelope", "open"]]] = {}
+    for slot, place in places(draft):
+        for path in paths_read(slot.text):
+            at = 1 if path[0] in ("ctx", "iter") and len(path) > 1 else 0
+            uses = found.setdefault(str(path[at]), set())
+            if len(path) > at + 1:
+                uses.add("envelope" if path[at + 1] in _ENVELOPE else "result")
+            else:
+                uses |= _uses_in_code(slot, place)
+    return found
+
+
+def _uses_in_code(
+    slot: TreeSlot, place: TemplatePlace
+) -> set[Literal["result", "envelope", "open"]]:
+    code = code_of(place.task) if place.task is not None and place.kind == "input" else None
+    if code is None or place.task is None or slot not in args_of(place.task).slots:
+        return {"open"}
+    chains = code[1].chains(slot.key or "")
+    keys = {chain.keys[0] if chain.links else "" for chain in chains}
+    return {"open" if not key else "envelope" if key in _ENVELOPE else "result" for key in keys}
+
+
+# ── what templates cannot do here ──
+
+# Calls that public templates make; here the same inputs always give the same value (TPL-5).
+_CALLS: Final = frozenset({"now", "token", "env", "uuid", "uuid4", "random"})
+_KIND: Final = re.compile(
+    r"outcome\.error\.kind\s*(==|!=|not\s+in|in)\s*(\[[^\]]*\]|\([^)]*\)|'\w+'|\"\w+\")"
+)
+_BY_STATUS: Final = {
+    "server_error": "outcome.http.status >= 500",
+    "client_error": "outcome.http.status in range(400, 500)",
+    "rate_limit": "outcome.http.status == 429",
+    "rate_limited": "outcome.http.status == 429",
+    "auth": "outcome.error.kind == 'auth' or outcome.http.status in [401, 403]",
+    "authentication": "outcome.error.kind == 'auth' or outcome.http.status in [401, 403]",
+}
+"""Kinds of errors that public playbooks name, and what tells them here."""
+
+
+def refuse_calls(draft: Draft, slot: TreeSlot) -> None:
+    """Calls inside of braces; what stands outside is SQL, or text."""
+    tokens = tokens_of(slot.text or "")
+    for read in reads_of(slot.text or ""):
+        name = str(read.path[0])
+        after = tokens[read.after].text if read.after < len(tokens) else ""
+        if len(read.path) == 1 and name in _CALLS and after == "(":
+            draft.refuse(
+                slot,
+                f"a template calls '{name}()', which templates do not have",
+                "let a task find the value, or hand it over as part of the request",
+            )
+
+
+def error_kinds(draft: Draft, slot: TreeSlot) -> None:
+    """Kinds of errors by the names that they had."""
+    old = slot.text or ""
+    if "outcome.error.kind" not in old:
+        return
+    if respell(slot, lambda text: _KIND.sub(_by_status, text)):
+        draft.tell(slot, shown(old), shown(slot.text), code="up-name")
+    for match in _KIND.finditer(slot.text or ""):
+        for kind in re.findall(r"\w+", match.group(2)):
+            if kind not in ERROR_KINDS:
+                draft.refuse(
+                    slot,
+                    f"no error of this runtime is of kind '{kind}', so the rule never matches",
+                    "compare outcome.http.status, or outcome.error.retryable, instead",
+                    code="changed-meaning",
+                )
+
+
+def _by_status(match: re.Match[str]) -> str:
+    kinds = re.findall(r"\w+", match.group(2))
+    if not set(kinds) & set(_BY_STATUS):
+        return match.group(0)
+    kept = [kind for kind in kinds if kind not in _BY_STATUS]
+    asked = list(dict.fromkeys(_BY_STATUS[kind] for kind in kinds if kind in _BY_STATUS))
+    if kept:
+        asked.insert(0, f"outcome.error.kind in {kept}")
+    either = f"({' or '.join(asked)})"
+    return f"not {either}" if match.group(1) in ("!=",) or "not" in match.group(1) else either
