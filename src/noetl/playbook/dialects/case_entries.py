@@ -17,7 +17,7 @@ from noetl.playbook.dialects.guards import (
     settled,
 )
 from noetl.playbook.dialects.names import paths_read
-from noetl.playbook.dialects.tree import Mapping, Scalar, Sequence, TreeSlot, node_of, plain
+from noetl.playbook.dialects.tree import Mapping, Node, Scalar, Sequence, TreeSlot, node_of, plain
 
 OTHERWISE = "event.name == 'step.exit'"
 """`else` of a case: a way on after a success, as `next` is (NEXT-3)."""
@@ -91,6 +91,8 @@ def _entry(draft: Draft, slot: TreeSlot) -> CaseEntry | None:
     elif guard is None:
         draft.refuse(slot, "an entry of a case has no 'when'", 'write when: "{{ … }}", then: { … }')
         return None
+    if then is not None and isinstance(then.node, Sequence):
+        then.node = _merged(then.node)
     if then is None or not isinstance(then.node, Mapping):
         draft.refuse(then or slot, "'then' of a case is no mapping", "write then: { next: … }")
         return None
@@ -110,6 +112,15 @@ def _entry(draft: Draft, slot: TreeSlot) -> CaseEntry | None:
         else:
             entry.actions["set" if one.key == "vars" else one.key or ""] = one
     return entry
+
+
+def _merged(listed: Sequence) -> Node:
+    """`then` as a list: its entries together, as long as none says twice what to do."""
+    entries = listed.mappings()
+    keys = [slot.key for entry in entries for slot in entry.slots]
+    if len(entries) < len(listed.slots) or len(set(keys)) < len(keys):
+        return listed
+    return Mapping([slot for entry in entries for slot in entry.slots], line=listed.line)
 
 
 def _knows_events(draft: Draft, slot: TreeSlot, expression: str) -> bool:

@@ -15,13 +15,15 @@ from noetl.playbook.dialects.tree_reading import read_tree
 from noetl.playbook.dialects.tree_writing import Written, write_tree
 from noetl.playbook.finding import Finding
 from noetl.playbook.load import load
+from noetl.playbook.retired import MIGRATE
 from noetl.playbook.yaml_checks import UnreadableText, decoded
 from noetl.playbook.yaml_text import Tree, read_yaml
 
 _WORD = re.compile(r"\w+|\W")
 _KEY = re.compile(r"[\w-]+(?=\W*$)")
 _OLDER = frozenset(
-    {"retired-word", "retired-name", "step-when", "root-vars", "unknown-name", "unbound-name"}
+    {"retired-word", "retired-name", "step-when", "root-vars", "unknown-kind"}
+    | {"unknown-name", "unbound-name"}
 )
 
 
@@ -73,7 +75,12 @@ def _told(draft: Draft, tree: Tree, loaded: Iterable[Finding]) -> tuple[Finding,
             told.line == one.line or told.path.startswith(inside) for told in draft.findings
         )
 
-    more = (one for one in loaded if not is_told(one))
+    # Who reads this has just run the command that those hints advise.
+    more = (
+        msgspec.structs.replace(one, hint=one.hint.replace(MIGRATE, "").strip())
+        for one in loaded
+        if not is_told(one)
+    )
     own = (_at_word(one, tree, _KEY.findall(one.path)[-1:]) for one in draft.findings)
     return (*own, *more)
 

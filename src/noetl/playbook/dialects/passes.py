@@ -11,8 +11,10 @@ from noetl.playbook.dialects import (
     case_steps,
     code_tasks,
     comments,
+    credentials,
     eval_shapes,
     eval_vars,
+    former_kinds,
     naming,
     public_inputs,
     public_shapes,
@@ -26,6 +28,7 @@ from noetl.playbook.dialects import (
 from noetl.playbook.dialects.rewrite import Rewriting
 
 _INPUTS: Final = "Inputs stand beside `kind`, by the names that the kind gives them."
+_AUTH: Final = "A task names the credential that it needs; templates never see secrets."
 _SET: Final = "A rule of the task writes, before its directive takes effect."
 _CODE: Final = "Code gets its args as names, and gives `result` or what `main` returns."
 _WORKBOOK: Final = "The workbook has tasks by name."
@@ -48,6 +51,7 @@ SHAPES: Final = (
     Rewriting(
         "case-path", "document", case_shapes.path_of_metadata, "A playbook is found by its path."
     ),
+    Rewriting("up-vars", "document", public_shapes.root_vars, "Inputs are the workload."),
     Rewriting("up-workbook", "document", workbook.tasks_of_workbook, _WORKBOOK),
     Rewriting(
         "up-loop", "step", public_shapes.loop_words, "A loop has a collection and an iterator."
@@ -68,6 +72,11 @@ SHAPES: Final = (
     Rewriting("up-input", "task", public_tasks.words_of_task, _INPUTS),
     Rewriting("up-input", "step", public_inputs.input_of_step, _INPUTS),
     Rewriting("up-input", "task", public_tasks.settings_of_task, _INPUTS),
+    Rewriting("up-input", "step", public_tasks.storage_of_step, _INPUTS),
+    Rewriting("up-input", "task", credentials.auth_of_task, _INPUTS),
+    Rewriting("up-auth", "task", credentials.secrets_of_headers, _AUTH),
+    Rewriting("up-input", "step", former_kinds.transfers_of_step, _INPUTS),
+    Rewriting("up-input", "task", former_kinds.kinds_that_are_none, _INPUTS),
     Rewriting("up-retry", "task", retries.retry_of_task, "A rule says what is retried."),
     Rewriting("up-workbook", "document", workbook.lent_tasks, _WORKBOOK),
     Rewriting("up-workbook", "document", workbook.asserts_of_workbook, _WORKBOOK),

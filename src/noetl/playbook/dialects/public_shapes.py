@@ -36,6 +36,7 @@ def executor_words(draft: Draft, root: Mapping) -> None:
             leave_out(executor, word)
             draft.tell(slot, f"executor.{word}", "removed")
     _leaf_is_error(draft, executor)
+    _defaults_of_policy(draft, executor)
     if not executor.slots and not executor.tail:
         leave_out(root, "executor")
 
@@ -56,6 +57,36 @@ def _leaf_is_error(draft: Draft, executor: Mapping) -> None:
     draft.tell(slot, "executor.spec.no_next_is_error", "removed")
     if not spec.slots:
         leave_out(executor, "spec")
+
+
+def _defaults_of_policy(draft: Draft, executor: Mapping) -> None:
+    """`spec.policy.defaults` → `spec.defaults`."""
+    spec = executor.mapping("spec")
+    policy = spec.mapping("policy") if spec is not None else None
+    slot = policy.slot("defaults") if policy is not None else None
+    if spec is None or policy is None or slot is None or "defaults" in spec:
+        return
+    policy.pop("defaults")
+    spec.slots.insert(spec.place("policy"), slot)
+    if not policy.slots:
+        leave_out(spec, "policy")
+    draft.tell(slot, "executor.spec.policy.defaults", "executor.spec.defaults")
+
+
+def root_vars(draft: Draft, root: Mapping) -> None:
+    """`vars` of the root: inputs with their defaults, which is what the workload is."""
+    slot = root.slot("vars")
+    if slot is None or not isinstance(slot.node, Mapping):
+        return
+    given = root.mapping("workload")
+    draft.inputs = set(slot.node.keys())
+    if given is None:
+        root.rename("vars", "workload")
+    else:
+        root.pop("vars")
+        given.flow = False
+        given.slots += [one for one in slot.node.slots if (one.key or "") not in given]
+    draft.tell(slot, "vars", "workload", now=root.slot("workload"))
 
 
 def leave_out(holder: Mapping, key: str) -> TreeSlot | None:

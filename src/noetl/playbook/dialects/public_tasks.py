@@ -1,12 +1,11 @@
 """The words of tasks in public playbooks: inputs in other places, and by other names (DIA-UP)."""
 
+import base64
 from typing import Final, NamedTuple
 
 from noetl.kinds.table import KINDS
 from noetl.playbook.blocks import ITERATOR_SPEC, TASK_SPEC
-from noetl.playbook.dialects.draft import (
-    Draft,
-)
+from noetl.playbook.dialects.draft import Draft
 from noetl.playbook.dialects.public_shapes import leave_out
 from noetl.playbook.dialects.tree import (
     Mapping,
@@ -52,13 +51,14 @@ _GONE: Final[dict[tuple[str, str], tuple[str, str]]] = {
         "a script that is fetched when the task runs has no counterpart",
         "write the code into code: …, or use kind: script with path: …",
     ),
-    ("python", "code_b64"): ("encoded code has no counterpart", "write it as text: code: …"),
-    ("postgres", "command_b64"): ("an encoded command has no counterpart", "write it as text"),
     ("postgres", "script"): (
         "a script that is fetched when the task runs has no counterpart",
         "write the SQL into command: …",
     ),
 }
+_ENCODED: Final = {"code_b64": "code", "command_b64": "command"}
+_INLINE: Final = ("code", "content", "inline", "text", "command")
+_CHECKS: Final = ("verify_ssl", "verify", "ssl_verify")
 _TYPE, _FORM = "content-type", "x-www-form-urlencoded"
 _NOTED: Final = frozenset({"desc", "description", "title"})
 _NOTED_OF: Final = {"playbook": frozenset({"task"})}
@@ -103,6 +103,7 @@ def words_of_task(draft: Draft, task: Mapping) -> None:
             new = "form" if word.new == "body" and _sends_form(task) else word.new
             task.rename(word.old, new)
             draft.tell(slot, word.old, new)
+    _texts_of_task(draft, task, kind)
     for slot in [slot for slot in task.slots if (kind, slot.key) in _GONE]:
         message, hint = _GONE[kind, slot.key or ""]
         draft.refuse(slot, message, hint)
@@ -110,6 +111,43 @@ def words_of_task(draft: Draft, task: Mapping) -> None:
         noted = leave_out(task, key)
         if noted is not None:
             draft.tell(noted, f"{key} of a task", "removed: it said nothing to the runtime")
+
+
+def _texts_of_task(draft: Draft, task: Mapping, kind: str) -> None:
+    """Code and commands in other wrappings: encoded, in a script, as a list."""
+    for old, new in _ENCODED.items():
+        slot = task.slot(old)
+        text = _decoded(slot.text) if slot is not None and new not in task else None
+        if slot is not None and text is not None:
+            task.rename(old, new)
+            slot.node = block_text(text, slot.line)
+            draft.tell(slot, old, new)
+    script = task.slot("script") if kind in ("python", *_SQL) else None
+    inside = script.node if script is not None else None
+    if script is not None and isinstance(inside, Mapping) and "uri" not in inside:
+        word = next((one for one in _INLINE if inside.text(one)), None)
+        new = "code" if kind == "python" else "command"
+        if word is not None and new not in task:
+            task.rename("script", new)
+            script.node = inside.node(word) or script.node
+            draft.tell(script, f"script.{word}", new)
+    commands = task.slot("commands") if kind in _SQL and "command" not in task else None
+    if commands is not None:
+        listed = commands.node.slots if isinstance(commands.node, Sequence) else [commands]
+        texts = [one.text for one in listed]
+        if all(texts):
+            task.rename("commands", "command")
+            if isinstance(commands.node, Sequence):
+                whole = "\n".join(f"{(text or '').strip().rstrip(';')};" for text in texts)
+                commands.node = block_text(whole + "\n", commands.line)
+            draft.tell(commands, "commands", "command")
+
+
+def _decoded(text: str | None) -> str | None:
+    try:
+        return base64.b64decode((text or "").strip(), validate=True).decode()
+    except (ValueError, UnicodeDecodeError):
+        return None
 
 
 def _sends_form(task: Mapping) -> bool:
@@ -145,13 +183,60 @@ def settings_of_task(draft: Draft, task: Mapping) -> None:
         made = spec.put("timeout", slot.node, like=slot, at=0)
         task.flow = False
         draft.tell(slot, word, "spec.timeout", now=made)
-    _auth_of_task(draft, task)
+    _knobs_of_task(draft, task)
     if task.text("kind") == "shell":
         _command_of_list(draft, task)
     if task.text("kind") == "playbook":
         _child_of_task(draft, task)
     for key in ("args", "libs", "auth", "params", "headers"):
         _leave_out_empty(draft, task, key)
+
+
+def _knobs_of_task(draft: Draft, task: Mapping) -> None:
+    """Knobs beside `kind`; what this runtime does anyway is left out."""
+    pool = task.slot("pool")
+    if pool is not None and _is_number(pool.node):
+        task.pop("pool")
+        made = task.within("spec", like=pool).put("pool", pool.node, like=pool)
+        task.flow = False
+        draft.tell(pool, "pool", "spec.pool", now=made)
+    for word in _CHECKS if task.text("kind") == "http" else ():
+        slot = task.slot(word)
+        if slot is None:
+            continue
+        if isinstance(slot.node, Scalar) and slot.node.value is True:
+            leave_out(task, word)
+            draft.tell(slot, f"{word}: true", "removed: certificates are always checked")
+        else:
+            draft.refuse(
+                slot,
+                "certificates are always checked",
+                "give the worker the authority: SSL_CERT_FILE names a file with its certificate",
+            )
+    for word in ("output_select", "output", "result"):
+        _leave_out_storage(draft, task, word)
+
+
+def _leave_out_storage(draft: Draft, holder: Mapping, word: str) -> None:
+    """What of a result is shown or stored where: results are whole, and stored by their size."""
+    slot = holder.slot(word)
+    if slot is None or (word != "output_select" and not isinstance(slot.node, Mapping)):
+        return
+    leave_out(holder, word)
+    draft.refuse(
+        slot,
+        f"'{word}' chose what of a result is kept; here a result is kept whole, a large one "
+        "outside of the log (RES-1)",
+        "read the parts that are needed; nothing else changes",
+        code="changed-meaning",
+    )
+    draft.tell(slot, word, "removed")
+
+
+def storage_of_step(draft: Draft, step: Mapping) -> None:
+    """`output` and `result` beside `tool`."""
+    for word in ("output_select", "output", "result") if "tool" in step else ():
+        _leave_out_storage(draft, step, word)
 
 
 def _is_number(node: Node) -> bool:
@@ -164,25 +249,6 @@ def _leave_out_empty(draft: Draft, task: Mapping, key: str) -> None:
     empty = slot is not None and isinstance(slot.node, Mapping) and not slot.node.slots
     if empty and any(note.slot is slot for note in draft.notes):
         leave_out(task, key)
-
-
-def _auth_of_task(draft: Draft, task: Mapping) -> None:
-    """`auth: { credential: name }` → `auth: name`."""
-    slot = task.slot("auth")
-    if slot is None or not isinstance(slot.node, Mapping) or not slot.node.slots:
-        return
-    inside = slot.node
-    word = next((one for one in ("credential", "key", "name") if inside.text(one)), None)
-    others = set(inside.keys()) - {"credential", "key", "name", "type", "kind", "source"}
-    if word is None or others:
-        draft.refuse(
-            slot,
-            "'auth' holds the fields of a credential itself",
-            "register the credential, or list it in keychain, and write auth: name",
-        )
-        return
-    slot.node = node_of(inside.text(word), slot.line)
-    draft.tell(slot, "auth: { … }", f"auth: {slot.text}")
 
 
 def _command_of_list(draft: Draft, task: Mapping) -> None:

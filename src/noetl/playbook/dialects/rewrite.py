@@ -45,6 +45,7 @@ class Rewriting(NamedTuple):
 REASONS: dict[str, str] = {
     "case-loop": "An iteration has its names below `iter`.",
     "case-results": "A result that later steps read is kept in `ctx` below the step's name.",
+    "case-routes": "Arcs say where a token goes; rules of the task say what an outcome means.",
     "case-vars": "What outlives a step is in `ctx`.",
     "case-workbook": "The workbook has tasks by name.",
     "eval-names": "The name has changed.",

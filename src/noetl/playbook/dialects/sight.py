@@ -110,6 +110,8 @@ class Sight(NamedTuple):
             return Respelling(1, self.result)
         if self.attempts is None or path[0] not in self._retrying:
             return None
+        if path[0] == "error" and path[1:2] in (("status",), ("status_code",)):
+            return Respelling(2, "outcome.http.status")
         if path[0] == "error":
             return self.error_of(("response", *path))._replace(parts=1)
         return Respelling(1, self._retrying[str(path[0])])

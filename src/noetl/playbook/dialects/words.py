@@ -10,6 +10,7 @@ from noetl.playbook.dialects.draft import Draft, respell, shown
 from noetl.playbook.dialects.former_results import SQL, is_former_key, reading, source_of
 from noetl.playbook.dialects.names import Read, Respelling, paths_read, reads_of, tokens_of
 from noetl.playbook.dialects.places import TemplatePlace, places
+from noetl.playbook.dialects.sight import Sight
 from noetl.playbook.dialects.step_vars import vars_of
 from noetl.playbook.dialects.tree import Mapping, TreeSlot
 
@@ -78,8 +79,10 @@ def _vars(naming: "Naming", asked: Asked) -> Respelling | None:
     """Variables: of the execution in the case dialect, of the step run in the eval dialect."""
     draft, key = naming.draft, str(asked.path[1]) if len(asked.path) > 1 else ""
     mixed, case = "eval" in draft.dialects, "case" in draft.dialects or bool(draft.inputs)
-    if key in draft.inputs and key not in draft.variables:
-        return naming.coded("up-vars", 2, f"workload.{key}")
+    if key in draft.inputs:
+        written = key in draft.variables or key in naming.known.written
+        both = f"(ctx.{key} | default(workload.{key}))"
+        return naming.coded("up-vars", 2, both if written else f"workload.{key}")
     if case and not mixed and not key:
         return naming.coded("case-vars", 1, "ctx")
     if case and key and (key in draft.variables or not mixed):
@@ -144,10 +147,14 @@ def _own(naming: "Naming", asked: Asked) -> Respelling | None:
     """`result`, `response` and `this` of a public router or rule: what has just ended."""
     word, place = str(asked.path[0]), asked.place
     source = naming.own_source(place)
-    if place.kind not in _PARTS or naming.draft.case or source is None:
+    if place.kind not in _PARTS or source is None:
         return None
     if naming.known.defines(word, place) or word in naming.steps:
         return None
+    if naming.draft.case:
+        sight = Sight("rule" if place.kind == "rule" else "router", source.kind, source.listed)
+        said = sight.respell(asked.path)
+        return None if said is None else naming.coded("case-routes", *said)
     part = str(asked.path[1]) if len(asked.path) > 1 else ""
     if word != "result" and (not part or part in _ENVELOPE):
         return _output(naming, asked)
@@ -157,6 +164,31 @@ def _own(naming: "Naming", asked: Asked) -> Respelling | None:
     if below.reason:
         return naming.refuse(below.reason, HINT)
     return naming.coded("up-output", 1 + below.parts, below.form.format(root))
+
+
+def _retrying(naming: "Naming", asked: Asked) -> Respelling | None:
+    """`error`, `status_code`, `attempt`, `success` of a rule: how the task has ended."""
+    word, place = str(asked.path[0]), asked.place
+    if place.kind not in _PARTS or (place.task is None and place.kind == "rule"):
+        return None
+    if naming.known.defines(word, place) or word in naming.steps:
+        return None
+    if word == "error" and asked.path[1:2] in (("status",), ("status_code",)):
+        known = place.kind == "rule"
+        return naming.coded("up-output", 2, "outcome.http.status") if known else None
+    said = _ENDED[place.kind].get(word)
+    return naming.coded("up-output", 1, said) if said is not None else None
+
+
+_ENDED: Final[dict[str, dict[str, str]]] = {
+    "rule": {
+        "error": "outcome.error",
+        "status_code": "outcome.http.status",
+        "attempt": "_attempt",
+        "success": "(outcome.status == 'ok')",
+    },
+    "router": {"error": "event.error", "status_code": "event.result.status"},
+}
 
 
 def _prev(naming: "Naming", asked: Asked) -> Respelling | None:
@@ -196,6 +228,7 @@ WORDS: Final[dict[str, Say]] = {
     "result": _own,
     "response": _own,
     "this": _own,
+    **dict.fromkeys(("error", "status_code", "attempt", "success"), _retrying),
     "_prev": _prev,
 }
 
