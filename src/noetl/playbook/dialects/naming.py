@@ -177,7 +177,8 @@ class Naming:
             return said
         if source.listed and said.text == root and self.reach.may_be_empty(self.steps[name]):
             listed = f"{root} | default([])"
-            return said._replace(text=listed if read.alone else f"({listed})")
+            whole = read.alone and said.parts == len(read.path)
+            return said._replace(text=listed if whole else f"({listed})")
         if read.alone and not self.reach.has_run(name, asked.place.step):
             rest = spelled_rest(read, said.parts, asked.text)
             return Respelling(len(read.path), f"{said.text}{rest} | default('')")

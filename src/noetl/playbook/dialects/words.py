@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 HINT: Final = "write what is meant with the names of the new result"
 _JOB: Final = frozenset({"uuid", "id", "execution_id"})
 _ENVELOPE: Final = frozenset({"status", "data", "error", "result", "http", "meta", "ref"})
+_IS_THERE: Final = re.compile(r"\s+is\s+(?:not\s+)?(?:un)?defined\b")
 _OK_WORDS: Final = ("success", "completed", "COMPLETED", "ok")
 
 
@@ -34,6 +35,11 @@ class Asked(NamedTuple):
     @property
     def path(self) -> tuple[str | int, ...]:
         return self.read.path
+
+    @property
+    def is_tested(self) -> bool:
+        """Whether the text asks if the name is there."""
+        return bool(_IS_THERE.match(self.text, self.read.ends[-1]))
 
 
 Say = Callable[["Naming", Asked], Respelling | None]
@@ -129,6 +135,8 @@ def _output(naming: "Naming", asked: Asked) -> Respelling | None:
         return naming.coded("up-output", 1, whole)
     if kind == "rule" and path[1:3] in (("error", "status"), ("error", "status_code")):
         return naming.coded("up-output", 3, "outcome.http.status")
+    if path[1:] == ("error",) and asked.is_tested:
+        return naming.coded("up-output", 2, f"{_ENDED[kind]['error']}.message")
     root = _PARTS[kind].get(str(path[1]))
     if root is None:
         return naming.coded("up-output", 1, "outcome" if kind == "rule" else "event")
@@ -177,6 +185,8 @@ def _retrying(naming: "Naming", asked: Asked) -> Respelling | None:
         known = place.kind == "rule"
         return naming.coded("up-output", 2, "outcome.http.status") if known else None
     said = _ENDED[place.kind].get(word)
+    if word == "error" and asked.is_tested and len(asked.path) == 1:
+        said = f"{said}.message"  # an error that is not there is null, which is defined
     return naming.coded("up-output", 1, said) if said is not None else None
 
 
@@ -285,7 +295,7 @@ _KIND: Final = re.compile(
     r"outcome\.error\.kind\s*(==|!=|not\s+in|in)\s*(\[[^\]]*\]|\([^)]*\)|'\w+'|\"\w+\")"
 )
 _BY_STATUS: Final = {
-    "server_error": "outcome.http.status >= 500",
+    "server_error": "(outcome.http.status or 0) >= 500",
     "client_error": "outcome.http.status in range(400, 500)",
     "rate_limit": "outcome.http.status == 429",
     "rate_limited": "outcome.http.status == 429",
