@@ -3,9 +3,9 @@
 import re
 from collections.abc import Iterator
 
-from noetl.playbook.dialects.draft import Draft, NeededResult, respell, shown, templates_below
+from noetl.playbook.dialects.draft import Draft, NeededResult
 from noetl.playbook.dialects.former_results import ANSWER
-from noetl.playbook.dialects.names import Respelling, paths_read, respelled
+from noetl.playbook.dialects.names import paths_read
 from noetl.playbook.dialects.pipeline import (
     add_task,
     free_label,
@@ -22,7 +22,7 @@ from noetl.playbook.dialects.pipeline import (
 )
 from noetl.playbook.dialects.places import Known, hides, places
 from noetl.playbook.dialects.sight import Sight, translate
-from noetl.playbook.dialects.tree import Mapping, Node, Sequence, TreeSlot, slots_below
+from noetl.playbook.dialects.tree import Mapping, Node, Sequence, TreeSlot
 
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _WITH_ARGS = frozenset({"python", "workbook", "playbook", "script"})
@@ -163,95 +163,3 @@ def keep_result(draft: Draft, step: Mapping) -> None:
     value = quoted(f"{{{{ {sight.result} }}}}", name.line)
     slot = write(then, "set_ctx", needed.home, value, like)
     draft.tell(name, f"the result of {name.text}", f"set_ctx: {needed.home}", now=slot)
-
-
-# ── args of a step ──
-
-
-def args_of_step(draft: Draft, step: Mapping) -> None:
-    """`args` of a step → those of its task; what templates read is bound before it."""
-    given = step.slot("args")
-    task = main_task(step)
-    if given is None or "step" not in step:
-        return
-    if not isinstance(given.node, Mapping) or task is None:
-        draft.refuse(given, "'args' of a step has no counterpart here", "put args on the arcs")
-        return
-    step.pop("args")
-    names = {slot.key or "" for slot in given.node.slots}
-    read = _read_args(step, names)
-    kind = task.text("kind") or ""
-    if kind in _WITH_ARGS and not isinstance(task.node("args"), Sequence):
-        _pass_args(task, given, task.within("args", like=given, at=1))
-    elif names - set(read):
-        for name in sorted(names - set(read)):
-            slot = given.node.slot(name)
-            assert slot is not None
-            draft.refuse(
-                slot,
-                f"nothing in the step reads the argument '{name}'",
-                "it is left out",
-                code="changed-meaning",
-            )
-    if read:
-        _bind_args(draft, step, given, read)
-    draft.tell(given, "args of the step", "args of the task")
-
-
-def _pass_args(task: Mapping, given: TreeSlot, target: Mapping) -> None:
-    assert isinstance(given.node, Mapping)
-    held = task.slot("args")
-    if held is not None and not target.slots:
-        held.before = [line for line in given.before if line]
-        held.beside = given.beside
-        target.flow = given.node.flow
-    target.slots[:0] = [slot for slot in given.node.slots if (slot.key or "") not in target]
-
-
-def _read_args(step: Mapping, names: set[str]) -> dict[str, str]:
-    """The arguments that templates of the step read → the scope that can hold them."""
-    found: dict[str, str] = {}
-    for held in step.slots:
-        for slot in templates_below(held.node):
-            for path in paths_read(slot.text):
-                name = _argument(path, names)
-                if name is not None and found.get(name) != "ctx":
-                    found[name] = "ctx" if held.key in ("case", "next") else "iter"
-    return found
-
-
-def _argument(path: tuple[str | int, ...], names: set[str]) -> str | None:
-    name = path[1] if path[0] == "args" and len(path) > 1 else path[0]
-    return str(name) if name in names else None
-
-
-def _bind_args(draft: Draft, step: Mapping, given: TreeSlot, read: dict[str, str]) -> None:
-    """A first task that writes them where the others find them."""
-    assert isinstance(given.node, Mapping)
-    bare = TreeSlot(given.node, line=given.line, path=given.path)
-    task = plain_task("noop", bare)
-    then = then_node(bare)
-    own = re.sub(r"\W", "_", step.text("step") or "step")
-    homes = {
-        name: f"ctx.{own}_{name}" if scope == "ctx" else f"iter.{name}"
-        for name, scope in read.items()
-    }
-
-    def respell_path(path: tuple[str | int, ...]) -> Respelling | None:
-        name = _argument(path, set(read))
-        return None if name is None else Respelling(2 if path[0] == "args" else 1, homes[name])
-
-    own_slots = {id(slot) for slot in slots_below(given.node)}
-    for slot in templates_below(step):
-        old = slot.text
-        if id(slot) in own_slots:
-            continue
-        if respell(slot, lambda text: respelled(text, respell_path)):
-            draft.tell(slot, shown(old), shown(slot.text))
-    for slot in given.node.slots:
-        name = slot.key or ""
-        if name in read:
-            scope, _, home = homes[name].partition(".")
-            write(then, f"set_{scope}", home, slot.node, TreeSlot(slot.node, line=slot.line))
-    rules_in(task, bare).slots.append(rule_slot(None, then, bare))
-    add_task(step, "bind", task, bare, first=True)

@@ -12,7 +12,7 @@ from noetl.playbook.dialects.detect import (
     speaks_case,
     variables_of,
 )
-from noetl.playbook.dialects.rewrite import REASONS, Block, Rewriting
+from noetl.playbook.dialects.rewrite import REASONS, Block, Pass
 from noetl.playbook.dialects.tree import (
     Document,
     Mapping,
@@ -56,7 +56,8 @@ class Draft:
         self.document = document
         self.notes: list[PendingChange] = []
         self.findings: list[Finding] = []
-        self.row: Rewriting | None = None
+        self.code = ""
+        """That of the present pass."""
         self._facts: dict[str, Any] = {}
         self.left: dict[tuple[str, int], TreeSlot] = {}
         """What a row leaves for later ones: by a word of its own and the identity of a block."""
@@ -79,16 +80,16 @@ class Draft:
         root = self.document.root
         return root if isinstance(root, Mapping) else Mapping()
 
-    def apply(self, table: tuple[Rewriting, ...]) -> None:
-        """Every row, in order, to every block of its kind."""
-        for row in table:
-            self.row = row
+    def apply(self, passes: tuple[Pass, ...]) -> None:
+        """Every pass, in order, to every block of its kind."""
+        for one in passes:
+            self.code = one.code
             self._facts = {}
-            for block in list(self.blocks(row.block)):
-                row.apply(self, block)
+            for block in list(_BLOCKS[one.block](self)):
+                one.apply(self, block)
 
     def fact(self, word: str, found: Callable[[], T]) -> T:
-        """What holds of the whole document, found once for each row: steps are many."""
+        """What holds of the whole document, found once for each pass: steps are many."""
         if word not in self._facts:
             self._facts[word] = found()
         fact: T = self._facts[word]
@@ -99,12 +100,10 @@ class Draft:
     def tell(
         self, was: TreeSlot, old: str, new: str, *, now: TreeSlot | None = None, code: str = ""
     ) -> None:
-        """A change: `old` stood at `was`, `new` stands at `now`. The row's, if no code is given."""
-        assert self.row is not None
-        message = REASONS.get(code, self.row.message)
-        self.notes.append(
-            PendingChange(code or self.row.code, message, was.line, was.path, old, new, now or was)
-        )
+        """A change: `old` stood at `was`, `new` stands at `now`; of the present pass by default."""
+        told = code or self.code
+        change = PendingChange(told, REASONS[told], was.line, was.path, old, new, now or was)
+        self.notes.append(change)
 
     def refuse(
         self, at: TreeSlot, message: str, hint: str, *, code: str = "no-counterpart"
@@ -119,9 +118,6 @@ class Draft:
         return self._spoken.get(id(step), frozenset())
 
     # ── blocks ──
-
-    def blocks(self, kind: Block) -> Iterator[Mapping]:
-        return _BLOCKS[kind](self)
 
     def steps(self) -> list[Mapping]:
         workflow = self.root.sequence("workflow")
@@ -142,17 +138,12 @@ class Draft:
         for task in self.tasks():
             yield from rules_of(task)
 
-    def arcs(self) -> Iterator[Mapping]:
-        for step in self.steps():
-            yield from arcs_of(step)
-
 
 _BLOCKS: dict[Block, Callable[[Draft], Iterator[Mapping]]] = {
     "document": lambda draft: iter([draft.root]),
     "step": lambda draft: iter(draft.steps()),
     "task": lambda draft: draft.tasks(),
     "rule": lambda draft: draft.rules(),
-    "arc": lambda draft: draft.arcs(),
 }
 
 

@@ -1,8 +1,8 @@
 """The eval dialect: `when` of a step, `eval` of a task, `next` as a list, `vars` (DIA-S4)."""
 
 from noetl.expression.syntax import check_guard, is_template
-from noetl.playbook.dialects.draft import Draft, arcs_of, below_path
-from noetl.playbook.dialects.shapes import brace_guard, covers_errors, list_mode, next_as_router
+from noetl.playbook.dialects.draft import Draft, below_path
+from noetl.playbook.dialects.shapes import covers_errors
 from noetl.playbook.dialects.tree import Mapping, Scalar, Sequence, TreeSlot, flowing, node_of
 
 _FAIL_ON_ERROR = "{{ outcome.status == 'error' }}"
@@ -91,54 +91,6 @@ def default_of_eval(draft: Draft, task: Mapping) -> None:
     assert guard is not None
     guard.node = Scalar(_FAIL_ON_ERROR, [f'"{_FAIL_ON_ERROR}"'], '"', "", slot.line)
     draft.tell(slot, "no entry for other errors", "error → fail, as the last rule", now=last)
-
-
-def router_of_list(draft: Draft, step: Mapping) -> None:
-    """`next` as a name or a list, with `spec.next_mode` → `next.spec.mode` and `arcs`."""
-    slot = step.slot("next")
-    mode = list_mode(draft, step)
-    if slot is not None and isinstance(slot.node, Sequence) and mode == "open":
-        draft.refuse(
-            slot,
-            "the arcs of this list have no guards, and the document mixes dialects: in one all of "
-            "them fire, in the other the first",
-            "write spec: { next_mode: inclusive } or exclusive in the step",
-        )
-        return
-    router = next_as_router(slot) if slot is not None else None
-    if slot is not None and router is not None:
-        if mode == "inclusive":
-            router.put("spec", flowing({"mode": "inclusive"}), at=0)
-        draft.tell(slot, "next: [ … ]", "next: { arcs: [ … ] }")
-    for arc in arcs_of(step):
-        brace_guard(draft, arc)
-    mode_of_spec(draft, step)
-
-
-def mode_of_spec(draft: Draft, step: Mapping) -> None:
-    """`spec.next_mode` → `next.spec.mode`; a spec that held nothing else goes with it."""
-    spec, router = step.mapping("spec"), step.mapping("next")
-    mode = spec.pop("next_mode") if spec is not None else None
-    if spec is None or mode is None:
-        return
-    gone = [mode]
-    if not spec.slots:
-        emptied = step.pop("spec")
-        assert emptied is not None
-        gone.insert(0, emptied)
-    if router is None:
-        step.slots[-1].inherit(*gone)
-        draft.tell(mode, "spec.next_mode", "", now=step.slots[-1])
-        return
-    knobs = router.mapping("spec")
-    made = router.put("spec", flowing({}), at=0) if knobs is None else router.slot("spec")
-    assert made is not None
-    assert isinstance(made.node, Mapping)
-    made.line, made.path = made.line or mode.line, made.path or mode.path
-    made.inherit(*gone)
-    if "mode" not in made.node:
-        made.node.put("mode", mode.node)
-    draft.tell(mode, "spec.next_mode", "next.spec.mode", now=made)
 
 
 def backoff_of_rule(draft: Draft, rule: Mapping) -> None:

@@ -4,12 +4,10 @@ Moving the eval dialect's `vars`: shared writes and writes, by the homes that th
 What cannot keep its meaning is refused, or told as a warning (DIA-S4, decision 0037).
 """
 
-from typing import Any
-
 from noetl.playbook.blocks import REDUCERS
 from noetl.playbook.dialects.draft import Draft, arcs_of, templates_below
 from noetl.playbook.dialects.step_vars import StepVars, keys_read, thens_of, vars_of
-from noetl.playbook.dialects.tree import Mapping, TreeSlot
+from noetl.playbook.dialects.tree import Mapping, Node, TreeSlot
 
 # Other words for reducers that shared writes are met with.
 _REDUCERS: dict[str, str] = {
@@ -32,8 +30,8 @@ def move_vars(draft: Draft, step: Mapping) -> None:
     _warn_of_kept(draft, known)
     _refuse_early_reads(draft, known)
     for then in thens_of(step):
-        _share_writes(draft, known, then)
-        _move_writes(draft, known, then)
+        for word in ("set_shared", "set_vars"):
+            _move_block(draft, known, then, word)
 
 
 def _warn_of_kept(draft: Draft, known: StepVars) -> None:
@@ -72,69 +70,71 @@ def _refuse_early_reads(draft: Draft, known: StepVars) -> None:
             )
 
 
-def _share_writes(draft: Draft, known: StepVars, then: Mapping) -> None:
-    """`set_shared` → `set_ctx`, and a reducer of the loop."""
-    shared = then.slot("set_shared")
-    if shared is None:
+def _move_block(draft: Draft, known: StepVars, then: Mapping, word: str) -> None:
+    """`set_shared` and `set_vars` of a directive → `set_iter` and `set_ctx`, where they stood."""
+    block = then.slot(word)
+    if block is None or not isinstance(block.node, Mapping):
+        if block is not None and word == "set_shared":
+            draft.refuse(block, "'set_shared' is no mapping", "write set_shared: { key: value }")
         return
-    if not isinstance(shared.node, Mapping):
-        draft.refuse(shared, "'set_shared' is no mapping", "write set_shared: { key: value }")
-        return
-    for slot in shared.node.slots:
-        _share(draft, known, then, slot, shared.node.flow)
-    at = then.place("set_shared")
-    then.pop("set_shared")
-    draft.tell(shared, "set_shared", "set_ctx", now=_lend_place(then, "set_ctx", shared, at))
+    at = then.place(word)
+    then.pop(word)
+    for slot in block.node.slots:
+        home = known.home(slot.key or "")
+        value = _reduced(draft, known, slot) if word == "set_shared" else slot.node
+        if word == "set_vars" and known.mode == "parallel" and slot.key in known.after:
+            _refuse_open(draft, known, slot)
+        key = f"set_{home.scope}"
+        held = then.slot(key)
+        if held is None:
+            held = then.put(key, Mapping(line=block.line, flow=block.node.flow), like=block, at=at)
+            at += 1
+        elif held.line != block.line:
+            held.inherit(block)
+        assert isinstance(held.node, Mapping)
+        if value is not None and home.key in held.node:
+            said = f"'{home.key}' is written twice by one rule"
+            draft.refuse(slot, said, "rename one of the two")
+        elif value is not None:
+            held.node.put(home.key, value, like=slot)
+        draft.tell(block, word, key, now=held)
 
 
-def _lend_place(then: Mapping, key: str, former: TreeSlot, at: int) -> TreeSlot | None:
-    """The new slot stands where the former stood, with its comments."""
-    slot = then.slot(key)
-    if slot is None:
-        return None
-    if slot.path:
-        slot.inherit(former)
-        return slot
-    slot.line, slot.path, slot.before, slot.beside = (
-        former.line,
-        former.path,
-        former.before,
-        former.beside,
-    )
-    then.slots.remove(slot)
-    then.slots.insert(min(at, len(then.slots)), slot)
-    return slot
+def _refuse_open(draft: Draft, known: StepVars, slot: TreeSlot) -> None:
+    if slot.key not in known.shared:
+        draft.refuse(
+            slot,
+            f"each iteration of a parallel loop writes 'vars.{slot.key}', and 'next' reads it: "
+            "which value is meant is open",
+            f"write set_shared: {{ {slot.key}: {{ last: … }} }}, or another reducer",
+        )
 
 
-def _share(draft: Draft, known: StepVars, then: Mapping, slot: TreeSlot, flow: bool) -> None:
+def _reduced(draft: Draft, known: StepVars, slot: TreeSlot) -> Node | None:
+    """The value of a shared write; its reducer is the loop's."""
     reducer, value = _reduction(slot)
-    key = known.home(slot.key or "").key
-    loop = known.step.mapping("loop")
+    loop, key = known.step.mapping("loop"), known.home(slot.key or "").key
     if reducer is None:
         draft.refuse(
             slot,
             f"the shared write of '{slot.key}' names no way to combine values",
             f"write {slot.key}: {{ sum: … }}, with one of {', '.join(REDUCERS)}",
         )
-        return
+        return None
     if loop is None and reducer != "last":
         draft.refuse(
             slot,
             f"the shared write of '{slot.key}' stands in no loop, so there is nothing to reduce",
             "write set_ctx with the whole new value",
         )
-        return
-    target = _target(then, "set_ctx", flow)
-    if key in target:
-        draft.refuse(slot, f"'{key}' is written twice by one rule", "rename one of the two keys")
-        return
+        return None
     if isinstance(slot.node, Mapping):
         slot.inherit(*slot.node.slots)
         slot.before += [line for line in slot.node.tail if line]
-    target.put(key, value, like=slot)
     if loop is None:
-        return
-    reduce = loop.within("spec", like=slot).within("policy", like=slot).within("reduce", like=slot)
+        return value
+    policy = loop.within("spec", like=slot).within("policy", like=slot)
+    reduce = policy.within("reduce", like=slot)
     former = reduce.text(key)
     if former is None:
         reduce.put(key, reducer)
@@ -144,59 +144,20 @@ def _share(draft: Draft, known: StepVars, then: Mapping, slot: TreeSlot, flow: b
             f"'{slot.key}' is reduced by '{former}' elsewhere in this loop, here by '{reducer}'",
             "use one reducer for one key",
         )
+    return value
 
 
-def _reduction(slot: TreeSlot) -> tuple[str | None, Any]:
+def _reduction(slot: TreeSlot) -> tuple[str | None, Node]:
     """The reducer and the value of a shared write; a plain value replaces: `last`."""
     node = slot.node
     if not isinstance(node, Mapping):
         return "last", node
     named = next((node.text(word) for word in _OPERATION if node.text(word)), None)
     if named is not None and "value" in node:
-        return _REDUCERS.get(named), node.node("value")
+        return _REDUCERS.get(named), node.node("value") or node
     if len(node.slots) == 1:
         return _REDUCERS.get(node.slots[0].key or ""), node.slots[0].node
     return None, node
-
-
-def _move_writes(draft: Draft, known: StepVars, then: Mapping) -> None:
-    """`set_vars` → `set_iter` or `set_ctx`."""
-    written = then.slot("set_vars")
-    if written is None or not isinstance(written.node, Mapping):
-        return
-    scopes = {known.home(slot.key or "").scope for slot in written.node.slots}
-    for slot in written.node.slots:
-        _move(draft, known, then, slot, written.node.flow)
-    at = then.place("set_vars")
-    then.pop("set_vars")
-    for scope in sorted(scopes):
-        place = _lend_place(then, f"set_{scope}", written, at)
-        draft.tell(written, "set_vars", f"set_{scope}", now=place)
-
-
-def _target(then: Mapping, key: str, flow: bool) -> Mapping:
-    """Where writes go; a new mapping is in the style of the one that it stands for."""
-    is_new = key not in then
-    target = then.within(key)
-    target.flow = flow if is_new else target.flow
-    return target
-
-
-def _move(draft: Draft, known: StepVars, then: Mapping, slot: TreeSlot, flow: bool) -> None:
-    key = slot.key or ""
-    if known.mode == "parallel" and key in known.after and key not in known.shared:
-        draft.refuse(
-            slot,
-            f"each iteration of a parallel loop writes 'vars.{key}', and 'next' reads it: which "
-            "value is meant is open",
-            f"write set_shared: {{ {key}: {{ last: … }} }}, or another reducer",
-        )
-    home = known.home(key)
-    target = _target(then, f"set_{home.scope}", flow)
-    if home.key in target:
-        draft.refuse(slot, f"'{home.key}' is written twice by one rule", "rename one of the two")
-        return
-    target.put(home.key, slot.node, like=slot)
 
 
 Arcs = dict[str, set[str]]

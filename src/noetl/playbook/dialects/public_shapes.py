@@ -1,5 +1,7 @@
 """The outer forms of public playbooks: `tool`, its entries, workbook, loop, executor (DIA-UP)."""
 
+import re
+
 from noetl.kinds.table import KINDS
 from noetl.playbook.dialects.draft import Draft, shown
 from noetl.playbook.dialects.spelling import spelled
@@ -15,6 +17,21 @@ _PROFILES = frozenset({"local", "distributed"})
 _ENDS = frozenset({"end", "stop", "continue", "ignore", "skip", "complete", "none"})
 _FAILS = frozenset({"fail", "error", "raise"})
 _WORK_KEYS = frozenset({"tool", "next", "case", "pipe", "call", "loop", "sink", "kind", "type"})
+
+
+_UNFIT = re.compile(r"[^\w./-]+")
+
+
+def path_of_metadata(draft: Draft, root: Mapping) -> None:
+    """`metadata.path` is required; a playbook without one is found by its name."""
+    metadata = root.mapping("metadata") or Mapping()
+    name = metadata.slot("name")
+    if name is None or not name.text or "path" in metadata:
+        return
+    path = _UNFIT.sub("-", name.text).strip("-/") or "playbook"
+    slot = metadata.put("path", path, at=metadata.place("name") + 1)
+    slot.line, slot.path = name.line, "metadata"
+    draft.tell(name, "no path", f"path: {path}", now=slot)
 
 
 # ── executor ──
@@ -122,6 +139,28 @@ def loop_words(draft: Draft, step: Mapping) -> None:
             "read the rows in a task before the loop, or let a step claim a batch and route back "
             "to itself until nothing is left",
         )
+
+
+def knobs_of_loop(draft: Draft, step: Mapping) -> None:
+    """`mode` → `spec.mode`; `async` is parallel."""
+    loop = step.mapping("loop") or Mapping()
+    for key in ("mode", "max_in_flight"):
+        slot = loop.slot(key)
+        if slot is None:
+            continue
+        at = loop.place(key)
+        loop.pop(key)
+        spec = loop.mapping("spec")
+        if spec is None:
+            spec = Mapping(line=slot.line, flow=True)
+            loop.put("spec", spec, like=slot, at=at).gap = " "
+            slot.before, slot.beside = [], ""
+        spec.slots.append(slot)
+        draft.tell(slot, key, f"spec.{key}")
+    mode = (loop.mapping("spec") or Mapping()).slot("mode")
+    if mode is not None and mode.text == "async":
+        mode.say("parallel")
+        draft.tell(mode, "mode: async", "mode: parallel")
 
 
 # ── tool ──

@@ -290,6 +290,18 @@ def _quoted(text: str) -> str:
     return made.lines[0] if isinstance(made, Scalar) else ""
 
 
+_EMPTY: Final = ("auth", "libs", "args", "params", "headers", "env")
+
+
+def empty_inputs(draft: Draft, task: Mapping) -> None:
+    """`auth: {}` and the like say nothing."""
+    for key in _EMPTY:
+        slot = task.slot(key)
+        if slot is not None and isinstance(slot.node, Mapping) and not slot.node.slots:
+            leave_out(task, key)
+            draft.tell(slot, f"{key}: {{}}", "")
+
+
 # ── playbooks that are called ──
 
 _ASKS_FOR: Final = ("return_step", "result_step")

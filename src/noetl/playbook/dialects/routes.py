@@ -1,7 +1,7 @@
 """From the cases and the fallback of a step to its one router (S2 §8.2, §9, NEXT-1)."""
 
 from noetl.playbook.dialects.case_entries import CaseEntry, targets_of
-from noetl.playbook.dialects.draft import Draft
+from noetl.playbook.dialects.draft import Draft, arcs_of
 from noetl.playbook.dialects.guards import (
     BOTH,
     FALSE,
@@ -13,7 +13,8 @@ from noetl.playbook.dialects.guards import (
     negation,
     renamed,
 )
-from noetl.playbook.dialects.pipeline import guard_slot, kind_of, main_task
+from noetl.playbook.dialects.pipeline import guard_slot
+from noetl.playbook.dialects.shapes import brace_guard, list_mode, next_as_router
 from noetl.playbook.dialects.sight import Sight, translate, unseen
 from noetl.playbook.dialects.tree import Mapping, Sequence, TreeSlot, flowing
 
@@ -150,26 +151,32 @@ def _merged(first: list[str], second: list[str]) -> list[str]:
     return [*first, *kept]
 
 
-def route_next(draft: Draft, step: Mapping) -> None:
-    """`next` without a case: a name, or a list whose steps all follow (S2 §9.1)."""
-    after = step.slot("next")
-    if after is None or "case" in step or isinstance(after.node, Mapping):
-        return
-    if _has_conditions(after):
-        targets_of(draft, after)
-        return
-    if "case" not in draft.dialects or "eval" in (draft.spoken(step) or draft.dialects):
-        return
-    targets = targets_of(draft, after)
-    if targets is None:
-        return
-    sight = Sight("router", kind_of(draft, main_task(step)), "loop" in step)
-    routes = Routes(draft, sight, "")
-    routes.inclusive = len(targets) > 1
-    routes.fall_back(targets)
-    after.node = routes.router(after)
-    how = "next: { spec: { mode: inclusive }, arcs }" if routes.inclusive else "next: { arcs }"
-    draft.tell(after, "next: [ … ]", how)
+def router_of_next(draft: Draft, step: Mapping) -> None:
+    """`next` as a name, a list or one arc, and `spec.next_mode` → `next.spec.mode` and `arcs`."""
+    slot = step.slot("next")
+    if slot is not None and "case" not in step:
+        if _has_conditions(slot):
+            targets_of(draft, slot)
+            return
+        mode = list_mode(draft, step)
+        if isinstance(slot.node, Sequence) and mode == "open":
+            draft.refuse(
+                slot,
+                "the arcs of this list have no guards, and the document mixes dialects: in one all "
+                "of them fire, in the other the first",
+                "write spec: { next_mode: inclusive } or exclusive in the step",
+            )
+            return
+        router = next_as_router(slot)
+        if router is not None:
+            if mode == "inclusive":
+                router.put("spec", flowing({"mode": "inclusive"}), at=0)
+            own = draft.spoken(step) or draft.dialects
+            code = "case-next" if "case" in draft.dialects and "eval" not in own else ""
+            draft.tell(slot, "next: [ … ]", "next: { arcs: [ … ] }", code=code)
+    for arc in arcs_of(step):
+        brace_guard(draft, arc)
+    _mode_of_spec(draft, step)
 
 
 def _has_conditions(after: TreeSlot) -> bool:
@@ -178,3 +185,25 @@ def _has_conditions(after: TreeSlot) -> bool:
     return isinstance(node, Sequence) and any(
         "then" in entry or "else" in entry for entry in node.mappings()
     )
+
+
+def _mode_of_spec(draft: Draft, step: Mapping) -> None:
+    """`spec.next_mode` → `next.spec.mode`; a spec that held nothing else goes with it."""
+    spec, router = step.mapping("spec"), step.mapping("next")
+    mode = spec.pop("next_mode") if spec is not None else None
+    if spec is None or mode is None:
+        return
+    gone = [mode]
+    emptied = step.pop("spec") if not spec.slots else None
+    gone[:0] = [emptied] if emptied is not None else []
+    if router is None:
+        step.slots[-1].inherit(*gone)
+        draft.tell(mode, "spec.next_mode", "", now=step.slots[-1])
+        return
+    made = router.slot("spec") or router.put("spec", flowing({}), at=0)
+    assert isinstance(made.node, Mapping)
+    made.line, made.path = made.line or mode.line, made.path or mode.path
+    made.inherit(*gone)
+    if "mode" not in made.node:
+        made.node.put("mode", mode.node)
+    draft.tell(mode, "spec.next_mode", "next.spec.mode", now=made)

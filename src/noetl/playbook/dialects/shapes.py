@@ -140,6 +140,8 @@ def next_as_router(slot: TreeSlot) -> Mapping | None:
     node = slot.node
     if isinstance(node, Scalar) and isinstance(node.value, str):
         node = Sequence([TreeSlot(node, line=slot.line, path=slot.path)], line=slot.line)
+    if isinstance(node, Mapping) and "step" in node and "arcs" not in node:
+        node = Sequence([TreeSlot(node, line=slot.line, path=slot.path)], line=slot.line)
     if not isinstance(node, Sequence):
         return None
     for entry in node.slots:

@@ -1,8 +1,8 @@
 """A workbook that is a list → tasks by name, with the arguments that their callers give (DIA)."""
 
 from noetl.playbook.dialects.draft import Draft, below_path
+from noetl.playbook.dialects.inputs import as_expression
 from noetl.playbook.dialects.pipeline import fail_on_error, rule_slot, rules_in, then_node
-from noetl.playbook.dialects.public_inputs import as_expression
 from noetl.playbook.dialects.tree import Mapping, Scalar, Sequence, TreeSlot
 
 _NOTED = ("desc", "description")
