@@ -197,7 +197,7 @@ def _is_risky(write: Write) -> bool:
 def set_of_rule(draft: Draft, rule: Mapping) -> None:
     """`set` of a directive → `set_ctx` and `set_iter`."""
     then = then_of(rule)
-    if then is None or draft.case:
+    if then is None:
         return
     written = [then.mapping(word) or Mapping() for word, _ in _WORDS[1:]]
     dotted = any("." in (slot.key or "") for one in written for slot in one.slots)
@@ -222,7 +222,7 @@ def set_of_rule(draft: Draft, rule: Mapping) -> None:
 
 def set_of_task(draft: Draft, task: Mapping) -> None:
     """`set` beside `kind`: written when the task has succeeded."""
-    if "kind" not in task or draft.case:
+    if "kind" not in task:
         return
     writes, first = writes_of(draft, task, "iter")
     if not writes or first is None:
@@ -234,7 +234,7 @@ def set_of_task(draft: Draft, task: Mapping) -> None:
 
 def set_of_step(draft: Draft, step: Mapping) -> None:
     """`set` beside `tool`: written when the step has succeeded."""
-    if draft.case or not any(word in step for word, _ in _WORDS):
+    if not any(word in step for word, _ in _WORDS):
         return
     slot = next(step.slot(word) for word, _ in _WORDS if word in step)
     assert slot is not None
@@ -332,8 +332,6 @@ def set_of_arcs(draft: Draft, step: Mapping) -> None:
 
     A name without a scope is what the token carries.
     """
-    if draft.case:
-        return
     arcs = arcs_of(step)
     for arc in arcs:
         for word, new in _ARC_WORDS:
