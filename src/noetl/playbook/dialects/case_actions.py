@@ -6,14 +6,7 @@ from typing import NamedTuple
 from noetl.playbook.dialects.case_entries import CaseEntry, acting
 from noetl.playbook.dialects.case_state import keep_all, plain_name
 from noetl.playbook.dialects.draft import Draft
-from noetl.playbook.dialects.guards import (
-    FALSE,
-    TRUE,
-    all_of,
-    any_of,
-    expression_of,
-    guard_of,
-)
+from noetl.playbook.dialects.guards import FALSE, TRUE, all_of, any_of, expression_of, guard_of
 from noetl.playbook.dialects.names import paths_read
 from noetl.playbook.dialects.pipeline import (
     IS_ERROR,

@@ -10,13 +10,7 @@ import ast
 from typing import Final, NamedTuple
 
 from noetl.playbook.dialects.code import LookupChain, PythonCode, Replacement
-from noetl.playbook.dialects.former_results import (
-    NUMBERED,
-    SQL,
-    Source,
-    reading,
-    statements_in,
-)
+from noetl.playbook.dialects.former_results import NUMBERED, SQL, Source, reading, statements_in
 
 _HTTP: Final = {"status_code": "status", "body": "data"}
 _ROOT: Final = "{0}"

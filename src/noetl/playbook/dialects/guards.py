@@ -28,10 +28,7 @@ ENDS: dict[str, End] = {"step.done": "ok", "loop.done": "ok", "step.failed": "er
 _EVENT = ("event", "name")
 _OPENING = frozenset("([{")
 _CLOSING = frozenset(")]}")
-_LOOSE: dict[str, frozenset[str]] = {
-    "and": frozenset({"or", "if"}),
-    "or": frozenset({"if"}),
-}
+_LOOSE: dict[str, frozenset[str]] = {"and": frozenset({"or", "if"}), "or": frozenset({"if"})}
 """By the word at which a text is split: words that bind less, so that it cannot be."""
 
 

@@ -6,15 +6,7 @@ from noetl.playbook.dialects.draft import Draft, below_path
 from noetl.playbook.dialects.guards import FALSE, TRUE, all_of, guard_of
 from noetl.playbook.dialects.shapes import compact
 from noetl.playbook.dialects.spelling import spelled
-from noetl.playbook.dialects.tree import (
-    Mapping,
-    Node,
-    Scalar,
-    Sequence,
-    TreeSlot,
-    node_of,
-    plain,
-)
+from noetl.playbook.dialects.tree import Mapping, Node, Scalar, Sequence, TreeSlot, node_of, plain
 
 IS_ERROR = "outcome.status == 'error'"
 

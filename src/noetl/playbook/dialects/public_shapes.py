@@ -5,13 +5,7 @@ import re
 from noetl.kinds.table import KINDS
 from noetl.playbook.dialects.draft import Draft, shown
 from noetl.playbook.dialects.spelling import spelled
-from noetl.playbook.dialects.tree import (
-    Mapping,
-    Scalar,
-    Sequence,
-    TreeSlot,
-    flowing,
-)
+from noetl.playbook.dialects.tree import Mapping, Scalar, Sequence, TreeSlot, flowing
 
 _PROFILES = frozenset({"local", "distributed"})
 _ENDS = frozenset({"end", "stop", "continue", "ignore", "skip", "complete", "none"})

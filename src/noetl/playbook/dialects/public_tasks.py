@@ -7,14 +7,7 @@ from noetl.kinds.table import KINDS
 from noetl.playbook.blocks import ITERATOR_SPEC, TASK_SPEC
 from noetl.playbook.dialects.draft import Draft
 from noetl.playbook.dialects.public_shapes import leave_out
-from noetl.playbook.dialects.tree import (
-    Mapping,
-    Node,
-    Scalar,
-    Sequence,
-    TreeSlot,
-    node_of,
-)
+from noetl.playbook.dialects.tree import Mapping, Node, Scalar, Sequence, TreeSlot, node_of
 
 _SPEC_KEYS: Final = frozenset((*TASK_SPEC.fields, *ITERATOR_SPEC.fields, "eval", "retry"))
 TAKES_ARGS: Final = frozenset({"python", "playbook", "workbook"})

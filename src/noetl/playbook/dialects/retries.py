@@ -4,13 +4,7 @@ import re
 from typing import Any
 
 from noetl.playbook.dialects.draft import Draft, own_tasks
-from noetl.playbook.dialects.guards import (
-    TRUE,
-    all_of,
-    expression_of,
-    negation,
-    parts_of,
-)
+from noetl.playbook.dialects.guards import TRUE, all_of, expression_of, negation, parts_of
 from noetl.playbook.dialects.pipeline import (
     IS_ERROR,
     fail_on_error,

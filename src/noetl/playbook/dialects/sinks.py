@@ -153,10 +153,7 @@ def _insert(
         column if _NAME.fullmatch(column) and not _RESERVED.fullmatch(column) else f'"{column}"'
         for column in columns
     ]
-    statement = (
-        f"INSERT INTO {name} ({', '.join(plain_columns)})",
-        f"VALUES ({', '.join(marks)})",
-    )
+    statement = (f"INSERT INTO {name} ({', '.join(plain_columns)})", f"VALUES ({', '.join(marks)})")
     task.put("command", _block(statement), like=_bare(table))
     params: Node = args.node
     if not by_name:
@@ -195,9 +192,7 @@ def _insert_rows(
     )
     task.put("command", _block(statement), like=_bare(table))
     task.put(
-        "params",
-        {"rows": quoted(f"{{{{ ({rows}) | tojson }}}}", table.line)},
-        like=_bare(table),
+        "params", {"rows": quoted(f"{{{{ ({rows}) | tojson }}}}", table.line)}, like=_bare(table)
     )
     return True
 

@@ -381,10 +381,7 @@ def _write_between(draft: Draft, step: Mapping, arc: Mapping, writes: list[Write
         onward["args"] = flowing(forwarded)
     task = {"kind": "noop", "spec": {"policy": {"rules": [rule]}}}
     made = add_step(
-        draft,
-        step,
-        {"step": name, "tool": [{"keep": task}], "next": {"arcs": [onward]}},
-        like,
+        draft, step, {"step": name, "tool": [{"keep": task}], "next": {"arcs": [onward]}}, like
     )
     for one in writes:
         draft.tell(
