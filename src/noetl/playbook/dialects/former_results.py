@@ -69,7 +69,7 @@ def reading(source: Source, path: Path) -> PathReading:
         return _of_sql(source, path)
     if source.kind == "playbook":
         return _of_child(source, path)
-    if source.kind == "python" and path[:1] == ("data",):
+    if source.kind == "python" and path[:1] in (("data",), ("result",)):
         return _of_python(source, path)
     return PathReading(0)
 
@@ -154,13 +154,13 @@ def _of_child(source: Source, path: Path) -> PathReading:
 
 
 def _of_python(source: Source, path: Path) -> PathReading:
-    """`data` is a key of the result, or the result itself: the code decides."""
+    """`data` or `result` is a key of the result, or the result itself: the code decides."""
+    word = str(path[0])
     code = read_code(source.task.text("code") or "")
     keys = keys_of_result(code) if code is not None else None
-    if keys is not None and "data" in keys[0]:
+    if keys is not None and word in keys[0]:
         return PathReading(0)
-    if keys is not None and "data" not in keys[1]:
+    if keys is not None and word not in keys[1]:
         return PathReading(1)
-    return PathReading(
-        1, "({0}.data | default({0}))" if len(path) > 1 else "{0}.data | default({0})"
-    )
+    either = f"{{0}}.{word} | default({{0}})"
+    return PathReading(1, f"({either})" if len(path) > 1 else either)

@@ -140,6 +140,7 @@ class Naming:
         if self.draft.case:
             return self._of_case(asked)
         if self.known.defines(name, place):
+            self._warn_of_two(name, asked)
             return None
         found = self._task_named(name, place) or self._step_named(name, place)
         if found is None:
@@ -162,6 +163,20 @@ class Naming:
             self.kept_tasks.setdefault(id(slot), (slot, asked.slot))
         return said
 
+    def _warn_of_two(self, name: str, asked: Asked) -> None:
+        """A name of a step that something else has too: which of them is meant is open."""
+        step = self.steps.get(name)
+        other = "ctx" if name in self.known.written else "the workload"
+        shared = name in self.known.written or name in self.known.workload
+        if step is None or step is asked.place.step or not shared or not self.draft.notes:
+            return
+        self.draft.refuse(
+            asked.slot,
+            f"`{name}` is a step and a key of {other}; here it is read as the key",
+            f"rename the step if its result is meant, or write the scope before `{name}`",
+            code="changed-meaning",
+        )
+
     def said(self, below: PathReading, root: str) -> Respelling | None:
         if below.reason:
             return self.refuse(below.reason, HINT)
@@ -181,7 +196,8 @@ class Naming:
             return said._replace(text=listed if whole else f"({listed})")
         if read.alone and not self.reach.has_run(name, asked.place.step):
             rest = spelled_rest(read, said.parts, asked.text)
-            return Respelling(len(read.path), f"{said.text}{rest} | default('')")
+            nothing = "[]" if asked.place.kind == "loop" else "''"
+            return Respelling(len(read.path), f"{said.text}{rest} | default({nothing})")
         return said
 
     def _task_named(self, name: str, place: TemplatePlace) -> tuple[Source, str] | None:
