@@ -6,7 +6,7 @@ from typing import NamedTuple
 from noetl.playbook.dialects.case_entries import CaseEntry, acting
 from noetl.playbook.dialects.case_state import keep_all, plain_name
 from noetl.playbook.dialects.draft import Draft
-from noetl.playbook.dialects.guards import FALSE, TRUE, all_of, any_of, expression_of, guard_of
+from noetl.playbook.dialects.guards import TRUE, all_of, any_of, expression_of, guard_of
 from noetl.playbook.dialects.names import paths_read
 from noetl.playbook.dialects.pipeline import (
     IS_ERROR,
@@ -25,7 +25,7 @@ from noetl.playbook.dialects.pipeline import (
     write,
 )
 from noetl.playbook.dialects.retries import retry_rule
-from noetl.playbook.dialects.sight import Sight, translate, unseen
+from noetl.playbook.dialects.sight import Sight
 from noetl.playbook.dialects.sinks import IS_OK, Sink, save, sinks_of
 from noetl.playbook.dialects.tree import Mapping, Sequence, TreeSlot, node_of, plain
 
@@ -50,8 +50,10 @@ class Work(NamedTuple):
     def is_wrapped(self) -> bool:
         return self.holder is not self.step
 
-    def sight(self, *, outer: bool) -> Sight:
-        return Sight("after", self.kind, listed=outer and self.is_wrapped)
+    @property
+    def sight(self) -> Sight:
+        """What tasks after the tool see of it."""
+        return Sight("after", self.kind)
 
 
 class Pipe:
@@ -105,7 +107,7 @@ class Pipe:
         label = free_label(self.holder, "check")
         gate = plain_task("noop", like)
         rules = rules_in(gate, like)
-        rules.slots.append(rule_slot(sink.when, then_node(like, do="continue"), like))
+        rules.slots.append(rule_slot(sink.when, then_node(like, do="continue"), sink.at))
         rules.slots.append(rule_slot(None, then_node(like, do="break"), like))
         self.add(label, gate, like)
         return label
@@ -142,12 +144,12 @@ def retry_cases(work: Work, entries: list[CaseEntry]) -> None:
             continue
         both = any_of(
             [
-                all_of([IS_OK, _spelled(draft, entry, entry.at("ok"), sight)]),
-                guarded_error(_spelled(draft, entry, entry.at("error"), sight)),
+                all_of([IS_OK, _spelled(entry.at("ok"), sight)]),
+                guarded_error(_spelled(entry.at("error"), sight)),
             ]
         )
         same = entry.at("ok") == entry.at("error")
-        condition = _spelled(draft, entry, entry.at("ok"), sight) if same else both
+        condition = _spelled(entry.at("ok"), sight) if same else both
         rule = retry_rule(draft, slot, sight, condition)
         if rule is None:
             continue
@@ -159,12 +161,8 @@ def retry_cases(work: Work, entries: list[CaseEntry]) -> None:
         draft.tell(slot, "case: retry", "spec.policy.rules: do: retry", now=rule)
 
 
-def _spelled(draft: Draft, entry: CaseEntry, expression: str, sight: Sight) -> str:
-    if expression in (TRUE, FALSE):
-        return expression
-    unknown = sight.unknown(guard_of(expression))
-    if unknown is not None:
-        draft.refuse(entry.slot, *unseen(unknown))
+def _spelled(expression: str, sight: Sight) -> str:
+    """In the words of a rule: whether it can be met by a success shows in them."""
     return expression_of(sight.spelled(guard_of(expression))) or expression
 
 
@@ -218,7 +216,7 @@ def _act(work: Work, entry: CaseEntry, keys: tuple[str, ...], pipe: Pipe) -> Non
         then = keep_all(work.draft, holder, slots, written)
         work.draft.tell(written, "case: set", "set_ctx", now=then.slot("set_ctx"))
     if sink is not None and "sink" in keys:
-        pipe.save(sinks_of(work.draft, sink, work.sight(outer=False)))
+        pipe.save(sinks_of(work.draft, sink, work.sight))
         work.draft.tell(sink, "case: sink", "a storage task")
 
 
@@ -228,7 +226,7 @@ def _dispatch(work: Work, acts: Acts, keys: tuple[str, ...], pipe: Pipe) -> None
     pipe = Pipe(work.step) if outer else pipe
     like = acts[0][0].slot
     bare = TreeSlot(like.node, line=like.line, path=like.path)
-    choose, sight = plain_task("noop", bare), work.sight(outer=outer)
+    choose = plain_task("noop", bare)
     rules = Sequence(line=like.line)
     pipe.add(free_label(pipe.holder, "choose"), choose, bare)
     sinking = [one for one, _ in acts if "sink" in one.actions and "sink" in keys]
@@ -236,11 +234,11 @@ def _dispatch(work: Work, acts: Acts, keys: tuple[str, ...], pipe: Pipe) -> None
     for entry, expression in acts:
         then = then_node(entry.slot)
         if "set" in keys:
-            _set_into(work, then, entry, sight)
+            _set_into(work, then, entry)
         sink = entry.taken("sink") if entry in sinking else None
         if sink is not None:
             leaving = skipping if entry is not sinking[-1] else None
-            label = pipe.save(sinks_of(work.draft, sink, sight), leaving)
+            label = pipe.save(sinks_of(work.draft, sink, work.sight), leaving)
             if entry is not sinking[0]:
                 then.put("do", "jump", at=0)
                 then.put("to", label, at=1)
@@ -249,8 +247,8 @@ def _dispatch(work: Work, acts: Acts, keys: tuple[str, ...], pipe: Pipe) -> None
             skipping.append(then)
         if not then.slots:
             then.put("do", "continue")
-        guard = None if expression == TRUE else _spelled(work.draft, entry, expression, sight)
-        rules.slots.append(rule_slot(guard, then, entry.slot))
+        guard = None if expression == TRUE else expression
+        rules.slots.append(rule_slot(guard, then, entry.guard))
     if sinking and acts[-1][1] != TRUE:
         last = then_node(bare, do="continue")
         skipping.append(last)
@@ -259,14 +257,13 @@ def _dispatch(work: Work, acts: Acts, keys: tuple[str, ...], pipe: Pipe) -> None
     rules_in(choose, bare).slots = rules.slots
 
 
-def _set_into(work: Work, then: Mapping, entry: CaseEntry, sight: Sight) -> None:
+def _set_into(work: Work, then: Mapping, entry: CaseEntry) -> None:
     written = entry.taken("set")
     if written is None:
         return
     for slot in set_slots(work.draft, written):
         name = plain_name(work.draft, slot)
         if name is not None:
-            translate(work.draft, slot, sight)
             write(then, "set_ctx", name, slot.node, TreeSlot(slot.node, line=slot.line))
     work.draft.tell(written, "case: set", "set_ctx", now=then.slot("set_ctx"))
 
@@ -300,18 +297,16 @@ def fail(work: Work, entries: list[CaseEntry], pipe: Pipe, *, keep_error: bool) 
 def _fail_with(
     work: Work, task: Mapping, acts: Acts, keys: tuple[str, ...], pipe: Pipe, *, keep_error: bool
 ) -> None:
-    draft, sight = work.draft, Sight("rule", work.kind)
+    draft = work.draft
     made: list[TreeSlot] = []
     for entry, expression in acts:
         then = then_node(entry.slot, do="fail")
         if "set" in keys:
-            _set_into(work, then, entry, sight)
+            _set_into(work, then, entry)
         sink = entry.taken("sink") if "sink" in keys else None
         if sink is not None:
             _lead_to_sink(work, then, sink, pipe, keep_error=keep_error)
-        made.append(
-            rule_slot(guarded_error(_spelled(draft, entry, expression, sight)), then, entry.slot)
-        )
+        made.append(rule_slot(guarded_error(expression), then, entry.guard))
     rules = last_runs_count(task, made[0])
     rules.slots = [slot for slot in rules.slots if not only_fails(slot)]
     rules.slots[_after_retries(rules) : _after_retries(rules)] = made

@@ -36,6 +36,12 @@ class CaseEntry:
     targets: list[TreeSlot] = field(default_factory=list)
     actions: dict[str, TreeSlot] = field(default_factory=dict)
 
+    @property
+    def guard(self) -> TreeSlot:
+        """Where its guard stands; its own place where it has none."""
+        held = self.slot.node.slot("when") if isinstance(self.slot.node, Mapping) else None
+        return held or self.slot
+
     def at(self, end: End) -> str:
         """What is left of the guard at one end of the step."""
         return settled(self.expression, end)

@@ -21,11 +21,9 @@ from noetl.playbook.dialects.pipeline import (
     write,
 )
 from noetl.playbook.dialects.places import Known, hides, places
-from noetl.playbook.dialects.sight import Sight, translate
 from noetl.playbook.dialects.tree import Mapping, Node, Sequence, TreeSlot
 
 _NAME = re.compile(r"[A-Za-z_]\w*")
-_WITH_ARGS = frozenset({"python", "workbook", "playbook", "script"})
 
 
 # ── vars ──
@@ -46,12 +44,11 @@ def vars_of_step(draft: Draft, step: Mapping) -> None:
 
 def keep_all(draft: Draft, step: Mapping, slots: list[TreeSlot], like: TreeSlot) -> Mapping:
     """Write values to `ctx` whenever the step's main task has succeeded."""
-    then, sight = keeping(draft, step, like)
+    then = keeping(draft, step, like)
     for slot in slots:
         name = plain_name(draft, slot)
         if name is not None:
             slot.before = [line for line in slot.before if line]
-            translate(draft, slot, sight)
             write(then, "set_ctx", name, slot.node, slot)
     return then
 
@@ -65,35 +62,23 @@ def plain_name(draft: Draft, slot: TreeSlot) -> str | None:
     return None
 
 
-def keeping(draft: Draft, step: Mapping, like: TreeSlot) -> tuple[Mapping, Sight]:
-    """The directive that writes after a success, and what its templates see."""
+def keeping(draft: Draft, step: Mapping, like: TreeSlot) -> Mapping:
+    """The directive that writes after a success."""
     task = main_task(step)
-    kind = kind_of(draft, tool_task(step))
     bare = TreeSlot(like.node, line=like.line, path=like.path)
-    kept = draft.left.get(("keep", id(task)))
-    if task is not None and kept is not None:
-        return on_success(task, bare, fails=False), Sight("after", kind)
-    own = task is not None and (
-        "policy" not in (task.mapping("spec") or Mapping())
-        or ("case rules", id(task)) in draft.left
-    )
-    if task is None or not own:
+    if task is not None and ("keep", id(task)) in draft.left:
+        return on_success(task, bare, fails=False)
+    ruled = task is not None and "policy" in (task.mapping("spec") or Mapping())
+    if task is None or (ruled and ("case rules", id(task)) not in draft.left):
         keep = plain_task("noop", like)
         add_task(step, free_label(step, "keep"), keep, bare)
         draft.left["keep", id(keep)] = like
         then = then_node(like)
         rules_in(keep, bare).slots.append(rule_slot(None, then, bare))
-        return then, Sight("after", kind)
+        return then
     draft.left["case rules", id(task)] = like
-    listed = ("listed", id(task)) in draft.left
-    fails = kind != "noop"  # which never does
-    return on_success(task, bare, fails=fails), Sight(
-        "rule", _inner_kind(draft, task, kind), listed
-    )
-
-
-def _inner_kind(draft: Draft, task: Mapping, kind: str) -> str:
-    return kind_of(draft, main_task(task)) if kind == "iterator" else kind
+    fails = kind_of(draft, tool_task(step)) != "noop"  # which never does
+    return on_success(task, bare, fails=fails)
 
 
 # ── results by step name ──
@@ -108,6 +93,7 @@ def results_by_name(draft: Draft, _: Mapping) -> None:
         for step in draft.steps()
         if (name := step.text("step")) and _NAME.fullmatch(name) and name not in _RESERVED
     }
+    draft.mains = {id(step): kind_of(draft, main_task(step)) for step in draft.steps()}
     known = Known(draft)
     for step in draft.steps():  # arcs that are not in their places yet
         for target in targets_below(step):
@@ -157,9 +143,7 @@ def keep_result(draft: Draft, step: Mapping) -> None:
     if needed is None or name is None or not ({"tool", "vars", "case"} & set(step.keys())):
         return
     like = TreeSlot(name.node, line=name.line, path=name.path)
-    then, sight = keeping(draft, step, like)
-    if needed.answers:
-        sight = sight._replace(kind="")
-    value = quoted(f"{{{{ {sight.result} }}}}", name.line)
+    then = keeping(draft, step, like)
+    value = quoted("{{ outcome.result }}" if needed.answers else "{{ result }}", name.line)
     slot = write(then, "set_ctx", needed.home, value, like)
     draft.tell(name, f"the result of {name.text}", f"set_ctx: {needed.home}", now=slot)

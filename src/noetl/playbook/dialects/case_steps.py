@@ -84,25 +84,25 @@ def cases_of_step(draft: Draft, step: Mapping) -> None:
     entries = entries_of(draft, case) if case is not None else None
     if case is None or entries is None:
         return
-    acts = any(entry.actions for entry in entries)
-    kind = kind_of(draft, main_task(step))
     looped = "loop" in step or ("listed", id(main_task(step))) in draft.left
-    sight = Sight("router", kind, looped)
-    if acts or _status_after_failure(entries):
+    sight = Sight("router", draft.mains.get(id(step), ""), looped)
+    if any(entry.actions for entry in entries) or _status_after_failure(entries):
         work = _work_on(draft, step, case)
         pipe = Pipe(work.holder)
-        sight = sight._replace(kind=work.kind)
-        sights = [_router_sight(work, one, entries, sight) for one in entries]
+        if not looped:
+            sight = _router_sight(step, entries, sight)
         retry_cases(work, entries)
         succeed(work, entries, pipe)
         _sink_of_step(draft, work, pipe)
-        fail(work, entries, pipe, keep_error=any(one.error for one in sights))
-        _keep_status(work, entries, sights, case)
+        fail(work, entries, pipe, keep_error=sight.error is not None)
+        if sight.status_code is not None:
+            asking = [one for one in entries if reads_envelope(one, "status_code")]
+            after_success = any(one.targets and one.at("ok") != FALSE for one in asking)
+            bare = TreeSlot(case.node, line=case.line, path=case.path)
+            keep_status(work, bare, after_success=after_success)
         pipe.finish()
-    else:
-        sights = [sight for _ in entries]
-    success = "loop.done" if "loop" in step else "step.done"
-    route_cases(draft, step, entries, [*sights, sight], success)
+    draft.sights[id(step)] = sight
+    route_cases(draft, step, entries, "loop.done" if "loop" in step else "step.done")
 
 
 def _status_after_failure(entries: list[CaseEntry]) -> bool:
@@ -112,26 +112,16 @@ def _status_after_failure(entries: list[CaseEntry]) -> bool:
     )
 
 
-def _router_sight(work: Work, entry: CaseEntry, entries: list[CaseEntry], sight: Sight) -> Sight:
+def _router_sight(step: Mapping, entries: list[CaseEntry], sight: Sight) -> Sight:
     """After a failure the event holds neither the answer nor, behind a sink, its error."""
-    if not entry.targets or entry.at("error") == FALSE or work.is_wrapped or "loop" in work.step:
-        return sight
-    own = plain_step(work.step)
-    if reads_envelope(entry, "status_code"):
+    own = plain_step(step)
+    if _status_after_failure(entries):
         sight = sight._replace(status_code=f"ctx.{own}_status_code")
     behind = any("sink" in one.actions and one.minds_failures for one in entries)
-    if behind and reads_envelope(entry, "error") and entry.at("ok") == FALSE:
+    asking = [one for one in entries if one.targets and reads_envelope(one, "error")]
+    if behind and any(one.at("ok") == FALSE for one in asking):
         sight = sight._replace(error=f"ctx.{own}_error")
     return sight
-
-
-def _keep_status(work: Work, entries: list[CaseEntry], sights: list[Sight], like: TreeSlot) -> None:
-    asking = [one for one, sight in zip(entries, sights, strict=True) if sight.status_code]
-    if asking:
-        after_success = any(one.at("ok") != FALSE for one in asking)
-        keep_status(
-            work, TreeSlot(like.node, line=like.line, path=like.path), after_success=after_success
-        )
 
 
 def sink_of_step(draft: Draft, step: Mapping) -> None:
@@ -154,7 +144,7 @@ def _sink_of_step(draft: Draft, work: Work, pipe: Pipe) -> None:
     sink = work.step.slot("sink")
     if sink is None:
         return
-    sinks = sinks_of(draft, sink, work.sight(outer=False))
+    sinks = sinks_of(draft, sink, work.sight)
     if sinks:
         work.step.pop("sink")
         pipe.save(sinks)
@@ -175,7 +165,8 @@ def _lent_sink(draft: Draft, holder: Mapping) -> Sink | None:
             args = task.slot("args")
             if args is not None:
                 call.put("args", deepcopy(args.node))
-            return Sink(TreeSlot(call, line=slot.line, path=slot.path), call, "true")
+            at = TreeSlot(call, line=slot.line, path=slot.path)
+            return Sink(at, call, "true", at)
     return None
 
 
@@ -187,8 +178,7 @@ def sinks_of_workbook(draft: Draft, root: Mapping) -> None:
         sink = draft.left.get(("workbook sink", id(slot.node)))
         if sink is None or tasks is None or not isinstance(slot.node, Mapping):
             continue
-        sight = Sight("after", kind_of(draft, slot.node))
-        found = sinks_of(draft, sink, sight)
+        found = sinks_of(draft, sink, Sight("after", kind_of(draft, slot.node)))
         if len(found) != 1 or found[0].when != "true":
             draft.refuse(
                 sink,

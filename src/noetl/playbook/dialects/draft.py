@@ -13,6 +13,7 @@ from noetl.playbook.dialects.detect import (
     variables_of,
 )
 from noetl.playbook.dialects.rewrite import REASONS, Block, Pass
+from noetl.playbook.dialects.sight import Sight
 from noetl.playbook.dialects.tree import (
     Document,
     Mapping,
@@ -72,6 +73,10 @@ class Draft:
         """Names that `vars` of the root gave."""
         self.needed: dict[str, NeededResult] = {}
         """The steps of the case dialect whose results are read by name."""
+        self.mains: dict[int, str] = {}
+        """By step of the case dialect: the kind of the task that its words are about."""
+        self.sights: dict[int, Sight] = {}
+        """By step: what its router sees; by task: what its inputs see. Where it is not usual."""
         self.homes: dict[int, object] = {}
         """By step: where its variables live (`step_vars.py`)."""
 

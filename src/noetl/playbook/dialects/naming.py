@@ -23,6 +23,7 @@ from noetl.playbook.dialects.names import (
 )
 from noetl.playbook.dialects.places import Known, TemplatePlace, hides, places
 from noetl.playbook.dialects.reach import Reach
+from noetl.playbook.dialects.sight import Sight, unseen
 from noetl.playbook.dialects.tree import Mapping, TreeSlot
 from noetl.playbook.dialects.words import HINT, WORDS, Asked, error_kinds, refuse_calls
 from noetl.playbook.dialects.writes import keep_step, keep_task
@@ -91,6 +92,11 @@ class Naming:
 
     def _spelled(self, text: str, slot: TreeSlot, place: TemplatePlace) -> str:
         self.refused = []
+        sight = self._sight_at(place)
+        if sight is not None:
+            unknown = sight.unknown(text)
+            self.refused += [unseen(unknown)] if unknown is not None else []
+            text = sight.spelled(text)
         new = respelled_reads(text, lambda read: self._say(Asked(read, slot, place, text)))
         if "outcome" in new:
             own = "up-output" in self.codes
@@ -105,6 +111,26 @@ class Naming:
             self.codes += ["up-event"] if valued != new else []
             new = valued
         return new
+
+    def _sight_at(self, place: TemplatePlace) -> Sight | None:
+        """How a place of the case dialect sees what the main task of its step came to."""
+        step, task, draft = place.step, place.task, self.draft
+        if place.kind == "input" and id(task) in draft.sights:
+            return draft.sights[id(task)]
+        if step is None or not draft.case:
+            return None
+        kind, tasks = draft.mains.get(id(step), ""), own_tasks(step)
+        wrapped = [one.node for one in tasks if ("listed", id(one.node)) in draft.left]
+        if place.kind == "router":
+            listed = "loop" in step or bool(wrapped)
+            return draft.sights.get(id(step), Sight("router", kind, listed))
+        if place.kind not in ("rule", "input") or task is None:
+            return None
+        after = place.kind == "input" or task.text("kind") == "noop"
+        if after and not place.before:
+            return Sight("rule", kind) if place.kind == "rule" else None
+        outer = bool(wrapped) and any(one.node is task for one in tasks)
+        return Sight("after" if after else "rule", kind, outer)
 
     def _say(self, asked: Asked) -> Respelling | None:
         say = WORDS.get(str(asked.path[0]))

@@ -15,7 +15,7 @@ from noetl.playbook.dialects.pipeline import (
     rules_in,
     then_node,
 )
-from noetl.playbook.dialects.sight import Sight, unseen
+from noetl.playbook.dialects.sight import Sight
 from noetl.playbook.dialects.tree import Mapping, Scalar, Sequence, TreeSlot, plain
 
 MOST_ATTEMPTS = 3
@@ -158,14 +158,11 @@ def _guard(draft: Draft, node: Mapping, sight: Sight, condition: str) -> str | N
         if slot is None:
             continue
         expression = expression_of(plain(slot.node))
-        unknown = sight.unknown(str(slot.text))
         if expression is None:
             draft.refuse(
                 slot, f"'{key}' is not one whole expression", f'write {key}: "{{{{ … }}}}"'
             )
             return None
-        if unknown is not None:
-            draft.refuse(slot, *unseen(unknown))
         spelled = expression_of(sight.spelled(f"{{{{ {expression} }}}}")) or ""
         asked.append(negation(spelled) if key == "stop_when" else spelled)
     for key, name in (("retry_on_status", "http.status"), ("retry_on", "error.kind")):

@@ -2,20 +2,9 @@
 
 from noetl.playbook.dialects.case_entries import CaseEntry, targets_of
 from noetl.playbook.dialects.draft import Draft, arcs_of
-from noetl.playbook.dialects.guards import (
-    BOTH,
-    FALSE,
-    TRUE,
-    End,
-    all_of,
-    expression_of,
-    guard_of,
-    negation,
-    renamed,
-)
+from noetl.playbook.dialects.guards import BOTH, FALSE, TRUE, End, all_of, negation, renamed
 from noetl.playbook.dialects.pipeline import guard_slot
 from noetl.playbook.dialects.shapes import brace_guard, list_mode, next_as_router
-from noetl.playbook.dialects.sight import Sight, translate, unseen
 from noetl.playbook.dialects.tree import Mapping, Sequence, TreeSlot, flowing
 
 NOT_FAILED = "event.name != 'step.failed'"
@@ -24,62 +13,47 @@ NOT_FAILED = "event.name != 'step.failed'"
 class Routes:
     """The arcs of one step, in the order in which they are asked."""
 
-    def __init__(self, draft: Draft, sight: Sight, success: str) -> None:
-        self.draft = draft
-        self.sight = sight
+    def __init__(self, success: str) -> None:
         self.success = success
         """The event in which the step ends when all went well."""
         self.arcs: list[TreeSlot] = []
         self.inclusive = False
-        self.earlier: list[tuple[CaseEntry, Sight]] = []
+        self.earlier: list[CaseEntry] = []
 
-    def add(self, entry: CaseEntry, sight: Sight) -> None:
+    def add(self, entry: CaseEntry) -> None:
         """The arcs of one entry of a case."""
-        guard = self._spelled(entry, renamed(entry.expression, self.success), sight)
+        guard = renamed(entry.expression, self.success)
         if entry.targets:
             fails = entry.at("error") != FALSE
             others = self._others(entry)
             alone = not fails and entry.at("ok") == TRUE
             whole = all_of([TRUE if alone and not others else guard, *others])
             for number, target in enumerate(entry.targets):
-                self._put(target, whole, alone and whole == TRUE, entry, sight, number)
-        self.earlier.append((entry, sight))
+                self._put(target, whole, alone and whole == TRUE, entry, number)
+        self.earlier.append(entry)
 
     def _others(self, entry: CaseEntry) -> list[str]:
         """What must not have matched: in a router that takes every match, all that could have."""
         ends = [end for end in BOTH if entry.at(end) != FALSE]
         return [
-            self._not(one, sight, ends)
-            for one, sight in self.earlier
+            self._not(one, ends)
+            for one in self.earlier
             if (one.blocks or (self.inclusive and one.targets))
             and any(one.at(end) != FALSE for end in ends)
         ]
 
-    def _not(self, entry: CaseEntry, sight: Sight, ends: list[End]) -> str:
+    def _not(self, entry: CaseEntry, ends: list[End]) -> str:
         """Not an earlier entry, at the ends that are asked for."""
         expression = entry.at(ends[0]) if len(ends) == 1 else entry.expression
-        spelled = self._spelled(entry, renamed(expression, self.success), sight)
-        return negation(spelled)
+        return negation(renamed(expression, self.success))
 
-    def _spelled(self, entry: CaseEntry, expression: str, sight: Sight) -> str:
-        unknown = sight.unknown(guard_of(expression))
-        if unknown is not None:
-            node = entry.slot.node
-            guard = node.slot("when") if isinstance(node, Mapping) else None
-            self.draft.refuse(guard or entry.slot, *unseen(unknown))
-        return expression_of(sight.spelled(guard_of(expression))) or expression
-
-    def _put(
-        self, target: TreeSlot, guard: str, bare: bool, entry: CaseEntry, sight: Sight, number: int
-    ) -> None:
+    def _put(self, target: TreeSlot, guard: str, bare: bool, entry: CaseEntry, number: int) -> None:
         arc = target.node
         assert isinstance(arc, Mapping)
-        translate(self.draft, arc, sight)
-        held = entry.slot.node
-        when = held.slot("when") if isinstance(held, Mapping) else None
         if not bare:
-            made = guard_slot(guard, when or entry.slot)
-            made.beside = when.beside if when is not None and number == 0 else ""
+            made = guard_slot(guard, entry.guard)
+            own = entry.guard is not entry.slot and number == 0
+            made.beside = entry.guard.beside if own else ""
             arc.slots.insert(arc.place("step") + 1, made)
             arc.flow = False
         if number == 0:
@@ -94,14 +68,13 @@ class Routes:
     def fall_back(self, targets: list[TreeSlot]) -> None:
         """`next` beside a `case`: where no entry has matched after a success (NEXT-3)."""
         guards = [
-            self._not(one, sight, ["ok"])
-            for one, sight in self.earlier
+            self._not(one, ["ok"])
+            for one in self.earlier
             if one.at("ok") != FALSE and (one.blocks or (self.inclusive and one.targets))
         ]
         for target in targets:
             arc = target.node
             assert isinstance(arc, Mapping)
-            translate(self.draft, arc, self.sight)
             if guards:
                 arc.slots.insert(
                     arc.place("step") + 1, guard_slot(all_of([NOT_FAILED, *guards]), target)
@@ -118,17 +91,15 @@ class Routes:
         return router
 
 
-def route_cases(
-    draft: Draft, step: Mapping, entries: list[CaseEntry], sights: list[Sight], success: str
-) -> None:
+def route_cases(draft: Draft, step: Mapping, entries: list[CaseEntry], success: str) -> None:
     """Give a step its router, from its cases and its `next`."""
     case, after = step.slot("case"), step.slot("next")
     assert case is not None
     fallback = (targets_of(draft, after) if after is not None else None) or []
-    routes = Routes(draft, sights[-1], success)
+    routes = Routes(success)
     routes.inclusive = max([len(fallback), *(len(one.targets) for one in entries)]) > 1
-    for entry, sight in zip(entries, sights, strict=False):
-        routes.add(entry, sight)
+    for entry in entries:
+        routes.add(entry)
     routes.fall_back(fallback)
     if routes.arcs:
         slot = after or TreeSlot(

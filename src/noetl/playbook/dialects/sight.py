@@ -9,9 +9,7 @@ envelope is the outcome, and a router sees the event instead (NEXT-2).
 import re
 from typing import Literal, NamedTuple
 
-from noetl.playbook.dialects.draft import Draft, respell, shown, templates_below
 from noetl.playbook.dialects.names import Respelling, paths_read, respelled, revalued
-from noetl.playbook.dialects.tree import Node, TreeSlot
 
 Place = Literal["rule", "after", "failed", "router"]
 """A rule of the task; a task after it; a task after its failure; the router of its step."""
@@ -154,25 +152,6 @@ class Sight(NamedTuple):
             if path[0] in ("response", "this") and self.respell(path) is None:
                 return ".".join(map(str, path[:2]))
         return None
-
-
-def translate(draft: Draft, node: Node | TreeSlot, sight: Sight) -> None:
-    """Respell the templates of a slot, or below a node, and tell it."""
-    for slot in [node] if isinstance(node, TreeSlot) else []:
-        _translate_one(draft, slot, sight)
-    for slot in templates_below(node.node if isinstance(node, TreeSlot) else node):
-        _translate_one(draft, slot, sight)
-
-
-def _translate_one(draft: Draft, slot: TreeSlot, sight: Sight) -> None:
-    text = slot.text
-    if text is None:
-        return
-    unknown = sight.unknown(text)
-    if unknown is not None:
-        draft.refuse(slot, *unseen(unknown))
-    if respell(slot, sight.spelled):
-        draft.tell(slot, shown(text), shown(slot.text))
 
 
 def unseen(name: str) -> tuple[str, str]:

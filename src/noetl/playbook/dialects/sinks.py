@@ -4,7 +4,7 @@ import re
 from typing import NamedTuple
 
 from noetl.playbook.dialects.draft import Draft
-from noetl.playbook.dialects.guards import TRUE, expression_of, guard_of, spelled_with
+from noetl.playbook.dialects.guards import TRUE, expression_of
 from noetl.playbook.dialects.pipeline import (
     add_task,
     free_label,
@@ -14,7 +14,7 @@ from noetl.playbook.dialects.pipeline import (
     rules_in,
     then_node,
 )
-from noetl.playbook.dialects.sight import Sight, translate, unseen
+from noetl.playbook.dialects.sight import Sight
 from noetl.playbook.dialects.tree import Mapping, Node, Scalar, Sequence, TreeSlot, node_of, plain
 
 IS_OK = "outcome.status == 'ok'"
@@ -45,6 +45,8 @@ class Sink(NamedTuple):
     task: Mapping
     when: str
     """The expression that it waits for."""
+    at: TreeSlot
+    """Where that stands."""
 
 
 def sinks_of(draft: Draft, slot: TreeSlot, sight: Sight) -> list[Sink]:
@@ -69,40 +71,34 @@ def _sink_of(draft: Draft, slot: TreeSlot, sight: Sight) -> Sink | None:
         )
     task = tool.node if isinstance(tool.node, Mapping) else node_of({"kind": tool.text}, tool.line)
     assert isinstance(task, Mapping)
-    when = _condition(draft, node, sight)
+    when = _condition(draft, node)
     if unknown or when is None:
         return None
     task.flow = False
     auth = node.pop("auth")
     if auth is not None and "auth" not in task:
         task.slots.insert(1, auth)
-    if not _fill(draft, slot, node, task, sight):
+    if not _fill(draft, slot, node, task):
         return None
-    translate(draft, task, sight)
-    return Sink(slot, task, when)
+    draft.sights[id(task)] = sight
+    return Sink(slot, task, when, node.slot("when") or slot)
 
 
-def _condition(draft: Draft, node: Mapping, sight: Sight) -> str | None:
+def _condition(draft: Draft, node: Mapping) -> str | None:
     slot = node.slot("when")
-    if slot is None:
-        return TRUE
-    expression = expression_of(plain(slot.node))
-    if expression is None:
+    expression = TRUE if slot is None else expression_of(plain(slot.node))
+    if slot is not None and expression is None:
         draft.refuse(slot, "'when' is not one whole expression", 'write when: "{{ … }}"')
-        return None
-    unknown = sight.unknown(guard_of(expression))
-    if unknown is not None:
-        draft.refuse(slot, *unseen(unknown))
-    return expression_of(sight.spelled(guard_of(expression)))
+    return expression
 
 
-def _fill(draft: Draft, slot: TreeSlot, node: Mapping, task: Mapping, sight: Sight) -> bool:
+def _fill(draft: Draft, slot: TreeSlot, node: Mapping, task: Mapping) -> bool:
     """Bring `table` and `args` into the inputs of the kind."""
     kind = task.text("kind") or ""
     table, args = node.slot("table"), node.slot("args")
     args = None if args is None or is_empty(args) else args
     if kind in _MARKS and table is not None:
-        return _insert(draft, task, kind, table, args, sight)
+        return _insert(draft, task, kind, table, args)
     if table is not None:
         draft.refuse(
             table,
@@ -132,9 +128,7 @@ def _is_enough(draft: Draft, slot: TreeSlot, task: Mapping, kind: str) -> bool:
     return True
 
 
-def _insert(
-    draft: Draft, task: Mapping, kind: str, table: TreeSlot, args: TreeSlot | None, sight: Sight
-) -> bool:
+def _insert(draft: Draft, task: Mapping, kind: str, table: TreeSlot, args: TreeSlot | None) -> bool:
     """`table` and `args` → INSERT with bind parameters."""
     name = table.text or ""
     if any(key in task for key in _STATEMENTS):
@@ -144,7 +138,7 @@ def _insert(
         draft.refuse(table, f"'{name}' is no name of a table", "write table: schema.name")
         return False
     if args is None or not isinstance(args.node, Mapping):
-        return _insert_rows(draft, task, kind, table, args, sight)
+        return _insert_rows(draft, task, kind, table, args)
     columns = [slot.key or "" for slot in args.node.slots]
     named, placed = _MARKS[kind]
     by_name = all(_NAME.fullmatch(column) for column in columns)
@@ -163,16 +157,13 @@ def _insert(
 
 
 def _insert_rows(
-    draft: Draft, task: Mapping, kind: str, table: TreeSlot, args: TreeSlot | None, sight: Sight
+    draft: Draft, task: Mapping, kind: str, table: TreeSlot, args: TreeSlot | None
 ) -> bool:
     """Rows whose columns only the run knows: by name, as the table has them."""
-    value = sight.result
-    if args is not None:
-        given = expression_of(args.text)
-        if given is None:
-            draft.refuse(args, "the args of a sink are no mapping", "write args: { column: … }")
-            return False
-        value = spelled_with(given, sight.respell)
+    value = "result" if args is None else expression_of(args.text)
+    if args is not None and value is None:
+        draft.refuse(args, "the args of a sink are no mapping", "write args: { column: … }")
+        return False
     name = table.text or ""
     rows = f"[{value}] if {value} is mapping else {value}"
     if kind == "duckdb" and name == "rows":

@@ -10,7 +10,6 @@ from noetl.playbook.dialects.draft import Draft, respell, shown
 from noetl.playbook.dialects.former_results import SQL, is_former_key, reading, source_of
 from noetl.playbook.dialects.names import Read, Respelling, paths_read, reads_of, tokens_of
 from noetl.playbook.dialects.places import TemplatePlace, places
-from noetl.playbook.dialects.sight import Sight
 from noetl.playbook.dialects.step_vars import vars_of
 from noetl.playbook.dialects.tree import Mapping, TreeSlot
 
@@ -155,14 +154,10 @@ def _own(naming: "Naming", asked: Asked) -> Respelling | None:
     """`result`, `response` and `this` of a public router or rule: what has just ended."""
     word, place = str(asked.path[0]), asked.place
     source = naming.own_source(place)
-    if place.kind not in _PARTS or source is None:
+    if place.kind not in _PARTS or naming.draft.case or source is None:
         return None
     if naming.known.defines(word, place) or word in naming.steps:
         return None
-    if naming.draft.case:
-        sight = Sight("rule" if place.kind == "rule" else "router", source.kind, source.listed)
-        said = sight.respell(asked.path)
-        return None if said is None else naming.coded("case-routes", *said)
     part = str(asked.path[1]) if len(asked.path) > 1 else ""
     if word != "result" and (not part or part in _ENVELOPE):
         return _output(naming, asked)
