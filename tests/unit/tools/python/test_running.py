@@ -44,6 +44,7 @@ ADD = "def main(a, b):\n    return a + b"
         ("import pickle\nclass A: pass\nresult = pickle.loads(pickle.dumps(A)) is A", {}, True),
         ("result = (1, (2,))", {}, [1, [2]]),
         ("result = {'a': None, 'b': [True, 1.5, 'ü']}", {}, {"a": None, "b": [True, 1.5, "ü"]}),
+        ("result = {1: 'a', 'b': [{2: 3}]}", {}, {"1": "a", "b": [{"2": 3}]}),
         ("result = 10 ** 30", {}, 10**30),
         ("from enum import IntEnum\nresult = IntEnum('E', 'a b').b", {}, 2),
         ("from collections import OrderedDict\nresult = OrderedDict(a=1)", {}, {"a": 1}),
@@ -67,7 +68,8 @@ NO_JSON = {
     "b'x'": "result is of type bytes, which JSON cannot hold; decode it, or use "
     "base64.b64encode(...).decode()",
     "{'rows': [{1}]}": f"result.rows[0] is of type set, {HELD} sorted(...) or list(...)",
-    "{1: 2}": f"result has the key 1 of type int{KEYS}",
+    "{1: 2, '1': 3}": f"result has the key 1 of type int{KEYS}",
+    "{1.5: 2}": f"result has the key 1.5 of type float{KEYS}",
     "[{'a': {None: 2}}]": f"result[0].a has the key None of type NoneType{KEYS}",
     "{(1, 2): 3}": f"result has the key (1, 2) of type tuple{KEYS}",
     "10 ** 4300": "result is an integer of more than 4300 digits; use text, as hex(...) makes it",

@@ -1,6 +1,7 @@
 """What a child answers: a result in strict JSON, or what went wrong in the author's words."""
 
 import json.encoder
+import sys
 from collections.abc import Iterator
 from types import TracebackType
 from typing import Any
@@ -63,18 +64,30 @@ def to_json(value: Any) -> bytes:
 
 
 def keys_are_text(value: Any) -> bool:
-    """The encoder turns numbers into text silently, and two keys may become one."""
-    waiting = [value]
+    """
+    Whether no key is lost as text: the encoder turns numbers into it, and two keys may become one.
+
+    Whole numbers are text in JSON; that is said once, in the logs.
+    """
+    waiting, numbers = [value], False
     while waiting:
         part = waiting.pop()
         if isinstance(part, dict):
-            if not all(isinstance(key, str) for key in part):
+            if not all(isinstance(key, str) or is_number(key, part) for key in part):
                 return False
+            numbers = numbers or not all(isinstance(key, str) for key in part)
             part = part.values()
         elif not isinstance(part, list | tuple):
             continue
         waiting += [inner for inner in part if type(inner) not in SCALARS]
+    if numbers:
+        print("the result has numbers as keys; in JSON they are text", file=sys.stderr)
     return True
+
+
+def is_number(key: Any, keys: dict[Any, Any]) -> bool:
+    """Whether a key is a whole number that no other key has as its text."""
+    return type(key) is int and str(key) not in keys
 
 
 def find_fault(value: Any) -> tuple[str, str, str] | None:
@@ -98,10 +111,10 @@ def faults_in(value: Any, at: str, around: tuple[int, ...]) -> Iterator[tuple[st
         yield at, f"is a {kind} that contains itself", "break the circle"
     elif isinstance(value, dict):
         for key, inner in value.items():
-            if not isinstance(key, str):
+            if not isinstance(key, str) and not is_number(key, value):
                 found = f"has the key {shown(key)} of type {type(key).__name__}"
                 yield at, found, "use text as keys, such as str(key)"
-            elif not can_encode(key):
+            elif not can_encode(str(key)):
                 yield at, f"has the key {shown(key)}, which is no text", "decode it another way"
             yield from faults_in(inner, f"{at}.{key}", (*around, id(value)))
     elif isinstance(value, list | tuple):
