@@ -6,8 +6,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from noetl.cli.graph.command import graph
 from noetl.cli.migrate import migrate_command
 from noetl.cli.run import run
+from noetl.cli.testing import command as testing
 from noetl.cli.validate import validate
 
 HEAD = "apiVersion: noetl.io/v2\nkind: Playbook\nmetadata: {name: small, path: tests/small}\n"
@@ -190,3 +192,19 @@ def test_run_refuses_what_cannot_be_translated(
     done = CliRunner().invoke(run, words, input=HOPELESS, standalone_mode=False)
     assert done.return_value == 2
     assert [one["code"] for one in json.loads(done.stdout)["findings"]] == ["jump-target"]
+
+
+def test_a_picture_and_a_test_take_an_older_playbook(tmp_path: Path) -> None:
+    old = tmp_path / "old.yaml"
+    old.write_text(OLDER)
+    drawn = CliRunner().invoke(graph, ["--migrate", str(old)], standalone_mode=False)
+    assert (drawn.return_value, drawn.stderr.count("migrated, 1 rewrite")) == (0, 1)
+    assert "start" in drawn.stdout
+    suite = tmp_path / "suite.yaml"
+    suite.write_text(
+        "playbook: old.yaml\ntests:\n  - name: ends\n    expect: {status: completed}\n"
+    )
+    tried = CliRunner().invoke(testing.test, ["--migrate", str(suite)], standalone_mode=False)
+    assert tried.return_value == 0, tried.output
+    refused = CliRunner().invoke(graph, [str(old)], standalone_mode=False)
+    assert refused.return_value == 2

@@ -11,8 +11,9 @@ from noetl.cli.graph.mermaid import mermaid
 from noetl.cli.graph.svg import svg
 from noetl.cli.output import write
 from noetl.cli.source import FILE, read_source
-from noetl.cli.validate import tell_findings
-from noetl.playbook.load import load
+from noetl.cli.validate import canonical, tell_findings
+from noetl.errors import PlaybookRejected
+from noetl.playbook.load import load_valid
 from noetl.tools.plugins import KnownKinds
 
 FORMATS: dict[str, Callable[[Drawing], str]] = {
@@ -25,6 +26,7 @@ EPILOG = """\b
 Examples:
   noetl graph playbook.yaml
   noetl graph playbook.yaml --format svg -o playbook.svg
+  noetl graph old.yaml --migrate
 
 \b
 Exit codes: 0 drawn, 2 invalid playbook (its faults are shown), 3 not readable or writable.
@@ -48,16 +50,19 @@ Exit codes: 0 drawn, 2 invalid playbook (its faults are shown), 3 not readable o
     type=FILE,
     help="Write to OUT instead of standard output.",
 )
+@click.option("--migrate", is_flag=True, help="Take a playbook of an older dialect too.")
 @click.option("--json", "as_json", is_flag=True, help="Print boxes and links as one JSON object.")
-def graph(file: str, form: str, output: str | None, as_json: bool) -> int:
+def graph(file: str, form: str, output: str | None, migrate: bool, as_json: bool) -> int:
     """
     Draw a playbook: steps, tasks, arcs with their guards, gates, loops and joins.
 
     FILE is a playbook, or - for standard input.
     """
     source = read_source(file)
-    loaded = load(source.content, KnownKinds())
-    if loaded.playbook is None:
-        return tell_findings(source, loaded.findings, as_json, err=True)
-    write(FORMATS["json" if as_json else form](draw(loaded.playbook)), output)
+    try:
+        content = canonical(source).text.encode() if migrate else source.content
+        playbook = load_valid(content, KnownKinds())
+    except PlaybookRejected as rejected:
+        return tell_findings(source, rejected.findings, as_json, err=True)
+    write(FORMATS["json" if as_json else form](draw(playbook)), output)
     return exits.OK

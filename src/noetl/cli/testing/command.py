@@ -16,10 +16,11 @@ from noetl.cli.source import FILE, read_source
 from noetl.cli.terminal import Paint, plain, wants_colour
 from noetl.cli.testing.canned import CannedBox, faults_in
 from noetl.cli.testing.document import Case, Expected, playbook_file, suite_in
-from noetl.cli.validate import tell_findings
+from noetl.cli.validate import canonical, tell_findings
 from noetl.errors import PlaybookRejected
 from noetl.messages.codec import decode_events
-from noetl.messages.names import NAMES, canonical
+from noetl.messages.names import NAMES
+from noetl.messages.names import canonical as canonical_event
 from noetl.node.local import LocalNode
 from noetl.playbook.load import load_valid
 from noetl.playbook.plan import Plan, make_plan
@@ -58,8 +59,9 @@ class SuiteVerdict(msgspec.Struct, frozen=True):
 
 @click.command("test", epilog=EPILOG)
 @click.argument("files", nargs=-1, required=True, metavar="FILE...", type=FILE)
+@click.option("--migrate", is_flag=True, help="Take playbooks of an older dialect too.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object per file and line.")
-def test(files: tuple[str, ...], as_json: bool) -> int:
+def test(files: tuple[str, ...], migrate: bool, as_json: bool) -> int:
     """
     Run playbook tests: canned outcomes instead of tools, pauses that take no time.
 
@@ -68,7 +70,7 @@ def test(files: tuple[str, ...], as_json: bool) -> int:
     paint = Paint(wants_colour())
     codes, all_tests = [exits.OK], []
     for file in files:
-        tested = tested_file(file, as_json)
+        tested = tested_file(file, migrate=migrate, as_json=as_json)
         if isinstance(tested, int):
             codes.append(tested)
             continue
@@ -83,17 +85,18 @@ def test(files: tuple[str, ...], as_json: bool) -> int:
     return max(codes)
 
 
-def tested_file(file: str, as_json: bool) -> SuiteVerdict | int:
+def tested_file(file: str, *, migrate: bool, as_json: bool) -> SuiteVerdict | int:
     """The tests of one file, run one after the other; an exit code where that is impossible."""
     source = read_source(file, at_most=-1)
     suite = suite_in(source)
     path = playbook_file(suite, file)
     playbook = read_source(str(path))
     try:
-        model = load_valid(playbook.content, KnownKinds())
+        content = canonical(playbook).text.encode() if migrate else playbook.content
+        model = load_valid(content, KnownKinds())
     except PlaybookRejected as rejected:
         return tell_findings(playbook, rejected.findings, as_json, err=True)
-    text = playbook.content.decode("utf-8-sig")
+    text = content.decode("utf-8-sig")
     plan = make_plan(model, text, KnownKinds())
     tests = [runner()(tested_case(case, plan, text, path.parent)) for case in suite.tests]
     passed = sum(one.ok for one in tests)
@@ -189,10 +192,10 @@ def missing_event(expected: Sequence[str], found: Sequence[str]) -> Iterator[str
     """The expected names must stand in the log in this order; others may stand between."""
     rest = iter(found)
     for number, name in enumerate(expected):
-        if canonical(name) not in NAMES:
+        if canonical_event(name) not in NAMES:
             yield f"events[{number}]: '{name}' is no name of an event"
             return
-        if canonical(name) not in rest:
+        if canonical_event(name) not in rest:
             after = f" after {expected[number - 1]}" if number else ""
             yield f"events[{number}]: expected {name}{after}, and none came"
             return
