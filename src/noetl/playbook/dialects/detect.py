@@ -10,12 +10,14 @@ Dialect = Literal["eval", "case", "upstream"]
 
 # Keys that only one dialect has, of a step or of something inside of its blocks. What an author
 # names himself (a key of workload, args, params, a body) says nothing.
-_EVAL_KEYS = frozenset({"eval", "expr", "set_vars", "set_shared", "next_mode"})
 _CASE_KEYS = frozenset({"case", "sink", "retry_when", "stop_when", "max_attempts"})
-_UPSTREAM_KEYS = frozenset({"on_no_match", "return_step", "set", "input", "output"})
+_MARKS: dict[str | None, Dialect] = {
+    **dict.fromkeys(("eval", "expr", "set_vars", "set_shared", "next_mode"), "eval"),
+    **dict.fromkeys(_CASE_KEYS, "case"),
+    **dict.fromkeys(("on_no_match", "return_step", "set", "input", "output"), "upstream"),
+}
 _CASE_STEP_KEYS = frozenset({"vars", "retry"})
-_EVAL_ROOTS = frozenset({"token"})
-_UPSTREAM_ROOTS = frozenset({"output"})
+_ROOTS: dict[str | int, Dialect] = {"token": "eval", "output": "upstream"}
 _FREE = frozenset(
     {"args", "params", "body", "headers", "form", "payload", "data", "json", "env", "value"}
     | {"set_ctx", "set_iter", "set_prev", "set_vars", "set_shared", "set", "vars", "query"}
@@ -49,15 +51,7 @@ def _steps(root: Mapping) -> list[Mapping]:
 
 
 def _marks_below(node: Node) -> set[Dialect]:
-    found: set[Dialect] = set()
-    for slot in _own_slots(node):
-        if slot.key in _EVAL_KEYS:
-            found.add("eval")
-        elif slot.key in _CASE_KEYS:
-            found.add("case")
-        elif slot.key in _UPSTREAM_KEYS:
-            found.add("upstream")
-    return found
+    return {_MARKS[slot.key] for slot in _own_slots(node) if slot.key in _MARKS}
 
 
 def _own_slots(node: Node) -> Iterator[TreeSlot]:
@@ -72,11 +66,7 @@ def _own_slots(node: Node) -> Iterator[TreeSlot]:
 
 
 def _marks_of_text(slot: TreeSlot) -> set[Dialect]:
-    if not isinstance(slot.node, Scalar):
-        return set()
-    roots = {path[0] for path in paths_read(slot.text)}
-    found: set[Dialect] = {"eval"} if roots & _EVAL_ROOTS else set()
-    return found | ({"upstream"} if roots & _UPSTREAM_ROOTS else set())
+    return {_ROOTS[path[0]] for path in paths_read(slot.text) if path[0] in _ROOTS}
 
 
 def _marks_of_step(node: Mapping) -> set[Dialect]:

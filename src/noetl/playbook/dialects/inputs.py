@@ -12,6 +12,7 @@ from noetl.playbook.dialects.pipeline import (
     plain_task,
     rule_slot,
     rules_in,
+    tasks_in,
     then_node,
     write,
 )
@@ -27,7 +28,7 @@ def inputs_of_step(draft: Draft, step: Mapping) -> None:
         given = step.slot(word)
         if given is None or "step" not in step:
             continue
-        tasks = [one.node for one in own_tasks(step) if isinstance(one.node, Mapping)]
+        tasks = tasks_in(own_tasks(step))
         if not isinstance(given.node, Mapping) or not tasks:
             hint = "put args on the arcs" if word == "args" else "write args: { … } in the task"
             draft.refuse(given, f"'{word}' of a step has no counterpart here", hint)

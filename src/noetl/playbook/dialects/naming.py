@@ -7,7 +7,6 @@ step is done; the step's own router sees it as `event.result`, its rules as `out
 task's result by its name is `iter.<task>`. What has no counterpart is told with its line (DIA).
 """
 
-from collections.abc import Sequence
 from typing import Final
 
 from noetl.playbook.dialects.code_tasks import args_of, at_line, change_code, code_of
@@ -21,6 +20,7 @@ from noetl.playbook.dialects.names import (
     revalued,
     spelled_rest,
 )
+from noetl.playbook.dialects.pipeline import acting_in
 from noetl.playbook.dialects.places import Known, TemplatePlace, hides, places
 from noetl.playbook.dialects.reach import Reach
 from noetl.playbook.dialects.sight import Sight, unseen
@@ -149,7 +149,8 @@ class Naming:
     # ── results by name ──
 
     def source_of_step(self, step: Mapping) -> Source:
-        return source_of(self.draft, acting_in(own_tasks(step)), listed="loop" in step)
+        task = acting_in(own_tasks(step)) or Mapping()
+        return source_of(self.draft, task, listed="loop" in step)
 
     def own_source(self, place: TemplatePlace) -> Source | None:
         """What a template of a rule or a router is about."""
@@ -159,7 +160,8 @@ class Naming:
         if place.task is None:
             return None
         own = [one for one in place.pipeline if one.node is place.task]
-        return source_of(self.draft, acting_in([*place.before, *own]) if own else place.task)
+        task = acting_in([*place.before, *own]) if own else None
+        return source_of(self.draft, task or place.task)
 
     def _by_name(self, asked: Asked) -> Respelling | None:
         name, place = str(asked.path[0]), asked.place
@@ -290,13 +292,6 @@ class Naming:
             return self.coded("case-results", 2, f"{root}.{ANSWER[str(asked.path[1])]}")
         whole = needed.answers and len(asked.path) > 1
         return self.coded("case-results", 1, f"{root}.data" if whole else root)
-
-
-def acting_in(tasks: Sequence[TreeSlot]) -> Mapping:
-    """The task whose result a pipeline has: `noop` passes on what was before it (SCOPE-3)."""
-    nodes = [slot.node for slot in tasks if isinstance(slot.node, Mapping)]
-    found = [node for node in nodes if node.text("kind") != "noop"]
-    return (found or nodes)[-1]
 
 
 def _of_stats(asked: Asked, root: str) -> PathReading:

@@ -1,8 +1,9 @@
 """How a step of the case dialect gets its tasks and rules: the pipeline, written piece by piece."""
 
+from collections.abc import Iterable
 from typing import Any
 
-from noetl.playbook.dialects.draft import Draft, below_path
+from noetl.playbook.dialects.draft import Draft, below_path, own_tasks
 from noetl.playbook.dialects.guards import FALSE, TRUE, all_of, guard_of
 from noetl.playbook.dialects.shapes import compact
 from noetl.playbook.dialects.spelling import spelled
@@ -11,29 +12,26 @@ from noetl.playbook.dialects.tree import Mapping, Node, Scalar, Sequence, TreeSl
 IS_ERROR = "outcome.status == 'error'"
 
 
-def tools_of(step: Mapping) -> Sequence | None:
-    return step.sequence("tool")
-
-
-def main_slot(holder: Mapping) -> TreeSlot | None:
-    """The label slot of the last task; the one task of a step in the case dialect."""
-    tools = tools_of(holder)
-    entries = tools.mappings() if tools is not None else []
-    slots = entries[-1].slots if entries else []
-    return slots[0] if len(slots) == 1 and isinstance(slots[0].node, Mapping) else None
-
-
 def main_task(holder: Mapping) -> Mapping | None:
-    slot = main_slot(holder)
-    return slot.node if slot is not None and isinstance(slot.node, Mapping) else None
+    """The last task; the one task of a step in the case dialect."""
+    tasks = tasks_in(own_tasks(holder))
+    return tasks[-1] if tasks else None
 
 
 def tool_task(holder: Mapping) -> Mapping | None:
     """The last task that does something: those that only decide or keep values follow it."""
-    tools = tools_of(holder)
-    tasks = [slot.node for entry in (tools.mappings() if tools else []) for slot in entry.slots]
-    found = [task for task in tasks if isinstance(task, Mapping) and task.text("kind") != "noop"]
-    return found[-1] if found else main_task(holder)
+    return acting_in(own_tasks(holder))
+
+
+def acting_in(labels: Iterable[TreeSlot]) -> Mapping | None:
+    """The task whose result a pipeline has: `noop` passes on what was before it (SCOPE-3)."""
+    tasks = tasks_in(labels)
+    found = [task for task in tasks if task.text("kind") != "noop"] or tasks
+    return found[-1] if found else None
+
+
+def tasks_in(labels: Iterable[TreeSlot]) -> list[Mapping]:
+    return [slot.node for slot in labels if isinstance(slot.node, Mapping)]
 
 
 def kind_of(draft: Draft, task: Mapping | None) -> str:
@@ -47,8 +45,7 @@ def kind_of(draft: Draft, task: Mapping | None) -> str:
 
 def free_label(holder: Mapping, wish: str) -> str:
     """A label that no task of the pipeline has."""
-    tools = tools_of(holder)
-    taken = {slot.key for entry in (tools.mappings() if tools else []) for slot in entry.slots}
+    taken = {slot.key for slot in own_tasks(holder)}
     number, label = 2, wish
     while label in taken:
         label, number = f"{wish}_{number}", number + 1
@@ -59,7 +56,7 @@ def add_task(
     holder: Mapping, label: str, task: Node, like: TreeSlot, *, first: bool = False
 ) -> TreeSlot:
     """A task at the end of the pipeline, or at its beginning."""
-    tools = tools_of(holder)
+    tools = holder.sequence("tool")
     if tools is None:
         tools = Sequence(line=like.line)
         at = min(holder.place("next"), holder.place("case"), len(holder.slots))

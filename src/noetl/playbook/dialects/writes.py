@@ -18,7 +18,7 @@ from noetl.playbook.dialects.draft import (
     then_of,
 )
 from noetl.playbook.dialects.names import paths_read
-from noetl.playbook.dialects.pipeline import add_task, free_label, plain_task
+from noetl.playbook.dialects.pipeline import add_task, free_label, plain_task, quoted, tasks_in
 from noetl.playbook.dialects.public_shapes import add_step, fresh_step
 from noetl.playbook.dialects.shapes import covers_errors
 from noetl.playbook.dialects.tree import Mapping, Node, Scalar, Sequence, TreeSlot, flowing
@@ -260,7 +260,7 @@ def set_of_step(draft: Draft, step: Mapping) -> None:
 
 def _reads_own(step: Mapping, writes: list[Write]) -> bool:
     """Whether a value reads what is written by the very rule that would write it (TASK-5)."""
-    tasks = [slot.node for slot in own_tasks(step) if isinstance(slot.node, Mapping)]
+    tasks = tasks_in(own_tasks(step))
     thens = [(task, then_of(rule) or Mapping()) for task in tasks for rule in rules_of(task)]
     written = {
         (scope, slot.key)
@@ -395,7 +395,11 @@ def _write_between(draft: Draft, step: Mapping, arc: Mapping, writes: list[Write
 def keep_task(draft: Draft, label: TreeSlot, at: TreeSlot) -> None:
     """A task's result, for those after it."""
     assert isinstance(label.node, Mapping)
-    write = Write("iter", label.key or "", _value("{{ outcome.result }}", at))
+    write = Write(
+        "iter",
+        label.key or "",
+        TreeSlot(quoted("{{ outcome.result }}", at.line), line=at.line, path=at.path),
+    )
     write_on_success(label.node, [write], last=False, goes_on=True)
     told = (f"the result of task '{label.key}'", f"iter.{label.key}")
     draft.tell(at, *told, now=write.slot, code="up-result")
@@ -404,7 +408,11 @@ def keep_task(draft: Draft, label: TreeSlot, at: TreeSlot) -> None:
 def keep_step(draft: Draft, name: str, step: Mapping, at: TreeSlot) -> None:
     """A step's result, for the steps after it; a loop's is the list of its results."""
     slot = step.slot("step") or at
-    write = Write("ctx", name, _value("{{ outcome.result }}", slot))
+    write = Write(
+        "ctx",
+        name,
+        TreeSlot(quoted("{{ outcome.result }}", slot.line), line=slot.line, path=slot.path),
+    )
     write_at_end(own_tasks(step), [write])
     loop = step.mapping("loop")
     if loop is not None:
@@ -412,7 +420,3 @@ def keep_step(draft: Draft, name: str, step: Mapping, at: TreeSlot) -> None:
         policy.within("reduce", like=slot).put(name, "append")
     told = (f"the result of step '{name}'", f"ctx.{name}")
     draft.tell(slot, *told, now=write.slot, code="up-result")
-
-
-def _value(text: str, like: TreeSlot) -> TreeSlot:
-    return TreeSlot(Scalar(text, [f'"{text}"'], '"', "", like.line), line=like.line, path=like.path)
