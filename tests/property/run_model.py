@@ -19,6 +19,20 @@ MODES: tuple[Mode, ...] = ("", "", "sequential", "parallel")
 IS_ERROR = "outcome.status == 'error'"
 
 
+CODES = (
+    "# {{ not read }}\nn = input_data.get('n')\nreturn {'n': n}\n",
+    "def main(input_data):\n    return {'n': input_data['n']}\n",
+    "if n >= 0:\n    return {'n': n}\nresult = {'n': 0}\n",
+    "rows = list(input_data.values())\nresult = {'n': rows[0]}\n",
+)
+"""How public code gets what its task is given, and gives its result."""
+ROUTED: dict[str, tuple[str, ...]] = {
+    "public": ("", "result", "output.data", "response.data"),
+    "case": ("result", "response.data", "this.data", "response.result"),
+}
+"""By dialect: words of a router for what its step came to; the step's own name for none."""
+
+
 class Node(msgspec.Struct, frozen=True):
     """One step. `adds` are the results that it adds up; a loop does so for each element."""
 
@@ -36,6 +50,8 @@ class Node(msgspec.Struct, frozen=True):
     """Whether a second task reads what the first one gave; the case dialect has one task."""
     forks: int | None = None
     """The number that its result is compared with, where it has two arms."""
+    style: int = 0
+    """Which of several words a dialect uses for the same."""
 
 
 class Book(msgspec.Struct, frozen=True):
@@ -98,6 +114,7 @@ def nodes(draw: st.DrawFn, name: str, known: tuple[str, ...], *, can_fork: bool)
         keeps=not fails and draw(st.booleans()),
         two=not fails and draw(st.integers(0, 3)) == 0,
         forks=draw(st.integers(0, 4)) if can_fork and not fails and draw(st.booleans()) else None,
+        style=draw(st.integers(0, 3)),
     )
 
 
@@ -159,8 +176,7 @@ class Writer:
         if not node.code:
             return {"kind": "transform", "value": {"n": value}}
         if self.language == "public":
-            code = "# {{ not read }}\nn = input_data.get('n')\nreturn {'n': n}\n"
-            return {"kind": "python", "input": {"n": value}, "code": code}
+            return {"kind": "python", "input": {"n": value}, "code": CODES[node.style]}
         return {"kind": "python", "args": {"n": value}, "code": "result = {'n': n}\n"}
 
     def second(self) -> Tree:
@@ -248,20 +264,26 @@ class Writer:
             tree["loop"] = {"in": "{{ workload.rows }}", "iterator": "row", "mode": mode}
         if node.flaky:
             tree["retry"] = {"max_attempts": 3}
-        if node.keeps:
-            last = "{{ (result | last).n if result else 0 }}" if node.loop else "{{ result.n }}"
-            tree["vars"] = {f"of_{node.name}": last}
+        last = "{{ (result | last).n if result else 0 }}" if node.loop else "{{ result.n }}"
+        written = {f"of_{node.name}": last}
+        by_case = node.keeps and node.style == 3 and not node.loop
+        if node.keeps and not by_case:
+            tree["vars"] = written
         pair = self.targets(node)
         if node.fails:
             tree["case"] = [
                 {"when": "{{ event.name == 'call.error' }}", "then": {"next": [{"step": after}]}}
             ]
         elif pair is not None:
-            guard = f"{{{{ event.name == 'step.exit' and {self.guard(node, 'result')} }}}}"
+            root = ROUTED["case"][node.style]
+            guard = f"{{{{ event.name == 'step.exit' and {self.guard(node, root)} }}}}"
             tree["case"] = [{"when": guard, "then": {"next": [{"step": pair[0]}]}}]
             tree["next"] = pair[1]
         else:
             tree["next"] = [{"step": after}]
+        if by_case:
+            saved = {"when": "{{ event.name == 'call.done' }}", "then": {"set": written}}
+            tree["case"] = [saved, *tree.get("case", [])]
         return tree
 
     def case_two(self, node: Node) -> Tree:
@@ -317,16 +339,23 @@ class Writer:
             last = tree["tool"][1]
         else:
             tree["tool"] = first
-        if node.keeps and node.loop:
+        if node.keeps and (node.loop or node.style == 1):
             last["set"] = writes
         elif node.keeps:
-            tree["set"] = {f"ctx.of_{node.name}": f"{{{{ {node.name}.n }}}}"}
-        guard = self.guard(node, node.name)
+            tree["set"] = self.public_writes(node)
+        guard = self.guard(node, ROUTED["public"][node.style] or node.name)
         tree["next"] = {
             "spec": {"mode": "exclusive"},
             "arcs": self.arcs(node, after, guard, ""),
         }
         return tree
+
+    def public_writes(self, node: Node) -> Tree:
+        """What a step writes at its end, by several words."""
+        key, value = f"ctx.of_{node.name}", f"{{{{ {node.name}.n }}}}"
+        if node.style == 2:
+            return {"ctx": {f"of_{node.name}": value}}
+        return {key: "{{ output.data.n }}" if node.style == 3 else value}
 
     # ── the end ──
 

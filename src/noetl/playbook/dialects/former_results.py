@@ -96,6 +96,9 @@ def _of_http(path: Path) -> PathReading:
         return PathReading(0, reason=f"the result of an http task has no '{head}'")
     if head == "status":
         return PathReading(0, reason="'status' of an http result is the number of the answer now")
+    if isinstance(head, str) and head not in ("data", "headers"):
+        said = f"an http result has status_code, headers and data; '{head}' is none of them"
+        return PathReading(0, reason=said)
     return PathReading(0)
 
 

@@ -237,8 +237,12 @@ class Naming:
         if slot.node is place.task and place.kind == "rule":
             return source, "outcome.result"
         if place.kind == "router":
-            last = slot is tasks[-1] and "loop" not in (place.step or Mapping())
-            return (source, "event.result") if last else None
+            if slot is tasks[-1] and "loop" not in (place.step or Mapping()):
+                return source, "event.result"
+            if name not in self.steps:
+                said = f"a router sees the result of the last task, which '{name}' is not"
+                self.refuse(said, f"let a rule of '{name}' keep it: set_ctx: {{ … }}")
+            return None
         single = len(tasks) == 1 and name in self.steps
         return None if single else (source, f"iter.{name}")
 

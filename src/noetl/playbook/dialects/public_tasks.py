@@ -115,15 +115,20 @@ def _texts_of_task(draft: Draft, task: Mapping, kind: str) -> None:
             task.rename(old, new)
             slot.node = block_text(text, slot.line)
             draft.tell(slot, old, new)
-    script = task.slot("script") if kind in ("python", *_SQL) else None
+    script = task.slot("script") if kind in ("python", "script", *_SQL) else None
     inside = script.node if script is not None else None
     if script is not None and isinstance(inside, Mapping) and "uri" not in inside:
         word = next((one for one in _INLINE if inside.text(one)), None)
         new = "code" if kind == "python" else "command"
-        if word is not None and new not in task:
+        if word is not None and new not in task and kind != "script":
             task.rename("script", new)
             script.node = inside.node(word) or script.node
             draft.tell(script, f"script.{word}", new)
+    named = inside.text("uri") if isinstance(inside, Mapping) else None
+    if script is not None and kind == "script" and named is not None and "path" not in task:
+        task.rename("script", "path")
+        script.node = node_of(named, script.line)
+        draft.tell(script, "script.uri", "path")
     commands = task.slot("commands") if kind in _SQL and "command" not in task else None
     if commands is not None:
         listed = commands.node.slots if isinstance(commands.node, Sequence) else [commands]
