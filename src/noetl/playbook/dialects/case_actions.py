@@ -26,7 +26,7 @@ from noetl.playbook.dialects.pipeline import (
 )
 from noetl.playbook.dialects.retries import retry_rule
 from noetl.playbook.dialects.sight import Sight
-from noetl.playbook.dialects.sinks import IS_OK, Sink, save, sinks_of
+from noetl.playbook.dialects.sinks import IS_OK, Sink, label_of, save, sinks_of
 from noetl.playbook.dialects.tree import Mapping, Sequence, TreeSlot, node_of, plain
 
 STATUS_CODE = "{{ outcome.http.status | default(none) }}"
@@ -86,52 +86,29 @@ class Pipe:
         """
         first = ""
         for sink in sinks:
-            label = self._gate(sink)
-            wish = free_label(self.holder, "send" if sink.task.text("kind") == "http" else "save")
+            label, otherwise = self._gate(sink)
+            wish = label_of(self.holder, sink)
             if not label:
                 self.land(wish)
-            entry = save(self.holder, sink)
+            kept = save(self.holder, sink)
             first = first or label or wish
             ends = self.pending if leaving is None or sink is not sinks[-1] else leaving
-            if ends is leaving:
-                ends.append(_directive(entry))
-            if label:
-                ends.append(self._otherwise(label))
+            ends += [kept] if ends is leaving else []
+            ends += [otherwise] if label else []
         return first
 
-    def _gate(self, sink: Sink) -> str:
-        """A task that lets a sink run only when its condition holds."""
+    def _gate(self, sink: Sink) -> tuple[str, Mapping]:
+        """A task that lets a sink run only when its condition holds; where it goes if not."""
+        like = sink.slot.bare
+        otherwise = then_node(like, do="break")
         if sink.when == TRUE:
-            return ""
-        like = TreeSlot(sink.slot.node, line=sink.slot.line, path=sink.slot.path)
-        label = free_label(self.holder, "check")
-        gate = plain_task("noop", like)
+            return "", otherwise
+        label, gate = free_label(self.holder, "check"), plain_task("noop", like)
         rules = rules_in(gate, like)
         rules.slots.append(rule_slot(sink.when, then_node(like, do="continue"), sink.at))
-        rules.slots.append(rule_slot(None, then_node(like, do="break"), like))
+        rules.slots.append(rule_slot(None, otherwise, like))
         self.add(label, gate, like)
-        return label
-
-    def _otherwise(self, label: str) -> Mapping:
-        tools = self.holder.sequence("tool")
-        assert tools is not None
-        gate = next(entry.slots[0].node for entry in tools.mappings() if label in entry)
-        assert isinstance(gate, Mapping)
-        last = rules_in(gate, TreeSlot(gate)).mappings()[-1].mapping("else")
-        assert last is not None
-        then = last.mapping("then")
-        assert then is not None
-        return then
-
-
-def _directive(entry: TreeSlot) -> Mapping:
-    """The directive of a sink after which its result is kept."""
-    assert isinstance(entry.node, Mapping)
-    task = entry.node.slots[0].node
-    assert isinstance(task, Mapping)
-    then = rules_in(task, entry).mappings()[0].mapping("then")
-    assert then is not None
-    return then
+        return label, otherwise
 
 
 def retry_cases(work: Work, entries: list[CaseEntry]) -> None:
@@ -225,7 +202,7 @@ def _dispatch(work: Work, acts: Acts, keys: tuple[str, ...], pipe: Pipe) -> None
     outer = keys == ("set",)
     pipe = Pipe(work.step) if outer else pipe
     like = acts[0][0].slot
-    bare = TreeSlot(like.node, line=like.line, path=like.path)
+    bare = like.bare
     choose = plain_task("noop", bare)
     rules = Sequence(line=like.line)
     pipe.add(free_label(pipe.holder, "choose"), choose, bare)
@@ -317,7 +294,7 @@ def _fail_with(
 def _lead_to_sink(
     work: Work, then: Mapping, sink: TreeSlot, pipe: Pipe, *, keep_error: bool
 ) -> None:
-    like = TreeSlot(sink.node, line=sink.line, path=sink.path)
+    like = sink.bare
     sinks = sinks_of(work.draft, sink, Sight("failed", work.kind))
     if not sinks:
         return
@@ -334,7 +311,7 @@ def _lead_to_sink(
                 "a sink after a failure has a condition of its own",
                 "put the condition into 'when' of the case",
             )
-    wish = free_label(pipe.holder, "send" if sinks[0].task.text("kind") == "http" else "save")
+    wish = label_of(pipe.holder, sinks[0])
     for one in sinks:
         save(pipe.holder, one, failing=one is sinks[-1])
     then.put("do", "jump", at=0)

@@ -65,7 +65,7 @@ def plain_name(draft: Draft, slot: TreeSlot) -> str | None:
 def keeping(draft: Draft, step: Mapping, like: TreeSlot) -> Mapping:
     """The directive that writes after a success."""
     task = main_task(step)
-    bare = TreeSlot(like.node, line=like.line, path=like.path)
+    bare = like.bare
     if task is not None and ("keep", id(task)) in draft.left:
         return on_success(task, bare, fails=False)
     ruled = task is not None and "policy" in (task.mapping("spec") or Mapping())
@@ -142,7 +142,7 @@ def keep_result(draft: Draft, step: Mapping) -> None:
     needed = draft.needed.get((name.text or "") if name is not None else "")
     if needed is None or name is None or not ({"tool", "vars", "case"} & set(step.keys())):
         return
-    like = TreeSlot(name.node, line=name.line, path=name.path)
+    like = name.bare
     then = keeping(draft, step, like)
     value = quoted("{{ outcome.result }}" if needed.answers else "{{ result }}", name.line)
     slot = write(then, "set_ctx", needed.home, value, like)

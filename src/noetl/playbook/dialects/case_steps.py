@@ -98,7 +98,7 @@ def cases_of_step(draft: Draft, step: Mapping) -> None:
         if sight.status_code is not None:
             asking = [one for one in entries if reads_envelope(one, "status_code")]
             after_success = any(one.targets and one.at("ok") != FALSE for one in asking)
-            bare = TreeSlot(case.node, line=case.line, path=case.path)
+            bare = case.bare
             keep_status(work, bare, after_success=after_success)
         pipe.finish()
     draft.sights[id(step)] = sight

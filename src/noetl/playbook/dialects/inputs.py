@@ -90,7 +90,7 @@ def _argument(path: tuple[str | int, ...], names: set[str]) -> str | None:
 def _bind_args(draft: Draft, step: Mapping, given: TreeSlot, read: dict[str, str]) -> None:
     """A first task that writes them where the others find them."""
     assert isinstance(given.node, Mapping)
-    bare = TreeSlot(given.node, line=given.line, path=given.path)
+    bare = given.bare
     then = then_node(bare)
     own = re.sub(r"\W", "_", step.text("step") or "step")
     homes = {

@@ -146,7 +146,7 @@ def next_as_router(slot: TreeSlot) -> Mapping | None:
         return None
     for entry in node.slots:
         if isinstance(entry.node, Scalar) and isinstance(entry.node.value, str):
-            name = TreeSlot(entry.node, line=entry.line, path=entry.path)
+            name = entry.bare
             entry.node = node_of({"step": name}, entry.line)
             node.flow = False
     router = Mapping(line=slot.line)

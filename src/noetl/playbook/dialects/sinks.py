@@ -116,7 +116,7 @@ def _fill(draft: Draft, slot: TreeSlot, node: Mapping, task: Mapping) -> bool:
         draft.refuse(args, f"the sink has both '{key}' and 'args'", f"put them into '{key}'")
         return False
     if kind == "http" and "method" not in task:
-        task.put("method", "POST", like=_bare(slot))
+        task.put("method", "POST", like=slot.bare)
     task.put(key, args.node, like=args)
     return _is_enough(draft, slot, task, kind)
 
@@ -148,7 +148,7 @@ def _insert(draft: Draft, task: Mapping, kind: str, table: TreeSlot, args: TreeS
         for column in columns
     ]
     statement = (f"INSERT INTO {name} ({', '.join(plain_columns)})", f"VALUES ({', '.join(marks)})")
-    task.put("command", _block(statement), like=_bare(table))
+    task.put("command", _block(statement), like=table.bare)
     params: Node = args.node
     if not by_name:
         params = Sequence([TreeSlot(one.node, line=one.line) for one in args.node.slots])
@@ -171,8 +171,8 @@ def _insert_rows(
         return False
     if kind == "duckdb":
         statement = (f"INSERT INTO {name} BY NAME", "SELECT * FROM rows")
-        task.put("command", _block(statement), like=_bare(table))
-        task.put("rows", quoted(f"{{{{ {rows} }}}}", table.line), like=_bare(table))
+        task.put("command", _block(statement), like=table.bare)
+        task.put("rows", quoted(f"{{{{ {rows} }}}}", table.line), like=table.bare)
         return True
     if kind == "snowflake":
         draft.refuse(table, "the columns of a snowflake sink are open", "write args: { column: … }")
@@ -181,9 +181,9 @@ def _insert_rows(
         f"INSERT INTO {name}",
         f"SELECT * FROM jsonb_populate_recordset(NULL::{name}, %(rows)s::jsonb)",
     )
-    task.put("command", _block(statement), like=_bare(table))
+    task.put("command", _block(statement), like=table.bare)
     task.put(
-        "params", {"rows": quoted(f"{{{{ ({rows}) | tojson }}}}", table.line)}, like=_bare(table)
+        "params", {"rows": quoted(f"{{{{ ({rows}) | tojson }}}}", table.line)}, like=table.bare
     )
     return True
 
@@ -194,19 +194,17 @@ def _block(lines: tuple[str, ...]) -> Scalar:
     return Scalar(text, ["|", *(f"  {one}" for one in lines)], "|")
 
 
-def _bare(slot: TreeSlot) -> TreeSlot:
-    """Line and path of a slot, without its comments."""
-    return TreeSlot(slot.node, line=slot.line, path=slot.path)
+def label_of(holder: Mapping, sink: Sink) -> str:
+    return free_label(holder, "send" if sink.task.text("kind") == "http" else "save")
 
 
-def save(holder: Mapping, sink: Sink, *, failing: bool = False) -> TreeSlot:
-    """Put a sink into the pipeline; the result of the step stays that of its main task."""
-    like = sink.slot
-    bare = _bare(like)
-    label = free_label(holder, "send" if sink.task.text("kind") == "http" else "save")
+def save(holder: Mapping, sink: Sink, *, failing: bool = False) -> Mapping:
+    """Put a sink into the pipeline; the step keeps the result of its main task, as this says."""
+    bare, label = sink.slot.bare, label_of(holder, sink)
     rules = rules_in(sink.task, bare)
+    kept = then_node(bare, set_prev=quoted(KEEP_RESULT, bare.line))
     if not failing:
-        kept = then_node(bare, set_prev=quoted(KEEP_RESULT, like.line))
         rules.slots.append(rule_slot(IS_OK, kept, bare))
     rules.slots.append(rule_slot(None, then_node(bare, do="fail"), bare))
-    return add_task(holder, label, sink.task, like)
+    add_task(holder, label, sink.task, sink.slot)
+    return kept

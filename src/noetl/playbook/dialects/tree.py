@@ -163,6 +163,11 @@ class TreeSlot:
         node = self.node
         return node.value if isinstance(node, Scalar) and isinstance(node.value, str) else None
 
+    @property
+    def bare(self) -> "TreeSlot":
+        """Its place and what it holds, without key and comments."""
+        return TreeSlot(self.node, line=self.line, path=self.path)
+
     def inherit(self, *gone: "TreeSlot") -> None:
         """Take over the comments of slots that are no more, and of what they held."""
         for slot in gone:

@@ -287,7 +287,7 @@ def _templates_of(slot: TreeSlot) -> list[TreeSlot]:
 def _write_after(step: Mapping, writes: list[Write]) -> None:
     """A task of its own at the end, for what can be read only when the others have written."""
     like = writes[0].slot
-    bare = TreeSlot(like.node, line=like.line, path=like.path)
+    bare = like.bare
     label = free_label(step, "keep")
     for task in own_tasks(step):
         for rule in rules_of(task.node) if isinstance(task.node, Mapping) else ():
