@@ -1,7 +1,6 @@
 """`vars`, `args` and results by step name: where the state of the case dialect lives (DIA-S2)."""
 
 import re
-from collections.abc import Iterator
 
 from noetl.playbook.dialects.draft import Draft, NeededResult
 from noetl.playbook.dialects.former_results import ANSWER
@@ -21,7 +20,7 @@ from noetl.playbook.dialects.pipeline import (
     write,
 )
 from noetl.playbook.dialects.places import Known, hides, places
-from noetl.playbook.dialects.tree import Mapping, Node, Sequence, TreeSlot
+from noetl.playbook.dialects.tree import Mapping, TreeSlot
 
 _NAME = re.compile(r"[A-Za-z_]\w*")
 
@@ -95,12 +94,6 @@ def results_by_name(draft: Draft, _: Mapping) -> None:
     }
     draft.mains = {id(step): kind_of(draft, main_task(step)) for step in draft.steps()}
     known = Known(draft)
-    for step in draft.steps():  # arcs that are not in their places yet
-        for target in targets_below(step):
-            keys = target.mapping("args")
-            known.carried.setdefault(target.text("step") or "", set()).update(
-                keys.keys() if keys else ()
-            )
     for slot, place in places(draft):
         for path in paths_read(slot.text):
             name = str(path[0])
@@ -115,19 +108,6 @@ def _need(draft: Draft, step: Mapping, name: str, path: tuple[str | int, ...]) -
     answers = http and len(path) > 1 and path[1] in ANSWER
     home = f"{name}_result" if name in draft.variables else name
     draft.needed[name] = NeededResult(home, answers or (former is not None and former.answers))
-
-
-def targets_below(step: Mapping) -> Iterator[Mapping]:
-    """Every `{ step: … }` that a step leads to, in `next` and in its cases."""
-    found: list[Node] = [node for key in ("next", "case") if (node := step.node(key)) is not None]
-    while found:
-        node = found.pop()
-        if isinstance(node, Mapping):
-            if "step" in node:
-                yield node
-            found += [slot.node for slot in node.slots if slot.key in ("arcs", "then", "next")]
-        elif isinstance(node, Sequence):
-            found += [slot.node for slot in node.slots]
 
 
 _RESERVED = frozenset(

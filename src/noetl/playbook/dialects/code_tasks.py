@@ -11,7 +11,8 @@ from noetl.playbook.dialects.code import (
     returns_of,
     without_return,
 )
-from noetl.playbook.dialects.draft import Draft, shown
+from noetl.playbook.dialects.draft import Draft, own_tasks, shown
+from noetl.playbook.dialects.places import Known
 from noetl.playbook.dialects.public_tasks import block_text
 from noetl.playbook.dialects.tree import Mapping, Scalar, TreeSlot, flowing
 
@@ -132,12 +133,37 @@ def all_inputs(draft: Draft, task: Mapping) -> None:
     if code.is_template:
         _refuse_template(draft, slot, ALL_INPUTS)
         return
+    _take_carried(draft, task, slot, code)
     given = {one.key or "": one for one in args_of(task).slots}
     through = None if takes else read_through(code, ALL_INPUTS, given)
     if through is not None:
         change_code(draft, slot, through.text, "input_data.get('name')", "name")
         return
     _nest_args(draft, task, slot, code)
+
+
+def _take_carried(draft: Draft, task: Mapping, slot: TreeSlot, code: PythonCode) -> None:
+    """What tokens carry into the step was among the inputs too."""
+    carried = draft.fact("carried", lambda: _carried_to(draft)).get(id(task), set())
+    named = {chain.links[0].key: chain for chain in code.chains(ALL_INPUTS) if chain.links}
+    for name in sorted(carried - set(args_of(task).keys())):
+        default = named[name].links[0].default if name in named else None
+        otherwise = _literal(default)
+        if otherwise is not None and name.isidentifier():
+            text = f"{{{{ args.{name} | default({otherwise}) }}}}"
+            args = task.within("args", at=task.place("code"))
+            args.put(name, Scalar(text, [f'"{text}"'], '"', "", slot.line)).line = slot.line
+
+
+def _carried_to(draft: Draft) -> dict[int, set[str]]:
+    """By python task: the names that arcs carry into its step."""
+    into = Known(draft).carried
+    return {
+        id(label.node): names
+        for step in draft.steps()
+        if (names := into.get(step.text("step") or ""))
+        for label in own_tasks(step)
+    }
 
 
 def _nest_args(draft: Draft, task: Mapping, slot: TreeSlot, code: PythonCode) -> None:

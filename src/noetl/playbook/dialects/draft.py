@@ -188,6 +188,19 @@ def arcs_of(step: Mapping) -> list[Mapping]:
     return arcs.mappings() if arcs is not None else []
 
 
+def targets_below(step: Mapping) -> Iterator[Mapping]:
+    """Every `{ step: … }` that a step leads to, in `next` and in its cases."""
+    found: list[Node] = [node for key in ("next", "case") if (node := step.node(key)) is not None]
+    while found:
+        node = found.pop()
+        if isinstance(node, Mapping):
+            if "step" in node:
+                yield node
+            found += [slot.node for slot in node.slots if slot.key in ("arcs", "then", "next")]
+        elif isinstance(node, Sequence):
+            found += [slot.node for slot in node.slots]
+
+
 def below_path(node: Mapping, *keys: str) -> Mapping | None:
     """The mapping at a path of keys."""
     found: Mapping | None = node

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
 from noetl.expression.syntax import is_template
-from noetl.playbook.dialects.draft import Draft, arcs_of, own_tasks, templates_below, then_of
+from noetl.playbook.dialects.draft import Draft, own_tasks, targets_below, templates_below, then_of
 from noetl.playbook.dialects.tree import Mapping, Scalar, TreeSlot
 
 PlaceKind = Literal["workload", "admit", "loop", "input", "rule", "router", "end"]
@@ -111,7 +111,7 @@ class Known:
             for word in ("set_ctx", "set_iter"):
                 self.written |= set((then.mapping(word) or Mapping()).keys())
         for step in draft.steps():
-            for arc in arcs_of(step):
+            for arc in targets_below(step):
                 target = self.carried.setdefault(arc.text("step") or "", set())
                 target |= set((arc.mapping("args") or Mapping()).keys())
         for task in draft.tasks():
