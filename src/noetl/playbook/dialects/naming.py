@@ -222,11 +222,17 @@ class Naming:
             listed = f"{root} | default([])"
             whole = read.alone and said.parts == len(read.path)
             return said._replace(text=listed if whole else f"({listed})")
-        if read.alone and not self.reach.has_run(name, asked.place.step):
-            rest = spelled_rest(read, said.parts, asked.text)
-            nothing = "[]" if asked.place.kind == "loop" else "''"
-            return Respelling(len(read.path), f"{said.text}{rest} | default({nothing})")
-        return said
+        return self._if_it_ran(said, asked, name)
+
+    def _if_it_ran(self, said: Respelling, asked: NameRead, name: str) -> Respelling:
+        """Nothing, where a step has not run: an error would end what went on before (TPL-3)."""
+        read, kind = asked.read, asked.place.kind
+        sure = read.covered or not read.alone or kind not in _VALUES
+        if sure or self.reach.has_run(name, asked.place.step):
+            return said
+        rest = spelled_rest(read, said.parts, asked.text)
+        nothing = "[]" if kind == "loop" else "''"
+        return Respelling(len(read.path), f"{said.text}{rest} | default({nothing})")
 
     def _task_named(self, name: str, place: TemplatePlace) -> tuple[Source, str] | None:
         tasks = place.pipeline
@@ -288,14 +294,17 @@ class Naming:
 
     def _of_case(self, asked: NameRead) -> Respelling | None:
         """Steps of the case dialect keep their results themselves; here they are only named."""
-        needed = self.draft.needed.get(str(asked.path[0]))
-        if needed is None or hides(self.known, str(asked.path[0]), asked.place):
+        name = str(asked.path[0])
+        needed = self.draft.needed.get(name)
+        if needed is None or hides(self.known, name, asked.place):
             return None
         root = f"ctx.{needed.home}"
         if needed.answers and asked.path[1:2] and asked.path[1] in ANSWER:
-            return self.coded("case-results", 2, f"{root}.{ANSWER[str(asked.path[1])]}")
-        whole = needed.answers and len(asked.path) > 1
-        return self.coded("case-results", 1, f"{root}.data" if whole else root)
+            said = self.coded("case-results", 2, f"{root}.{ANSWER[str(asked.path[1])]}")
+        else:
+            whole = needed.answers and len(asked.path) > 1
+            said = self.coded("case-results", 1, f"{root}.data" if whole else root)
+        return self._if_it_ran(said, asked, name)
 
 
 def _of_stats(asked: NameRead, root: str) -> PathReading:
