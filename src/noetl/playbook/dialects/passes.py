@@ -1,6 +1,6 @@
 """
 The passes of migration, in order: what the author wrote, put into canonical shapes; then one back
-end for all dialects, which resolves writes, results and names (decision 0044).
+end for all dialects, which resolves writes, results and names (decision 0045).
 """
 
 from typing import Final
