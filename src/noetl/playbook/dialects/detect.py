@@ -1,6 +1,6 @@
 """Which dialects does a document speak? A mix is fine where each part can be told (DIA)."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Literal
 
 from noetl.playbook.dialects.names import paths_read
@@ -26,14 +26,14 @@ _FREE = frozenset(
 """Blocks whose keys are the author's own."""
 
 
-def dialects_of(root: Mapping) -> frozenset[Dialect]:
-    """The older dialects that have left a mark in a document."""
-    found = {dialect for step in _steps(root) for dialect in dialects_of_step(step)}
-    for key in ("workbook", "executor"):
-        node = root.node(key)
-        found |= _marks_below(node) if node is not None else set()
-    for slot in slots_below(root):
-        found |= _marks_of_text(slot)
+def dialects_of(root: Mapping, steps: Iterable[frozenset[Dialect]]) -> frozenset[Dialect]:
+    """The older dialects that have left a mark in a document; those of its steps are known."""
+    found = {dialect for spoken in steps for dialect in spoken}
+    for held in root.slots:
+        if held.key in ("workbook", "executor"):
+            found |= _marks_below(held.node)
+        for slot in slots_below(held.node) if held.key != "workflow" else ():
+            found |= _marks_of_text(slot)
     return frozenset(found)
 
 

@@ -62,9 +62,9 @@ class Draft:
         self._facts: dict[str, Any] = {}
         self.left: dict[tuple[str, int], TreeSlot] = {}
         """What a row leaves for later ones: by a word of its own and the identity of a block."""
-        self.dialects = dialects_of(self.root)
-        """Those of the source, whatever rows have changed since."""
         self._spoken = {id(step): dialects_of_step(step) for step in self.steps()}
+        self.dialects = dialects_of(self.root, self._spoken.values())
+        """Those of the source, whatever passes have changed since."""
         self.case = speaks_case(self.root, self.dialects)
         """Whether the names of results are those of the case dialect."""
         self.variables = {slot.key or "" for step in self.steps() for slot in variables_of(step)}

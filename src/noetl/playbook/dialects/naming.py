@@ -23,7 +23,7 @@ from noetl.playbook.dialects.names import (
 from noetl.playbook.dialects.pipeline import acting_in
 from noetl.playbook.dialects.places import Known, TemplatePlace, hides, places
 from noetl.playbook.dialects.reach import Reach
-from noetl.playbook.dialects.sight import Sight, unseen
+from noetl.playbook.dialects.sight import Sight, may_see, unseen
 from noetl.playbook.dialects.tree import Mapping, TreeSlot
 from noetl.playbook.dialects.words import HINT, WORDS, NameRead, error_kinds, refuse_calls
 from noetl.playbook.dialects.writes import keep_step, keep_task
@@ -92,7 +92,7 @@ class Naming:
 
     def _spelled(self, text: str, slot: TreeSlot, place: TemplatePlace) -> str:
         self.refused = []
-        sight = self._sight_at(place)
+        sight = self._sight_at(place) if may_see(text) else None
         if sight is not None:
             unknown = sight.unknown(text)
             self.refused += [unseen(unknown)] if unknown is not None else []

@@ -154,6 +154,11 @@ class Sight(NamedTuple):
         return None
 
 
+def may_see(text: str) -> bool:
+    """Whether a text may hold a word that a sight has; most have none."""
+    return "result" in text or "response" in text or "this" in text
+
+
 def unseen(name: str) -> tuple[str, str]:
     """Message and hint about a part of the envelope without counterpart."""
     return (

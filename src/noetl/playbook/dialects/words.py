@@ -302,6 +302,8 @@ _BY_STATUS: Final = {
 
 def refuse_calls(draft: Draft, slot: TreeSlot) -> None:
     """Calls inside of braces; what stands outside is SQL, or text."""
+    if "(" not in (slot.text or ""):
+        return
     tokens = tokens_of(slot.text or "")
     for read in reads_of(slot.text or ""):
         name = str(read.path[0])
