@@ -25,7 +25,7 @@ from noetl.playbook.dialects.places import Known, TemplatePlace, hides, places
 from noetl.playbook.dialects.reach import Reach
 from noetl.playbook.dialects.sight import Sight, may_see, unseen
 from noetl.playbook.dialects.tree import Mapping, TreeSlot
-from noetl.playbook.dialects.words import HINT, WORDS, NameRead, error_kinds, refuse_calls
+from noetl.playbook.dialects.words import HINT, WORDS, AskedName, error_kinds, refuse_calls
 from noetl.playbook.dialects.writes import keep_step, keep_task
 
 # Namespaces and locals come before any result of that name (TPL-2).
@@ -97,7 +97,7 @@ class Naming:
             unknown = sight.unknown(text)
             self.refused += [unseen(unknown)] if unknown is not None else []
             text = sight.spelled(text)
-        new = respelled_reads(text, lambda read: self._say(NameRead(read, slot, place, text)))
+        new = respelled_reads(text, lambda read: self._say(AskedName(read, slot, place, text)))
         if "outcome" in new:
             own = "up-output" in self.codes
             known = _STATUSES if own else {"success": "ok"}
@@ -132,7 +132,7 @@ class Naming:
         outer = bool(wrapped) and any(one.node is task for one in tasks)
         return Sight("after" if after else "rule", kind, outer)
 
-    def _say(self, asked: NameRead) -> Respelling | None:
+    def _say(self, asked: AskedName) -> Respelling | None:
         say = WORDS.get(str(asked.path[0]))
         found = say(self, asked) if say is not None else None
         return found or self._by_name(asked)
@@ -163,7 +163,7 @@ class Naming:
         task = acting_in([*place.before, *own]) if own else None
         return source_of(self.draft, task or place.task)
 
-    def _by_name(self, asked: NameRead) -> Respelling | None:
+    def _by_name(self, asked: AskedName) -> Respelling | None:
         name, place = str(asked.path[0]), asked.place
         if self.draft.case:
             return self._of_case(asked)
@@ -191,7 +191,7 @@ class Naming:
             self.kept_tasks.setdefault(id(slot), (slot, asked.slot))
         return said
 
-    def _warn_of_two(self, name: str, asked: NameRead) -> None:
+    def _warn_of_two(self, name: str, asked: AskedName) -> None:
         """A name of a step that something else has too: which of them is meant is open."""
         step = self.steps.get(name)
         other = "ctx" if name in self.known.written else "the workload"
@@ -213,7 +213,7 @@ class Naming:
         form = f"({form} if {root} is defined)" if form.startswith("{'") else form
         return self.coded("up-result", below.parts + 1, form)
 
-    def _surely(self, said: Respelling, asked: NameRead, source: Source, name: str) -> Respelling:
+    def _surely(self, said: Respelling, asked: AskedName, source: Source, name: str) -> Respelling:
         """A result that may not be there: of a branch that did not run, of a loop over nothing."""
         read, root = asked.read, f"ctx.{name}"
         if read.covered or asked.place.kind not in _VALUES:
@@ -224,7 +224,7 @@ class Naming:
             return said._replace(text=listed if whole else f"({listed})")
         return self._if_it_ran(said, asked, name)
 
-    def _if_it_ran(self, said: Respelling, asked: NameRead, name: str) -> Respelling:
+    def _if_it_ran(self, said: Respelling, asked: AskedName, name: str) -> Respelling:
         """Nothing, where a step has not run: an error would end what went on before (TPL-3)."""
         read, kind = asked.read, asked.place.kind
         sure = read.covered or not read.alone or kind not in _VALUES
@@ -263,7 +263,7 @@ class Naming:
             return source, "outcome.result"
         return source, f"ctx.{name}"
 
-    def below(self, source: Source, asked: NameRead) -> PathReading:
+    def below(self, source: Source, asked: AskedName) -> PathReading:
         """How a path is read; what code gets as a whole depends on the code."""
         task, slot = asked.place.task, asked.slot
         found = code_of(task) if task is not None and len(asked.path) == 1 else None
@@ -282,7 +282,7 @@ class Naming:
             change_code(self.draft, code_slot, how.code, *said, code="up-result")
         return PathReading(0, how.form)
 
-    def _of_task(self, name: str, asked: NameRead) -> PathReading:
+    def _of_task(self, name: str, asked: AskedName) -> PathReading:
         """`step.results.task`: of the last task it is the step's own."""
         tasks = own_tasks(self.steps[name]) if name in self.steps else []
         if tasks and asked.path[2:3] == (tasks[-1].key,):
@@ -292,7 +292,7 @@ class Naming:
             0, reason=f"a step's result is that of its last task, which '{label}' is not"
         )
 
-    def _of_case(self, asked: NameRead) -> Respelling | None:
+    def _of_case(self, asked: AskedName) -> Respelling | None:
         """Steps of the case dialect keep their results themselves; here they are only named."""
         name = str(asked.path[0])
         needed = self.draft.needed.get(name)
@@ -307,7 +307,7 @@ class Naming:
         return self._if_it_ran(said, asked, name)
 
 
-def _of_stats(asked: NameRead, root: str) -> PathReading:
+def _of_stats(asked: AskedName, root: str) -> PathReading:
     """`stats` of a loop: a loop that has ended well has failed nowhere (LOOP-4)."""
     part = _STATS.get(str(asked.path[2]) if len(asked.path) > 2 else "")
     if part is None:

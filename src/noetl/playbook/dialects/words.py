@@ -23,7 +23,7 @@ _IS_THERE: Final = re.compile(r"\s+is\s+(?:not\s+)?(?:un)?defined\b")
 _OK_WORDS: Final = ("success", "completed", "COMPLETED", "ok")
 
 
-class NameRead(NamedTuple):
+class AskedName(NamedTuple):
     """One name, the text that reads it, and where that stands."""
 
     read: Read
@@ -41,10 +41,10 @@ class NameRead(NamedTuple):
         return bool(_IS_THERE.match(self.text, self.read.ends[-1]))
 
 
-Say = Callable[["Naming", NameRead], Respelling | None]
+Say = Callable[["Naming", AskedName], Respelling | None]
 
 
-def _token(naming: "Naming", asked: NameRead) -> Respelling | None:
+def _token(naming: "Naming", asked: AskedName) -> Respelling | None:
     known = {"args": "args", "execution_id": "execution_id"}
     key = str(asked.path[1]) if len(asked.path) > 1 else ""
     if key in known:
@@ -55,32 +55,32 @@ def _token(naming: "Naming", asked: NameRead) -> Respelling | None:
     )
 
 
-def _outcome(naming: "Naming", asked: NameRead) -> Respelling | None:
+def _outcome(naming: "Naming", asked: AskedName) -> Respelling | None:
     is_old = asked.path[1:3] == ("py", "exception")
     return naming.coded("eval-names", 3, "outcome.py.exception_type") if is_old else None
 
 
-def _job(naming: "Naming", asked: NameRead) -> Respelling | None:
+def _job(naming: "Naming", asked: AskedName) -> Respelling | None:
     known = len(asked.path) > 1 and asked.path[1] in _JOB
     return naming.coded("up-name", 2, "execution_id") if known else None
 
 
-def _step(naming: "Naming", asked: NameRead) -> Respelling | None:
+def _step(naming: "Naming", asked: AskedName) -> Respelling | None:
     return naming.coded("up-name", 1, "iter") if len(asked.path) > 1 else None
 
 
-def _index(naming: "Naming", asked: NameRead) -> Respelling | None:
+def _index(naming: "Naming", asked: AskedName) -> Respelling | None:
     return naming.coded("case-loop", 1, "iter.index") if asked.place.iterators else None
 
 
-def _keychain(naming: "Naming", _: NameRead) -> Respelling | None:
+def _keychain(naming: "Naming", _: AskedName) -> Respelling | None:
     return naming.refuse(
         "a template reads a secret of the keychain, which templates never see",
         "write auth: name in the task that needs it, or read it with kind: secrets",
     )
 
 
-def _vars(naming: "Naming", asked: NameRead) -> Respelling | None:
+def _vars(naming: "Naming", asked: AskedName) -> Respelling | None:
     """Variables: of the execution in the case dialect, of the step run in the eval dialect."""
     draft, key = naming.draft, str(asked.path[1]) if len(asked.path) > 1 else ""
     mixed, case = "eval" in draft.dialects, "case" in draft.dialects or bool(draft.inputs)
@@ -122,7 +122,7 @@ _PARTS: Final[dict[str, dict[str, str]]] = {
 }
 
 
-def _output(naming: "Naming", asked: NameRead) -> Respelling | None:
+def _output(naming: "Naming", asked: AskedName) -> Respelling | None:
     """`output` is the outcome in a rule; a router sees the event instead."""
     path, place, kind = asked.path, asked.place, asked.place.kind
     if kind not in _PARTS:
@@ -150,7 +150,7 @@ def _output(naming: "Naming", asked: NameRead) -> Respelling | None:
     return naming.coded("up-output", 2 + below.parts, below.form.format(root))
 
 
-def _own(naming: "Naming", asked: NameRead) -> Respelling | None:
+def _own(naming: "Naming", asked: AskedName) -> Respelling | None:
     """`result`, `response` and `this` of a public router or rule: what has just ended."""
     word, place = str(asked.path[0]), asked.place
     source = naming.own_source(place)
@@ -169,7 +169,7 @@ def _own(naming: "Naming", asked: NameRead) -> Respelling | None:
     return naming.coded("up-output", 1 + below.parts, below.form.format(root))
 
 
-def _retrying(naming: "Naming", asked: NameRead) -> Respelling | None:
+def _retrying(naming: "Naming", asked: AskedName) -> Respelling | None:
     """`error`, `status_code`, `attempt`, `success` of a rule: how the task has ended."""
     word, place = str(asked.path[0]), asked.place
     if place.kind not in _PARTS or (place.task is None and place.kind == "rule"):
@@ -196,7 +196,7 @@ _ENDED: Final[dict[str, dict[str, str]]] = {
 }
 
 
-def _prev(naming: "Naming", asked: NameRead) -> Respelling | None:
+def _prev(naming: "Naming", asked: AskedName) -> Respelling | None:
     """`_prev` in the former shape of a result; alone it is a value."""
     place = asked.place
     if not place.before or place.kind != "input" or naming.draft.case:
@@ -212,7 +212,7 @@ def _prev(naming: "Naming", asked: NameRead) -> Respelling | None:
     return naming.said(below, "_prev") if below.parts or below.form != "{0}" else None
 
 
-def _reads_former(asked: NameRead) -> bool:
+def _reads_former(asked: AskedName) -> bool:
     """Whether code reads an argument by keys that only former results had."""
     task = asked.place.task
     found = code_of(task) if task is not None else None
