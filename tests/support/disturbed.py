@@ -260,11 +260,15 @@ def large() -> str:
 def patient() -> str:
     """Long pauses, in a pipeline, in iterations and in a loop within a task."""
     slow = when("outcome.status == 'error'", "retry", attempts=4, delay=30, backoff="linear")
-    body = {"value": "{{ iter.n | default(7) }}", "attempt": "{{ _attempt }}", "fail": 2}
-    ask = task("ask", "http", slow, url="{{ workload.url }}", method="POST", body=body)
+
+    def asked(value: object) -> Tree:
+        body = {"value": value, "attempt": "{{ _attempt }}", "fail": 2}
+        return task("ask", "http", slow, url="{{ workload.url }}", method="POST", body=body)
+
+    ask = asked("{{ iter.n }}")
     looped = loop([1, 2, 3], mode="parallel", flight=2)
     steps = [
-        step("start", ask, effect("then", f"{{{{ {DATA} }}}}"), arcs=[arc("each")]),
+        step("start", asked(7), effect("then", f"{{{{ {DATA} }}}}"), arcs=[arc("each")]),
         step("each", ask, effect("then", f"{{{{ {DATA} }}}}"), loop=looped, arcs=[arc("inside")]),
         step("inside", nested("both", loop([4, 5]), ask), effect("tell", 1)),
     ]

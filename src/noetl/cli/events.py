@@ -102,13 +102,16 @@ async def events_here(
 
 SHOWN = ("task", "attempt", "do", "to", "arcs", "index", "total", "status", "reason", "error")
 """Fields of an event that a line shows, in this order."""
+USUAL = {"attempt": 1, "do": "continue"}
+"""What a line need not say."""
 
 
 def line_of(event: dict[str, Any], room: int, took: Interval | None = None) -> str:
     """Number, time, name, where, and the fields that tell most."""
     where = event["step"] or ""
     fields = event["data"]
-    told = [f"{key}={value_words(fields[key], 60)}" for key in SHOWN if key in fields]
+    shown = [key for key in SHOWN if key in fields and fields[key] != USUAL.get(key)]
+    told = [f"{key}={value_words(fields[key], 60)}" for key in shown]
     if took is not None:
         told.append(f"took={seconds(took[1] - took[0])}")
     outcome = fields.get("outcome")
