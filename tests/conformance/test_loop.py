@@ -93,12 +93,16 @@ def test_sequential_iterations_run_one_after_the_other() -> None:
 @pytest.mark.parametrize(("flight", "most"), [(2, 2), (5, 5), (0, 10)])
 def test_no_more_than_max_in_flight_run_at_once(where: str, flight: int, most: int) -> None:
     running, seen = 0, []
+    full = asyncio.Event()
 
     async def count(call_: ToolCall[Any]) -> Outcome:
         nonlocal running
         running += 1
         seen.append(running)
-        await asyncio.sleep(0)
+        if running == most:
+            full.set()
+        await full.wait()  # the first ones stay until as many run as may
+        await asyncio.sleep(0)  # and one too many would now be seen
         running -= 1
         return ok(call_.label)
 
