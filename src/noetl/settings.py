@@ -128,7 +128,7 @@ SETTINGS: dict[str, Setting] = {
     "db": Setting(
         _url("postgresql", "postgres"),
         "postgresql://USER:PASSWORD@HOST/NAME",
-        "where a server keeps the log; unset: SQLite in the home",
+        "where servers keep the log, and commands that read look; unset: SQLite in the home",
         "url",
     ),
     "queue": Setting(

@@ -8,7 +8,6 @@ from litestar.params import FromPath, JSONBody
 from noetl.api import types as t
 from noetl.api.answers import answered
 from noetl.api.context import USUAL, ApiContext, Cursor, Limit
-from noetl.api.paging import page_of, place_in
 from noetl.api.rows import view_of
 from noetl.errors import CredentialMissing, ServerRefused
 from noetl.keychain.fields import register as mask
@@ -20,6 +19,7 @@ class CredentialsRoutes:
 
     def __init__(self, context: ApiContext) -> None:
         self._plane = context.plane
+        self._questions = context.questions
 
     async def put(
         self, name: FromPath[Path], data: JSONBody[t.CredentialRequest]
@@ -33,11 +33,7 @@ class CredentialsRoutes:
 
     async def page(self, cursor: Cursor = None, limit: Limit = USUAL) -> Response[t.CredentialPage]:
         """What is registered, by name; no values."""
-        after = place_in(cursor, str) or ""
-        rows = [row for row in await self._store.all() if row.name > after]
-        found, next = page_of(rows, limit, lambda row: row.name)
-        shown = [view_of(t.Credential, row) for row in found]
-        return answered(t.CredentialPage(credentials=shown, next=next))
+        return answered(await self._questions.credentials(cursor=cursor, limit=limit))
 
     async def remove(self, name: FromPath[Path]) -> None:
         """Forget a credential."""

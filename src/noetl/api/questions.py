@@ -197,6 +197,15 @@ class PlaneQuestions:
         migrated = found.original_digest is not None
         return view_of(t.EntryText, found, text=kept[0], original=original, migrated=migrated)
 
+    async def credentials(
+        self, *, cursor: str | None = None, limit: int = PAGE
+    ) -> t.CredentialPage:
+        """What is registered, by name; no values."""
+        after = place_in(cursor, str) or ""
+        kept = await self.plane.keychain.opened.store.all()
+        rows, next = page_of([row for row in kept if row.name > after], limit, lambda row: row.name)
+        return t.CredentialPage(credentials=[view_of(t.Credential, row) for row in rows], next=next)
+
 
 def missing(path: str, version: Version) -> PlaybookNotFound:
     which = "" if version is None else f", version {version},"

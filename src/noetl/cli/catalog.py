@@ -5,14 +5,12 @@ from typing import TypeVar
 
 import click
 
-from noetl.adapters.sqlite.locks import FILE as DATABASE
 from noetl.api.types import CatalogVersion
 from noetl.cli.contexts import Target
 from noetl.cli.output import JSON, print_json, tell_each, write
 from noetl.cli.running.words import short
-from noetl.cli.target import Asked, aimed, ask, pages
+from noetl.cli.target import Asked, aimed, ask, is_new, pages
 from noetl.errors import PlaybookNotFound
-from noetl.settings import read_settings
 
 EPILOG = """\b
 Examples:
@@ -23,7 +21,7 @@ Examples:
 """
 
 T = TypeVar("T")
-REMEDY = "`noetl catalog` lists them, `noetl register FILE` adds one"
+REMEDY = "`noetl catalog` without a path lists them, `noetl register FILE` adds one"
 
 
 @click.command(epilog=EPILOG)
@@ -52,7 +50,7 @@ def catalog(
             write(found.text, None)
         return
     entries: list[CatalogVersion] = []
-    if path is not None or not target.local or (read_settings().home / DATABASE).exists():
+    if path is not None or not is_new(target):
         entries = ask_catalog(target, lambda asked: entries_of(asked, path))
     none = "the catalog is empty; see: noetl register --help"
     tell_each(entries, line_of, as_json=as_json, none=none)

@@ -10,15 +10,13 @@ import click
 from noetl.adapters.memory.storage import MemoryStorage
 from noetl.adapters.sqlite.locks import FILE
 from noetl.adapters.sqlite.storage import open_storage
-from noetl.api.rows import view_of
 from noetl.api.types import Credential
 from noetl.cli.contexts import Target
 from noetl.cli.home import using
 from noetl.cli.lazy import HelpfulGroup
 from noetl.cli.output import JSON, examples, tell, tell_each
 from noetl.cli.source import reason_of
-from noetl.cli.target import aimed, at_server
-from noetl.client.client import Client
+from noetl.cli.target import Asked, aimed, ask, at_server, is_new, pages
 from noetl.errors import CredentialMissing, UnreadableFile
 from noetl.keychain.fields import (
     MAIN,
@@ -114,7 +112,7 @@ def add(
 @aimed
 def listing(as_json: bool, target: Target) -> None:
     """List what is registered: names, kinds and times."""
-    rows = rows_here() if target.local else at_server(target, rows_at)
+    rows = [] if is_new(target) else ask(target, rows_of)
     none = "no credentials; see: noetl credential add --help"
     tell_each(rows, line_of, as_json=as_json, none=none)
 
@@ -123,12 +121,8 @@ def line_of(row: Credential) -> str:
     return f"{row.name:<24} {row.kind:<12} {row.updated_at}"
 
 
-def rows_here() -> list[Credential]:
-    return [view_of(Credential, row) for row in in_store(lambda store: store.all())]
-
-
-def rows_at(client: Client) -> list[Credential]:
-    return [row for page in client.pages(client.credentials) for row in page.credentials]
+async def rows_of(asked: Asked) -> list[Credential]:
+    return [row async for page in pages(asked.credentials) for row in page.credentials]
 
 
 @credential.command(epilog=examples("credential show pg_main"))

@@ -8,7 +8,7 @@ from noetl.adapters.sqlite.locks import FILE as DATABASE
 from noetl.api.questions import missing
 from noetl.cli import exits
 from noetl.cli.catalog import REMEDY, ask_catalog
-from noetl.cli.contexts import Target
+from noetl.cli.contexts import LOCAL, Target
 from noetl.cli.output import print_json
 from noetl.cli.running.ending import see_through
 from noetl.cli.running.payload import CTX, PAYLOAD, SETS, ctx_of, payload_of
@@ -96,7 +96,8 @@ def begin_here(
     """In this process, on the home's catalog; a home that is not there is not made for a miss."""
     if not (read_settings().home / DATABASE).exists():
         raise PlaybookNotFound(f"{missing(path, version)}; {REMEDY}")
-    found = ask_catalog(Target(None), lambda asked: asked.playbook(path, version=version))
+    home = Target(None, None, LOCAL)
+    found = ask_catalog(home, lambda asked: asked.playbook(path, version=version))
 
     async def begin(local: LocalNode) -> ActiveExecution:
         return await local.run_text(found.text, folder=None, payload=payload, ctx=ctx)

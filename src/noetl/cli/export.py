@@ -11,25 +11,26 @@ import msgspec
 from yarl import URL
 
 from noetl.cli import exits
-from noetl.cli.home import in_home
+from noetl.cli.contexts import Target
 from noetl.cli.output import JSON, print_json
 from noetl.cli.running.words import count
 from noetl.cli.source import FILE
+from noetl.cli.target import Asked, aimed, ask, pages
 from noetl.errors import CredentialMissing, ReceiverUnavailable
 from noetl.exports import clickhouse
 from noetl.exports.export import FORMS, Export, ExportCounts, send_rows, send_spans
 from noetl.exports.files import write_file
 from noetl.exports.otlp import traces_url
 from noetl.exports.parquet import write_parquet
-from noetl.exports.reading import Cut, all_ids
+from noetl.exports.reading import Cut, millis
 from noetl.exports.receiver import Receiver, shown_url
-from noetl.node.local import LocalNode
 
 EPILOG = """\b
 Examples:
   noetl export 06h3k9v2q8m4x0c7w1 --format jsonl -o events.jsonl
   noetl export --all --format parquet -o events.parquet
   noetl export --since 24h --format otlp --to http://localhost:4318
+  noetl export --all --format jsonl --server http://127.0.0.1:8765
   noetl export --all --format clickhouse --to http://localhost:8123 --create
   noetl export 06h3k9v2q8m4x0c7w1 --after 70 --format jsonl
 
@@ -43,6 +44,8 @@ written, a receiver that is away or refuses. Exporting again is safe: ids stay t
 
 AGO = re.compile(r"(\d+)([smhd])", re.ASCII)
 UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
+Signed = tuple[URL, dict[str, str]]
+"""Where requests go, and their headers."""
 
 
 class Moment(click.ParamType[int]):
@@ -67,7 +70,7 @@ def moment_of(text: str) -> int:
     return int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000)
 
 
-class Asked(msgspec.Struct, frozen=True, kw_only=True):
+class ExportRequest(msgspec.Struct, frozen=True, kw_only=True):
     """What the command line asks for."""
 
     ids: tuple[str, ...]
@@ -84,7 +87,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
 
 @click.command(epilog=EPILOG)
 @click.argument("ids", metavar="[ID]...", nargs=-1)
-@click.option("--all", "everything", is_flag=True, help="Every execution of this home.")
+@click.option("--all", "everything", is_flag=True, help="Every execution that there is.")
 @click.option(
     "--since",
     type=Moment(),
@@ -102,51 +105,53 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     "-o", "--output", "out", type=FILE, metavar="FILE", help="Write to FILE; - is standard output."
 )
 @click.option("--to", metavar="URL", help="Send to the receiver at URL (otlp, clickhouse).")
-@click.option("--auth", metavar="NAME", help="Sign requests with this registered credential.")
+@click.option("--auth", metavar="NAME", help="Sign requests with this credential of the home.")
 @click.option("--table", help=f"The table of ClickHouse.  [default: {clickhouse.TABLE}]")
 @click.option("--create", is_flag=True, help="Create the table of ClickHouse if it is missing.")
 @JSON
-def export(as_json: bool, **options: Any) -> int:
+@aimed
+def export(as_json: bool, target: Target, **options: Any) -> int:
     """
     Export events of the log: as JSON lines, as Parquet, as OpenTelemetry traces, to ClickHouse.
 
     Events come execution by execution, the oldest first, each in the order of its log. Values
     that are kept outside the log stay references. A trace holds the spans that have ended.
     """
-    asked = Asked(**{**options, "ids": tuple(dict.fromkeys(options["ids"]))})
-    refuse_nonsense(asked)
-    tally = in_home(lambda local: exported(local, asked))
-    report(asked, tally, as_json=as_json)
+    wanted = ExportRequest(**{**options, "ids": tuple(dict.fromkeys(options["ids"]))})
+    refuse_nonsense(wanted)
+    signed = None if wanted.to is None else signed_url(wanted, wanted.to)
+    tally = ask(target, lambda asked: exported(asked, wanted, signed), waits=True)
+    report(wanted, tally, as_json=as_json)
     return exits.OK
 
 
-def refuse_nonsense(asked: Asked) -> None:
+def refuse_nonsense(wanted: ExportRequest) -> None:
     """Options that do not go together, with what to write instead."""
-    sends = asked.form in ("otlp", "clickhouse")
+    sends = wanted.form in ("otlp", "clickhouse")
     wrong = {
         "give IDs, or --all, or --since": not (
-            asked.ids or asked.everything or asked.since is not None
+            wanted.ids or wanted.everything or wanted.since is not None
         ),
-        "give IDs or --all, not both": bool(asked.ids) and asked.everything,
-        "--after counts within one execution: give one ID": asked.after is not None
-        and len(asked.ids) != 1,
-        "give -o or --to, not both": asked.out is not None and asked.to is not None,
-        f"{asked.form} is written to a file: give -o instead of --to": asked.to is not None
+        "give IDs or --all, not both": bool(wanted.ids) and wanted.everything,
+        "--after counts within one execution: give one ID": wanted.after is not None
+        and len(wanted.ids) != 1,
+        "give -o or --to, not both": wanted.out is not None and wanted.to is not None,
+        f"{wanted.form} is written to a file: give -o instead of --to": wanted.to is not None
         and not sends,
-        "parquet is no text: give the file with -o": asked.form == "parquet"
-        and asked.out in (None, "-"),
-        "--auth signs requests: give --to": asked.auth is not None and asked.to is None,
+        "parquet is no text: give the file with -o": wanted.form == "parquet"
+        and wanted.out in (None, "-"),
+        "--auth signs requests: give --to": wanted.auth is not None and wanted.to is None,
         "--table and --create belong to --format clickhouse --to URL": (
-            asked.create or asked.table is not None
+            wanted.create or wanted.table is not None
         )
-        and (asked.form != "clickhouse" or asked.to is None),
+        and (wanted.form != "clickhouse" or wanted.to is None),
     }
     for remedy, applies in wrong.items():
         if applies:
             raise click.UsageError(remedy, click.get_current_context())
-    if asked.to is not None:
-        address_of(asked.to)
-    clickhouse.checked(asked.table or clickhouse.TABLE)
+    if wanted.to is not None:
+        address_of(wanted.to)
+    clickhouse.checked(wanted.table or clickhouse.TABLE)
 
 
 def address_of(to: str) -> URL:
@@ -163,53 +168,70 @@ def address_of(to: str) -> URL:
     return url
 
 
-async def exported(local: LocalNode, asked: Asked) -> ExportCounts:
+async def exported(asked: Asked, wanted: ExportRequest, signed: Signed | None) -> ExportCounts:
     """Find the executions, then hand them over."""
-    cut = Cut(after=asked.after or 0, since=asked.since or 0)
-    for execution_id in asked.ids:
-        await local.row(execution_id)
-    ids = asked.ids or await all_ids(local.storage.executions, cut.since)
-    job = Export(local.storage.log, ids, asked.form, cut)
-    if asked.to is not None:
-        await send(local, job, asked, address_of(asked.to))
-    elif asked.out in (None, "-"):
+    cut = Cut(after=wanted.after or 0, since=wanted.since or 0)
+    for execution_id in wanted.ids:
+        await asked.events(execution_id, limit=1)
+    ids = wanted.ids or await all_ids(asked, cut.since)
+    job = Export(asked.events, ids, wanted.form, cut)
+    if signed is not None:
+        await send(job, wanted, *signed)
+    elif wanted.out in (None, "-"):
         async for body in job.bodies():
             click.echo(body.content, nl=False)
-    elif asked.form == "parquet":
-        await write_parquet(Path(str(asked.out)), job.bodies())
+    elif wanted.form == "parquet":
+        await write_parquet(Path(str(wanted.out)), job.bodies())
     else:
-        await write_file(Path(str(asked.out)), job.bodies())
+        await write_file(Path(str(wanted.out)), job.bodies())
     return job.tally
 
 
-async def send(local: LocalNode, job: Export, asked: Asked, url: URL) -> None:
+async def all_ids(asked: Asked, since: int = 0) -> list[str]:
+    """
+    Executions to which something was added since a time (ms), the oldest first.
+
+    The order is that of their starts, so that a later export goes on where this one ended. Only
+    ids are held: a million of them take less than 100 MB.
+    """
+    found = [
+        row.execution_id
+        async for page in pages(asked.executions)
+        for row in page.executions
+        if millis(row.updated_at) >= since
+    ]
+    return found[::-1]
+
+
+async def send(job: Export, wanted: ExportRequest, url: URL, headers: dict[str, str]) -> None:
     """To the receiver; if it fails halfway, say how far it came."""
-    url = traces_url(url) if asked.form == "otlp" else url
-    url, headers = await signed(local, url, asked.auth)
-    content_type = "application/json" if asked.form == "otlp" else "application/x-ndjson"
+    content_type = "application/json" if wanted.form == "otlp" else "application/x-ndjson"
     try:
         async with Receiver(url, content_type=content_type, headers=headers) as receiver:
-            if asked.form == "otlp":
+            if wanted.form == "otlp":
                 await send_spans(job, receiver)
             else:
-                table = asked.table or clickhouse.TABLE
-                await send_rows(job, receiver, table, create=asked.create)
+                table = wanted.table or clickhouse.TABLE
+                await send_rows(job, receiver, table, create=wanted.create)
     except ReceiverUnavailable as wrong:
-        taken = count(job.tally.pieces, FORMS[asked.form].noun)
+        taken = count(job.tally.pieces, FORMS[wanted.form].noun)
         raise ReceiverUnavailable(f"{wrong} (taken before that: {taken})") from None
 
 
-async def signed(local: LocalNode, url: URL, auth: str | None) -> tuple[URL, dict[str, str]]:
-    """KEY-1: what a registered credential adds to a request."""
+def signed_url(wanted: ExportRequest, to: str) -> Signed:
+    """Where to send, with what a credential of the home adds to a request (KEY-1)."""
+    url, auth = address_of(to), wanted.auth
+    url = traces_url(url) if wanted.form == "otlp" else url
     if auth is None:
         return url, {}
     from multidict import CIMultiDict
 
+    from noetl.cli.credential import in_store
     from noetl.keychain.fields import register
     from noetl.tools.http.credential import sign
     from noetl.tools.refusal import Refusal
 
-    found = await local.keychain.opened.store.fields(auth)
+    found = in_store(lambda store: store.fields(auth))
     if found is None:
         raise CredentialMissing(f"no credential '{auth}'; register it: noetl credential add {auth}")
     kind, fields = found
@@ -222,27 +244,27 @@ async def signed(local: LocalNode, url: URL, auth: str | None) -> tuple[URL, dic
     return url, dict(headers)
 
 
-def report(asked: Asked, tally: ExportCounts, *, as_json: bool) -> None:
+def report(wanted: ExportRequest, tally: ExportCounts, *, as_json: bool) -> None:
     """What was exported, on standard error where the export itself is on standard output."""
-    printed = asked.to is None and asked.out in (None, "-")
+    printed = wanted.to is None and wanted.out in (None, "-")
     if as_json and not printed:
-        print_json(as_object(asked, tally))
+        print_json(as_object(wanted, tally))
         return
     if not tally.events:
         click.echo("nothing to export: no event matches", err=True)
         return
     what = f"{count(tally.events, 'event')} of {count(tally.executions, 'execution')}"
-    if asked.form == "otlp":
+    if wanted.form == "otlp":
         what += f", {count(tally.pieces, 'span')}"
     click.echo(f"exported {what}", err=True)
 
 
-def as_object(asked: Asked, tally: ExportCounts) -> dict[str, Any]:
+def as_object(wanted: ExportRequest, tally: ExportCounts) -> dict[str, Any]:
     return {
         "status": "ok",
-        "format": asked.form,
+        "format": wanted.form,
         "executions": tally.executions,
         "events": tally.events,
-        f"{FORMS[asked.form].noun}s": tally.pieces,
-        "last_seq": tally.last_seq if len(asked.ids) == 1 else None,
+        f"{FORMS[wanted.form].noun}s": tally.pieces,
+        "last_seq": tally.last_seq if len(wanted.ids) == 1 else None,
     }

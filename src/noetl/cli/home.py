@@ -1,17 +1,22 @@
 """The home folder as commands see it that look at executions and run none."""
 
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import TypeVar
+
+import click
 
 from noetl.adapters.sqlite.locks import FILE
 from noetl.cli.running.attend import runner
 from noetl.errors import ExecutionNotFound
+from noetl.node.control_plane import ControlPlane
 from noetl.node.local import LocalNode
+from noetl.node.opening import open_results, open_settings_storage
 from noetl.ports.storage import Storage
 from noetl.settings import Settings, read_settings
 
 T = TypeVar("T")
-Opened = TypeVar("Opened", LocalNode, Storage)
+Opened = TypeVar("Opened", LocalNode, ControlPlane, Storage)
 
 
 def in_home(work: Callable[[LocalNode], Awaitable[T]], *, make: bool = False) -> T:
@@ -23,6 +28,18 @@ def in_home(work: Callable[[LocalNode], Awaitable[T]], *, make: bool = False) ->
     if not make:
         refuse_missing(settings)
     return using(LocalNode.open(settings, looking=not make), work)
+
+
+def in_database(settings: Settings, work: Callable[[ControlPlane], Awaitable[T]]) -> T:
+    """The same with the database of servers (NOETL_DB), of which nothing but reading is asked."""
+
+    async def opened() -> ControlPlane:
+        says = partial(click.echo, err=True)
+        storage = await open_settings_storage(settings, says, looking=True)
+        results = open_results(settings)
+        return ControlPlane(settings, storage, results=results, adopts=False, says=says)
+
+    return using(opened(), work)
 
 
 def using(opening: Awaitable[Opened], work: Callable[[Opened], Awaitable[T]]) -> T:

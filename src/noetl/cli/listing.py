@@ -5,12 +5,11 @@ from typing import get_args
 
 import click
 
-from noetl.adapters.sqlite.locks import FILE
 from noetl.cli.contexts import Target
 from noetl.cli.output import JSON, tell_each
 from noetl.cli.running.words import seconds, short
 from noetl.cli.status import TONES, shown_status
-from noetl.cli.target import Asked, aimed, ask, pages
+from noetl.cli.target import Asked, aimed, ask, is_new, pages
 from noetl.cli.terminal import Paint, wants_colour
 from noetl.control.execution import Status
 from noetl.server.views.standing import Listed
@@ -42,8 +41,8 @@ def listing(
     status: str | None, path: str | None, limit: int, as_json: bool, target: Target
 ) -> None:
     """List executions, the newest first."""
-    if target.local and not (home := read_settings().home / FILE).exists():
-        click.echo(f"nothing has run in {home.parent} yet", err=True)
+    if is_new(target):
+        click.echo(f"nothing has run in {read_settings().home} yet", err=True)
         return
     rows = ask(target, lambda asked: rows_of(asked, status, path, limit))
     paint = Paint(wants_colour())

@@ -1,4 +1,4 @@
-"""A question that is answered by the local home or by a server, whichever the command is for."""
+"""A question that a home, a database or a server answers, whichever the command is for."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from functools import wraps
@@ -6,11 +6,15 @@ from typing import Any, TypeVar
 
 import click
 
+from noetl.adapters.sqlite.locks import FILE
 from noetl.api.questions import PlaneQuestions
-from noetl.cli.contexts import Target, target_of
-from noetl.cli.home import in_home
+from noetl.cli.contexts import LOCAL, Target, target_of
+from noetl.cli.home import in_database, in_home
+from noetl.cli.running.attend import runner
 from noetl.client.asks import Ask, AwaitedQuestions
 from noetl.client.client import Client, Page
+from noetl.errors import ExecutionNotFound, PlaybookNotFound
+from noetl.settings import read_settings
 
 T = TypeVar("T")
 
@@ -40,11 +44,33 @@ def aimed(command: Callable[..., T]) -> Callable[..., T]:
     return aimed_command
 
 
-def ask(target: Target, work: Callable[[Asked], Awaitable[T]]) -> T:
-    """The answer of the home, or of the server that is meant; see `in_home`."""
-    if target.local:
-        return in_home(lambda local: work(PlaneQuestions(local)))
-    return at_server(target, lambda client: at_once(work(FarQuestions(client))))
+def ask(target: Target, work: Callable[[Asked], Awaitable[T]], *, waits: bool = False) -> T:
+    """
+    The answer of the server that is meant, of the database that is set, or of the home.
+
+    `waits`: the work waits for others than the server, too.
+    """
+
+    async def at(client: Client) -> T:
+        return await work(FarQuestions(client))
+
+    if not target.local:
+        return at_server(target, lambda client: (runner() if waits else at_once)(at(client)))
+    settings = read_settings()
+    if settings.db is not None and target.context != LOCAL:
+        try:
+            return in_database(settings, lambda plane: work(PlaneQuestions(plane)))
+        except (ExecutionNotFound, PlaybookNotFound):
+            if not (settings.home / FILE).exists():
+                raise  # else it may be one of the home, which `noetl run` uses in any case
+    return in_home(lambda local: work(PlaneQuestions(local)))
+
+
+def is_new(target: Target) -> bool:
+    """Whether the command is for a home in which nothing has run yet."""
+    settings = read_settings()
+    here = target.local and (settings.db is None or target.context == LOCAL)
+    return here and not (settings.home / FILE).exists()
 
 
 def at_once(work: Awaitable[T]) -> T:

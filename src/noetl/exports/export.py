@@ -7,11 +7,10 @@ import msgspec
 from noetl.exports import clickhouse
 from noetl.exports.columns import row_of
 from noetl.exports.otlp import MOST_SPANS, check_answer, request_of, spans_of
-from noetl.exports.reading import WHOLE, Cut, Envelope, envelopes
+from noetl.exports.reading import WHOLE, Cut, Envelope, Pages, envelopes
 from noetl.exports.receiver import Receiver
 from noetl.messages.codec import encode_shown
 from noetl.messages.times import Times
-from noetl.ports.event_log import EventLog
 
 MOST, MOST_BYTES = 5_000, 1_048_576
 """Of one body: large enough to be worth a request, small enough to hold."""
@@ -79,9 +78,9 @@ class ExportCounts(msgspec.Struct):
 class Export:
     """The events of some executions in one form. Read once, as fast as they are taken."""
 
-    def __init__(self, log: EventLog, ids: Sequence[str], form: str, cut: Cut = WHOLE) -> None:
+    def __init__(self, pages: Pages, ids: Sequence[str], form: str, cut: Cut = WHOLE) -> None:
         self.tally = ExportCounts(last_seq=cut.after)
-        self._log = log
+        self._pages = pages
         self._ids = ids
         self._form = form
         self._cut = cut
@@ -106,7 +105,7 @@ class Export:
                 yield encode_shown(event) if as_it_is else row_of(event, times.take(event))
 
     async def _counted(self, execution_id: str, cut: Cut) -> AsyncIterator[tuple[int, Envelope]]:
-        async for at, event in envelopes(self._log, execution_id, cut):
+        async for at, event in envelopes(self._pages, execution_id, cut):
             self.tally.last_seq = event["seq"]
             if self._cut.holds(event["seq"], at):
                 self.tally.events += 1

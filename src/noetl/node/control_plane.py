@@ -324,3 +324,10 @@ class ControlPlane:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def close(self) -> None:
+        """Write what waits, and let go of everything."""
+        await self.halt()
+        await self.keychain.close()
+        await self.results.close()
+        await self.storage.close()

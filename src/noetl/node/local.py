@@ -123,12 +123,10 @@ class LocalNode(ControlPlane):
     async def close(self) -> None:
         await self.halt()
         await self.worker.close()
-        await self.keychain.close()
         with suppress(NoetlError):
             for active in self.server.owned:
                 await self.storage.owners.release(active.execution_id)
-        await self.results.close()
-        await self.storage.close()
+        await super().close()
 
 
 def _unsaid(_: str) -> None:

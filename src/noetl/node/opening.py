@@ -40,20 +40,26 @@ def lock_home(settings: Settings) -> int | None:
     return descriptor
 
 
-async def open_settings_storage(settings: Settings, says: Callable[[str], None]) -> Storage:
-    """The home on SQLite, or in the database that is set."""
+async def open_settings_storage(
+    settings: Settings, says: Callable[[str], None], *, looking: bool = False
+) -> Storage:
+    """The home on SQLite, or in the database that is set. `looking`: nothing will be written."""
     if settings.db is None:
-        return await open_sqlite(settings.home, says=says)
+        return await open_sqlite(settings.home, says=says, looking=looking)
     from noetl.adapters.postgres.storage import open_storage as open_postgres
 
     while True:
         began = time.monotonic()
         try:
             return await open_postgres(
-                settings.db, folder=settings.home, lease=settings.lease_ttl, says=says
+                settings.db,
+                folder=settings.home,
+                lease=settings.lease_ttl,
+                says=says,
+                looking=looking,
             )
         except LogUnavailable as away:
-            if time.monotonic() - began < PATIENT:  # it answered, and will not have us
+            if looking or time.monotonic() - began < PATIENT:  # it answered, and will not have us
                 raise
             says(f"{away}; it is waited for")
 

@@ -92,9 +92,7 @@ class ServerNode(ControlPlane):
         with suppress(NoetlError):
             await self.storage.roster.server_gone(self.name)
             await self.ownership.hand_over()
-        await self.keychain.close()
-        await self.results.close()
-        await self.storage.close()
+        await super().close()
         if self._lock is not None:  # the last of all: the next server finds everything done
             os.close(self._lock)
             self._lock = None

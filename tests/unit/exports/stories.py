@@ -2,13 +2,19 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable
+from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
 
+from noetl.adapters.memory.object_store import MemoryObjectStore
 from noetl.adapters.memory.storage import MemoryStorage
+from noetl.api.questions import PlaneQuestions
 from noetl.messages.envelope import envelope
+from noetl.node.control_plane import ControlPlane
 from noetl.ports.event_log import Decision, ExecutionRow
+from noetl.ports.result_store import ResultStore
+from noetl.settings import Settings
 
 ID = "06h3k9v2q8m4x0c7w1"
 T = TypeVar("T")
@@ -67,6 +73,13 @@ async def home_of(logs: dict[str, list[tuple[int, list[Event]]]]) -> MemoryStora
             await home.log.append(decision)
             seq += len(events)
     return home
+
+
+def questions(home: MemoryStorage) -> PlaneQuestions:
+    """What may be asked of a home."""
+    settings = Settings(home=Path())
+    results = ResultStore(MemoryObjectStore())
+    return PlaneQuestions(ControlPlane(settings, home, results=results, adopts=False))
 
 
 async def listed(pieces: AsyncIterator[T]) -> list[T]:

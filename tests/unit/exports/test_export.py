@@ -1,20 +1,19 @@
 """An export as a whole: nothing left out by a busy receiver, nothing counted that was not taken."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import pytest
 from tests.support.collector import Collector, Reply
-from tests.unit.exports.stories import ID, Event, event, home_of, run
+from tests.unit.exports.stories import ID, Event, envelopes_of, event, home_of, questions, run
 from yarl import URL
 
+from noetl.api.types import EventPage, EventView
 from noetl.errors import ReceiverUnavailable
 from noetl.exports import export as exports
 from noetl.exports.export import Export, ExportCounts, Form, send_rows, send_spans
 from noetl.exports.otlp import request_of
 from noetl.exports.reading import PAGE
 from noetl.exports.receiver import Receiver
-from noetl.ports.event_log import LogRow
 
 STEPS = 40
 
@@ -41,7 +40,7 @@ async def at_once(_seconds: float) -> None:
 
 def sent(collector: Collector, form: str, **options: Any) -> ExportCounts:
     async def send() -> ExportCounts:
-        job = Export((await home_of({ID: steps()})).log, [ID], form)
+        job = Export(questions(await home_of({ID: steps()})).events, [ID], form)
         url = URL(collector.url)
         try:
             async with Receiver(url, content_type="application/json", pause=at_once) as receiver:
@@ -87,20 +86,19 @@ class Endless:
     def __init__(self) -> None:
         self.read_so_far = 0
 
-    async def read(
-        self, _execution_id: str, *, after: int = 0, limit: int = 1000
-    ) -> Sequence[LogRow]:
+    async def events(self, execution_id: str, *, after: int, limit: int) -> EventPage:
         self.read_so_far += limit
-        row = b'[{"name":"execution.paused"}]'
-        return [LogRow(seq, seq, 1, row) for seq in range(after + 1, after + 1 + limit)]
+        [(_, one)] = envelopes_of((1, event("execution.paused")), execution_id=execution_id)
+        told = [EventView(**one | {"seq": after + number}) for number in range(1, limit + 1)]
+        return EventPage(events=told, after=after + limit, more=True)
 
 
 def test_a_log_is_read_as_it_is_taken() -> None:
     """However long it is: not more than a page is held beside the body that is being sent."""
-    log: Any = Endless()
+    log = Endless()
 
     async def take_some() -> int:
-        job = Export(log, [ID], "clickhouse")
+        job = Export(log.events, [ID], "clickhouse")
         taken = 0
         async for body in job.bodies():
             taken += body.pieces

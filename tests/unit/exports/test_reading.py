@@ -1,10 +1,11 @@
 """What is read for an export: which events, in which order, with which envelope."""
 
 import pytest
-from tests.unit.exports.stories import ID, Event, event, home_of, listed, run
+from tests.unit.exports.stories import ID, Event, event, home_of, questions, run
 
+from noetl.cli.export import all_ids
 from noetl.exports import reading
-from noetl.exports.reading import WHOLE, Cut, all_ids, envelopes
+from noetl.exports.reading import WHOLE, Cut, envelopes
 
 LOG: list[tuple[int, list[Event]]] = [
     (1000, [event("playbook.execution.requested", path="p", trace_id="t"), event("a")]),
@@ -16,7 +17,7 @@ LOG: list[tuple[int, list[Event]]] = [
 def seqs(cut: Cut) -> list[int]:
     async def read() -> list[int]:
         home = await home_of({ID: LOG})
-        return [told["seq"] async for _, told in envelopes(home.log, ID, cut)]
+        return [told["seq"] async for _, told in envelopes(questions(home).events, ID, cut)]
 
     found: list[int] = run(read())
     return found
@@ -44,7 +45,10 @@ def test_a_cut(cut: Cut, expected: list[int], page: int, monkeypatch: pytest.Mon
 def test_the_trace_of_the_request_is_known_after_any_cut() -> None:
     async def read() -> list[str]:
         home = await home_of({ID: LOG})
-        return [told["trace_id"] async for _, told in envelopes(home.log, ID, Cut(after=4))]
+        return [
+            told["trace_id"]
+            async for _, told in envelopes(questions(home).events, ID, Cut(after=4))
+        ]
 
     assert run(read()) == ["t"]
 
@@ -55,33 +59,22 @@ def test_references_stay_as_they_are() -> None:
 
     async def read() -> list[Event]:
         home = await home_of({ID: log})
-        return [told async for _, told in envelopes(home.log, ID)]
+        return [told async for _, told in envelopes(questions(home).events, ID)]
 
     (told,) = run(read())
     assert told["data"] == {"result": reference}
 
 
-@pytest.mark.parametrize("page", [1, 2, 3, 500])
 @pytest.mark.parametrize(
     ("since", "expected"), [(0, ["one", "two", "three"]), (2000, ["two", "three"]), (9000, [])]
 )
-def test_all_executions_come_in_the_order_of_their_starts(
-    since: int, expected: list[str], page: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(reading, "PAGE", page)
+def test_all_executions_come_in_the_order_of_their_starts(since: int, expected: list[str]) -> None:
     logs = {
         name: [(at, [event("playbook.execution.requested", path="p")])]
         for name, at in (("one", 1000), ("two", 2000), ("three", 3000))
     }
 
     async def read() -> list[str]:
-        return await all_ids((await home_of(logs)).executions, since)
+        return await all_ids(questions(await home_of(logs)), since)
 
     assert run(read()) == expected
-
-
-def test_an_execution_without_a_log_has_nothing() -> None:
-    async def read() -> list[object]:
-        return await listed(envelopes((await home_of({})).log, "gone"))
-
-    assert run(read()) == []

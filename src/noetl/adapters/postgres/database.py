@@ -19,7 +19,13 @@ async def prepare(door: Door) -> None:
 async def _prepare(door: Door) -> None:
     connection = await door.connect()
     try:
-        if await _version(connection, door.place) < VERSION:
+        version = await _version(connection, door.place)
+        if version < VERSION and door.looking:
+            found = (
+                f"the log at {door.place} has format {version}" if version else "there is no log"
+            )
+            raise LogUnavailable(f"{found} yet; `noetl server start` makes it ready")
+        if version < VERSION:
             await _migrate(connection, door.place)
     except AWAY:
         raise

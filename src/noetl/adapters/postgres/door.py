@@ -16,6 +16,7 @@ SETTINGS = {"application_name": "noetl", "jit": "off"}
 """Nothing of ours is worth compiling."""
 # A plan that was made while a table was small must still be right when it has grown.
 WRITING = SETTINGS | {"enable_seqscan": "off"}
+LOOKING = {"default_transaction_read_only": "on"}
 
 T = TypeVar("T")
 Says = Callable[[str], None]
@@ -24,8 +25,11 @@ Says = Callable[[str], None]
 class Door:
     """The way to one database. `says` hears when a wait begins and when it is over."""
 
-    def __init__(self, dsn: str, *, patience: float, says: Says | None = None) -> None:
+    def __init__(
+        self, dsn: str, *, patience: float, says: Says | None = None, looking: bool = False
+    ) -> None:
         self.dsn = dsn
+        self.looking = looking
         self.place = place_of(dsn)
         self.patience = patience
         self._says = says or _quiet
@@ -33,7 +37,7 @@ class Door:
     async def connect(self) -> asyncpg.Connection:
         """A connection whose commits are durable."""
         try:
-            connection = await asyncpg.connect(self.dsn, **self.options)
+            connection = await asyncpg.connect(self.dsn, **self.options(WRITING))
         except (ValueError, asyncpg.ClientConfigurationError) as wrong:
             raise SettingRefused(
                 f"the address of the database is none: {wrong}; expected "
@@ -42,13 +46,12 @@ class Door:
         await durable(connection)
         return connection
 
-    @property
-    def options(self) -> dict[str, Any]:
-        """How the connection that writes is made."""
+    def options(self, settings: dict[str, str]) -> dict[str, Any]:
+        """How connections are made. `looking`: the database itself refuses what would write."""
         return {
             "timeout": max(1.0, min(LONGEST_CONNECT, self.patience)),
             "command_timeout": max(1.0, self.patience),
-            "server_settings": WRITING,
+            "server_settings": settings | (LOOKING if self.looking else {}),
         }
 
     async def patiently(self, attempt: Callable[[], Awaitable[T]]) -> T:

@@ -27,14 +27,13 @@ class PostgresReader:
 
     def __init__(self, door: Door) -> None:
         self.door = door
-        options = door.options | {"server_settings": READING}
         self._pool = asyncpg.create_pool(
             door.dsn,
             min_size=0,
             max_size=MOST_CONNECTIONS,
             init=durable,
             reset=nothing,
-            **options,
+            **door.options(READING),
         )
         self._closed = False
 

@@ -74,15 +74,17 @@ async def open_storage(
     lease: float = LEASE,
     says: Says | None = None,
     folder: Path | None = None,
+    looking: bool = False,
 ) -> PostgresStorage:
     """
     Open the log in a database, creating its tables where they are missing.
 
     `patience`: how many seconds calls wait for a server that is away; `lease`: for how long others
     take this process for alive after its last sign; `says` hears when a wait begins and ends;
-    `folder`: where this process keeps its own files, such as the key of the credentials.
+    `folder`: where this process keeps its own files, such as the key of the credentials;
+    `looking`: nothing is created and nothing can be written.
     """
-    door = Door(dsn, patience=patience, says=says)
+    door = Door(dsn, patience=patience, says=says, looking=looking)
     await prepare(door)
     home = PostgresStorage(door, secrets.token_hex(8), lease, folder)
     await home.open()
