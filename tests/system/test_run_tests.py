@@ -108,3 +108,39 @@ def test_an_invalid_playbook_is_exit_2(folder: Path) -> None:
     answer = run_tests(folder)
     assert answer.code == 2
     assert "error[unknown-kind]" in answer.err
+
+
+CODE = """apiVersion: noetl.io/v2
+kind: Playbook
+metadata: {name: code, path: tests/code}
+workload: {number: 20}
+workflow:
+  - step: start
+    tool:
+      - get: {kind: http, url: http://127.0.0.1:9/}
+      - double: {kind: python, args: {number: "{{ _prev }}"}, code: "result = 2 * number"}
+"""
+CODE_TESTS = """playbook: code.yaml
+tests:
+  - name: the code is right
+    outcomes: {get: {ok: 21}}
+    expect: {status: completed, result: 42}
+"""
+
+
+@pytest.mark.rule("CLI-1")
+def test_code_is_run_for_real_where_that_is_asked_for(tmp_path: Path) -> None:
+    (tmp_path / "code.yaml").write_text(CODE)
+
+    def tested(text: str, *words: str) -> Answer:
+        (tmp_path / "code.test.yaml").write_text(text)
+        return noetl("test", tmp_path / "code.test.yaml", *words, NOETL_HOME=str(tmp_path / "home"))
+
+    assert "no canned outcome for call 1 of start.double" in tested(CODE_TESTS).out
+    assert tested(CODE_TESTS, "--run", "python").code == 0
+    wrong = tested(CODE_TESTS.replace("42", "41"), "--run", "python")
+    assert (wrong.code, "result: expected 41, got 42" in wrong.out) == (1, True)
+    canned = CODE_TESTS.replace("{ok: 21}", "{ok: 21}, double: {ok: 5}").replace("42", "5")
+    assert tested(canned, "--run", "python").code == 0, "an outcome of the test comes first"
+    refused = tested(CODE_TESTS, "--run", "pyton")
+    assert (refused.code, "no such kind" in refused.err) == (3, True)

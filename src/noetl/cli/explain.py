@@ -17,7 +17,7 @@ EPILOG = examples("explain 06h3k9v2q8m4x0c7w1", "explain 06h3k9v2q8m4x0c7w1 --js
 SHOWN_CAUSES = 5
 
 
-FACTS = ("execution_id", "status", "interrupted", "causes", "waits")
+FACTS = ("execution_id", "status", "interrupted", "causes", "waits", "unmatched")
 """What `--json` prints beside the words."""
 
 
@@ -47,6 +47,7 @@ def words_of(found: Explanation) -> list[str]:
         words.append(f"and {found.failures - SHOWN_CAUSES:,} more failures")
     for wait in found.waits:
         words += wait_words(wait, found)
+    words += unmatched_words(found)
     if len(words) == 1:
         words += dropped_words(found) or ["  nothing failed and nothing waits"]
     return words
@@ -123,6 +124,13 @@ def wait_words(wait: WaitReason, found: Explanation) -> Iterator[str]:
     for refused in found.refused:
         if refused.token_id == wait.token_id:
             yield f"  refused by rule {refused.rule + 1} (line {refused.line}): {refused.guard}"
+
+
+def unmatched_words(found: Explanation) -> Iterator[str]:
+    for end in found.unmatched:
+        line = "" if end.line is None else f", line {end.line}"
+        never = f"; so these never ran: {', '.join(end.never_ran)}" if end.never_ran else ""
+        yield f"no arc of step '{end.step}'{line} matched, its branch ended there{never}"
 
 
 def dropped_words(found: Explanation) -> list[str]:

@@ -9,9 +9,9 @@ from noetl.cli.findings import render
 from noetl.cli.output import print_json, replace, write
 from noetl.cli.source import FILE, PlaybookSource, read_source
 from noetl.cli.terminal import Paint, columns, plain, wants_colour
-from noetl.playbook.dialects.migrate import Migrated, migrate
+from noetl.cli.validate import translated
+from noetl.playbook.dialects.migrate import Migrated
 from noetl.playbook.dialects.rewrite import Rewrite
-from noetl.tools.plugins import KnownKinds
 
 EPILOG = """\b
 Examples:
@@ -48,7 +48,7 @@ def migrate_command(
     if in_place and file == "-":
         raise click.UsageError("--in-place needs a file, not standard input")
     source = read_source(file)
-    migrated = migrate(source.content, KnownKinds())
+    migrated = translated(source)
     if as_json:
         facts = {name: getattr(migrated, name) for name in ("changed", "rewrites", "findings")}
         print_json({"file": source.name, **facts})

@@ -7,7 +7,7 @@ import click
 from noetl.cli.running.ending import see_through
 from noetl.cli.running.payload import CTX, PAYLOAD, SETS, ctx_of, payload_of
 from noetl.cli.source import FILE, read_source
-from noetl.cli.validate import canonical, tell_findings
+from noetl.cli.validate import content_of, tell_findings
 from noetl.errors import PlaybookRejected
 from noetl.node.local import LocalNode
 from noetl.playbook.load import load_valid
@@ -53,7 +53,7 @@ def run(
     source = read_source(file)
     given, first = payload_of(payload, sets), ctx_of(ctx)
     try:
-        content = canonical(source).text.encode() if migrate else source.content
+        content = content_of(source, migrate=migrate)
         playbook = load_valid(content, KnownKinds())
     except PlaybookRejected as rejected:
         return tell_findings(source, rejected.findings, as_json, err=True)

@@ -1,8 +1,10 @@
 """`noetl validate`: is this a valid playbook, and if not, where and why?"""
 
+import re
 from typing import TYPE_CHECKING
 
 import click
+from msgspec.structs import replace
 
 from noetl.cli import exits
 from noetl.cli.findings import render, summary
@@ -27,6 +29,9 @@ Examples:
 \b
 Exit codes: 0 all valid (warnings allowed), 2 one is invalid, 3 one cannot be read.
 """
+
+ADVICE = re.compile(r"\s*`noetl migrate FILE`[^.]*\.")
+"""Of hints; whoever has just had a text migrated needs it no more."""
 
 
 @click.command(epilog=EPILOG)
@@ -75,11 +80,21 @@ def tell_findings(
 
 def findings_of(source: PlaybookSource, *, migrated: bool) -> tuple[Finding, ...]:
     """What is wrong with a playbook, or with what it is translated to."""
-    if not migrated:
-        return load(source.content, KnownKinds()).findings
+    return (translated(source) if migrated else load(source.content, KnownKinds())).findings
+
+
+def translated(source: PlaybookSource) -> "Migrated":
+    """What a playbook is translated to, whole or not; no hint asks to translate it once more."""
     from noetl.playbook.dialects.migrate import migrate
 
-    return migrate(source.content, KnownKinds()).findings
+    made = migrate(source.content, KnownKinds())
+    findings = (replace(one, hint=ADVICE.sub("", one.hint)) for one in made.findings)
+    return replace(made, findings=tuple(findings))
+
+
+def content_of(source: PlaybookSource, *, migrate: bool) -> bytes:
+    """The text of a playbook, translated where that is asked for; see `canonical`."""
+    return canonical(source).text.encode() if migrate else source.content
 
 
 def canonical(source: PlaybookSource) -> "Migrated":
@@ -88,9 +103,7 @@ def canonical(source: PlaybookSource) -> "Migrated":
 
     One line on standard error tells of a change, so that nobody runs another text unawares.
     """
-    from noetl.playbook.dialects.migrate import migrate
-
-    migrated = migrate(source.content, KnownKinds())
+    migrated = translated(source)
     if not migrated.complete:
         raise PlaybookRejected(migrated.findings)
     if migrated.changed:

@@ -63,6 +63,19 @@ class Trail(msgspec.Struct):
     """Token → the admission's last answer."""
     dropped: list[e.TokenDropped] = []
     cancelled: e.ExecutionCancelled | None = None
+    ran: set[str] = set()
+    """Steps that a token fired."""
+    ends: list[e.NextEvaluated] = []
+    """Of steps that succeeded, and of whose arcs none matched."""
+
+
+class Unmatched(msgspec.Struct, frozen=True, kw_only=True):
+    """NEXT-5: a step at which a branch ended, since no arc matched."""
+
+    step: str
+    line: int | None
+    never_ran: list[str]
+    """Steps that only lie behind those arcs, in the order of the document."""
 
 
 async def trail_of(log: EventLog, execution_id: str) -> Trail:
@@ -89,6 +102,27 @@ def note(trail: Trail, event: e.Event) -> None:
                 trail.dropped.append(event)
         case e.ExecutionCancelled():
             trail.cancelled = event
+        case e.StepScheduled():
+            trail.ran.add(event.step)
+        case e.NextEvaluated(arcs=[], error=None) if event.on != "step.failed":
+            if len(trail.ends) < MOST and trail.cancelled is None:
+                trail.ends.append(event)
+
+
+def unmatched_in(trail: Trail, playbook: Playbook) -> list[Unmatched]:
+    """Where branches ended though their steps have arcs; each step once."""
+    steps = {step.name: step for step in playbook.steps}
+    found = []
+    for name in dict.fromkeys(one.step for one in trail.ends if one.step in steps):
+        behind, ahead = set[str](), [name]
+        while ahead:
+            router = steps[ahead.pop()].router
+            fresh = {arc.step for arc in router.arcs} - trail.ran - behind if router else set()
+            behind |= fresh
+            ahead += fresh
+        never_ran = [step for step in steps if step in behind]
+        found.append(Unmatched(step=name, line=steps[name].place.line, never_ran=never_ran))
+    return found
 
 
 def causes_of(execution: Execution, trail: Trail, playbook: Playbook) -> list[Cause]:

@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import click
 import pytest
 from click.testing import CliRunner, Result
 
@@ -208,3 +209,26 @@ def test_a_picture_and_a_test_take_an_older_playbook(tmp_path: Path) -> None:
     assert tried.return_value == 0, tried.output
     refused = CliRunner().invoke(graph, [str(old)], standalone_mode=False)
     assert refused.return_value == 2
+
+
+ADVISED = [
+    OLDER.replace("when: true", "next: {when: true, then: end}"),
+    OLDER.replace("name: small, path: tests/small", ""),
+    OLDER.replace("workflow:", "vars: 7\nworkflow:"),
+]
+"""Without `--migrate` each has a hint that asks for it; none can be translated whole."""
+
+
+@pytest.mark.rule("DIA-UP")
+@pytest.mark.parametrize("command", [migrate_command, validate, run, graph])
+@pytest.mark.parametrize("form", [[], ["--json"]], ids=["words", "json"])
+@pytest.mark.parametrize("text", ADVISED, ids=["next", "name", "vars"])
+def test_nobody_is_sent_to_the_command_that_he_just_ran(
+    command: click.Command, form: list[str], text: str, tmp_path: Path
+) -> None:
+    old = tmp_path / "old.yaml"
+    old.write_text(text)
+    words = [str(old), *form, *(["--migrate"] if command is not migrate_command else [])]
+    told = CliRunner().invoke(command, words, standalone_mode=False)
+    assert told.return_value == 2
+    assert "noetl migrate" not in told.output

@@ -1,10 +1,11 @@
 """Why an execution failed: step, iteration, task, attempt, rule and line."""
 
+import pytest
 from tests.support.scenario import Scenario, error, ok, scenario
 from tests.support.steps import arc, call, loop, nested, noop, refuse, step, when
 
 from noetl.playbook.load import load_valid
-from noetl.server.causes import Cause, Trail, causes_of, trail_of
+from noetl.server.causes import Cause, Trail, causes_of, trail_of, unmatched_in
 
 RETRY = when("outcome.error.retryable", "retry", attempts=2)
 
@@ -90,3 +91,19 @@ async def test_refusals_and_dropped_tokens_are_on_the_trail() -> None:
     [dropped] = trail.dropped
     assert dropped.step == "shut"
     assert trail.verdicts[dropped.token_id].rule == 0
+
+
+@pytest.mark.rule("NEXT-5")
+async def test_where_no_arc_matched_and_what_never_ran() -> None:
+    told = scenario(
+        step("start", noop("n"), arcs=[arc("a", "false"), arc("both", "false"), arc("go")]),
+        step("go", noop("n"), arcs=[arc("both")]),
+        step("both", noop("n"), arcs=[arc("a", "false"), arc("b", "1 > 2")]),
+        step("a", noop("n"), arcs=[arc("c")]),
+        step("b", noop("n")),
+        step("c", noop("n")),
+    )
+    _, trail = await explained(told)
+    [end] = unmatched_in(trail, load_valid(told.text))
+    assert (end.step, end.never_ran) == ("both", ["a", "b", "c"])
+    assert end.line is not None

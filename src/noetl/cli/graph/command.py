@@ -11,7 +11,7 @@ from noetl.cli.graph.mermaid import mermaid
 from noetl.cli.graph.svg import svg
 from noetl.cli.output import write
 from noetl.cli.source import FILE, read_source
-from noetl.cli.validate import canonical, tell_findings
+from noetl.cli.validate import content_of, tell_findings
 from noetl.errors import PlaybookRejected
 from noetl.playbook.load import load_valid
 from noetl.tools.plugins import KnownKinds
@@ -60,8 +60,7 @@ def graph(file: str, form: str, output: str | None, migrate: bool, as_json: bool
     """
     source = read_source(file)
     try:
-        content = canonical(source).text.encode() if migrate else source.content
-        playbook = load_valid(content, KnownKinds())
+        playbook = load_valid(content_of(source, migrate=migrate), KnownKinds())
     except PlaybookRejected as rejected:
         return tell_findings(source, rejected.findings, as_json, err=True)
     write(FORMATS["json" if as_json else form](draw(playbook)), output)

@@ -1,7 +1,7 @@
 """Tools that touch nothing: they answer from the outcomes that a test has canned."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from noetl.cli.testing.document import Canned
 from noetl.messages.codec import encode
 from noetl.messages.outcome import Outcome, failed, make_error
 from noetl.playbook.plan import Pipeline, Plan
+from noetl.tools.bounds import Bounds
 from noetl.tools.noop import NoopTool
 from noetl.tools.table import Toolbox
 from noetl.tools.tool import Tool, ToolCall, Workplace
@@ -22,17 +23,33 @@ RETRYABLE = frozenset({408, 425, 429})
 
 
 class CannedBox(Toolbox):
-    """Every kind but `noop` answers from the test's outcomes; the calls are counted."""
+    """
+    Every kind but `noop` answers from the test's outcomes; the calls are counted.
 
-    def __init__(self, outcomes: Mapping[str, list[Canned] | Canned]) -> None:
-        super().__init__(Path())
+    Of the kinds in `real`, tasks without an outcome are run by their tools.
+    """
+
+    def __init__(
+        self,
+        outcomes: Mapping[str, list[Canned] | Canned],
+        real: Collection[str] = (),
+        home: Path = Path(),
+        bounds: Bounds | None = None,
+    ) -> None:
+        super().__init__(home, bounds=bounds)
         self._outcomes = outcomes
+        self._real = real
         self._calls: Counter[str] = Counter()
         self.missing: list[str] = []
         """Calls for which nothing was canned, each as a sentence."""
 
     def __getitem__(self, kind: str) -> Tool:
         return NoopTool() if kind == "noop" else CannedTool(kind, self)
+
+    def runs(self, kind: str, call: ToolCall[Any]) -> Tool | None:
+        """The tool that runs a call for real, where one does."""
+        canned = self._outcomes.keys() & {f"{call.step}.{call.label}", call.label}
+        return super().__getitem__(kind) if kind in self._real and not canned else None
 
     def answer(self, kind: str, call: ToolCall[Any]) -> Outcome:
         place = f"{call.step}.{call.label}"
@@ -58,7 +75,9 @@ class CannedTool:
         self._box = box
 
     async def call(self, call: ToolCall[Any], workplace: Workplace) -> Outcome:
-        del workplace
+        tool = self._box.runs(self._kind, call)
+        if tool is not None:
+            return await tool.call(call, workplace)
         return self._box.answer(self._kind, call)
 
     async def forget(self, scratch: str) -> None:

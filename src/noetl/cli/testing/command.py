@@ -16,7 +16,7 @@ from noetl.cli.source import FILE, read_source
 from noetl.cli.terminal import Paint, plain, wants_colour
 from noetl.cli.testing.canned import CannedBox, faults_in
 from noetl.cli.testing.document import Case, Expected, playbook_file, suite_in
-from noetl.cli.validate import canonical, tell_findings
+from noetl.cli.validate import content_of, tell_findings
 from noetl.errors import PlaybookRejected
 from noetl.messages.codec import decode_events
 from noetl.messages.names import NAMES
@@ -33,6 +33,8 @@ EPILOG = """\b
 Examples:
   noetl test tests/weather.yaml
   noetl test tests/*.yaml --json
+  noetl test tests/weather.yaml --run python --run transform
+  noetl test tests/old.yaml --migrate
 
 \b
 Exit codes: 0 all passed, 1 one failed, 2 a playbook is invalid, 3 a file cannot be read.
@@ -59,18 +61,28 @@ class SuiteVerdict(msgspec.Struct, frozen=True):
 
 @click.command("test", epilog=EPILOG)
 @click.argument("files", nargs=-1, required=True, metavar="FILE...", type=FILE)
+@click.option(
+    "--run",
+    "real",
+    multiple=True,
+    metavar="KIND",
+    help="Run tasks of this kind for real where the test has no outcome for them; may repeat.",
+)
 @click.option("--migrate", is_flag=True, help="Take playbooks of an older dialect too.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object per file and line.")
-def test(files: tuple[str, ...], migrate: bool, as_json: bool) -> int:
+def test(files: tuple[str, ...], real: tuple[str, ...], migrate: bool, as_json: bool) -> int:
     """
     Run playbook tests: canned outcomes instead of tools, pauses that take no time.
 
     FILE names a playbook and its tests; docs/learn/05-testing-playbooks.md shows how.
     """
+    for kind in real:
+        if kind not in KnownKinds():
+            raise click.UsageError(f"--run {kind}: no such kind; see docs/reference/kinds.md")
     paint = Paint(wants_colour())
     codes, all_tests = [exits.OK], []
     for file in files:
-        tested = tested_file(file, migrate=migrate, as_json=as_json)
+        tested = tested_file(file, real, migrate=migrate, as_json=as_json)
         if isinstance(tested, int):
             codes.append(tested)
             continue
@@ -85,37 +97,44 @@ def test(files: tuple[str, ...], migrate: bool, as_json: bool) -> int:
     return max(codes)
 
 
-def tested_file(file: str, *, migrate: bool, as_json: bool) -> SuiteVerdict | int:
+def tested_file(
+    file: str, real: Sequence[str], *, migrate: bool, as_json: bool
+) -> SuiteVerdict | int:
     """The tests of one file, run one after the other; an exit code where that is impossible."""
     source = read_source(file, at_most=-1)
     suite = suite_in(source)
     path = playbook_file(suite, file)
     playbook = read_source(str(path))
     try:
-        content = canonical(playbook).text.encode() if migrate else playbook.content
+        content = content_of(playbook, migrate=migrate)
         model = load_valid(content, KnownKinds())
     except PlaybookRejected as rejected:
         return tell_findings(playbook, rejected.findings, as_json, err=True)
     text = content.decode("utf-8-sig")
     plan = make_plan(model, text, KnownKinds())
-    tests = [runner()(tested_case(case, plan, text, path.parent)) for case in suite.tests]
+    tests = [runner()(tested_case(case, plan, text, path.parent, real)) for case in suite.tests]
     passed = sum(one.ok for one in tests)
     return SuiteVerdict(source.name, passed, len(tests) - passed, tests)
 
 
-async def tested_case(case: Case, plan: Plan, text: str, folder: Path) -> CaseVerdict:
+async def tested_case(
+    case: Case, plan: Plan, text: str, folder: Path, real: Sequence[str]
+) -> CaseVerdict:
     """One execution in memory, compared with what the test expects."""
     problems = faults_in(case.outcomes, plan)
     began = time.monotonic()
     if not problems:
-        problems = await problems_of(case, plan, text, folder)
+        problems = await problems_of(case, plan, text, folder, real)
     took = int((time.monotonic() - began) * 1000)
     return CaseVerdict(case.name, not problems, problems, took)
 
 
-async def problems_of(case: Case, plan: Plan, text: str, folder: Path) -> list[str]:
-    box = CannedBox(case.outcomes)
-    local = LocalNode.in_memory(read_settings(), box)
+async def problems_of(
+    case: Case, plan: Plan, text: str, folder: Path, real: Sequence[str]
+) -> list[str]:
+    settings = read_settings()
+    box = CannedBox(case.outcomes, real, settings.home, settings.bounds)
+    local = LocalNode.in_memory(settings, box)
     local.worker.sleep = no_time
     try:
         active = await local.run_text(

@@ -9,7 +9,7 @@ from noetl.playbook.model import Playbook
 from noetl.playbook.plan import Plan
 from noetl.ports.event_log import ExecutionRow
 from noetl.ports.storage import Storage
-from noetl.server.causes import Cause, Trail, causes_of, trail_of
+from noetl.server.causes import Cause, Trail, Unmatched, causes_of, trail_of, unmatched_in
 from noetl.server.waiting import WaitReason, waits_in
 from noetl.tools.plugins import KnownKinds
 
@@ -53,6 +53,8 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     stopped: Stopped | None = None
     refused: list[AdmissionRefusal] = []
     dropped: list[Dropped] = []
+    unmatched: list[Unmatched] = []
+    """Of an execution that has ended: where no arc matched, and what never ran for that."""
 
 
 async def explanation_of(
@@ -78,6 +80,7 @@ async def explanation_of(
         stopped=None if order is None else Stopped(order.by, order.reason),
         refused=[found for wait in waits for found in refusals(wait, trail, playbook)],
         dropped=[Dropped(token.step, token.reason) for token in trail.dropped],
+        unmatched=[] if row.finished_at is None else unmatched_in(trail, playbook),
     )
 
 
