@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 RUN := $(BIN)/python -m
-PARALLEL ?= -n 4
+PARALLEL ?= -n 4 --dist worksteal
 
 .DEFAULT_GOAL := help
 .PHONY: help setup run test check lint types floors words tools unit bench bench-distributed chaos faults fuzz docs format lock clean
