@@ -275,6 +275,10 @@ class WireSession:
             for command, _ in parts:
                 self._fail(command, error)
             return
+        # NEXT-8: an order that came while the playbook was on its way is heard first.
+        held = [self.holds.get(hold_of(command)) for command, _ in parts]
+        for server in {one.server for one in held if one is not None}:
+            await self.wire.renew(server)
         for command, folder in parts:
             self._begin_one(command, plan, folder)
 
