@@ -73,11 +73,22 @@ class TemplateFault(TemplateError):
 
 
 class TemplateFailed(TemplateError):
-    """The template could not be evaluated. `undefined` names the missing value, if that was it."""
+    """
+    The template could not be evaluated. `undefined` names the missing value, if that was it, and
+    `meant` the one that its author may have meant.
+    """
 
-    def __init__(self, message: str, *, text: str = "", undefined: str | None = None) -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        text: str = "",
+        undefined: str | None = None,
+        meant: str | None = None,
+    ) -> None:
         super().__init__(message, text=text)
         self.undefined = undefined
+        self.meant = meant
 
 
 class NeedsBody(NoetlError):

@@ -156,6 +156,8 @@ def render(families: Mapping[str, Family], marks: list[Mark]) -> str:
     ]
     for family, content in families.items():
         lines += ["", f"## {family}: {content.title.lower()}", ""]
+        if not content.due:
+            lines += ["Not built yet.", ""]
         lines += ["| rule | says | state | tests |", "|---|---|---|---|"]
         lines += [_row(rule, marks) for rule in content.rules]
     return "\n".join(lines) + "\n"

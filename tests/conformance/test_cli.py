@@ -1,6 +1,7 @@
 """The command line as a contract: every command there is, its help, its exit codes (CLI)."""
 
 import json
+import re
 from pathlib import Path
 
 import click
@@ -209,3 +210,59 @@ def test_a_version_is_executed_by_what_its_author_calls_it() -> None:
     assert missed.code == noetl("execute", "tests/none").code
     assert "no version of 'tests/one' is called '2023'" in missed.err
     assert "3 (2024-09), 2 (2024-09-rc1), 1 (2024-08)" in missed.err
+
+
+UNSURE = PLAYBOOK.replace(
+    "{kind: noop}",
+    """
+          kind: http
+          url: "{{ workload.url }}"
+          spec: {resources: {cpu: 1}, policy: {rules: [{else: {then: {do: break}}}]}}""",
+)
+
+
+@pytest.mark.rule("CLI-1", "VAL-6", "VAL-5")
+@pytest.mark.parametrize("command", ["run", "register", "execute"])
+@pytest.mark.usefixtures("home")
+def test_warnings_are_told_once_before_anything_begins(command: str) -> None:
+    """`--quiet` leaves them out, `--strict` refuses; a name that is brought needs none."""
+    file = Path("one.yaml")
+    file.write_text(UNSURE)
+    if command == "execute":
+        assert noetl("register", file, "--quiet").code == 0
+    what = "tests/one" if command == "execute" else str(file)
+    told = noetl(command, what)
+    warnings = ["ignored-key", "unbound-name"]
+    assert (told.code, codes_in(told.err)) == (0, warnings)
+    assert codes_in(told.out) == []
+    assert codes_in(noetl("validate", file).out) == warnings
+    quiet = noetl(command, what, "--quiet")
+    assert (quiet.code, codes_in(quiet.err)) == (0, [])
+    strict = noetl(command, what, "--strict")
+    assert (strict.code, codes_in(strict.err)) == (2, warnings)
+    assert "refused by --strict, 2 warnings" in strict.err
+    [refused] = noetl(command, what, "--strict", "--json").objects()
+    assert sorted(one["code"] for one in refused["findings"]) == warnings
+    if command != "register":
+        brought = noetl(command, what, "--set", "url=http://127.0.0.1:1")
+        assert codes_in(brought.err) == ["ignored-key"]
+
+
+def codes_in(text: str) -> list[str]:
+    """The codes of the warnings that were told, in alphabetical order."""
+    return sorted(re.findall(r"^warning\[([a-z-]+)\]", text, re.MULTILINE))
+
+
+@pytest.mark.rule("CLI-1")
+@pytest.mark.usefixtures("home")
+def test_validate_can_be_strict() -> None:
+    file = Path("one.yaml")
+    file.write_text(UNSURE)
+    assert noetl("validate", file).code == 0
+    strict = noetl("validate", file, "--strict")
+    assert (strict.code, strict.out.splitlines()[-1]) == (
+        2,
+        "one.yaml: refused by --strict, 2 warnings",
+    )
+    file.write_text(PLAYBOOK)
+    assert noetl("validate", file, "--strict").code == 0

@@ -88,7 +88,7 @@ def test_what_arcs_see(guard: str) -> None:
 @pytest.mark.parametrize("name", ["_prev", "_task", "_attempt", "outcome", "iter"])
 def test_arcs_see_no_local_of_the_pipeline(name: str) -> None:
     with pytest.raises(PlaybookRejected) as refused:
-        scenario(step("start", noop("s"), arcs=[arc("left", f"{name} is defined")]), *ENDS)
+        scenario(step("start", noop("s"), arcs=[arc("left", f"{name} == 1")]), *ENDS)
     assert refused.value.findings[0].message == f"'{name}' is undefined here"
 
 

@@ -1,15 +1,20 @@
 """SCOPE: what a template sees, who may change it, and when others see the change."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support.canned import CannedTools
+from tests.support.cluster import Cluster, clustered
 from tests.support.crash import crash_everywhere
 from tests.support.scenario import Gate, Scenario, error, ok, scenario
-from tests.support.steps import Tree, arc, call, loop, noop, otherwise, sets, step, when
+from tests.support.steps import Tree, arc, call, loop, noop, otherwise, playbook, sets, step, when
 
 from noetl.errors import PlaybookRejected
 from noetl.messages import events as e
 from noetl.node.local import LocalNode
+from noetl.playbook.load import load_valid
+from noetl.playbook.plan import make_plan
 from noetl.server.active import ActiveExecution
 
 
@@ -180,6 +185,35 @@ def test_the_last_writer_in_log_order_wins() -> None:
     )
     assert [event.patch["x"] for event in ran.of(e.CtxPatched)] == ["b", "a"]
     assert ran.ctx == {"x": "a"}
+
+
+@pytest.mark.rule("SCOPE-4", "SCOPE-3")
+def test_a_fleet_sees_what_one_process_sees(tmp_path: Path) -> None:
+    see = "{{ [ctx.n, ctx.last | default('none'), _prev] }}"
+    text = playbook(
+        step("start", sets("seed", n=0), arcs=[arc("each"), arc("aside")], mode="inclusive"),
+        step("aside", sets("other", aside=1)),
+        step(
+            "each",
+            call("look", otherwise(set_ctx={"last": "{{ iter.n }}"}), body=see),
+            call("again", body=see),
+            loop=loop([1, 2, 3]),
+        ),
+    )
+    made = scenario(step("start", noop("x")))
+    made.text, made.plan = text, make_plan(load_valid(text), text)
+    one = made.run()
+
+    async def test(cluster: Cluster) -> None:
+        tools = CannedTools()
+        await cluster.server()
+        cluster.worker(tools)
+        many = await cluster.run(text)
+        assert (many.status, many.ctx) == (one.status, one.ctx)
+        seen = [call_.inputs.body for call_ in tools.calls]
+        assert seen == [call_.inputs.body for call_ in one.calls]
+
+    clustered(test, tmp_path)
 
 
 @pytest.mark.rule("SCOPE-4")

@@ -1,9 +1,12 @@
-"""TASK-10: a step's timeout bounds its loop too, whoever runs the iterations."""
+"""TASK-10: a step's timeout bounds its loop too, whoever runs it; its lease is its own."""
+
+from pathlib import Path
 
 import pytest
-from tests.support.canned import Silence
-from tests.support.scenario import ok, scenario
-from tests.support.steps import arc, call, loop, otherwise, step
+from tests.support.canned import CannedTools, Silence
+from tests.support.cluster import Cluster, clustered
+from tests.support.scenario import Gate, ok, scenario
+from tests.support.steps import arc, call, loop, otherwise, playbook, step
 
 from noetl.messages import events as e
 
@@ -32,3 +35,27 @@ def test_a_loop_that_takes_too_long_fails_with_what_it_came_to(mode: str, where:
     told = ran.one(e.TokenCreated, step="late").args["loop"]
     assert (told["total"], told["done"], told["results"][:1]) == (2, 1, ["first"])
     assert ran.story("start")[-3:] == ["step.failed", "next.evaluated", "next.fired"]
+
+
+@pytest.mark.rule("TASK-10", "WRK-1")
+def test_a_step_has_a_lease_of_its_own(tmp_path: Path) -> None:
+    async def test(cluster: Cluster) -> None:
+        tools = CannedTools()
+        gate = Gate()
+        tools.answers = {"own": [gate], "usual": [gate]}
+        server = await cluster.server()
+        cluster.worker(tools)
+        text = playbook(
+            step("start", arcs=[arc("mine"), arc("theirs")], mode="inclusive"),
+            step("mine", call("own"), lease={"ttl": 77, "heartbeat": 5}),
+            step("theirs", call("usual")),
+        )
+        execution_id = await cluster.start(text)
+        held = await gate.held(2)
+        leases = sorted(one.ttl for one in server.dispatcher.leases.all())
+        assert leases == [10.0, 77.0]
+        for one in held:
+            await gate.let_go(one)
+        assert (await cluster.end_of(execution_id)).status == "completed"
+
+    clustered(test, tmp_path)

@@ -1,10 +1,13 @@
 """TOOL-1 and TOOL-2: what a playbook borrows from its workbook and from other playbooks."""
 
+import asyncio
+from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support.one_run import OneRun, run_file
 from tests.support.scenario import Scenario, error, ok, scenario
-from tests.support.steps import step, task
+from tests.support.steps import noop, otherwise, playbook, sets, step, task
 
 RETRIED = {
     "rules": [{"when": "{{ outcome.status == 'error' }}", "then": {"do": "retry", "attempts": 3}}]
@@ -55,3 +58,50 @@ def test_an_outcome_names_the_lent_task_beside_its_block() -> None:
     made = lending({}, {"policy": {"rules": [told]}})
     ran = made.answers("fetch", ok(1, http={"status": 200})).run()
     assert ran.ctx == {"told": [{"task": "fetch", "kind": "http"}, {"status": 200}]}
+
+
+# ── TOOL-1 ───────────────────────────────────────────────────────────────────────────────────
+
+CHILD = {
+    "good": step(
+        "start", sets("keep", seen="{{ workload.n }}"), noop("end", otherwise(set_prev=7))
+    ),
+    "bad": step("start", noop("end", otherwise("fail", message="no luck"))),
+}
+
+
+def parent(folder: Path, child: str, **inputs: Any) -> tuple[OneRun, list[OneRun]]:
+    """What becomes of a playbook that runs a file beside it, and of its children."""
+    (folder / "below").mkdir()
+    (folder / "below" / "child.yaml").write_text(playbook(CHILD[child], workload={"n": 1}))
+    keep = otherwise(set_ctx={"told": "{{ outcome.result }}", "error": "{{ outcome.error }}"})
+    ask = task("ask", "playbook", keep, path="below/child.yaml", args={"n": 2}, **inputs)
+    file = folder / "parent.yaml"
+    file.write_text(playbook(step("start", ask)))
+    return asyncio.run(run_file(file, folder / "home"))
+
+
+@pytest.mark.rule("TOOL-1")
+def test_the_result_of_a_child_says_what_became_of_it(tmp_path: Path) -> None:
+    ran, [child] = parent(tmp_path, "good")
+    told = ran.ctx["told"]
+    assert told.pop("execution_id")
+    assert told == {"status": "completed", "ctx": {"seen": 2}, "result": 7}
+    assert (child.status, ran.ctx["error"]) == ("completed", None)
+
+
+@pytest.mark.rule("TOOL-1", "OUT-4")
+def test_a_failed_child_is_an_error_of_kind_playbook(tmp_path: Path) -> None:
+    ran, [child] = parent(tmp_path, "bad")
+    error = ran.ctx["error"]
+    assert (error["kind"], error["cause"]["message"]) == ("playbook", "no luck")
+    assert (ran.status, child.status) == ("completed", "failed")
+
+
+@pytest.mark.rule("TOOL-1")
+def test_who_does_not_wait_goes_on(tmp_path: Path) -> None:
+    """Also where the child has failed already."""
+    ran, [child] = parent(tmp_path, "bad", wait=False)
+    assert (ran.status, ran.ctx["error"]) == ("completed", None)
+    assert ran.ctx["told"].keys() == {"execution_id", "status", "ctx", "result"}
+    assert child.status == "failed"

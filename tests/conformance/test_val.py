@@ -13,7 +13,7 @@ from tests.conformance.cases import (
     cases,
 )
 from tests.support.scenario import scenario
-from tests.support.steps import call, playbook, step
+from tests.support.steps import arc, call, otherwise, playbook, step
 
 from noetl.errors import PlaybookRejected
 from noetl.playbook.codes import CODES
@@ -186,7 +186,7 @@ UNSEEN = {
     *("reserved-name", "reduced-twice"),
 }
 # A schema sees some of these, depending on the rest of the text.
-SOMETIMES_SEEN = {"jump-target", "key-not-text", "unknown-tag", "missing-input"}
+SOMETIMES_SEEN = {"jump-target", "key-not-text", "unknown-tag"}
 ERRORS = {code for code, meaning in CODES.items() if meaning.severity == "error"}
 SEEN = [case for case in all_cases() if case.codes & ERRORS - UNSEEN - SOMETIMES_SEEN]
 ALLOWED = [case for case in all_cases() if not case.codes & ERRORS - UNSEEN]
@@ -243,13 +243,37 @@ def test_what_was_accepted_once_can_still_be_loaded() -> None:
         load_kept(text.replace("http", "htpp"))
 
 
+SAME_WORDS = {
+    "input": step("start", call("see", body="{{ workload.nmae }}")),
+    "bare name": step("start", call("see", body="{{ nmae }}")),
+    "set_ctx": step("start", call("see", otherwise(set_ctx={"x": "{{ workload.nmae }}"}))),
+    "set_iter": step("start", call("see", otherwise(set_iter={"x": "{{ workload.nmae }}"}))),
+    "loop.in": step("start", call("see"), loop={"in": "{{ workload.nmae }}", "iterator": "n"}),
+    "arc args": step("start", call("see"), arcs=[arc("start", x="{{ workload.nmae }}")]),
+}
+
+
 @pytest.mark.rule("VAL-5", "TPL-3")
-def test_the_run_says_what_validation_said() -> None:
-    see = step("start", call("see", body="{{ workload.nmae }}"))
-    made = scenario(see, workload={"name": 1})
-    [finding] = load(made.text).findings
-    assert finding.hint == "did you mean 'workload.name'?"
+@pytest.mark.parametrize("place", SAME_WORDS)
+def test_the_run_says_what_validation_said(place: str) -> None:
+    made = scenario(SAME_WORDS[place], workload={"name": 1})
+    [finding] = [one for one in load(made.text).findings if one.code == "unbound-name"]
+    meant = "name" if place == "bare name" else "workload.name"
+    assert finding.hint == f"did you mean '{meant}'?"
     said = finding.message.partition(" unless")[0]
-    assert said == "'workload.nmae' is undefined"
-    assert said in made.run().error["message"]
-    assert scenario(see).run({"nmae": 2}).status == "completed"
+    assert said == f"'{meant.replace('name', 'nmae')}' is undefined"
+    assert made.run().error["message"].endswith(f"{said}; {finding.hint}")
+
+
+@pytest.mark.rule("VAL-5")
+def test_what_a_request_brings_needs_no_warning() -> None:
+    text = playbook(step("start", call("see", body="{{ workload.deep.b }}{{ ctx.c }}{{ d }}")))
+    assert len(load(text).findings) == 3
+    brought = {"workload": {"deep": {"b": 1}, "d": 1}, "ctx": {"c": 1}}
+    assert load(text, brought=brought).findings == ()
+    less = {"workload": {"deep": {"a": 1}}}
+    assert [one.message for one in load(text, brought=less).findings] == [
+        "'workload.deep.b' is undefined unless a request brings it",
+        "'ctx.c' is undefined unless a request brings it",
+        "'d' is undefined unless a request brings it",
+    ]

@@ -110,6 +110,8 @@ def kind_part(kind: Kind) -> str:
         fields = f": {', '.join(f'`{name}`' for name in kind.tells)}" if kind.tells else ""
         notes.append(f"Its block of the outcome is `outcome.{kind.block}`{fields}.")
     notes += [f"Exactly one of {', '.join(f'`{n}`' for n in group)}." for group in kind.one_of]
+    if kind.fault:
+        notes.append(f"It cannot be used: {kind.fault}.")
     if kind.extra:
         notes.append(f"Needs the extra `noetl[{kind.extra}]`.")
     if (ROOT / TOOL_PAGES / f"{kind.name}.md").exists():

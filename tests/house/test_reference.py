@@ -24,12 +24,18 @@ def test_the_page_is_fresh(name: str) -> None:
     assert (ROOT / name).read_text("utf-8") == WRITTEN[name], "run `make docs`"
 
 
+def test_every_kind_that_runs_has_a_page() -> None:
+    usable = {name for name, kind in KINDS.items() if kind.fault is None}
+    assert usable == {page.stem for page in tool_pages()}
+
+
 @pytest.mark.parametrize("page", tool_pages(), ids=lambda page: page.stem)
 def test_a_page_of_a_kind_shows_its_inputs_and_an_example(page: Path) -> None:
     text = page.read_text("utf-8")
     assert page.stem in KINDS
     assert f"<!-- inputs: {page.stem} -->" in text
     assert "](../../../examples/" in text
+    assert "\n**Proved against.** " in text
 
 
 @pytest.mark.parametrize("name", SAMPLED)

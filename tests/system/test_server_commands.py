@@ -191,6 +191,27 @@ def test_a_text_is_registered_once_and_an_invalid_one_not_at_all(up: Node, tmp_p
         assert told.objects()[0]["findings"][0]["code"] == "unknown-kind"
 
 
+@pytest.mark.rule("CLI-1", "VAL-5")
+def test_warnings_are_told_before_a_server_begins(up: Node) -> None:
+    text = """apiVersion: noetl.io/v2
+kind: Playbook
+metadata: {name: unsure, path: tests/unsure}
+workflow:
+  - step: start
+    tool:
+      - one: {kind: noop, spec: {policy: {rules: [{when: "{{ workload.go }}", then: {do: break}}]}}}
+"""
+    told = up.there("register", "-", stdin=text.encode())
+    assert (told.code, told.err.count("warning[unbound-name]")) == (0, 1)
+    asked = up.there("execute", "tests/unsure", "--wait")
+    assert (asked.code, asked.err.count("warning[unbound-name]")) == (0, 1)
+    for quiet in (["--quiet"], ["--set", "go=true"]):
+        assert "warning" not in up.there("execute", "tests/unsure", "--wait", *quiet).err
+    strict = up.there("execute", "tests/unsure", "--strict")
+    assert (strict.code, strict.out) == (2, "")
+    assert "tests/unsure@1: refused by --strict, 1 warning" in strict.err
+
+
 def test_credentials_go_to_the_server_and_never_come_back(up: Node) -> None:
     added = up.there("credential", "add", "api", "--kind", "bearer", "--stdin", stdin=b"s3cr3t-9")
     assert added.code == 0

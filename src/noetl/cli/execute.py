@@ -6,17 +6,22 @@ import click
 
 from noetl.adapters.sqlite.locks import FILE as DATABASE
 from noetl.api.questions import missing
+from noetl.api.types import EntryText
 from noetl.cli import exits
 from noetl.cli.catalog import REMEDY, ask_catalog
 from noetl.cli.contexts import LOCAL, Target
 from noetl.cli.output import print_json
 from noetl.cli.running.ending import see_through
 from noetl.cli.running.payload import CTX, PAYLOAD, SETS, ctx_of, payload_of
+from noetl.cli.source import PlaybookSource
 from noetl.cli.target import aimed, at_server
-from noetl.errors import PlaybookNotFound
+from noetl.cli.validate import Heed, heeding, tell_findings, tell_warnings
+from noetl.errors import PlaybookNotFound, PlaybookRejected
 from noetl.node.local import LocalNode
+from noetl.playbook.load import load
 from noetl.server.active import ActiveExecution
 from noetl.settings import read_settings
+from noetl.tools.plugins import KnownKinds
 
 EPILOG = """\b
 Examples:
@@ -41,6 +46,7 @@ Exit codes: with --wait as of `noetl run`; without it 0 once the server has it o
     "--key", metavar="KEY", help="At a server: the same key never starts a second execution."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object.")
+@heeding
 @aimed
 def execute(
     path: str,
@@ -51,6 +57,7 @@ def execute(
     wait: bool,
     key: str | None,
     as_json: bool,
+    heed: Heed,
     target: Target,
 ) -> int:
     """
@@ -65,8 +72,11 @@ def execute(
     if target.local:
         if key is not None:
             raise click.UsageError("--key needs a server: --server URL or NOETL_SERVER")
-        return begin_here(path, version, given, first, as_json)
+        return begin_here(path, version, given, first, as_json, heed)
     try:
+        found = None if heed == "quiet" else asked_for(target, path, version)
+        if found is not None and not fits(found, given, first, heed, as_json):
+            return exits.INVALID
         begun = at_server(
             target,
             lambda client: client.execute(path, version=version, payload=given, ctx=first, key=key),
@@ -92,14 +102,39 @@ def begin_here(
     payload: dict[str, Any],
     ctx: dict[str, Any],
     as_json: bool,
+    heed: Heed,
 ) -> int:
     """In this process, on the home's catalog; a home that is not there is not made for a miss."""
     if not (read_settings().home / DATABASE).exists():
         raise PlaybookNotFound(f"{missing(path, version)}; {REMEDY}")
     home = Target(None, None, LOCAL)
     found = ask_catalog(home, lambda asked: asked.playbook(path, version=version))
+    if not fits(found, payload, ctx, heed, as_json):
+        return exits.INVALID
 
     async def begin(local: LocalNode) -> ActiveExecution:
         return await local.run_text(found.text, folder=None, payload=payload, ctx=ctx)
 
     return see_through(begin, as_json=as_json)
+
+
+def asked_for(target: Target, path: str, version: str | None) -> EntryText | None:
+    """The playbook that a server would execute; one that it lacks is the server's to refuse."""
+    try:
+        return ask_catalog(target, lambda asked: asked.playbook(path, version=version))
+    except PlaybookNotFound:
+        return None
+
+
+def fits(
+    found: EntryText, payload: dict[str, Any], ctx: dict[str, Any], heed: Heed, as_json: bool
+) -> bool:
+    """Tell what looks wrong before it begins; whether that allows it to begin."""
+    source = PlaybookSource(f"{found.path}@{found.version}", found.text.encode())
+    loaded = load(found.text, KnownKinds(), brought={"workload": payload, "ctx": ctx})
+    try:
+        tell_warnings(source, loaded.findings, heed)
+    except PlaybookRejected as refused:
+        tell_findings(source, refused.findings, as_json, err=True, strict=True)
+        return False
+    return True

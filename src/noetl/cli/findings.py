@@ -43,8 +43,8 @@ def block(
     yield ""
 
 
-def summary(name: str, findings: Sequence[Finding], paint: Paint) -> str:
-    """The last line about one file."""
+def summary(name: str, findings: Sequence[Finding], paint: Paint, *, strict: bool = False) -> str:
+    """The last line about one file; `strict` is in the way of warnings."""
     errors = sum(finding.severity == "error" for finding in findings)
     warnings = len(findings) - errors
     counts = " and ".join(
@@ -53,6 +53,8 @@ def summary(name: str, findings: Sequence[Finding], paint: Paint) -> str:
         if count
     )
     verdict = paint("error", "invalid") if errors else paint("good", "valid")
+    if strict and warnings and not errors:
+        verdict = paint("error", "refused by --strict")
     return f"{plain(name)}: {verdict}{f', {counts}' if counts else ''}"
 
 

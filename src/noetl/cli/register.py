@@ -10,10 +10,19 @@ from noetl.cli.home import in_home
 from noetl.cli.output import tell
 from noetl.cli.source import FILE, PlaybookSource
 from noetl.cli.target import aimed, at_server
-from noetl.cli.validate import canonical, read_or_tell, tell_findings
+from noetl.cli.validate import (
+    Heed,
+    canonical,
+    heeding,
+    read_or_tell,
+    tell_findings,
+    tell_warnings,
+)
 from noetl.errors import PlaybookRejected
 from noetl.node.local import LocalNode
+from noetl.playbook.load import load, load_valid
 from noetl.server.registering import registered
+from noetl.tools.plugins import KnownKinds
 
 EPILOG = """\b
 Examples:
@@ -31,24 +40,27 @@ registered nevertheless.
 @click.argument("files", nargs=-1, required=True, metavar="FILE...", type=FILE)
 @click.option("--migrate", is_flag=True, help="Take playbooks of an older dialect too.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object per file and line.")
+@heeding
 @aimed
-def register(files: tuple[str, ...], migrate: bool, as_json: bool, target: Target) -> int:
+def register(
+    files: tuple[str, ...], migrate: bool, as_json: bool, heed: Heed, target: Target
+) -> int:
     """
     Register playbooks in the catalog, to execute them by their path.
 
     A text that is new becomes the next version of its path; the newest text again stays what it
     is. FILE is a playbook, or - for standard input.
     """
-    return max(register_one(name, target, migrate=migrate, as_json=as_json) for name in files)
+    return max(register_one(name, target, heed, migrate=migrate, as_json=as_json) for name in files)
 
 
-def register_one(name: str, target: Target, *, migrate: bool, as_json: bool) -> int:
+def register_one(name: str, target: Target, heed: Heed, *, migrate: bool, as_json: bool) -> int:
     """One file; one that is refused does not keep the others out."""
     source = read_or_tell(name, as_json)
     if source is None:
         return exits.UNUSABLE
     try:
-        text, original = texts_in(source, migrate=migrate)
+        text, original = texts_in(source, heed, migrate=migrate)
         if target.local:
             entry, fresh = in_home(lambda local: enter(local, text, original), make=True)
         else:
@@ -56,7 +68,8 @@ def register_one(name: str, target: Target, *, migrate: bool, as_json: bool) -> 
             answer = at_server(target, lambda client: client.register(sent, migrate=migrate))
             entry, fresh = answer.entry, answer.fresh
     except PlaybookRejected as rejected:
-        return tell_findings(source, rejected.findings, as_json, err=True)
+        strict = heed == "strict"
+        return tell_findings(source, rejected.findings, as_json, err=True, strict=strict)
     word = "registered" if fresh else "unchanged"
     tell(
         {"file": source.name, "fresh": fresh, "entry": entry},
@@ -66,11 +79,17 @@ def register_one(name: str, target: Target, *, migrate: bool, as_json: bool) -> 
     return exits.OK
 
 
-def texts_in(source: PlaybookSource, *, migrate: bool) -> tuple[str, str | None]:
-    """The canonical text, and the one it was made of where that differs."""
+def texts_in(source: PlaybookSource, heed: Heed, *, migrate: bool) -> tuple[str, str | None]:
+    """The canonical text, and the one it was made of where that differs; warnings are told."""
     if not migrate:
-        return decoded(source), None
+        text = decoded(source)
+        if heed != "quiet":
+            found = load(text, KnownKinds())
+            if found.playbook is not None:  # else it is refused; a server may know more kinds
+                tell_warnings(source, found.findings, heed)
+        return text, None
     made = canonical(source)
+    tell_warnings(source, made.findings, heed)
     return made.text, decoded(source) if made.changed else None
 
 
@@ -79,8 +98,6 @@ def decoded(source: PlaybookSource) -> str:
     try:
         return source.content.decode("utf-8-sig")
     except UnicodeDecodeError:
-        from noetl.playbook.load import load_valid
-
         load_valid(source.content)
         raise
 

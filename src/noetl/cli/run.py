@@ -7,10 +7,9 @@ import click
 from noetl.cli.running.ending import see_through
 from noetl.cli.running.payload import CTX, PAYLOAD, SETS, ctx_of, payload_of
 from noetl.cli.source import FILE, read_source
-from noetl.cli.validate import content_of, tell_findings
+from noetl.cli.validate import Heed, heeding, loaded_for, tell_findings
 from noetl.errors import PlaybookRejected
 from noetl.node.local import LocalNode
-from noetl.playbook.load import load_valid
 from noetl.playbook.plan import make_plan
 from noetl.server.active import ActiveExecution
 from noetl.tools.plugins import KnownKinds
@@ -35,6 +34,7 @@ Exit codes: 0 completed, 1 failed or cancelled, 2 invalid playbook, 3 usage or e
 @CTX
 @click.option("--migrate", is_flag=True, help="Take a playbook of an older dialect too.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object.")
+@heeding
 def run(
     file: str,
     sets: tuple[str, ...],
@@ -42,6 +42,7 @@ def run(
     ctx: tuple[str, ...],
     migrate: bool,
     as_json: bool,
+    heed: Heed,
 ) -> int:
     """
     Run a playbook in this process; its log is kept in the home folder (NOETL_HOME).
@@ -53,11 +54,11 @@ def run(
     source = read_source(file)
     given, first = payload_of(payload, sets), ctx_of(ctx)
     try:
-        content = content_of(source, migrate=migrate)
-        playbook = load_valid(content, KnownKinds())
+        brought = {"workload": given, "ctx": first}
+        text, playbook = loaded_for(source, heed, brought, migrate=migrate)
     except PlaybookRejected as rejected:
-        return tell_findings(source, rejected.findings, as_json, err=True)
-    text = content.decode("utf-8-sig")
+        strict = heed == "strict"
+        return tell_findings(source, rejected.findings, as_json, err=True, strict=strict)
     plan = make_plan(playbook, text, KnownKinds())
     folder = str(Path.cwd() if file == "-" else Path(file).absolute().parent)
 

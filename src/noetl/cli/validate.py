@@ -1,7 +1,9 @@
 """`noetl validate`: is this a valid playbook, and if not, where and why?"""
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
+from functools import wraps
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 import click
 from msgspec.structs import replace
@@ -18,6 +20,7 @@ from noetl.tools.plugins import KnownKinds
 
 if TYPE_CHECKING:
     from noetl.playbook.dialects.migrate import Migrated
+    from noetl.playbook.model import Playbook
 
 EPILOG = """\b
 Examples:
@@ -27,8 +30,14 @@ Examples:
   noetl validate --migrate old.yaml
 
 \b
-Exit codes: 0 all valid (warnings allowed), 2 one is invalid, 3 one cannot be read.
+Exit codes: 0 all valid (warnings allowed, but for --strict), 2 one is invalid, 3 one cannot be
+read.
 """
+
+T = TypeVar("T")
+Heed = Literal["tell", "quiet", "strict"]
+"""What becomes of warnings: told once, left out, or a reason to refuse."""
+STRICT: Final = click.option("--strict", is_flag=True, help="Refuse a playbook that has warnings.")
 
 ADVICE = re.compile(r"\s*`noetl migrate FILE`[^.]*\.")
 """Of hints; whoever has just had a text migrated needs it no more."""
@@ -38,21 +47,23 @@ ADVICE = re.compile(r"\s*`noetl migrate FILE`[^.]*\.")
 @click.argument("files", nargs=-1, required=True, metavar="FILE...", type=FILE)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object per file and line.")
 @click.option("--migrate", is_flag=True, help="Judge what an older dialect is translated to.")
-def validate(files: tuple[str, ...], as_json: bool, migrate: bool) -> int:
+@STRICT
+def validate(files: tuple[str, ...], as_json: bool, migrate: bool, strict: bool) -> int:
     """
     Check playbooks and show every fault with its place and its remedy.
 
     FILE is a playbook, or - for standard input.
     """
-    return max(validate_one(name, as_json, migrated=migrate) for name in files)
+    return max(validate_one(name, as_json, migrated=migrate, strict=strict) for name in files)
 
 
-def validate_one(name: str, as_json: bool, *, migrated: bool = False) -> int:
+def validate_one(name: str, as_json: bool, *, migrated: bool = False, strict: bool = False) -> int:
     """Check one file; an unreadable one does not keep the others from being checked."""
     source = read_or_tell(name, as_json)
     if source is None:
         return exits.UNUSABLE
-    return tell_findings(source, findings_of(source, migrated=migrated), as_json)
+    findings = findings_of(source, migrated=migrated)
+    return tell_findings(source, findings, as_json, strict=strict)
 
 
 def read_or_tell(name: str, as_json: bool) -> PlaybookSource | None:
@@ -67,15 +78,71 @@ def read_or_tell(name: str, as_json: bool) -> PlaybookSource | None:
 
 
 def tell_findings(
-    source: PlaybookSource, findings: tuple[Finding, ...], as_json: bool, *, err: bool = False
+    source: PlaybookSource,
+    findings: tuple[Finding, ...],
+    as_json: bool,
+    *,
+    err: bool = False,
+    strict: bool = False,
 ) -> int:
     """What is wrong with a playbook, and the exit code that goes with it."""
-    valid = all(finding.severity != "error" for finding in findings)
+    valid = not findings if strict else all(one.severity != "error" for one in findings)
     if as_json:
         print_json({"file": source.name, "valid": valid, "findings": findings})
     else:
-        show(source, findings, err=err)
+        show(source, findings, err=err, strict=strict)
     return exits.OK if valid else exits.INVALID
+
+
+def heeding(command: Callable[..., T]) -> Callable[..., T]:
+    """Give a command `--quiet` and `--strict`; it gets `heed`, which says what warnings mean."""
+
+    @click.option("--quiet", is_flag=True, help="Say nothing of warnings.")
+    @STRICT
+    @wraps(command)
+    def heeding_command(*args: Any, quiet: bool, strict: bool, **options: Any) -> T:
+        heed: Heed = "strict" if strict else "quiet" if quiet else "tell"
+        return command(*args, heed=heed, **options)
+
+    return heeding_command
+
+
+def tell_warnings(
+    source: PlaybookSource,
+    findings: tuple[Finding, ...],
+    heed: Heed,
+    left: tuple[Finding, ...] | None = None,
+) -> None:
+    """
+    Warnings, on standard error, before anything begins; raises PlaybookRejected if they refuse it.
+
+    `left`: what is found with what the request brings; a name that it defines needs no warning.
+    """
+    still = {one.message for one in (findings if left is None else left)}
+    told = tuple(
+        one
+        for one in findings
+        if one.severity == "warning" and (one.code != "unbound-name" or one.message in still)
+    )
+    if told and heed == "strict":
+        raise PlaybookRejected(told)
+    if told and heed == "tell":
+        show(source, told, err=True)
+
+
+def loaded_for(
+    source: PlaybookSource, heed: Heed, brought: Mapping[str, Any], *, migrate: bool = False
+) -> tuple[str, "Playbook"]:
+    """The text and the playbook that a request is for; raises PlaybookRejected."""
+    made = canonical(source) if migrate else None
+    content = source.content if made is None else made.text.encode()
+    loaded = load(content, KnownKinds(), brought=brought)
+    if loaded.playbook is None:
+        raise PlaybookRejected(loaded.findings)
+    tell_warnings(
+        source, loaded.findings if made is None else made.findings, heed, left=loaded.findings
+    )
+    return content.decode("utf-8-sig"), loaded.playbook
 
 
 def findings_of(source: PlaybookSource, *, migrated: bool) -> tuple[Finding, ...]:
@@ -113,9 +180,15 @@ def canonical(source: PlaybookSource) -> "Migrated":
     return migrated
 
 
-def show(source: PlaybookSource, findings: tuple[Finding, ...], *, err: bool = False) -> None:
+def show(
+    source: PlaybookSource,
+    findings: tuple[Finding, ...],
+    *,
+    err: bool = False,
+    strict: bool = False,
+) -> None:
     """Print all findings and the verdict, for people."""
     paint, room = Paint(wants_colour(err=err)), columns(err=err)
     for text in render(source, findings, paint, room):
         click.echo(text, err=err)
-    click.echo(summary(source.name, findings, paint), err=err)
+    click.echo(summary(source.name, findings, paint, strict=strict), err=err)

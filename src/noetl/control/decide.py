@@ -81,7 +81,8 @@ def _start(deciding: Deciding, request: r.StartExecution) -> None:
         deciding.make(e.RequestEvaluated(error=request.refused))
         return
     try:
-        workload = materialize(plan, request.payload, deciding.execution.execution_id)
+        execution_id = deciding.execution.execution_id
+        workload = deciding.evaluate(lambda _: materialize(plan, request.payload, execution_id), {})
         evaluated = deciding.fit(e.RequestEvaluated(workload=workload), strict=True)
     except TemplateFailed as fault:
         deciding.make(e.RequestEvaluated(error=template_error(fault, "`workload`")))

@@ -117,6 +117,10 @@ class Deciding:
                     raise TemplateFailed(why) from None
                 if not self._is_made(need.reference):
                     raise
+            except TemplateFailed as fault:
+                if self.execution.rules < 3:
+                    fault.meant = None
+                raise
 
     def _is_made(self, reference: Reference) -> bool:
         """Whether this very decision made the body; of a list in chunks some may lie outside."""

@@ -50,7 +50,7 @@ def compile_value(value: Any) -> Evaluate:
     writer = FunctionWriter(VISITORS, lenient=False)
     with writer.under("try:"):
         writer.write(f"return {write_value(writer, value)}")
-    writer.write("except Exception as error: raise failure(error, text_now)")
+    writer.write("except Exception as error: raise failure(error, text_now, s)")
     evaluate: Evaluate = writer.function("evaluate")
     return evaluate
 
@@ -97,7 +97,7 @@ def write_guard(writer: FunctionWriter, guard: str, matched: str, unmatched: str
     if writer.risky:  # left in the middle, a guard may not have loaded what it would have
         writer.loaded = before
         writer.write(f"except UndefinedError: {unmatched}")
-    writer.write(f"except Exception as error: raise failure(error, {writer.bind(guard)})")
+    writer.write(f"except Exception as error: raise failure(error, {writer.bind(guard)}, s)")
 
 
 @contextmanager

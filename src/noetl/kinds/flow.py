@@ -104,4 +104,5 @@ WAIT = Kind(
     "Wait for a time, a signal or an approval.",
     block="wait",
     one_of=(("seconds", "until", "signal", "approval"),),
+    fault="nothing runs it yet",
 )

@@ -30,7 +30,7 @@ class Kind(msgspec.Struct, frozen=True):
     knobs: tuple[str, ...] | None = None
     """Keys of `spec` that the tool reads, `timeout` and `policy` aside (VAL-6); None: any."""
     needs: Mapping[str, tuple[str, ...]] = {}
-    """Operation → inputs that it needs; `""`: without them a task has nothing to connect to."""
+    """Operation → inputs that it needs; `""`: a task without them gets a warning."""
     effect: bool = True
     """Whether a call may touch the world; calls without effect may run ahead of the commit."""
     extra: str | None = None
@@ -38,7 +38,7 @@ class Kind(msgspec.Struct, frozen=True):
     one_of: tuple[tuple[str, ...], ...] = ()
     """Groups of inputs of which a task gives exactly one, such as `command` or `query`."""
     fault: str | None = None
-    """Why the kind is known and cannot be used: its plugin is broken."""
+    """Why the kind is known and cannot be used: its plugin is broken, or it is not built yet."""
     left_out: Mapping[str, str] = {}
     """Templates that stand for inputs which a task leaves out."""
     statements: tuple[str, ...] = ()

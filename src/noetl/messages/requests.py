@@ -14,7 +14,8 @@ The rules that new executions are decided by. A log names its own (`ExecutionReq
 2. Progress forgives losses, which are told with the workers' names; runs know since when they run;
    events are fitted as a whole (decision 0042); nested reducers count each write once, and what
    they gather lies in chunks (LOOP-5).
-3. The end of a run says who told it where that was the server (EVT-1).
+3. The end of a run says who told it where that was the server (EVT-1). An undefined name is told
+   with the one that may have been meant (VAL-5).
 """
 
 

@@ -7,7 +7,7 @@ import msgspec
 
 from noetl.errors import TemplateFailed
 from noetl.messages.outcome import make_error
-from noetl.pipeline.backoff import pause
+from noetl.pipeline.backoff import pause, told_by
 from noetl.playbook.model import Do
 from noetl.playbook.plan import Scope, TaskPlan, ThenPlan
 
@@ -56,6 +56,13 @@ def judge(task: TaskPlan, scope: Scope, *, attempt: int, chance: Chance = half) 
                 rule, then = None, WITHOUT_MATCH
             else:
                 then = task.thens[rule]
+                if then.do == "retry" and attempt >= then.attempts and rule in task.exhausted:
+                    # TASK-3: the rules below know that no attempt is left.
+                    outcome = {**outcome, "exhausted": True}
+                    scope = {**scope, "outcome": outcome}
+                    below = task.exhausted[rule](scope)
+                    rule = below if below >= 0 else rule
+                    then = task.thens[rule]
         return order(task, then, rule, scope, outcome, attempt=attempt, chance=chance)
     except TemplateFailed as fault:
         return PolicyVerdict(
@@ -95,10 +102,25 @@ def order(
                 max_delay=then.max_delay,
                 jitter=then.jitter,
                 chance=chance() if then.jitter else 0.5,
+                told=told_by(outcome),
             )
     elif then.do == "fail":
-        verdict.error = outcome["error"] or ordered_failure(task, rule)
+        verdict.error = failure(task, then, rule, scope, attempt)
     return verdict
+
+
+def failure(
+    task: TaskPlan, then: ThenPlan, rule: int | None, scope: Scope, attempt: int
+) -> dict[str, Any]:
+    """TASK-4: the error of a pipeline that a rule ends, in the rule's own words if it has some."""
+    outcome = scope["outcome"]
+    error: dict[str, Any] | None = outcome["error"]
+    if outcome.get("exhausted"):
+        error = exhausted(outcome, attempt)
+    if then.message is None:
+        return error or ordered_failure(task, rule)
+    said = make_error("policy", str(then.message(scope)))
+    return said if error is None else {**said, "cause": error}
 
 
 def seconds(then: ThenPlan, scope: Scope) -> float:
@@ -131,7 +153,10 @@ def ordered_failure(task: TaskPlan, rule: int | None) -> dict[str, Any]:
 
 def template_error(fault: TemplateFailed, where: str) -> dict[str, Any]:
     """TPL-3: an error of kind `template` that says which template and why."""
-    error = make_error("template", f"{where}: {fault.message}")
+    remedy = "define it or add `| default(…)`" if fault.undefined else ""
+    if fault.meant:
+        remedy = f"did you mean '{fault.meant}'?"
+    error = make_error("template", f"{where}: {fault.message}{remedy and '; '}{remedy}")
     if fault.text:
         error["template"] = fault.text
     if fault.undefined:

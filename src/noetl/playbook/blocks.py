@@ -415,6 +415,7 @@ THEN = Block(
             Number(minimum=0, maximum=1), "Random part of the delay.", "TASK-3", default=0
         ),
         "to": Field(Text(), "Label of the task to jump to.", "TASK-4"),
+        "message": Field(Text(), "Why it fails; a template.", "TASK-4"),
         "set_iter": Field(_NAMES, "Writes to `iter`.", "TASK-5"),
         "set_ctx": Field(_NAMES, "Writes to `ctx`.", "TASK-5"),
         "set_prev": Field(Free(templates=True), "Replaces `_prev`.", "TASK-5"),

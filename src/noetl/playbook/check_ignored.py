@@ -18,10 +18,10 @@ DIRECTIVES: Final[Mapping[Do, tuple[str, ...]]] = {
     "jump": ("to", "delay"),
     "continue": (),
     "break": (),
-    "fail": (),
+    "fail": ("message",),
 }
 """The keys of `then` that each directive reads, the `set_*` aside (TASK-3, TASK-4)."""
-_MEANT: Final = {"to": "jump", **dict.fromkeys(DIRECTIVES["retry"], "retry")}
+_MEANT: Final = {"to": "jump", "message": "fail", **dict.fromkeys(DIRECTIVES["retry"], "retry")}
 _UNSET: Final = Then()
 _ERROR: Final = re.compile(
     r"""\{\{\s*(?:outcome\.status\s*==\s*(['"])error\1|outcome\.status\s*!=\s*(['"])ok\2
@@ -63,9 +63,9 @@ def check_directives(reader: Reader, playbook: Playbook) -> None:
     for task in tasks_of(playbook):
         for rule in task.spec.rules or ():
             then = rule.then
-            if then is _UNSET or then.do == "retry":
+            if then is _UNSET:
                 continue
-            for name in ("attempts", "backoff", "delay", "max_delay", "jitter", "to"):
+            for name in _MEANT:
                 if name not in DIRECTIVES[then.do] and getattr(then, name) != getattr(_UNSET, name):
                     reader.report(
                         "ignored-key",

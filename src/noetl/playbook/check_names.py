@@ -6,6 +6,7 @@ Can anything ever define the names that templates read? (VAL-5)
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
@@ -13,6 +14,7 @@ from jinja2 import nodes
 
 from noetl.errors import TemplateFault
 from noetl.expression.lookup import GLOBALS, METHODS, NAMESPACES, SEARCHED
+from noetl.expression.meant import meant
 from noetl.expression.syntax import is_template, parse, path_of, texts_of
 from noetl.kinds.kind import Kind
 from noetl.kinds.table import KINDS
@@ -20,7 +22,7 @@ from noetl.playbook.check_literals import scalars
 from noetl.playbook.model import Playbook
 from noetl.playbook.reader import Reader, below
 from noetl.playbook.retired import OLDER_NAMES
-from noetl.playbook.suggest import closest, some
+from noetl.playbook.suggest import some
 from noetl.playbook.visible import RenderedValue, Seen, spots
 
 MOST_TOLD: Final = 200
@@ -77,7 +79,10 @@ class UnknownName(NamedTuple):
     """Where the template stands in the document."""
     name: str
     code: str
-    """`unknown-name`, `unbound-name` (a request may bring it), or `never-set` (in this place)."""
+    """
+    `unknown-name`, `covered-name` (a default covers it), `unbound-name` (a request may bring it),
+    or `never-set` (in this place).
+    """
     near: Callable[[], str | None]
     """The name that the author may have meant."""
     remedy: str
@@ -105,7 +110,7 @@ def check_unknown_names(reader: Reader, playbook: Playbook) -> None:
     """VAL-5: tell the names, each where its template stands; no verdict where parts are unread."""
     if any(finding.code in _UNREAD for finding in reader.findings):
         return
-    found = list(islice(unknown_names(playbook, reader.kinds), MOST_TOLD))
+    found = list(islice(unknown_names(playbook, reader.kinds, reader.brought), MOST_TOLD))
     if not found:
         return
     places = {at.path: at for _, at in scalars(reader.tree.root)}
@@ -117,10 +122,12 @@ def check_unknown_names(reader: Reader, playbook: Playbook) -> None:
             reader.report(one.code, at, one.message, hint)
 
 
-def unknown_names(playbook: Playbook, kinds: Mapping[str, Kind]) -> Iterator[UnknownName]:
+def unknown_names(
+    playbook: Playbook, kinds: Mapping[str, Kind], brought: Mapping[str, Any]
+) -> Iterator[UnknownName]:
     """Every name that nothing defines, in the order of the document."""
     steps = frozenset(step.name for step in playbook.steps)
-    for spot in spots(playbook, kinds):
+    for spot in spots(playbook, kinds, brought):
         if any(_is_suspect(text, spot.seen) for text in texts_of(spot.value)):
             for path, text in _located(spot.value, spot.path):
                 yield from _unknown(path, text, spot, steps)
@@ -182,8 +189,9 @@ def _unknown(
     told: set[str] = set()
     for read in reads_in(tree):
         one = _judge(path, read, spot, steps)
-        wanted = one is not None and not (read.covered and one.code == "unbound-name")
-        if one is not None and wanted and one.name not in told:
+        if one is not None and read.covered:
+            one = one._replace(code=_COVERED[one.code])
+        if one is not None and one.code and one.name not in told:
             told.add(one.name)
             yield one
 
@@ -223,15 +231,15 @@ def _judge(
         if key not in shape:
             if key in METHODS[dict]:
                 return None
-            return _missing(path, root, name, key, shape, spot)
+            return _missing(path, read, name, key, shape, spot)
         name, shape = f"{name}.{key}", shape[key]
     return None
 
 
 def _missing(
-    path: str, root: str, name: str, key: str, shape: Mapping[str, Any], spot: RenderedValue
+    path: str, read: NameRead, name: str, key: str, shape: Mapping[str, Any], spot: RenderedValue
 ) -> UnknownName:
-    seen = spot.seen
+    root = read.root
     brought = root in _BROUGHT and spot.place != "workload"
     code = "unbound-name" if brought else "unknown-name"
     if name == "outcome" and key in _BLOCKS:
@@ -239,30 +247,27 @@ def _missing(
     remedy = _REMEDIES.get(root, f"it has: {some(shape)}").format(key=key)
     if (root, key) == ("iter", "parent"):
         remedy = "only a loop inside another one has `iter.parent`"
+    if root == "args" and spot.path.startswith("workbook."):
+        remedy = f"let its callers give it: args: {{ {key}: … }}"
     if spot.place == "workload":
         remedy = _ABOVE
     if brought:
         below_root = f"{name}.{key}".partition(".")[2]
         remedy += f", or bring it with each request: {_BROUGHT[root]} {below_root}=…"
 
-    def near() -> str | None:
-        found = closest(key, shape)
-        if found is not None:
-            return f"{name}.{found}"
-        others = [other for other in SEARCHED if key in (seen.get(other) or ())]
-        return f"{others[0]}.{key}" if others else None
-
+    near = partial(meant, root, read.keys, spot.seen)
     return UnknownName(path, f"{name}.{key}", code, near, remedy)
 
 
 def _bare(path: str, root: str, spot: RenderedValue, steps: frozenset[str]) -> UnknownName | None:
     seen = spot.seen
     if root in NAMESPACES:
-        return UnknownName(path, root, "unknown-name", lambda: None, _NOT_HERE[root])
+        return UnknownName(
+            path, root, "unknown-name", partial(meant, root, (), seen), _NOT_HERE[root]
+        )
     searched = {name: seen[name] for name in SEARCHED if name in seen}
     if any(shape is None or root in shape for shape in searched.values()) or root in _OLDER:
         return None
-    keys = [key for shape in searched.values() for key in shape or ()]
     certain = spot.place == "workload"
     remedy = f"say where it comes from, such as ctx.{root}, and let something define it there"
     if root in steps:
@@ -270,13 +275,19 @@ def _bare(path: str, root: str, spot: RenderedValue, steps: frozenset[str]) -> U
     if certain:
         remedy = _ABOVE
     code = "unknown-name" if certain else "unbound-name"
-    return UnknownName(path, root, code, lambda: closest(root, [*seen, *keys]), remedy)
+    return UnknownName(path, root, code, partial(meant, root, (), seen), remedy)
 
 
 _OLDER: Final = frozenset(one.name for one in OLDER_NAMES)
 _BLOCKS: Final = frozenset(kind.block for kind in KINDS.values())
+_COVERED: Final = {
+    "unknown-name": "covered-name",  # the author meant it to be there at times: it never is
+    "unbound-name": "",
+    "never-set": "never-set",
+}
+"""What a default, or asking whether it is there, makes of a finding; empty: none."""
 _SAID: Final = {
-    "unknown-name": ": nothing defines it",
+    **dict.fromkeys(("unknown-name", "covered-name"), ": nothing defines it"),
     "unbound-name": " unless a request brings it",
     "never-set": ": this kind of task has no such part",
 }

@@ -126,5 +126,9 @@ CODES: dict[str, Code] = {
     **_errors("SCOPE-6", reduced_twice="A loop reduces a key that the executor reduces already."),
     **_warnings("SCOPE-6", racing_write="Branches that run at once read and write a ctx key."),
     **_errors("VAL-5", unknown_name="A template reads a name that nothing can define."),
-    **_warnings("VAL-5", unbound_name="A template reads a name that only a request can define."),
+    **_warnings(
+        "VAL-5",
+        unbound_name="A template reads a name that only a request can define.",
+        covered_name="A template has a default for, or asks after, what nothing can define.",
+    ),
 }

@@ -69,7 +69,8 @@ def _check_missing(reader: Reader, kind: Kind, at: At, given: dict[str, At]) -> 
                 "missing-auth",
                 at.anchor,
                 at.path,
-                f"a task of kind '{kind.name}' without '{name}' has nothing to connect to",
+                f"a task of kind '{kind.name}' without '{name}' uses the credential named "
+                f"'{kind.name}'",
                 f"add '{name}': {description(input_fields(kind.inputs)[name].type)}",
             )
     for group in kind.one_of:

@@ -54,9 +54,16 @@ LATER = frozenset({"unknown-name", "reserved-name", "missing-input"})
 
 
 def load(
-    source: str | bytes, kinds: Mapping[str, Kind] = KINDS, forgiven: Collection[str] = ()
+    source: str | bytes,
+    kinds: Mapping[str, Kind] = KINDS,
+    forgiven: Collection[str] = (),
+    brought: Mapping[str, Any] | None = None,
 ) -> Loaded:
-    """Everything about a text; bad input gives findings, never an exception."""
+    """
+    Everything about a text; bad input gives findings, never an exception.
+
+    `brought`: the `workload` and `ctx` of the request that it is loaded for.
+    """
     try:
         tree = read_yaml(source)
     except UnreadableText as refused:
@@ -71,7 +78,7 @@ def load(
         )
         return Loaded(None, (finding,), None)
     document = tree.value(tree.root)
-    reader = Reader(tree, kinds)
+    reader = Reader(tree, kinds, brought)
     _tell_faults(reader, tree)
     playbook = parse(reader)
     if playbook is not None:

@@ -84,6 +84,7 @@ class Then(msgspec.Struct, frozen=True, kw_only=True):
     max_delay: float | None = None
     jitter: float = 0.0
     to: str | None = None
+    message: str | None = None
     set_iter: dict[str, Any] = {}
     set_ctx: dict[str, Any] = {}
     set_prev: Any = msgspec.UNSET

@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 from yaml.nodes import MappingNode, SequenceNode
 
+from noetl.kinds.table import KINDS
 from noetl.playbook import blocks
 from noetl.playbook.inputs import check_inputs, input_fields
 from noetl.playbook.merging import spec_under
@@ -124,6 +125,8 @@ def _check_kind(reader: Reader, at: At, kind: str, inputs: dict[str, At]) -> Non
     if known is not None:
         message = f"the tool kind '{kind}' cannot be used: {known.fault}"
         hint = "repair the plugin or install it again; other kinds are not touched by it"
+        if kind in KINDS:
+            hint = "poll instead: a rule with do: jump and a delay"
     else:
         message = f"no tool kind is called '{kind}'"
         hint = reader.suggest(kind, reader.kinds, f"kinds: {', '.join(reader.kinds)}")

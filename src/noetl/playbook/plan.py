@@ -7,7 +7,7 @@ executions of one digest.
 """
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
 import msgspec
@@ -33,6 +33,7 @@ from noetl.playbook.model import (
     Playbook,
     Reducer,
     Router,
+    Rule,
     Step,
     Task,
     TaskSpec,
@@ -56,6 +57,7 @@ class ThenPlan(msgspec.Struct, frozen=True, kw_only=True):
     max_delay: float | None = None
     jitter: float = 0.0
     to: str | None = None
+    message: Evaluate | None = None
     set_iter: Evaluate | None = None
     set_ctx: Evaluate | None = None
     set_prev: Evaluate | None = None
@@ -75,6 +77,8 @@ class TaskPlan(msgspec.Struct, frozen=True, kw_only=True):
     choose: Choose | None = None
     """The number of the rule that matches, or -1; None when the task has no policy."""
     thens: tuple[ThenPlan, ...] = ()
+    exhausted: dict[int, Choose] = {}
+    """Number of a retry → the choice among the `when` rules below it (TASK-3)."""
     inner: "InnerPlan | None" = None
 
 
@@ -265,6 +269,7 @@ def plan_task(
         spec=task.spec,
         choose=None if rules is None else compile_rules([rule.when for rule in rules]),
         thens=tuple(plan_then(rule.then) for rule in rules or ()),
+        exhausted=below_retries(rules or ()),
         inner=inner,
     )
     lent = workbook.get(str(task.inputs.get("name"))) if task.kind == "workbook" else None
@@ -279,7 +284,19 @@ def ruled_by(caller: TaskPlan, lent: TaskPlan) -> TaskPlan:
         msgspec.structs.replace(then, to=caller.label) if then.to is not None else then
         for then in lent.thens
     )
-    return msgspec.structs.replace(caller, choose=lent.choose, thens=thens)
+    ruled = {"choose": lent.choose, "thens": thens, "exhausted": lent.exhausted}
+    return msgspec.structs.replace(caller, **ruled)
+
+
+def below_retries(rules: Sequence[Rule]) -> dict[int, Choose]:
+    """TASK-3: what is asked when no attempt is left. An `else` is not: it is for what goes well."""
+    found: dict[int, Choose] = {}
+    for number, rule in enumerate(rules):
+        above: list[bool | str] = [False] * (number + 1)
+        below = [False if one.when is None else one.when for one in rules[number + 1 :]]
+        if rule.then.do == "retry" and any(guard is not False for guard in below):
+            found[number] = compile_rules(above + below)
+    return found
 
 
 def plan_then(then: Then) -> ThenPlan:
@@ -292,6 +309,7 @@ def plan_then(then: Then) -> ThenPlan:
         max_delay=then.max_delay,
         jitter=then.jitter,
         to=then.to,
+        message=None if then.message is None else compile_value(then.message),
         set_iter=compile_value(then.set_iter) if then.set_iter else None,
         set_ctx=compile_value(then.set_ctx) if then.set_ctx else None,
         set_prev=None if then.set_prev is msgspec.UNSET else compile_value(then.set_prev),

@@ -71,9 +71,13 @@ def below(path: str, key: str) -> str:
 class Reader:
     """Reads one document; `findings` grows."""
 
-    def __init__(self, tree: Tree, kinds: Mapping[str, Kind]) -> None:
+    def __init__(
+        self, tree: Tree, kinds: Mapping[str, Kind], brought: Mapping[str, Any] | None = None
+    ) -> None:
         self.tree = tree
         self.kinds = kinds
+        self.brought = brought or {}
+        """What a request brings to `workload` and `ctx`, where it is known already (VAL-5)."""
         self.findings: list[Finding] = []
         self.places: dict[str, At] = {}
         self.older: set[int] = set()

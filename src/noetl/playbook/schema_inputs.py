@@ -54,11 +54,28 @@ def _task_of(kind: Kind) -> Schema:
         "required": ["kind", *(name for name, field in fields.items() if field.required)],
         "additionalProperties": False,
     }
-    if kind.one_of:
-        schema["allOf"] = [
-            {"oneOf": [{"required": [name]} for name in group]} for group in kind.one_of
-        ]
+    groups = [{"oneOf": [{"required": [name]} for name in group]} for group in kind.one_of]
+    if groups or kind.needs.keys() - {""}:
+        schema["allOf"] = [*groups, *_needs(kind)]
     return schema
+
+
+def _needs(kind: Kind) -> list[Schema]:
+    """VAL-6: what each operation cannot do without; `""` is a warning, which no schema knows."""
+    needed: dict[tuple[str, ...], list[str]] = {}
+    for operation, names in kind.needs.items():
+        if operation:
+            needed.setdefault(names, []).append(operation)
+    return [
+        {
+            "if": {"properties": {"operation": {"enum": operations}}, "required": ["operation"]},
+            "then": {
+                "properties": {name: {"not": {"enum": [None, ""]}} for name in names},
+                "required": list(names),
+            },
+        }
+        for names, operations in needed.items()
+    ]
 
 
 def _input(field: inspect.Field) -> Schema:

@@ -1,20 +1,11 @@
-"""Which known name did the author mean?"""
+"""Names in hints: the one that was meant, or some of those that there are."""
 
 from collections.abc import Iterable
-from difflib import get_close_matches
 from itertools import islice
 
-MOST_NAMES = 2_000  # comparing with more would cost seconds, for a hint
+from noetl.expression.meant import closest
+
 SHOWN_NAMES = 12
-
-
-def closest(name: str, known: Iterable[str]) -> str | None:
-    """The known name nearest to `name`, if one is near enough to be meant."""
-    names = list(islice(known, MOST_NAMES))
-    letters = sorted(name.lower())  # in another case, or in another order
-    same = [other for other in names if sorted(other.lower()) == letters]
-    near = same or get_close_matches(name[:60], names, n=1, cutoff=0.7)
-    return near[0] if near else None
 
 
 def did_you_mean(name: str, known: Iterable[str], otherwise: str) -> str:

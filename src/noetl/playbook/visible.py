@@ -52,10 +52,12 @@ class RenderedValue(NamedTuple):
     seen: Seen
 
 
-def spots(playbook: Playbook, kinds: Mapping[str, Kind]) -> Iterator[RenderedValue]:
-    """Every value of a playbook that is rendered, with what it sees."""
+def spots(
+    playbook: Playbook, kinds: Mapping[str, Kind], brought: Mapping[str, Any]
+) -> Iterator[RenderedValue]:
+    """Every value of a playbook that is rendered, with what it sees; `brought` by a request."""
     yield from _workload(playbook.workload)
-    view = DocumentNames(playbook, kinds)
+    view = DocumentNames(playbook, kinds, brought)
     for step in playbook.steps:
         yield from _step(view, step)
     for name, task in playbook.workbook.items():
@@ -81,10 +83,25 @@ def shape_of(value: Any) -> Shape:
     return {key: shape_of(child) for key, child in value.items()}
 
 
+def _over(declared: Shape, payload: Shape) -> Shape:
+    """DOC-3: mappings merge, of anything else the payload's is there."""
+    if declared is None or payload is None:
+        return declared
+    return {
+        **declared,
+        **{
+            key: _over(declared[key], shape) if declared.get(key) and shape else shape
+            for key, shape in payload.items()
+        },
+    }
+
+
 class DocumentNames:
     """What the whole document says about names."""
 
-    def __init__(self, playbook: Playbook, kinds: Mapping[str, Kind]) -> None:
+    def __init__(
+        self, playbook: Playbook, kinds: Mapping[str, Kind], brought: Mapping[str, Any]
+    ) -> None:
         self.kinds = kinds
         self.workbook = playbook.workbook
         pipelines = list(pipelines_of(playbook))
@@ -94,8 +111,9 @@ class DocumentNames:
         ctx = {key: None for rule in rules for key in rule.then.set_ctx}
         ctx |= {key: None for loop in loops for key in loop.reduce}
         ctx |= dict.fromkeys(playbook.executor.reduce)
+        ctx |= shape_of(brought.get("ctx")) or {}
         self.base: Seen = {
-            "workload": shape_of(playbook.workload),
+            "workload": _over(shape_of(playbook.workload), shape_of(brought.get("workload"))),
             "ctx": ctx,
             "execution_id": None,
         }
@@ -230,3 +248,5 @@ def _written(then: Then) -> Iterator[tuple[str, Any]]:
         yield "set_prev", then.set_prev
     if isinstance(then.delay, str):
         yield "delay", then.delay
+    if then.message is not None:
+        yield "message", then.message

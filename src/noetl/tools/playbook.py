@@ -28,14 +28,14 @@ class PlaybookTool(FramedTool):
             return failed("playbook", f"'{inputs.path}': {rejected}; {where}")
         except NoetlError as fault:
             return failed("not_found", str(fault))
-        return outcome_of(child)
+        return outcome_of(child, waited=inputs.wait)
 
 
-def outcome_of(child: dict[str, Any]) -> Outcome:
-    """The child's end as this task's outcome."""
+def outcome_of(child: dict[str, Any], *, waited: bool = True) -> Outcome:
+    """The child's end as this task's outcome; how one ends that nobody waits for is not asked."""
     error = child.pop("error", None)
     block = {"execution_id": child["execution_id"], "status": child["status"]}
-    if child["status"] in ("completed", "running"):
+    if not waited or child["status"] in ("completed", "running"):
         return ok(child, block=block)
     message = f"child execution {child['execution_id']} {child['status']}"
     if error:

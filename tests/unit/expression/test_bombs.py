@@ -5,6 +5,8 @@ import pytest
 from noetl.errors import TemplateError, TemplateFailed, TemplateFault
 from noetl.expression.template import compile_guard, compile_text
 
+pytestmark = pytest.mark.rule("TPL-5")
+
 FIELDS = {"deep": [[[1]]], "text": "a" * 1000, "many": list(range(1000)), "d": {"k": 1}}
 SCOPE = {"workload": FIELDS, "ctx": {"wide": ["x" * 1000] * 1000}}
 

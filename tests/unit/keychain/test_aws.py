@@ -16,6 +16,8 @@ from noetl.errors import CredentialMissing, CredentialUnavailable
 from noetl.keychain.asking import ProviderAnswer
 from noetl.keychain.providers.aws import AwsProvider, Signer, text_in
 
+pytestmark = pytest.mark.rule("KEY-3")
+
 ENVIRONMENT = {
     "AWS_ACCESS_KEY_ID": "AKIDEXAMPLE",
     "AWS_SECRET_ACCESS_KEY": "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY",

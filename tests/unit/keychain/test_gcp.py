@@ -19,6 +19,8 @@ from noetl.errors import CredentialMissing
 from noetl.keychain.once import Once
 from noetl.keychain.providers.gcp import ENDPOINT_VARIABLE, JWT, GcpProvider, assertion
 
+pytestmark = pytest.mark.rule("KEY-3")
+
 KEY = rsa.generate_private_key(public_exponent=65537, key_size=2048)
 PEM = KEY.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
 

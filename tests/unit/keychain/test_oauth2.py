@@ -12,6 +12,8 @@ from noetl.keychain.oauth2 import AccessTokens, seconds_in
 from noetl.keychain.once import Once
 from noetl.masking import MASK, Masking
 
+pytestmark = pytest.mark.rule("KEY-1")
+
 
 def client(server: TokenServer, **more: Any) -> dict[str, Any]:
     return {"token_url": server.url, "client_id": "me:1", "client_secret": "s3/cret", **more}

@@ -12,6 +12,8 @@ from noetl.keychain.once import Once
 from noetl.keychain.providers.vault import VaultProvider
 from noetl.masking import KNOWN, MASK
 
+pytestmark = pytest.mark.rule("KEY-3")
+
 
 def provider(asking: Asker, vault: Vault, **environment: str) -> VaultProvider:
     named = environment or {"VAULT_TOKEN": ROOT_TOKEN}

@@ -2,7 +2,8 @@
 
 import pytest
 
-from noetl.playbook.suggest import closest, did_you_mean, listed, some
+from noetl.expression.meant import closest
+from noetl.playbook.suggest import did_you_mean, listed, some
 
 KNOWN = ("start", "validate_results", "cleanup", "GET")
 

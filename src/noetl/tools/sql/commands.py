@@ -5,6 +5,7 @@ from abc import abstractmethod
 from collections.abc import Awaitable, Callable
 from typing import Any, ClassVar
 
+from noetl.errors import CredentialMissing
 from noetl.messages.outcome import Outcome, failed, ok
 from noetl.tools.frame import FramedTool
 from noetl.tools.refusal import Refusal
@@ -48,6 +49,20 @@ class SqlTool(FramedTool):
             return None
         says = f"the command was not done in time (total timeout of {call.timeout.total:g} s)"
         return failed("timeout", f"{says} and was {self.stopped}", retryable=True)
+
+
+async def credential_of(
+    kind: str, call: ToolCall[Any], workplace: Workplace
+) -> tuple[str, dict[str, Any]]:
+    """KEY-1: what `auth` names; without it the one of the kind's own name (decision 0048)."""
+    name = call.inputs.auth
+    if name is not None:
+        return name, await workplace.unlock(name)
+    try:
+        return kind, await workplace.unlock(kind)
+    except CredentialMissing as missing:
+        says = f"{kind} needs 'auth', the name of a credential, or a credential named '{kind}'"
+        raise Refusal("input", f"{says}: {missing}") from None
 
 
 class ThreadedWork:

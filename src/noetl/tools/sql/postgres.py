@@ -11,7 +11,7 @@ from psycopg.pq import TransactionStatus
 from noetl.kinds.sql import PostgresInputs
 from noetl.messages.outcome import Outcome, failed
 from noetl.tools.refusal import Refusal, first_line
-from noetl.tools.sql.commands import Params, SqlTool, no_statement
+from noetl.tools.sql.commands import Params, SqlTool, credential_of, no_statement
 from noetl.tools.sql.connections import Connection, SqlConnections, settings_of
 from noetl.tools.sql.copying import Copy, copy_of
 from noetl.tools.sql.loading import bound
@@ -88,10 +88,8 @@ class PostgresTool(SqlTool):
         return super()._failure(call, fault)
 
     async def _pool(self, call: ToolCall[PostgresInputs], workplace: Workplace) -> SqlConnections:
-        name = call.inputs.auth
-        if name is None:
-            raise Refusal("input", "postgres needs 'auth', the name of a credential")
-        settings = settings_of(await workplace.unlock(name), name)
+        name, credential = await credential_of("postgres", call, workplace)
+        settings = settings_of(credential, name)
         size = call.pool or POOL
         place = (asyncio.get_running_loop(), size, *sorted(settings.items()))
         pool = self._pools.get(place)

@@ -14,7 +14,13 @@ import msgspec
 from noetl.kinds.sql import SnowflakeInputs
 from noetl.messages.outcome import Outcome, failed
 from noetl.tools.refusal import Refusal, needs_extra
-from noetl.tools.sql.commands import Params, SqlTool, ThreadedWork, no_statement
+from noetl.tools.sql.commands import (
+    Params,
+    SqlTool,
+    ThreadedWork,
+    credential_of,
+    no_statement,
+)
 from noetl.tools.sql.rows import Rows
 from noetl.tools.sql.statements import statements_of
 from noetl.tools.sql.values import distinct, json_text, plain
@@ -68,9 +74,7 @@ class SnowflakeTool(SqlTool):
         self, call: ToolCall[SnowflakeInputs], workplace: Workplace, rows: Rows
     ) -> dict[str, Any]:
         inputs = call.inputs
-        if inputs.auth is None:
-            raise Refusal("input", "snowflake needs 'auth', the name of a credential")
-        settings = settings_of(call, await workplace.unlock(inputs.auth))
+        settings = settings_of(call, *await credential_of("snowflake", call, workplace))
         async with self._connection(settings, call.pool or POOL) as connection:
             work = SnowWork(connection, inputs.text, inputs.params)
             threaded = partial(in_thread, stop=work.abort)
@@ -136,7 +140,9 @@ def _close(connection: Any) -> None:
         connection.close()
 
 
-def settings_of(call: ToolCall[SnowflakeInputs], credential: Mapping[str, Any]) -> dict[str, Any]:
+def settings_of(
+    call: ToolCall[SnowflakeInputs], name: str, credential: Mapping[str, Any]
+) -> dict[str, Any]:
     """How to connect (KEY-1); what the task says about the place goes before the credential."""
     settings: dict[str, Any] = {
         name: credential[name] for name in _FIELDS if credential.get(name) is not None
@@ -145,10 +151,10 @@ def settings_of(call: ToolCall[SnowflakeInputs], credential: Mapping[str, Any]) 
         name: value for name in _PLACE if (value := getattr(call.inputs, name)) is not None
     }
     if not settings.get("account") or not settings.get("user"):
-        says = f"credential '{call.inputs.auth}' cannot be used for snowflake; expected the fields"
+        says = f"credential '{name}' cannot be used for snowflake; expected the fields"
         raise Refusal("auth", f"{says} account, user, and password, private_key or token")
     if credential.get("private_key"):
-        settings["private_key"] = key_of(credential, call.inputs.auth)
+        settings["private_key"] = key_of(credential, name)
     connect_timeout = call.timeout.connect or CONNECT_TIMEOUT
     return settings | {
         "login_timeout": max(1, round(connect_timeout)),
@@ -157,7 +163,7 @@ def settings_of(call: ToolCall[SnowflakeInputs], credential: Mapping[str, Any]) 
     }
 
 
-def key_of(credential: Mapping[str, Any], name: str | None) -> bytes:
+def key_of(credential: Mapping[str, Any], name: str) -> bytes:
     """A private key in PEM, as the connector takes it."""
     from cryptography.hazmat.primitives import serialization as form
 

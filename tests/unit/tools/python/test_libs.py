@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from tests.unit.tools.python.bench import Bench
 
+pytestmark = pytest.mark.rule("TOOL-3")
+
 READ = "import tiny\nresult = tiny.value"
 
 

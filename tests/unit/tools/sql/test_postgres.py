@@ -276,7 +276,7 @@ def test_nobody_listens(database: Database) -> None:
 @pytest.mark.parametrize(
     ("auth", "kind", "says"),
     [
-        (None, "input", "needs 'auth'"),
+        (None, "input", "needs 'auth', the name of a credential, or a credential named 'postgres'"),
         ("missing", "auth", "no credential 'missing'"),
         ("empty", "auth", "says nothing about a database"),
     ],
