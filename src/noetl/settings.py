@@ -1,6 +1,5 @@
 """One frozen object with every setting: flags, then the environment, then `noetl.toml`."""
 
-import os
 import re
 from collections.abc import Callable, Mapping
 from difflib import get_close_matches
@@ -12,6 +11,7 @@ import msgspec
 
 from noetl.errors import SettingRefused
 from noetl.tools.bounds import Bounds, Namespaces
+from noetl.tools.environment import VARIABLES, mask
 
 FILE = "noetl.toml"
 """Looked for in the folder in which a command is called; NOETL_CONFIG names another file."""
@@ -46,7 +46,18 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     def bounds(self) -> Bounds:
         """What concerns tools."""
         files = None if self.files is None else str(self.files.resolve())
-        return Bounds(files=files, namespaces=self.namespaces)
+        named = (VARIABLES.get("NOETL_KEY_FILE"), settings_file(VARIABLES))
+        private = (self.home, *(Path(one) for one in named if one))
+        return Bounds(
+            files=files,
+            private=tuple(str(own.resolve()) for own in private),
+            namespaces=self.namespaces,
+        )
+
+    def mask(self) -> None:
+        """KEY-2: what opens the database, the queue or a server is a secret like any other."""
+        for field in ("db", "queue", "token"):
+            mask(getattr(self, field))
 
 
 class Setting(msgspec.Struct, frozen=True):
@@ -181,14 +192,14 @@ SETTINGS: dict[str, Setting] = {
 
 
 def read_settings(
-    environment: Mapping[str, str] = os.environ, *, flags: Mapping[str, Any] | None = None
+    environment: Mapping[str, str] = VARIABLES, *, flags: Mapping[str, Any] | None = None
 ) -> Settings:
     """The settings of this process."""
     return read_with_origins(environment, flags=flags).settings
 
 
 def read_with_origins(
-    environment: Mapping[str, str] = os.environ,
+    environment: Mapping[str, str] = VARIABLES,
     *,
     flags: Mapping[str, Any] | None = None,
     folder: Path | None = None,

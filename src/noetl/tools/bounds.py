@@ -24,6 +24,8 @@ class Bounds(msgspec.Struct, frozen=True):
 
     files: str | None = None
     """The folder below which files are reached; None: see docs/operate/trust-model.md."""
+    private: tuple[str, ...] = ()
+    """NoETL's own files and folders: no path of a playbook leads there, no child sees them."""
     namespaces: Namespaces = "auto"
 
 
