@@ -41,6 +41,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     context: str | None = None
     files: Path | None = None
     namespaces: Namespaces = "auto"
+    libs_build: bool = False
 
     @property
     def bounds(self) -> Bounds:
@@ -52,6 +53,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             files=files,
             private=tuple(str(own.resolve()) for own in private),
             namespaces=self.namespaces,
+            build=self.libs_build,
         )
 
     def mask(self) -> None:
@@ -185,8 +187,11 @@ SETTINGS: dict[str, Setting] = {
     "namespaces": Setting(
         _namespaces,
         "auto, demand or off",
-        "whether children of tools get namespaces: where the kernel allows them, or nothing runs"
-        " without, or never",
+        "whether children of tools get namespaces, or Landlock where the kernel allows none: where"
+        " it can, or nothing runs without, or never",
+    ),
+    "libs_build": Setting(
+        _switch, "1 or 0", "whether `libs` of python tasks may be built from source, by their code"
     ),
 }
 
