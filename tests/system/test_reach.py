@@ -96,7 +96,7 @@ HIDDEN = {"No such file or directory", "Permission denied", ""}
 
 
 @pytest.mark.parametrize("before", [(), ORDINARY], ids=["namespaces", "landlock"])
-@pytest.mark.parametrize("kind", ["python", "shell"])
+@pytest.mark.parametrize("kind", ["python", "shell", "duckdb"])
 def test_no_task_sees_files_of_noetl(tmp_path: Path, kind: str, before: Sequence[str]) -> None:
     """Without powers root gets no namespaces: Landlock bounds its tasks then."""
     home, key, free = tmp_path / "home", tmp_path / "master.key", tmp_path / "free"
@@ -106,13 +106,15 @@ def test_no_task_sees_files_of_noetl(tmp_path: Path, kind: str, before: Sequence
         path.chmod(0o600)
     free.write_text("free to all")
     paths = [str(path) for path in (home / "key", home / "noetl.db", home / "contexts.toml", key)]
+    sql = f"select content from read_text(['{home}/*', '{key}*', '{free}'])"
     look = {
         "python": {"kind": "python", "code": FILES, "args": {"paths": [*paths, str(free)]}},
         "shell": {"kind": "shell", "command": f"cat {' '.join(paths)} {free}; ls -R {home}; true"},
+        "duckdb": {"kind": "duckdb", "command": sql},
     }[kind]
     given = {"NOETL_KEY": "", "NOETL_KEY_FILE": str(key), "NOETL_NAMESPACES": "demand"}
     answer = asked(tmp_path, look, before, **given)
-    assert KEY not in json.dumps(answer)
+    assert KEY[:20] not in json.dumps(answer)
     assert "SQLite" not in json.dumps(answer)
     if kind == "python":
         assert answer["result"].pop(str(free)) == "free to all"
@@ -120,6 +122,8 @@ def test_no_task_sees_files_of_noetl(tmp_path: Path, kind: str, before: Sequence
     elif kind == "shell":
         assert answer["result"]["stdout"].strip() == "free to all" or before == ()
         assert "free to all" in answer["result"]["stdout"]
+    else:
+        assert "free to all" in str(answer["result"]) or "Permission" in str(answer["error"])
 
 
 BACKEND = """

@@ -34,6 +34,7 @@ WITH_HOME = frozenset({"python"})
 """Tools that keep something in the home folder."""
 GIVEN: dict[str, tuple[str, ...]] = {
     "python": ("namespaces", "private", "build"),
+    "duckdb": ("namespaces", "private"),
     "script": ("namespaces", "private"),
     "shell": ("namespaces", "private"),
 }
