@@ -10,7 +10,7 @@ from typing import Any, Literal
 import msgspec
 
 from noetl.errors import SettingRefused
-from noetl.tools.bounds import Bounds, Namespaces
+from noetl.tools.bounds import Bounds, Denied, Namespaces
 from noetl.tools.environment import VARIABLES, mask
 
 FILE = "noetl.toml"
@@ -42,6 +42,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     files: Path | None = None
     namespaces: Namespaces = "auto"
     libs_build: bool = False
+    http_deny: Denied = "link_local"
 
     @property
     def bounds(self) -> Bounds:
@@ -54,6 +55,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             private=tuple(str(own.resolve()) for own in private),
             namespaces=self.namespaces,
             build=self.libs_build,
+            deny=self.http_deny,
         )
 
     def mask(self) -> None:
@@ -109,6 +111,11 @@ def _word(text: str) -> str:
 def _namespaces(text: str) -> Namespaces:
     words: dict[str, Namespaces] = {"auto": "auto", "demand": "demand", "off": "off"}
     return words[text.lower()]
+
+
+def _denied(text: str) -> Denied:
+    words: dict[str, Denied] = {"link_local": "link_local", "private": "private", "none": "none"}
+    return words[text.lower().replace("-", "_")]
 
 
 def _url(*schemes: str) -> Callable[[str], str]:
@@ -192,6 +199,12 @@ SETTINGS: dict[str, Setting] = {
     ),
     "libs_build": Setting(
         _switch, "1 or 0", "whether `libs` of python tasks may be built from source, by their code"
+    ),
+    "http_deny": Setting(
+        _denied,
+        "link_local, private or none",
+        "addresses that `http` tasks do not reach: those local to a link, where clouds keep"
+        " credentials; or all that are not of the internet; or none",
     ),
 }
 

@@ -4,6 +4,8 @@ from typing import Literal
 
 import msgspec
 
+Denied = Literal["link_local", "private", "none"]
+"""Addresses that http tasks do not reach; each includes the one before."""
 Namespaces = Literal["auto", "demand", "off"]
 """Of children: where the kernel allows them, or not at all without them, or none."""
 DEMANDED = (
@@ -27,6 +29,7 @@ class Bounds(msgspec.Struct, frozen=True):
     private: tuple[str, ...] = ()
     """NoETL's own files and folders: no path of a playbook leads there, no child sees them."""
     namespaces: Namespaces = "auto"
+    deny: Denied = "link_local"
     build: bool = False
     """Whether `libs` may be built from source, which runs code of theirs."""
 

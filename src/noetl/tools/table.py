@@ -33,6 +33,7 @@ TOOLS: dict[str, str] = {
 WITH_HOME = frozenset({"python"})
 """Tools that keep something in the home folder."""
 GIVEN: dict[str, tuple[str, ...]] = {
+    "http": ("deny",),
     "python": ("namespaces", "private", "build"),
     "duckdb": ("namespaces", "private"),
     "script": ("namespaces", "private"),
