@@ -56,7 +56,7 @@ PLAYBOOK = {
 def started(podman: Podman, folder: Path) -> str:
     """What a run says that is started as the shipped worker is."""
     root, work = folder / "root", folder / "work"
-    for name in ("usr", "etc", "proc", "dev", "tmp", "work", "run/secrets", "var/lib/noetl"):
+    for name in ("usr", "etc", "proc", "dev", "tmp", "books", "run/secrets", "var/lib/noetl"):
         (root / name).mkdir(parents=True)
     for name in ("bin", "lib", "lib64"):
         (root / name).symlink_to(f"usr/{name}")
@@ -79,10 +79,10 @@ def started(podman: Podman, folder: Path) -> str:
         words += ["--tmpfs", place]
     for path in dict.fromkeys(("/usr", "/etc", str(ROOT), sys.prefix, sys.base_prefix)):
         words += ["--volume", f"{path}:{path}:ro"]
-    words += ["--volume", f"{work}:/work:ro", "--volume", f"{work / 'key'}:/run/secrets/key:ro"]
+    words += ["--volume", f"{work}:/books:ro", "--volume", f"{work / 'key'}:/run/secrets/key:ro"]
     for name, text in given.items():
         words += ["--env", f"{name}={text}"]
-    program = (f"{sys.prefix}/bin/noetl", "run", "/work/playbook.yaml", "--json")
+    program = (f"{sys.prefix}/bin/noetl", "run", "/books/playbook.yaml", "--json")
     return podman.ask("run", "--rm", *words, "--rootfs", str(root), *program)
 
 

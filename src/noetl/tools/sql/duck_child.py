@@ -25,7 +25,6 @@ import msgspec
 
 from noetl.tools.process.inside.frames import send
 from noetl.tools.process.inside.landlock import version
-from noetl.tools.process.inside.limits import limit
 from noetl.tools.process.inside.namespaces import KILL, PARENT_DEATH_SIGNAL, libc
 from noetl.tools.refusal import Refusal
 from noetl.tools.sql.commands import Params, ThreadedWork, no_statement
@@ -57,7 +56,7 @@ _UNREADABLE = ("TIME ZONE", "INTERVAL")
 def nurse(control: int, mode: str) -> None:
     """Fork for each socket that comes; what is loaded now, no database has to load."""
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
-    limit(resource.RLIMIT_CORE, 0)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     line = socket.socket(fileno=control)
     held = os.getppid() == 0 or version() > 0 or mode == "off"
     line.send(CONFINED if held else FREE)
