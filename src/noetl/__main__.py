@@ -6,6 +6,8 @@ import sys
 from types import FrameType
 
 INTERRUPTED = 130
+HOLDERS = {"run": True, "server": False, "test": True, "up": False, "worker": True}
+"""Commands whose process holds keys, and whether it runs tasks."""
 
 
 def leave(_number: int, _frame: FrameType | None) -> None:
@@ -18,6 +20,10 @@ def start() -> int:
     signal.signal(signal.SIGINT, leave)
     from noetl.cli.main import main
 
+    if HOLDERS.keys() & sys.argv[1:2]:
+        from noetl.tools.environment import withdraw
+
+        withdraw(mask_all=HOLDERS[sys.argv[1]])
     signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         return main()

@@ -1,6 +1,5 @@
 """One frozen object with every setting: flags, then the environment, then `noetl.toml`."""
 
-import os
 import re
 from collections.abc import Callable, Mapping
 from difflib import get_close_matches
@@ -11,7 +10,8 @@ from typing import Any, Literal
 import msgspec
 
 from noetl.errors import SettingRefused
-from noetl.tools.bounds import Bounds, Namespaces
+from noetl.tools.bounds import Bounds, Denied, Namespaces
+from noetl.tools.environment import VARIABLES, mask
 
 FILE = "noetl.toml"
 """Looked for in the folder in which a command is called; NOETL_CONFIG names another file."""
@@ -41,12 +41,27 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     context: str | None = None
     files: Path | None = None
     namespaces: Namespaces = "auto"
+    libs_build: bool = False
+    http_deny: Denied = "link_local"
 
     @property
     def bounds(self) -> Bounds:
         """What concerns tools."""
         files = None if self.files is None else str(self.files.resolve())
-        return Bounds(files=files, namespaces=self.namespaces)
+        named = (VARIABLES.get("NOETL_KEY_FILE"), settings_file(VARIABLES))
+        private = (self.home, *(Path(one) for one in named if one))
+        return Bounds(
+            files=files,
+            private=tuple(str(own.resolve()) for own in private),
+            namespaces=self.namespaces,
+            build=self.libs_build,
+            deny=self.http_deny,
+        )
+
+    def mask(self) -> None:
+        """KEY-2: what opens the database, the queue or a server is a secret like any other."""
+        for field in ("db", "queue", "token"):
+            mask(getattr(self, field))
 
 
 class Setting(msgspec.Struct, frozen=True):
@@ -96,6 +111,11 @@ def _word(text: str) -> str:
 def _namespaces(text: str) -> Namespaces:
     words: dict[str, Namespaces] = {"auto": "auto", "demand": "demand", "off": "off"}
     return words[text.lower()]
+
+
+def _denied(text: str) -> Denied:
+    words: dict[str, Denied] = {"link_local": "link_local", "private": "private", "none": "none"}
+    return words[text.lower().replace("-", "_")]
 
 
 def _url(*schemes: str) -> Callable[[str], str]:
@@ -174,21 +194,30 @@ SETTINGS: dict[str, Setting] = {
     "namespaces": Setting(
         _namespaces,
         "auto, demand or off",
-        "whether children of tools get namespaces: where the kernel allows them, or nothing runs"
-        " without, or never",
+        "whether children of tools get namespaces, or Landlock where the kernel allows none: where"
+        " it can, or nothing runs without, or never",
+    ),
+    "libs_build": Setting(
+        _switch, "1 or 0", "whether `libs` of python tasks may be built from source, by their code"
+    ),
+    "http_deny": Setting(
+        _denied,
+        "link_local, private or none",
+        "addresses that `http` tasks do not reach: those local to a link, where clouds keep"
+        " credentials; or all that are not of the internet; or none",
     ),
 }
 
 
 def read_settings(
-    environment: Mapping[str, str] = os.environ, *, flags: Mapping[str, Any] | None = None
+    environment: Mapping[str, str] = VARIABLES, *, flags: Mapping[str, Any] | None = None
 ) -> Settings:
     """The settings of this process."""
     return read_with_origins(environment, flags=flags).settings
 
 
 def read_with_origins(
-    environment: Mapping[str, str] = os.environ,
+    environment: Mapping[str, str] = VARIABLES,
     *,
     flags: Mapping[str, Any] | None = None,
     folder: Path | None = None,

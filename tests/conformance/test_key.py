@@ -51,9 +51,10 @@ def test_an_entry_of_the_keychain_opens_the_door(
     monkeypatch.setenv("TOKEN_OF_TEST", "the-token-1")
     monkeypatch.setenv("FIELDS", '{"token": "the-token-1"}')
     (tmp_path / "token").write_text("the-token-1\n")
-    register(tmp_path, "kept", "bearer", {"token": "the-token-1"})
+    home = tmp_path / "home"
+    register(home, "kept", "bearer", {"token": "the-token-1"})
     entry = ENTRIES[case].replace("FILE", str(tmp_path / "token"))
-    ran = run(asking(http_server, f"keychain: [{entry}]"), tmp_path)
+    ran = run(asking(http_server, f"keychain: [{entry}]"), home)
     assert ran.status == "completed", ran.error
     assert http_server.seen[0].headers["authorization"] == "Bearer the-token-1"
 
@@ -191,7 +192,7 @@ def test_every_provider_near_by_gives_the_same_value(
 ) -> None:
     (tmp_path / "planted").write_text(planted)
     vault.secrets["secret/planted"] = {"value": planted}
-    register(tmp_path, "planted", "generic", {"value": planted})
+    register(tmp_path / "home", "planted", "generic", {"value": planted})
     names = {
         "environment": "PLANTED",
         "file": str(tmp_path / "planted"),
@@ -205,7 +206,7 @@ workflow:
       - get: {{kind: secrets, provider: {provider}, name: "{names[provider]}"}}
       - use: {{kind: python, args: {{s: "{{{{ _prev }}}}"}}, code: "result = len(s)"}}
 """
-    assert run(text, tmp_path).result("use") == len(planted)
+    assert run(text, tmp_path / "home").result("use") == len(planted)
 
 
 PASSED_ON = f"""

@@ -10,6 +10,7 @@ import msgspec
 
 from noetl.errors import SettingRefused, UnwritableFile
 from noetl.settings import Reading, document_in, read_setting, read_with_origins, settings_file
+from noetl.tools.environment import VARIABLES
 
 FILE = "contexts.toml"
 """In the home; only its owner can read it, since it holds tokens."""
@@ -96,7 +97,7 @@ def token_for(url: str | None, reading: Reading, known: Mapping[str, Context]) -
 def contexts_of(reading: Reading) -> dict[str, Context]:
     """Every context by name; one of `noetl.toml` hides one of the home."""
     found: dict[str, Context] = {}
-    for file in (reading.settings.home / FILE, settings_file(os.environ)):
+    for file in (reading.settings.home / FILE, settings_file(VARIABLES)):
         if file is not None and file.is_file():
             found |= contexts_in(file)
     return found

@@ -1,7 +1,5 @@
 """`noetl server`: start, stop and look at the server of this home; its tokens."""
 
-import os
-
 import click
 
 from noetl.cli import exits
@@ -14,6 +12,7 @@ from noetl.cli.target import aimed, at_server
 from noetl.cli.tokens import token
 from noetl.messages.envelope import timestamp
 from noetl.settings import Settings, read_settings
+from noetl.tools.environment import VARIABLES
 
 EPILOG = """\b
 Examples:
@@ -99,7 +98,7 @@ def in_background(settings: Settings, words: list[str], patience: float, as_json
     file = PidFile(settings.home, NAME)
     if file.running() is not None:
         raise file.in_use("a server")
-    launched = launch(words, file.log, {**os.environ, **variables(settings)})
+    launched = launch(words, file.log, {**VARIABLES, **variables(settings)})
     running = await_ready(launched, lambda: ready(file), what="the server", patience=patience)
     if running is None:
         raise click.ClickException(

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from noetl.playbook.plan import Plan
 from noetl.ports.credentials import Credentials
+from noetl.tools.bounds import Bounds
 
 if TYPE_CHECKING:
     from noetl.keychain.keychain import Keychain
@@ -22,7 +23,9 @@ class KeychainDoor:
         key: bytes | None,
         *,
         lenient: bool = False,
+        bounds: Bounds | None = None,
     ) -> None:
+        self._bounds = bounds
         self._credentials = credentials
         self._lenient = lenient
         self._home = home
@@ -35,7 +38,8 @@ class KeychainDoor:
         from noetl.keychain.store import Store
 
         keys = KeySource(self._home, given=self._key)
-        return Keychain(Store(self._credentials, keys, lenient=self._lenient))
+        store = Store(self._credentials, keys, lenient=self._lenient)
+        return Keychain(store, bounds=self._bounds)
 
     async def unlock(self, plan: Plan, name: str) -> dict[str, Any]:
         return await self.opened.unlock(plan, name)

@@ -1,7 +1,7 @@
 """What a credential consists of: its kind, its fields, and which of them are secret (KEY-1)."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -77,6 +77,22 @@ def placed(kind: str, fields: Fields) -> Fields:
     text = fields["value"]
     whole = kind == "postgres" and str(text).startswith(("postgres://", "postgresql://"))
     return {"dsn" if whole else MAIN[kind]: text}
+
+
+def filled(
+    login: Fields | None,
+    environment: Mapping[str, str],
+    names: Mapping[str, Sequence[str]],
+    address: str,
+) -> Fields:
+    """A login; the environment fills what it leaves out, unless it says itself where to go."""
+    given = login or {}
+    elsewhere = given.get(address) not in (None, "", *map(environment.get, names[address]))
+    known = {} if elsewhere else environment
+    return {
+        field: given.get(field) or next(filter(None, map(known.get, variables)), None)
+        for field, variables in names.items()
+    }
 
 
 def missing_in(kind: str, fields: Mapping[str, Any]) -> list[str]:

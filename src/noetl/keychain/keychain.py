@@ -20,6 +20,7 @@ from noetl.keychain.seals import Seals
 from noetl.keychain.store import Store
 from noetl.playbook.model import KeychainEntry
 from noetl.playbook.plan import Plan
+from noetl.tools.bounds import Bounds
 
 FAR = frozenset({"vault", "gcp", "aws"})
 """Providers that are asked over the network; `key#field` names one field of their secrets."""
@@ -32,7 +33,12 @@ DEEPEST = 5
 class Keychain:
     """What a worker unlocks credentials with."""
 
-    def __init__(self, store: Store, environment: Mapping[str, str] = os.environ) -> None:
+    def __init__(
+        self,
+        store: Store,
+        environment: Mapping[str, str] = os.environ,
+        bounds: Bounds | None = None,
+    ) -> None:
         self.store = store
         self.seals = Seals(store)
         self._asking = Asking()
@@ -40,7 +46,7 @@ class Keychain:
         self._tokens = AccessTokens(self._asking, self._once)
         self._providers: dict[str, SecretProvider] = {
             "environment": EnvironmentProvider(environment),
-            "file": FileProvider(),
+            "file": FileProvider(bounds or Bounds()),
             "vault": VaultProvider(self._asking, self._once, environment),
             "gcp": GcpProvider(self._asking, self._once, environment),
             "aws": AwsProvider(self._asking, environment),
@@ -137,7 +143,8 @@ class SecretProvider(Protocol):
     """
     - `fetch` returns the text of the secret; JSON where it has several fields;
     - CredentialMissing: there is none, or it may not be read; CredentialUnavailable: not now;
-    - `login` are the fields of the credential that opens the provider; None: the environment's.
+    - `login` are the fields of the credential that opens the provider; None: the environment's;
+    - where `login` names an address, nothing of the environment's own is ever sent there.
     """
 
     async def fetch(self, key: str, login: Fields | None) -> str: ...

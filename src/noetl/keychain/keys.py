@@ -10,6 +10,7 @@ from pathlib import Path
 from noetl.errors import CredentialUnreadable, SettingRefused
 from noetl.keychain.box import LENGTH, Key, new_key
 from noetl.masking import KNOWN
+from noetl.tools.environment import VARIABLES
 
 VARIABLE = "NOETL_KEY"
 FILE_VARIABLE = "NOETL_KEY_FILE"
@@ -44,7 +45,7 @@ class KeySource:
     def __init__(
         self,
         home: Path | None,
-        environment: Mapping[str, str] = os.environ,
+        environment: Mapping[str, str] = VARIABLES,
         *,
         given: bytes | None = None,
     ) -> None:

@@ -28,6 +28,10 @@ class Seals:
         """Whoever unlocks a secret may have to record it: a key that is wrong shows here."""
         await self._store.log_key()
 
+    @property
+    def ready(self) -> bool:
+        return self._store.has_log_key
+
     def seal(self, value: Any) -> Reference:
         """What stands in the log instead of the value. `make_ready` comes first."""
         plain = encode(value)

@@ -121,6 +121,10 @@ class Store:
             return self._newest or await self._new_log_key()
 
     @property
+    def has_log_key(self) -> bool:
+        return self._newest is not None
+
+    @property
     def known_log_key(self) -> Key:
         """The same for whoever cannot wait, after it was asked for once."""
         assert self._newest is not None, "whoever learns a secret asks for the key before"

@@ -63,6 +63,8 @@ class ContainerInputs(Inputs, frozen=True, kw_only=True):
     auth: Auth = None
 
 
+_BY_ENV = 'hand it over: env: { NAME: "{{ … }}" }, and read "$NAME" in quotes'
+_BY_ARGS = 'hand it over: args: { name: "{{ … }}" }, and read name in the code'
 _ENDED = ("exit_code", "signal", "encoding")
 _code = partial(Kind, knobs=("resources",))
 
@@ -72,6 +74,7 @@ PYTHON = _code(
     "Run Python code in an isolated child process.",
     block="py",
     tells=("exception_type", "traceback"),
+    programs={"code": _BY_ARGS},
 )
 SCRIPT = Kind(
     "script",
@@ -81,12 +84,21 @@ SCRIPT = Kind(
     tells=_ENDED,
     knobs=("resources",),
     one_of=(("path", "code"),),
+    programs={"code": 'hand it over: env: { NAME: "{{ … }}" } or args: [ "{{ … }}" ]'},
 )
-SHELL = _code("shell", ShellInputs, "Run a shell command.", block="shell", tells=_ENDED)
+SHELL = _code(
+    "shell",
+    ShellInputs,
+    "Run a shell command.",
+    block="shell",
+    tells=_ENDED,
+    programs={"command": _BY_ENV},
+)
 CONTAINER = _code(
     "container",
     ContainerInputs,
     "Run a container to its end.",
     block="container",
     tells=("engine", "image", "image_id", "exit_code", "oom_killed"),
+    programs={"command": _BY_ENV},
 )

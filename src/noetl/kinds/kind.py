@@ -41,5 +41,7 @@ class Kind(msgspec.Struct, frozen=True):
     """Why the kind is known and cannot be used: its plugin is broken, or it is not built yet."""
     left_out: Mapping[str, str] = {}
     """Templates that stand for inputs which a task leaves out."""
+    programs: Mapping[str, str] = {}
+    """Inputs that hold code → how a value gets into it, other than by its text (VAL-3)."""
     statements: tuple[str, ...] = ()
     """Inputs that hold SQL, whose values belong into bind parameters (VAL-3)."""

@@ -67,7 +67,9 @@ class ControlPlane:
         self.says = says
         self._tasks: list[asyncio.Task[None]] = []
         bodies = Bodies(results)
-        self.keychain = KeychainDoor(storage.credentials, storage.folder, storage.key)
+        self.keychain = KeychainDoor(
+            storage.credentials, storage.folder, storage.key, bounds=settings.bounds
+        )
         self.server = Server(
             log=storage.log,
             results=results,
@@ -75,7 +77,7 @@ class ControlPlane:
             me=storage.owners.me,
             run_ahead=settings.run_ahead,
         )
-        self.library = Library(storage)
+        self.library = Library(storage, settings.bounds)
         self.ownership = Ownership(storage, self.server, self.library, says, adopts=adopts)
         self.playbooks = PlaybookFinder(storage, shared=settings.db is not None)
         self.register = self.playbooks.register

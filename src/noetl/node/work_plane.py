@@ -97,7 +97,9 @@ class WorkPlane:
         )
         self.session = WireSession(link, me=me, plan_of=plan_from, says=says)
         credentials = FetchedCredentials(self.session.wire.questions)
-        self.keychain = KeychainDoor(credentials, settings.home, None, lenient=True)
+        self.keychain = KeychainDoor(
+            credentials, settings.home, None, lenient=True, bounds=settings.bounds
+        )
         self.worker = Worker(
             name=self.name,
             session=self.session,

@@ -59,6 +59,20 @@ def check_admission(reader: Reader, playbook: Playbook) -> None:
         )
 
 
+def check_code(reader: Reader, playbook: Playbook) -> None:
+    """VAL-3: values go into code by its arguments or its environment."""
+    for task in tasks_of(playbook):
+        kind = reader.kinds.get(task.kind)
+        for name, instead in kind.programs.items() if kind is not None else ():
+            if is_template(task.inputs.get(name)):
+                reader.report(
+                    "code-template",
+                    reader.input_at(task.place.path, name),
+                    f"'{name}' builds code by template: a value that holds code is run",
+                    instead,
+                )
+
+
 def check_sql(reader: Reader, playbook: Playbook) -> None:
     """VAL-3: values go into SQL by bind parameters."""
     for task in tasks_of(playbook):

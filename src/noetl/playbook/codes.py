@@ -110,6 +110,7 @@ CODES: dict[str, Code] = {
         impossible_event="A guard waits for an event that the step never ends in.",
         admit_without_else="Admission rules have no `else`.",
         secret_literal="A literal looks like a secret.",
+        code_template="Code is built by template where arguments or the environment would do.",
         sql_template="SQL is built by template where bind parameters would do.",
         join_unfed="A join waits for a step that has no arc to it.",
         retired_name="A template uses a name or value of an older dialect.",

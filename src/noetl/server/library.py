@@ -13,7 +13,10 @@ from noetl.ports.plans import Plans
 from noetl.ports.storage import Storage
 from noetl.server.finding import find_entry
 from noetl.server.replay import first_event, replay
+from noetl.tools.bounds import Bounds
+from noetl.tools.paths import inside
 from noetl.tools.plugins import KnownKinds
+from noetl.tools.refusal import Refusal
 
 
 class Found(NamedTuple):
@@ -28,8 +31,9 @@ class Found(NamedTuple):
 class Library:
     """Texts, plans, and the states that they lead to."""
 
-    def __init__(self, storage: Storage) -> None:
+    def __init__(self, storage: Storage, bounds: Bounds | None = None) -> None:
         self._storage = storage
+        self._bounds = bounds or Bounds()
         self._plans = Plans(plan_from)
 
     async def plan_of(self, text: str, folder: str | None, made: Plan | None = None) -> Plan:
@@ -93,8 +97,11 @@ class Library:
             raise PlaybookNotFound(
                 f"the catalog has no playbook {tried}; register it with `noetl register FILE`"
             )
-        file = child_file(path, folder)
-        return Found(file.read_text(), str(file.parent), None)
+        file = child_file(path, folder, self._bounds)
+        try:
+            return Found(file.read_text("utf-8"), str(file.parent), None)
+        except (OSError, UnicodeDecodeError) as fault:
+            raise UnreadableFile(f"playbook '{path}' cannot be read: {fault}") from None
 
 
 def plan_from(text: str) -> Plan:
@@ -115,10 +122,13 @@ def beside(parent: str, path: str) -> str:
     return posixpath.normpath(posixpath.join(posixpath.dirname(parent), bare))
 
 
-def child_file(path: str, folder: str) -> Path:
-    """TOOL-1: a file relative to the parent's."""
-    root = Path(folder)
-    for candidate in (root / path, root / f"{path}.yaml", root / path / "playbook.yaml"):
-        if candidate.is_file():
-            return candidate
-    raise UnreadableFile(f"no playbook '{path}': looked in the catalog and in {root}")
+def child_file(path: str, folder: str, bounds: Bounds) -> Path:
+    """TOOL-1: a file relative to the parent's, within the bounds of every path of a playbook."""
+    try:
+        for candidate in (path, f"{path}.yaml", f"{path}/playbook.yaml"):
+            file = inside(folder, candidate, bounds.files, bounds.private)
+            if file.is_file():
+                return file
+    except Refusal as refusal:
+        raise UnreadableFile(str(refusal)) from None
+    raise UnreadableFile(f"no playbook '{path}': looked in the catalog and in {folder}")

@@ -1,7 +1,7 @@
 """Where a path of a playbook leads, below the folder that it may not leave; how it is written."""
 
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
@@ -9,12 +9,14 @@ from typing import IO
 from noetl.tools.refusal import Refusal
 
 
-def inside(folder: str | None, path: str, root: str | None = None) -> Path:
+def inside(
+    folder: str | None, path: str, root: str | None = None, private: Sequence[str] = ()
+) -> Path:
     """
     The file that `path` means; links are followed before it is compared.
 
     It stays below the playbook's folder, or, where the worker names a `root` (setting `files`),
-    below that one and may then be absolute.
+    below that one and may then be absolute. What is `private` it never is.
     """
     if folder is None and not (root is not None and path.startswith("/")):
         raise Refusal(
@@ -27,12 +29,20 @@ def inside(folder: str | None, path: str, root: str | None = None) -> Path:
         target = (Path(folder or "/").resolve() / path).resolve()
     except (OSError, ValueError, RuntimeError) as fault:  # a loop of links, a null byte
         raise Refusal("input", f"path '{path}' cannot be read: {fault}") from None
+    refuse_private(target, path, private)
     if target.is_relative_to(bound):
         return target
     if root is None:
         raise Refusal("input", f"path '{path}' leaves the playbook's folder, which is not allowed")
     says = f"path '{path}' is not below {bound}, the worker's folder for files"
     raise Refusal("input", f"{says}; put the file there, or change its setting 'files'")
+
+
+def refuse_private(target: Path, path: str, private: Sequence[str]) -> None:
+    """Neither NoETL's own files, nor what the kernel shows of processes as files."""
+    if any(target.is_relative_to(own) for own in (*private, "/proc")):
+        says = f"path '{path}' leads to files of NoETL itself, or of a process"
+        raise Refusal("input", f"{says}; no playbook reaches them")
 
 
 @contextmanager

@@ -32,8 +32,14 @@ TOOLS: dict[str, str] = {
 
 WITH_HOME = frozenset({"python"})
 """Tools that keep something in the home folder."""
-WITH_CHILDREN = frozenset({"python", "script", "shell"})
-"""Tools that run what a playbook brings along."""
+GIVEN: dict[str, tuple[str, ...]] = {
+    "http": ("deny",),
+    "python": ("namespaces", "private", "build"),
+    "duckdb": ("namespaces", "private"),
+    "script": ("namespaces", "private"),
+    "shell": ("namespaces", "private"),
+}
+"""Kind → what of the bounds its tool is made with."""
 
 
 class BrokenTool(FramedTool):
@@ -70,7 +76,8 @@ class Toolbox(Mapping[str, Tool]):
             module, _, name = self._table[kind].partition(":")
             factory = getattr(importlib.import_module(module), name)
             given = (self._home,) if kind in WITH_HOME else ()
-            kept = {"namespaces": self.bounds.namespaces} if kind in WITH_CHILDREN else {}
+            bounds = self.bounds
+            kept = {name: getattr(bounds, name) for name in GIVEN.get(kind, ())}
             self._built[kind] = factory(*given, **kept)
         return self._built[kind]
 

@@ -39,12 +39,14 @@ class ToolCall(msgspec.Struct, Generic[In], frozen=True, kw_only=True):
     """Where relative paths begin: the folder of the playbook's file, else `files`."""
     files: str | None = None
     """The worker's folder for files, which bounds every path; None: the playbook's own does."""
+    private: tuple[str, ...] = ()
+    """What no path may lead to."""
     max_inline: int = 1_048_576
     """A body longer than this belongs into the result store at once (EVT-4)."""
 
     def path(self, text: str) -> Path:
         """The file that a path of the task means; raises Refusal."""
-        return inside(self.folder, text, self.files)
+        return inside(self.folder, text, self.files, self.private)
 
     @property
     def idempotency_key(self) -> str:

@@ -35,7 +35,7 @@ async def call_tool(part: "PartWork", ask: CallTool) -> Outcome:
         return failed("result", str(lost))
     spec = ask.task.spec
     command = part.command
-    files = part.worker.tools.bounds.files
+    bounds = part.worker.tools.bounds
     call: ToolCall[Any] = ToolCall(
         inputs=inputs,
         execution_id=command.execution_id,
@@ -49,8 +49,9 @@ async def call_tool(part: "PartWork", ask: CallTool) -> Outcome:
         client_retries=spec.client_retries,
         resources=spec.resources,
         scratch=f"{command.execution_id}/{command.step_run_id}",
-        folder=part.folder or files,
-        files=files,
+        folder=part.folder or bounds.files,
+        files=bounds.files,
+        private=bounds.private,
         max_inline=part.plan.limits.max_payload_bytes,
     )
     total = call.timeout.total

@@ -15,6 +15,10 @@ from noetl.messages.reference import Reference
 class Sealing(Protocol):
     """Encrypts recorded values, and opens them again (KEY-3)."""
 
+    @property
+    def ready(self) -> bool:
+        """Whether a credential was ever unlocked: nothing else is worth opening again."""
+
     def seal(self, value: Any) -> Reference: ...
 
     async def open(self, reference: Reference) -> Any:
@@ -68,7 +72,9 @@ class Secrecy:
     def _mapping(self, values: dict[str, Any]) -> dict[str, Any]:
         return {key: self.sealed(below) for key, below in values.items()}
 
-    def _seal(self, value: Any) -> Reference:
+    def _seal(self, value: Any) -> Any:
+        if not self._sealing.ready:
+            return KNOWN.cleaned(value)
         reference = self._sealing.seal(value)
         self._bodies[reference.key] = value
         return reference

@@ -140,3 +140,19 @@ async def test_a_manager_that_is_not_there_may_come_back(asking: Asker) -> None:
     asked = AwsProvider(asking, {**ENVIRONMENT, "AWS_ENDPOINT_URL": "http://127.0.0.1:9"})
     with pytest.raises(CredentialUnavailable, match="cannot be asked"):
         await asked.fetch("x", None)
+
+
+@pytest.mark.parametrize(
+    ("key", "login", "says"),
+    [
+        ("db", {"endpoint_url": "http://127.0.0.1:1"}, "needs access_key_id, secret_access_key"),
+        ("arn:aws:secretsmanager:evil.example/:1:secret:db", None, "is no region"),
+        ("db", {"region": "evil.example/#"}, "is no region"),
+    ],
+)
+async def test_the_worker_s_own_key_signs_nothing_for_others(
+    asking: Asker, key: str, login: dict[str, Any] | None, says: str
+) -> None:
+    """A signature and a session token would reach whoever the playbook names."""
+    with pytest.raises(CredentialMissing, match=says):
+        await AwsProvider(asking, ENVIRONMENT).fetch(key, login)

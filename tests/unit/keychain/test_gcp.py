@@ -167,3 +167,9 @@ def test_another_kind_of_key_is_said() -> None:
     pem = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
     with pytest.raises(CredentialMissing, match="no RSA key"):
         assertion({"private_key": pem}, 0.0)
+
+
+async def test_an_endpoint_in_a_login_never_gets_the_machine_s_own_token(asking: Asker) -> None:
+    provider = GcpProvider(asking, Once(), {"GCE_METADATA_HOST": "127.0.0.1:1"})
+    with pytest.raises(CredentialMissing, match="a login needs private_key"):
+        await provider.fetch("p/db", {"endpoint": "http://127.0.0.1:1"})

@@ -137,3 +137,22 @@ async def test_a_vault_that_is_not_there_may_come_back(asking: Asker) -> None:
     )
     with pytest.raises(CredentialUnavailable, match="cannot be asked"):
         await asked.fetch("secret/app", None)
+
+
+@pytest.mark.parametrize(
+    "own",
+    [{"VAULT_TOKEN": ROOT_TOKEN}, {"VAULT_ROLE_ID": "role-1", "VAULT_SECRET_ID": "secret-id-1"}],
+)
+async def test_an_address_in_a_login_never_gets_the_worker_s_own_token(
+    asking: Asker, vault: Vault, own: dict[str, str]
+) -> None:
+    asked = VaultProvider(asking, Once(), {"VAULT_ADDR": "https://vault.example", **own})
+    with pytest.raises(CredentialMissing, match="needs an address and a token"):
+        await asked.fetch("secret/app", {"address": vault.url})
+    assert vault.seen == []
+
+
+async def test_the_worker_s_own_address_may_be_named(asking: Asker, vault: Vault) -> None:
+    vault.secrets["secret/app"] = {"value": "x"}
+    asked = VaultProvider(asking, Once(), {"VAULT_ADDR": vault.url, "VAULT_TOKEN": ROOT_TOKEN})
+    assert await asked.fetch("secret/app", {"address": vault.url}) == '{"value":"x"}'

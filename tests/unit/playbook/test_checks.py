@@ -139,7 +139,6 @@ def test_sql_is_checked_in_every_database_kind_and_nowhere_else() -> None:
                 "params": ["{{ workload.x }}"],
             }
         },
-        {"d": {"kind": "shell", "command": "echo {{ workload.x }}"}},
     ]
     workflow = [{"step": "start", "tool": tool}]
     loaded = load(json.dumps({**HEAD, "workload": {"x": 1}, "workflow": workflow}))
@@ -147,6 +146,28 @@ def test_sql_is_checked_in_every_database_kind_and_nowhere_else() -> None:
         ("sql-template", "workflow[0].tool[0].a.command"),
         ("sql-template", "workflow[0].tool[1].b.query"),
     ]
+
+
+def test_code_is_checked_in_every_kind_that_runs_some() -> None:
+    x = "{{ workload.x }}"
+    tool = [
+        {"a": {"kind": "shell", "command": f"echo {x}"}},
+        {"b": {"kind": "shell", "command": 'echo "$X"', "env": {"X": x}}},
+        {"c": {"kind": "python", "code": f"result = '{x}'"}},
+        {"d": {"kind": "python", "code": "result = x", "args": {"x": x}}},
+        {"e": {"kind": "script", "interpreter": "sh", "code": f"echo {x}", "args": [x]}},
+        {"f": {"kind": "container", "image": "alpine", "command": f"echo {x}"}},
+        {"g": {"kind": "container", "image": "alpine", "command": ["echo", x], "args": [x]}},
+    ]
+    workflow = [{"step": "start", "tool": tool}]
+    loaded = load(json.dumps({**HEAD, "workload": {"x": 1}, "workflow": workflow}))
+    assert [(one.path.rpartition(".")[0][-1], one.hint[:24]) for one in loaded.findings] == [
+        ("a", "hand it over: env: { NAM"),
+        ("c", "hand it over: args: { na"),
+        ("e", "hand it over: env: { NAM"),
+        ("f", "hand it over: env: { NAM"),
+    ]
+    assert {one.code for one in loaded.findings} == {"code-template"}
 
 
 @pytest.mark.parametrize(("count", "told"), [(20, 20), (400, 0)])

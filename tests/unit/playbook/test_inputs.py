@@ -58,7 +58,9 @@ def test_each_kind_takes_what_it_should(kind: str) -> None:
 def test_a_template_may_stand_for_any_input(kind: str) -> None:
     tables = dict.fromkeys(LEAST[kind], "{{ workload.value }}")
     said = [one.code for one in said_about({"kind": kind, **tables})]
-    assert said == ["sql-template" for name in LEAST[kind] if name in KINDS[kind].statements]
+    sql = ["sql-template" for name in LEAST[kind] if name in KINDS[kind].statements]
+    code = ["code-template" for name in LEAST[kind] if name in KINDS[kind].programs]
+    assert said == [*sql, *code]
 
 
 @pytest.mark.parametrize("kind", LEAST)

@@ -9,6 +9,7 @@ from noetl.adapters.memory.storage import MemoryStorage
 from noetl.errors import PlaybookNotFound, UnreadableFile
 from noetl.server.library import Found, Library, beside
 from noetl.server.registering import registered
+from noetl.tools.bounds import Bounds
 
 TEXT = """
 apiVersion: noetl.io/v2
@@ -35,14 +36,20 @@ def test_a_file_beside_the_parent_has_a_path_in_the_catalog(
     assert beside(parent, path) == meant
 
 
-def found(path: str, *, version: str | None = None, folder: str | None = None) -> Found:
+def found(
+    path: str,
+    *,
+    version: str | None = None,
+    folder: str | None = None,
+    bounds: Bounds | None = None,
+) -> Found:
     """What a task of `orders/pack` gets, where `orders/ship` and `plain` are registered."""
 
     async def look() -> Found:
         home = MemoryStorage()
         for one in ("orders/ship", "plain"):
             await registered(home.catalog, TEXT.format(path=one))
-        return await Library(home).child(path, version, "orders/pack", folder)
+        return await Library(home, bounds).child(path, version, "orders/pack", folder)
 
     return asyncio.run(look())
 
@@ -80,3 +87,29 @@ def test_a_parent_of_a_file_takes_no_neighbour_of_the_catalog(tmp_path: Path) ->
 def test_a_version_that_is_not_there_is_told(version: str, says: str) -> None:
     with pytest.raises(PlaybookNotFound, match=says):
         found("ship.yaml", version=version)
+
+
+@pytest.mark.parametrize("path", ["/etc/passwd", "../other.yaml", "../other", "link.yaml", "a\0b"])
+@pytest.mark.parametrize("files", [False, True])
+def test_a_child_s_file_lies_where_files_of_a_playbook_may_lie(
+    tmp_path: Path, path: str, files: bool
+) -> None:
+    folder = tmp_path / "files" / "books"
+    folder.mkdir(parents=True)
+    for name in ("files/other.yaml", "secret.yaml", "files/books/near.yaml"):
+        (tmp_path / name).write_text(TEXT.format(path=name))
+    (folder / "link.yaml").symlink_to(tmp_path / "secret.yaml")
+    bounds = Bounds(files=str(tmp_path / "files") if files else None)
+    assert found("near", folder=str(folder), bounds=bounds).folder == str(folder)
+    if files and "other" in path:
+        assert "other" in found(path, folder=str(folder), bounds=bounds).text
+        return
+    with pytest.raises(UnreadableFile, match=r"files|folder|read"):
+        found(path, folder=str(folder), bounds=bounds)
+
+
+def test_a_child_is_no_file_of_noetl_itself(tmp_path: Path) -> None:
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "key").write_text("planted")
+    with pytest.raises(UnreadableFile, match="files of NoETL itself"):
+        found("home/key", folder=str(tmp_path), bounds=Bounds(private=(str(tmp_path / "home"),)))

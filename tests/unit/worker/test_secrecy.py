@@ -27,6 +27,8 @@ class Box:
     def __init__(self) -> None:
         self.sealed: list[Any] = []
 
+    ready = True
+
     def seal(self, value: Any) -> Reference:
         self.sealed.append(value)
         return secret(str(self.sealed.index(value)), "sealed")

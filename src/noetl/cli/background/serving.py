@@ -1,7 +1,6 @@
 """A server in this process, from its start until it is told to stop."""
 
 import asyncio
-import os
 from collections.abc import Mapping
 
 from noetl.api.serve import refuse_open, serve
@@ -13,6 +12,7 @@ from noetl.cli.background.signals import stop_on_signals, unless
 from noetl.cli.background.voice import listen_to_logging, say
 from noetl.node.server import ServerNode
 from noetl.settings import Settings
+from noetl.tools.environment import VARIABLES
 
 
 async def run_server(settings: Settings, tell: Tell, *, workers: int) -> None:
@@ -80,7 +80,7 @@ async def _served(
 async def crew_environment(plane: ServerNode, url: str) -> tuple[str | None, Mapping[str, str]]:
     """What the server's own workers are told; with auth they get a token, good while it runs."""
     settings = plane.settings
-    told = {**os.environ, **variables(settings), "NOETL_SERVER": url, "NOETL_CONTEXT": ""}
+    told = {**VARIABLES, **variables(settings), "NOETL_SERVER": url, "NOETL_CONTEXT": ""}
     told.pop("NOETL_TOKEN", None)
     if not settings.auth:
         return None, told

@@ -1,12 +1,11 @@
 """Workers in the background: started together, and awaited until each has its line."""
 
-import os
-
 import click
 
 from noetl.cli.background.launch import Launched, await_ready, launch, variables
 from noetl.cli.background.pid_file import PidFile, RunningProcess
 from noetl.settings import Settings
+from noetl.tools.environment import VARIABLES
 
 
 def started(settings: Settings, number: int, *, patience: float) -> list[RunningProcess]:
@@ -22,7 +21,7 @@ def started(settings: Settings, number: int, *, patience: float) -> list[Running
 
 def environment_of(settings: Settings) -> dict[str, str]:
     """What the workers are told; of server and queue the one that was chosen."""
-    told = {**os.environ, **variables(settings)}
+    told = {**VARIABLES, **variables(settings)}
     for name in ("NOETL_SERVER", "NOETL_TOKEN", "NOETL_CONTEXT"):
         told.pop(name, None)
     if settings.server is not None:

@@ -38,6 +38,7 @@ def place_of(settings: Settings, place: int | None, *, with_server: bool) -> Ite
 async def work(settings: Settings, tell: Tell, *, with_parent: bool) -> None:
     """Work until SIGTERM or Ctrl-C, or until the server that started it is gone."""
     listen_to_logging()
+    settings.mask()
     hurry = asyncio.Event()
     stop = stop_on_signals(hurry)
     if with_parent:

@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import hmac
+import re
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from urllib.parse import quote, urlsplit
@@ -11,7 +12,7 @@ import msgspec
 
 from noetl.errors import CredentialMissing, CredentialUnavailable
 from noetl.keychain.asking import Asking, ProviderAnswer
-from noetl.keychain.fields import Fields, register
+from noetl.keychain.fields import Fields, filled, register
 
 FROM = {
     "access_key_id": ("AWS_ACCESS_KEY_ID",),
@@ -21,6 +22,7 @@ FROM = {
     "endpoint_url": ("AWS_ENDPOINT_URL_SECRETS_MANAGER", "AWS_ENDPOINT_URL"),
 }
 """Field of a credential of kind aws or s3 → the variables that stand for it."""
+REGION = re.compile(r"[a-z0-9-]{1,64}")
 BUSY = ("ThrottlingException", "InternalServiceError", "ServiceUnavailable")
 
 
@@ -59,11 +61,7 @@ class AwsProvider:
         return text_in(answer, key)
 
     def _access(self, login: Fields | None, key: str) -> Fields:
-        given = login or {}
-        access = {
-            field: given.get(field) or next(filter(None, map(self._environment.get, names)), None)
-            for field, names in FROM.items()
-        }
+        access = filled(login, self._environment, FROM, "endpoint_url")
         if key.startswith("arn:"):  # it says the region itself
             access["region"] = key.split(":")[3]
         missing = [
@@ -74,6 +72,8 @@ class AwsProvider:
                 f"AWS Secrets Manager needs {', '.join(missing)}: set AWS_ACCESS_KEY_ID, "
                 "AWS_SECRET_ACCESS_KEY and AWS_REGION, or name a credential of kind aws in `auth`"
             )
+        if not REGION.fullmatch(str(access["region"])):  # it becomes a part of the address
+            raise CredentialMissing(f"'{access['region']}' is no region such as eu-west-1")
         register(access)
         return access
 

@@ -43,6 +43,11 @@ class GcpProvider:
 
     async def fetch(self, key: str, login: Fields | None) -> str:
         account = login or self._account()
+        if login and not any(map(login.get, ("private_key", "refresh_token", "token"))):
+            raise CredentialMissing(
+                "GCP Secret Manager: a login needs private_key, refresh_token or token; the "
+                "worker's own account is used only where a playbook names none"
+            )
         register(account)
         resource = self._resource(key, account)
         who = ("gcp", str(account.get("client_email") or account.get("client_id")))

@@ -5,6 +5,10 @@ from pathlib import Path
 
 from noetl.errors import CredentialMissing
 from noetl.keychain.fields import Fields
+from noetl.tools.bounds import Bounds
+from noetl.tools.environment import OWN
+from noetl.tools.paths import inside, refuse_private
+from noetl.tools.refusal import Refusal
 
 
 class EnvironmentProvider:
@@ -15,6 +19,8 @@ class EnvironmentProvider:
 
     async def fetch(self, key: str, login: Fields | None) -> str:
         del login
+        if key.upper().startswith(OWN):
+            raise CredentialMissing(f"{key} is a setting of NoETL itself, which no playbook reads")
         if key not in self._environment:
             raise CredentialMissing(f"there is no environment variable {key}; set it on the worker")
         return self._environment[key]
@@ -23,9 +29,12 @@ class EnvironmentProvider:
 class FileProvider:
     """Provider; the key is a path. A last newline belongs to the editor, not to the secret."""
 
+    def __init__(self, bounds: Bounds) -> None:
+        self._bounds = bounds
+
     async def fetch(self, key: str, login: Fields | None) -> str:
         del login
-        path = Path(key).expanduser()
+        path = self._path(key)
         try:
             return path.read_text("utf-8").removesuffix("\n").removesuffix("\r")
         except FileNotFoundError:
@@ -36,3 +45,16 @@ class FileProvider:
             raise CredentialMissing(
                 f"file {key} cannot be read: {wrong.strerror or wrong}"
             ) from None
+
+    def _path(self, key: str) -> Path:
+        """Where `files` is set it lies below; NoETL's own files are never a secret of a task."""
+        path, files = Path(key).expanduser(), self._bounds.files
+        try:
+            if files is not None:
+                return inside(files, str(path), files, self._bounds.private)
+            refuse_private(path.resolve(), key, self._bounds.private)
+        except (OSError, ValueError, RuntimeError) as fault:  # a loop of links, a null byte
+            raise CredentialMissing(f"file {key} cannot be read: {fault}") from None
+        except Refusal as refusal:
+            raise CredentialMissing(str(refusal)) from None
+        return path

@@ -8,7 +8,7 @@ import msgspec
 
 from noetl.errors import CredentialMissing
 from noetl.keychain.asking import Asking, ProviderAnswer
-from noetl.keychain.fields import Fields, register
+from noetl.keychain.fields import Fields, filled, register
 from noetl.keychain.once import Fetched, Once
 
 FROM = {
@@ -55,11 +55,7 @@ class VaultProvider:
         return msgspec.json.encode(fields).decode()
 
     def _access(self, login: Fields | None) -> Fields:
-        given = login or {}
-        access = {
-            field: given.get(field) or next(filter(None, map(self._environment.get, names)), None)
-            for field, names in FROM.items()
-        }
+        access = filled(login, self._environment, FROM, "address")
         if not access["address"] or not (access["token"] or access["role_id"]):
             raise CredentialMissing(
                 "Vault needs an address and a token or an AppRole: set VAULT_ADDR and VAULT_TOKEN "

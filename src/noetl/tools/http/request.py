@@ -21,6 +21,10 @@ from noetl.tools.tool import ToolCall, Workplace
 
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _NO_JSON = "a value cannot be sent as JSON"
+_HARMLESS = frozenset(
+    ("accept", "accept-encoding", "accept-language", "content-type", "if-none-match", "user-agent")
+)
+"""Headers by hand that follow to another host; any other may be somebody's key."""
 _WITH_EFFECT = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 
 
@@ -31,7 +35,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     url: URL
     headers: CIMultiDict[str]
     private: frozenset[str]
-    """Headers that carry the credential; another host never sees them."""
+    """Headers that may carry a credential; another host never sees them."""
     body: bytes | None
     call: ToolCall[HttpInputs]
 
@@ -65,10 +69,11 @@ async def make_request(call: ToolCall[HttpInputs], workplace: Workplace) -> Requ
         headers.setdefault("traceparent", known)
     if method in _WITH_EFFECT:  # TASK-9: the receiver can tell a repeat from a new request
         headers.setdefault("Idempotency-Key", call.idempotency_key)
-    private: frozenset[str] = frozenset()
+    private = frozenset(map(str.lower, inputs.headers)) - _HARMLESS
     if inputs.auth is not None:
         credential = await workplace.unlock(inputs.auth)
-        url, private = sign(url, headers, credential, inputs.auth)
+        url, signed = sign(url, headers, credential, inputs.auth)
+        private |= signed
     return Request(
         method=method,
         url=url,

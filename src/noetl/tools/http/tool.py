@@ -12,7 +12,9 @@ from yarl import URL
 from noetl.kinds.http import HttpInputs
 from noetl.messages.outcome import Outcome, failed, ok
 from noetl.playbook.model import Timeout
+from noetl.tools.bounds import Denied
 from noetl.tools.frame import FramedTool
+from noetl.tools.http.addresses import opening
 from noetl.tools.http.body import Body, read_answer
 from noetl.tools.http.failures import failure_of, is_retryable, timed_out
 from noetl.tools.http.request import Request, make_request
@@ -32,13 +34,20 @@ class HttpTool(FramedTool):
     """
     One pool per event loop and size; nothing is remembered between calls, cookies least of all.
 
-    `longest` bounds a body after decompression.
+    `longest` bounds a body after decompression; `deny` says which addresses are not reached.
     """
 
     keeps_time = True
     empty: ClassVar[dict[str, Any]] = {"status": None, "headers": {}}
 
-    def __init__(self, *, longest: int = LONGEST, pause: Pause = asyncio.sleep) -> None:
+    def __init__(
+        self,
+        *,
+        deny: Denied = "link_local",
+        longest: int = LONGEST,
+        pause: Pause = asyncio.sleep,
+    ) -> None:
+        self._open = opening(deny)
         self._longest = longest
         self._pause = pause
         self._sessions: dict[tuple[asyncio.AbstractEventLoop, int], aiohttp.ClientSession] = {}
@@ -91,7 +100,7 @@ class HttpTool(FramedTool):
         session = self._sessions.get(place)
         if session is None:
             session = self._sessions[place] = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(limit=size),
+                connector=aiohttp.TCPConnector(limit=size, socket_factory=self._open),
                 cookie_jar=aiohttp.DummyCookieJar(),
                 max_line_size=_HEAD,
                 max_field_size=_HEAD,
@@ -130,8 +139,8 @@ def headers_of(answer: aiohttp.ClientResponse) -> dict[str, str]:
 
 
 def _hiding(request: Request) -> tuple[aiohttp.ClientMiddlewareType, ...]:
-    """The client drops Authorization on the way to another host; a key in its own header too."""
-    names = request.private - {"authorization"}
+    """What may say who asks goes to the host that was asked, and to no other that it names."""
+    names = request.private
     if not names:
         return ()
     origin: URL = request.url.origin()

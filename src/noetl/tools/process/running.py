@@ -39,6 +39,9 @@ class ProcessSpec(msgspec.Struct, frozen=True, kw_only=True):
     network: bool = True
     namespaces: Namespaces = "auto"
     """Whether to ask the kernel for namespaces of processes and mounts, or to insist."""
+    private: list[str] = []
+    """What it must not see, and of that what it may."""
+    shown: list[str] = []
     cpu_seconds: int = CPU_SECONDS
 
 
@@ -52,7 +55,7 @@ class CommandEnd(msgspec.Struct, frozen=True):
     lacking: str | None = None
     """It was not run, since the kernel gave no `network` or no `namespaces`."""
     free: bool = False
-    """Whether it ran without namespaces, since the kernel allows none."""
+    """Whether it ran unconfined, since the kernel allows no namespaces and has no Landlock."""
 
 
 ENDS = {"exit": "exit_code", "signal": "signal", "exec": "fault"}

@@ -2,7 +2,7 @@
 
 import asyncio
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -40,13 +40,14 @@ class ProcessTool(UnbrokenTool):
         grace: float = GRACE,
         longest: int = LONGEST,
         namespaces: Namespaces = "auto",
+        private: Sequence[str] = (),
     ) -> None:
         super().__init__()
         self._folders = Folders(kind)
         self._order_of = order_of
         self._grace = grace
         self._longest = longest
-        self._namespaces = namespaces
+        self._kept: dict[str, Any] = {"namespaces": namespaces, "private": list(private)}
         self._warned = False
 
     async def close(self) -> None:
@@ -63,7 +64,7 @@ class ProcessTool(UnbrokenTool):
         folder = self._folders.new()
         try:
             order = self._order_of(call, folder)
-            order = msgspec.structs.replace(order, namespaces=self._namespaces)
+            order = msgspec.structs.replace(order, **self._kept)
             return await self._watch(order, folder, call, workplace, stop)
         finally:
             await asyncio.to_thread(remove, Path(folder))

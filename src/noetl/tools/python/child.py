@@ -30,12 +30,25 @@ class ChildAnswer(msgspec.Struct, frozen=True):
     """Negative: the number of the signal; None while the process lives."""
 
 
+class HiddenPlaces(NamedTuple):
+    """What a child must not see, and of that what it may."""
+
+    private: list[str]
+    shown: list[str]
+
+
+NOTHING = HiddenPlaces([], [])
+
+
 class PythonChild:
     """A process that runs code for one worker; it lives in its own session and folder."""
 
-    def __init__(self, python: str, folder: str, mode: str = "off") -> None:
+    def __init__(
+        self, python: str, folder: str, mode: str = "off", hidden: HiddenPlaces = NOTHING
+    ) -> None:
         self._loop = asyncio.get_running_loop()
-        self._process, self._exit, self._socket, printed, out, err = start(python, folder, mode)
+        started = start(python, folder, mode, hidden)
+        self._process, self._exit, self._socket, printed, out, err = started
         self._folder = folder
         self._pipes = {out: 1, err: 2, printed: 0}
         self.ended: asyncio.Future[int] = self._loop.create_future()
@@ -178,9 +191,10 @@ def namespace_of(pid: int) -> int:
 
 PROGRAM = (
     "import sys; sys.path.insert(0, sys.argv[1]); mode = sys.argv[2]; "
-    "control, printed, worker = map(int, sys.argv[3:]); sys.argv[:] = ['task']; "
-    "from inside.namespaces import confine; "
-    "parent = confine(mode, worker, (0, 1, 2, control, printed)); "
+    "control, printed, worker = map(int, sys.argv[3:6]); "
+    "private, shown = (word.split('\\n') if word else [] for word in sys.argv[6:]); "
+    "sys.argv[:] = ['task']; from inside.namespaces import confine; "
+    "parent = confine(mode, worker, (0, 1, 2, control, printed), private, shown); "
     "from inside.python_child import serve; del sys.path[0]; serve(control, printed, parent)"
 )
 """Not by path: what is imported is compiled once, what is run as a script is so each time."""
@@ -198,7 +212,7 @@ class StartedChild(NamedTuple):
     err: int
 
 
-def start(python: str, folder: str, mode: str) -> StartedChild:
+def start(python: str, folder: str, mode: str, hidden: HiddenPlaces = NOTHING) -> StartedChild:
     """A new child that works in `folder`, ready to be asked; raises OSError."""
     with PipeEnds() as ends:
         ours, connection = socket.socketpair()
@@ -206,8 +220,9 @@ def start(python: str, folder: str, mode: str) -> StartedChild:
         ends.theirs.callback(connection.close)
         (printed, printed_end), (out, out_end), (err, err_end) = (ends.pipe() for _ in range(3))
         given = (connection.fileno(), printed_end, os.getpid())
+        places = map("\n".join, hidden)
         process = spawn(
-            isolated(PROGRAM, INSIDE, mode, *map(str, given), python=python),
+            isolated(PROGRAM, INSIDE, mode, *map(str, given), *places, python=python),
             stdout=out_end,
             stderr=err_end,
             fds=(connection.fileno(), printed_end),

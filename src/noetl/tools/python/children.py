@@ -6,7 +6,8 @@ from typing import Any
 
 from noetl.tools.bounds import Namespaces
 from noetl.tools.process.folders import Folders
-from noetl.tools.python.child import PythonChild
+from noetl.tools.process.inside.landlock import version
+from noetl.tools.python.child import NOTHING, HiddenPlaces, PythonChild
 
 Key = tuple[str, str, int]
 """What a child is bound to by its first call: execution, folder of libs, memory (TOOL-3)."""
@@ -24,7 +25,14 @@ IDLE = 60.0
 class PythonChildren:
     """At most `most` processes; a call that finds none free waits for its turn."""
 
-    def __init__(self, python: str, most: int, namespaces: Namespaces = "off") -> None:
+    def __init__(
+        self,
+        python: str,
+        most: int,
+        namespaces: Namespaces = "off",
+        hidden: HiddenPlaces = NOTHING,
+    ) -> None:
+        self._hidden = hidden
         self._python = python
         self.mode: str = namespaces
         """As `confine` takes it; what the first child comes to, the others need not try."""
@@ -62,11 +70,11 @@ class PythonChildren:
         return child
 
     def learn(self, child: PythonChild) -> bool:
-        """Whether namespaces were wanted and are not to be had; true once."""
+        """Whether to be confined was wanted and is not to be had; true once."""
         if self.mode in ("auto", "demand"):
-            confined = child.confined()
-            self.mode = "known" if confined else "off"
-            return not confined
+            landlock = "landlock" if version() > 0 else "off"
+            self.mode = "known" if child.confined() else landlock
+            return self.mode == "off"
         return False
 
     def warm(self) -> None:
@@ -124,7 +132,7 @@ class PythonChildren:
         return self._started() if self.count < self._most else None
 
     def _started(self) -> PythonChild:
-        return PythonChild(self._python, self._folders.new(), self.mode)
+        return PythonChild(self._python, self._folders.new(), self.mode, self._hidden)
 
     def _next_turn(self) -> None:
         while self._waiting:

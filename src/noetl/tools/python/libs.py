@@ -8,11 +8,12 @@ import re
 import shutil
 import sys
 import tempfile
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
-from noetl.tools.children import end_group, spawn_async
+from noetl.tools.bounds import DEMANDED, Namespaces
+from noetl.tools.process.running import ProcessSpec, RunningCommand
 from noetl.tools.refusal import Refusal
 
 PATIENCE = 0.05
@@ -28,15 +29,39 @@ UNREACHED = re.compile(
     r"connect|timed? ?out|dns|resolve host|name resolution|network|unreachable|50[0234]",
     re.IGNORECASE,
 )
+NO_WHEEL = re.compile(r"no (usable )?wheels|only-binary|binary|source dist", re.IGNORECASE)
+PLACE, WHEEL = re.compile(r"[@/\\]|^\."), re.compile(r"\.whl(?=$|[#?;\s])")
+"""A requirement that says where it lies, which pip would build whatever it is told."""
+WHEELS_ONLY = (
+    "the worker installs wheels only; with its setting libs_build it builds packages from source,"
+    " which runs code of theirs"
+)
 
 
 class Libs:
     """The cached folders below `home`; they are shared by all processes that use it."""
 
-    def __init__(self, home: Path, python: str) -> None:
+    def __init__(
+        self,
+        home: Path,
+        python: str,
+        *,
+        namespaces: Namespaces = "auto",
+        private: Sequence[str] = (),
+        build: bool = False,
+    ) -> None:
         self._home = home / "libs"
         self._python = python
+        self._namespaces = namespaces
+        self._private = list(private)
+        self._build = build
         self._found: dict[tuple[str, ...], str] = {}
+
+    def made(self) -> str:
+        """Where they lie; children that start before the first one is there shall see it, too."""
+        with suppress(OSError):  # said by whoever needs it
+            self._home.mkdir(parents=True, exist_ok=True)
+        return str(self._home.resolve())
 
     async def folder(self, requirements: list[str]) -> str:
         """The folder that holds them; installs them if it is not there; raises Refusal."""
@@ -52,6 +77,8 @@ class Libs:
             if not line or line.startswith("-"):
                 found = f"libs holds {line!r}, which is no requirement"
                 raise Refusal("input", f"{found}; expected such as 'requests>=2'")
+            if not self._build and PLACE.search(line) and not WHEEL.search(line):
+                raise Refusal("input", f"libs holds {line!r}, which is no wheel; {WHEELS_ONLY}")
         text = "\n".join((sys.version, self._python, *wanted))
         folder = self._home / hashlib.sha256(text.encode()).hexdigest()[:24]
         if folder.exists():
@@ -76,21 +103,32 @@ class Libs:
             shutil.rmtree(made, ignore_errors=True)
 
     async def _run_installer(self, wanted: tuple[str, ...], target: str) -> None:
-        process = await spawn_async(
-            *(*self._installer(), "--target", target, "--", *wanted),
-            stderr=asyncio.subprocess.STDOUT,
-            env={name: text for name, text in os.environ.items() if PASSED_ON.fullmatch(name)},
+        """Confined like any code of others: what is built from source runs as it likes."""
+        passed = {name: text for name, text in os.environ.items() if PASSED_ON.fullmatch(name)}
+        binary = () if self._build else ("--only-binary", ":all:")
+        order = ProcessSpec(
+            words=[*self._installer(), *binary, "--target", target, "--", *wanted],
+            environment=passed,
+            namespaces=self._namespaces,
+            private=self._private,
+            shown=[self.made()] if self._private else [],
         )
+        output = bytearray()
+        running = RunningCommand(order, target, lambda _, piece: output.extend(piece))
         try:
-            output, _ = await process.communicate()
+            ended = await asyncio.shield(running.ended)
         except asyncio.CancelledError:
-            end_group(process.pid)
-            await process.wait()
+            running.kill()
+            await running.ended
             raise
-        if process.returncode:
+        if ended.lacking:
+            raise Refusal("input", DEMANDED)
+        if ended.exit_code != 0:
             told = output.decode("utf-8", "replace").strip()
             last = "\n".join(told.splitlines()[-LAST_LINES:])
             message = f"libs cannot be installed: {', '.join(wanted)}\n{last}"
+            if not self._build and NO_WHEEL.search(told):
+                message += f"\n{WHEELS_ONLY}"
             raise Refusal("python", message, retryable=bool(UNREACHED.search(told)))
 
     def _installer(self) -> list[str]:

@@ -5,6 +5,7 @@ import marshal
 import os
 import signal
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from noetl.tools.frame import FramedTool
 from noetl.tools.process.inside.frames import AGAIN, FAILED_WITH_STRAYS, LAST
 from noetl.tools.process.inside.namespaces import UNCONFINED
 from noetl.tools.process.output import Output
-from noetl.tools.python.child import ChildAnswer, PythonChild
+from noetl.tools.python.child import ChildAnswer, HiddenPlaces, PythonChild
 from noetl.tools.python.children import Key, PythonChildren
 from noetl.tools.python.libs import Libs
 from noetl.tools.refusal import Refusal
@@ -52,9 +53,12 @@ class PythonTool(FramedTool):
         children: int = 8,
         python: str = sys.executable,
         namespaces: Namespaces = "auto",
+        private: Sequence[str] = (),
+        build: bool = False,
     ) -> None:
-        self._children = PythonChildren(python, children, namespaces)
-        self._libs = Libs(home, python)
+        self._libs = Libs(home, python, namespaces=namespaces, private=private, build=build)
+        hidden = HiddenPlaces(list(private), [self._libs.made()] if private else [])
+        self._children = PythonChildren(python, children, namespaces, hidden)
         self._processors = len(os.sched_getaffinity(0))
 
     def warm(self) -> None:

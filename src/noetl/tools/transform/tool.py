@@ -17,6 +17,7 @@ from noetl.messages.reference import Reference
 from noetl.tools.bounds import cpu_seconds
 from noetl.tools.children import INSIDE, end_group, isolated, spawn
 from noetl.tools.frame import FramedTool
+from noetl.tools.framed_socket import FramedSocket, PeerGone
 from noetl.tools.process.inside.jq_child import FAILED, UNREADABLE
 from noetl.tools.refusal import Refusal, json_of, needs_extra
 from noetl.tools.resources import bytes_of
@@ -24,8 +25,6 @@ from noetl.tools.spill import keep
 from noetl.tools.tool import ToolCall, Workplace
 
 CHILDREN = 4
-HEAD = 4
-"""Bytes that tell a length; see `inside/frames.py`."""
 KINDS = {UNREADABLE: "input", FAILED: "template"}
 """What a program that gives no result comes to: it cannot be read, or it failed on its input."""
 
@@ -59,7 +58,7 @@ class TransformTool(FramedTool):
             request = (memory, cpu_seconds(call.timeout.total, 1), inputs.jq, given)
             try:
                 tag, body = await self._ask(module, request)
-            except ChildDied:
+            except PeerGone:
                 says = f"the jq program needs more memory than the {memory} bytes that it may use"
                 raise Refusal("limit", f"{says}, or much time; see spec.resources.memory") from None
             if tag in KINDS:
@@ -136,10 +135,6 @@ PROGRAM = (
 )
 
 
-class ChildDied(Exception):
-    """The child ended in the middle of a program: it ran out of memory, or of its time."""
-
-
 class TransformChild:
     """One process, one program at a time."""
 
@@ -149,32 +144,15 @@ class TransformChild:
             given = (str(theirs.fileno()), str(os.getpid()), module)
             words = isolated(PROGRAM, INSIDE, *given)
             self._process = spawn(words, fds=(theirs.fileno(),), cwd="/")
-        self._ours.setblocking(False)
+        self._framed = FramedSocket(self._ours)
 
     async def ask(self, request: tuple[int, int, str, str]) -> tuple[bytes, bytes]:
         """
         The tag and body of the answer to memory, processor time, program and input; after anything
         but an answer the child must be ended.
         """
-        loop = asyncio.get_running_loop()
-        told = marshal.dumps(request)
-        try:
-            await loop.sock_sendall(self._ours, len(told).to_bytes(HEAD, "big") + told)
-            head = await self._exactly(HEAD + 1)
-            return head[HEAD:], await self._exactly(int.from_bytes(head[:HEAD], "big"))
-        except ConnectionError:
-            raise ChildDied from None
-
-    async def _exactly(self, length: int) -> bytes:
-        loop = asyncio.get_running_loop()
-        room = memoryview(bytearray(length))
-        filled = 0
-        while filled < length:
-            count = await loop.sock_recv_into(self._ours, room[filled:])
-            if not count:
-                raise ChildDied
-            filled += count
-        return bytes(room)
+        await self._framed.send(marshal.dumps(request))
+        return await self._framed.receive()
 
     def end(self) -> None:
         """Kill it; it has nothing to clean up."""

@@ -14,6 +14,8 @@ from noetl.kinds.http import HttpInputs
 from noetl.messages.outcome import Outcome
 from noetl.messages.reference import Reference
 from noetl.playbook.model import Timeout
+from noetl.tools.bounds import Denied
+from noetl.tools.http.addresses import refused
 from noetl.tools.http.tool import HttpTool
 
 
@@ -394,6 +396,79 @@ def test_another_host_never_sees_the_credential(
     same, away = [seen for seen in http_server.seen if seen.path == "/echo"]
     assert header in same.headers
     assert header not in away.headers
+
+
+@pytest.mark.parametrize("name", ["Authorization", "Cookie", "X-Auth-Token", "Private-Token"])
+def test_another_host_never_sees_a_header_that_was_set_by_hand(
+    http_server: HttpServer, name: str
+) -> None:
+    headers = {name: "by-hand", "Accept": "text/x-kept"}
+    for host in ("127.0.0.1", "localhost"):
+        url = f"http://{host}:{http_server.port}/echo"
+        ask(f"{http_server.url}/redirect-to", headers=headers, params={"url": url})
+
+    same, away = [seen for seen in http_server.seen if seen.path == "/echo"]
+    assert same.headers[name.lower()] == "by-hand"
+    assert name.lower() not in away.headers
+    assert away.headers["accept"] == "text/x-kept"
+
+
+ADDRESSES = {
+    "8.8.8.8": "none",
+    "2606:4700::1111": "none",
+    "169.254.169.254": "link_local",
+    "fe80::1%eth0": "link_local",
+    "fd00:ec2::254": "link_local",
+    "::ffff:169.254.169.254": "link_local",
+    "2002:a9fe:a9fe::": "link_local",
+    "64:ff9b::a9fe:a9fe": "link_local",
+    **dict.fromkeys(("127.0.0.1", "10.1.2.3", "172.16.0.1", "192.168.0.1"), "private"),
+    **dict.fromkeys(("100.64.0.1", "0.0.0.0", "224.0.0.1", "::1", "fd00::1"), "private"),
+    **dict.fromkeys(("::ffff:127.0.0.1", "2002:7f00:1::"), "private"),
+}
+"""An address, and the first word that denies it."""
+
+
+@pytest.mark.parametrize("address", ADDRESSES)
+def test_which_addresses_are_denied(address: str) -> None:
+    words: list[Denied] = ["link_local", "private"]
+    denied = [word for word in words if refused(address, word) is not None]
+    first = ADDRESSES[address]
+    assert denied == (words[words.index(first) :] if first in words else [])
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
+def test_private_addresses_can_be_denied(http_server: HttpServer, host: str) -> None:
+    outcome = ask(f"http://{host}:{http_server.port}/echo", tool=HttpTool(deny="private"))
+
+    assert error_of(outcome) == ("input", False)
+    assert "is private or local, which the worker's setting 'http_deny'" in message_of(outcome)
+    assert http_server.seen == []
+
+
+def test_a_redirect_to_a_denied_address_is_not_followed(http_server: HttpServer) -> None:
+    url = "http://169.254.169.254/latest/meta-data/"
+    outcome = ask(f"{http_server.url}/redirect-to", params={"url": url})
+
+    assert error_of(outcome) == ("input", False)
+    assert "169.254.169.254 is local to the link" in message_of(outcome)
+
+
+def test_a_name_is_resolved_once_for_its_connection(
+    http_server: HttpServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A name that means another address when it is asked again is not asked again."""
+    addresses = iter(["127.0.0.1", "169.254.169.254"])
+    real = socket.getaddrinfo
+
+    def told(host: Any, *more: Any, **named: Any) -> Any:
+        changing = host in ("changing.example", b"changing.example")
+        return real(next(addresses) if changing else host, *more, **named)
+
+    monkeypatch.setattr(socket, "getaddrinfo", told)
+    assert ask(f"http://changing.example:{http_server.port}/echo").status == "ok"
+    outcome = ask(f"http://changing.example:{http_server.port}/echo")
+    assert error_of(outcome) == ("input", False)
 
 
 @pytest.mark.parametrize(

@@ -72,6 +72,7 @@ def test_what_must_be_confined_and_cannot_is_not_run() -> None:
 FORBIDDING = 'echo 0 > /proc/sys/user/max_pid_namespaces && exec "$0" -c "$1"'
 WORKER = """
 import asyncio
+from tests.support.kernels import forbid_landlock
 from tests.support.workplace import BenchPlace, call_of
 from noetl.kinds.code import ShellInputs
 from noetl.tools.process.tool import ShellTool
@@ -89,11 +90,12 @@ async def calls():
         await tool.call(call_of(call), place)
     print(refused.error["message"].split()[3], place.lines[1][1].split()[-1], len(place.lines))
 
+forbid_landlock()
 asyncio.run(calls())
 """
 
 
-def test_a_kernel_that_forbids_namespaces_refuses_only_what_needs_them() -> None:
+def test_a_kernel_that_confines_nothing_refuses_only_what_needs_it() -> None:
     """A limit of the kernel, which whoever owns a user namespace may set in there."""
     ended = subprocess.run(
         ["unshare", "--user", "--map-root-user", "sh", "-c", FORBIDDING, sys.executable, WORKER],

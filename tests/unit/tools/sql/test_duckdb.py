@@ -1,21 +1,24 @@
 """The duckdb tool against DuckDB itself."""
 
 import asyncio
+import os
+import signal
 import subprocess
 import sys
-import threading
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import msgspec
 import pytest
+from tests.house.tree import ROOT
 from tests.support.workplace import BenchPlace, call_of
 
 from noetl.kinds.sql import DuckdbInputs
 from noetl.messages.outcome import Outcome
 from noetl.messages.reference import Reference
 from noetl.playbook.model import Timeout
+from noetl.tools.children import descendants
 from noetl.tools.sql.duck import DuckDbTool
 
 ENDLESS = "select count(*) from range(1000000000000) a, range(1000000) b"
@@ -282,24 +285,91 @@ def test_a_timeout_interrupts_the_query() -> None:
     assert "total timeout of 0.1 s" in message_of(outcome)
 
 
-def test_cancelling_interrupts_the_query_and_frees_its_thread() -> None:
+def test_cancelling_interrupts_the_query_and_keeps_the_database() -> None:
     async def calls() -> Outcome:
         tool, place = DuckDbTool(), BenchPlace()
+        made = call_of(DuckdbInputs(command="create table t as select 1 as v"))
+        assert (await tool.call(made, place)).error is None
         tasks = [
             asyncio.create_task(tool.call(call_of(DuckdbInputs(command=ENDLESS)), place))
-            for _ in range(6)  # more than there are threads: some have not begun
+            for _ in range(6)
         ]
-        while sum(t.name.startswith("duckdb") for t in threading.enumerate()) < 4:
-            await asyncio.to_thread(threading.active_count)
+        await tool.call(call_of(DuckdbInputs(command="select 1")), place)
         for task in tasks:
             task.cancel()
         ended = await asyncio.gather(*tasks, return_exceptions=True)
         assert [type(end) for end in ended] == [asyncio.CancelledError] * 6
-        outcome = await tool.call(call_of(DuckdbInputs(command="select 1 as v")), place)
+        outcome = await tool.call(call_of(DuckdbInputs(command="select v from t")), place)
         await tool.close()
         return outcome
 
     assert asyncio.run(calls()).result == [{"v": 1}]
+
+
+def ticks_of(pid: int) -> int:
+    """Processor time that it has used."""
+    return int(Path(f"/proc/{pid}/stat").read_text("utf-8").rpartition(")")[2].split()[11])
+
+
+def test_a_process_that_ends_ends_no_other_database() -> None:
+    """That of its step run is gone, those of others are not."""
+
+    async def calls() -> list[Any]:
+        tool, place = DuckDbTool(), BenchPlace()
+
+        async def ask(command: str, scratch: str) -> Outcome:
+            return await tool.call(call_of(DuckdbInputs(command=command), scratch=scratch), place)
+
+        await ask("create table t as select 7 as a", "one")
+        before = descendants(os.getpid())
+        await ask("create table t as select 7 as a", "two")
+        (second,) = descendants(os.getpid()) - before
+        running = asyncio.create_task(ask(ENDLESS, "two"))
+        while ticks_of(second) < 20:
+            await ask("select 1", "one")
+        os.kill(second, signal.SIGKILL)
+        found = [error_of(await running), (await ask("select a from t", "one")).result]
+        found.append(error_of(await ask("select a from t", "two")))
+        await tool.close()
+        return found
+
+    assert asyncio.run(calls()) == [
+        ("duckdb", False, "ProcessDied"),
+        [{"a": 7}],
+        ("duckdb", False, "CatalogException"),
+    ]
+
+
+ABORTING = "call enable_logging(storage = 'file', storage_path = '/nowhere/x'); select 1"
+ABORTED = """
+import asyncio, sys
+from tests.unit.tools.sql.test_duckdb import ABORTING, run
+
+for database in (None, "x.db"):
+    more = {"folder": sys.argv[1], "files": sys.argv[1], "database": database}
+    print(run(ABORTING, **more).status, run("select 1 as v", **more).result)
+"""
+
+
+def test_sql_that_aborts_its_process_leaves_the_worker_alone(tmp_path: Path) -> None:
+    words = [sys.executable, "-c", ABORTED, str(tmp_path)]
+    ended = subprocess.run(words, cwd=ROOT, capture_output=True, check=False, text=True)
+    assert (ended.returncode, ended.stdout) == (0, "error [{'v': 1}]\n" * 2), ended.stderr
+
+
+def test_calls_of_one_step_run_share_a_file(tmp_path: Path) -> None:
+    async def calls() -> list[str]:
+        tool, place = DuckDbTool(), BenchPlace()
+        made = DuckdbInputs(command="create table t (a int)", database="x.db")
+        await tool.call(call_of(made, folder=str(tmp_path)), place)
+        asked = DuckdbInputs(command="insert into t select * from range(1000)", database="x.db")
+        ended = await asyncio.gather(
+            *(tool.call(call_of(asked, folder=str(tmp_path)), place) for _ in range(4))
+        )
+        await tool.close()
+        return [outcome.status for outcome in ended]
+
+    assert asyncio.run(calls()) == ["ok"] * 4
 
 
 def test_large_results_go_into_the_store() -> None:

@@ -12,7 +12,8 @@ from noetl.masking import KNOWN
 from noetl.messages.outcome import Outcome
 from noetl.messages.reference import Reference
 from noetl.playbook.model import Timeout
-from noetl.tools.transform.tool import ChildDied, TransformChild, TransformTool, jq_module
+from noetl.tools.framed_socket import PeerGone
+from noetl.tools.transform.tool import TransformChild, TransformTool, jq_module
 
 
 def run(*inputs: TransformInputs, place: BenchPlace | None = None, **more: Any) -> list[Outcome]:
@@ -189,5 +190,5 @@ def test_a_limit_of_processor_time_ends_a_program() -> None:
         finally:
             child.end()
 
-    with pytest.raises(ChildDied):
+    with pytest.raises(PeerGone):
         asyncio.run(ask())

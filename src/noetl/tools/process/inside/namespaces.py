@@ -18,6 +18,10 @@ PRIVATE = 0x4000 | 0x40000
 """Of mount(2): MS_REC and MS_PRIVATE."""
 PLAIN = 0x2 | 0x4 | 0x8
 """Of mount(2): MS_NOSUID, MS_NODEV and MS_NOEXEC."""
+BIND = 0x1000 | 0x4000
+"""Of mount(2): MS_BIND and MS_REC."""
+PATH_ONLY = 0o10000000
+"""Of open(2): O_PATH."""
 CAPABILITIES = 0x20080522
 """Of capset(2): its version 3."""
 UNCONFINED = 97
@@ -26,28 +30,37 @@ UNCONFINED = 97
 libc = ctypes.CDLL(None, use_errno=True)
 
 
-def confine(mode: str, worker: int, ends: tuple[int, ...]) -> int:
+def confine(
+    mode: str, worker: int, ends: tuple[int, ...], private: list[str], shown: list[str]
+) -> int:
     """
     Go on in namespaces of one's own; returns the number that the parent has from here.
 
-    `mode` is `demand`, `auto` (go on without, where the kernel allows none), `known` (it does) or
-    `off`. The process that was started stays outside and ends as this one does. Number 1 in there
-    is a process that waits: with it all others end, and the one that goes on has a number that
-    signals reach. It has nobody to bury: orphans are adopted by the one that goes on.
+    `mode` is `demand`, `auto` (where the kernel allows none, Landlock does; where it has none, go
+    on without), `known` (it does), `landlock` (that it has) or `off`. What is `private` is hidden,
+    but for what of it is `shown`. The process that was started stays outside and ends as this one
+    does. Number 1 in there is a process that waits: with it all others end, and the one that goes
+    on has a number that signals reach. It has nobody to bury: orphans are adopted by the one that
+    goes on.
     """
     flags = NEW_PIDS | NEW_MOUNTS | (NEW_USER if os.geteuid() else 0)
     if mode == "off":
         return worker
-    if mode != "known" and not allowed(flags):
-        if mode == "demand":
-            os._exit(UNCONFINED)
+    if mode == "landlock" or (mode != "known" and not allowed(flags, private, shown)):
+        from .landlock import shield
+
+        try:
+            shield(private, shown)
+        except OSError:
+            if mode != "auto":
+                os._exit(UNCONFINED)
         return worker
     bind_to(worker, adopt=False)
     enter(flags)
     ready, done = os.pipe()
     if os.fork() == 0:
         libc.prctl(PARENT_DEATH_SIGNAL, KILL)
-        mount_proc()
+        mount_own(private, shown)
         os.write(done, b".")
         let_go((*ends, ready, done))
         while True:
@@ -88,7 +101,7 @@ def let_go(ends: tuple[int, ...]) -> None:
         os.close(descriptor)
 
 
-def allowed(flags: int) -> bool:
+def allowed(flags: int, private: list[str], shown: list[str]) -> bool:
     """Tried by a process that is thrown away: a half-made namespace cannot be left again."""
     trial = os.fork()
     if trial == 0:
@@ -96,7 +109,7 @@ def allowed(flags: int) -> bool:
             enter(flags)
             inner = os.fork()
             if inner == 0:
-                mount_proc()
+                mount_own(private, shown)
                 os._exit(0)
             os._exit(1 if os.waitpid(inner, 0)[1] else 0)
         except OSError:
@@ -114,10 +127,21 @@ def enter(flags: int) -> None:
         write_to("/proc/self/gid_map", f"{gid} {gid} 1")
 
 
-def mount_proc() -> None:
-    """A view of processes that fits the new numbers."""
+def mount_own(private: list[str], shown: list[str]) -> None:
+    """A view of processes that fits the new numbers, and nothing where private files lie."""
     checked(libc.mount(b"none", b"/", None, PRIVATE, None))
     checked(libc.mount(b"proc", b"/proc", b"proc", PLAIN, None))
+    kept = [(path, os.open(path, PATH_ONLY)) for path in shown if os.path.isdir(path)]
+    for path in private:
+        if os.path.isdir(path):
+            checked(libc.mount(b"none", os.fsencode(path), b"tmpfs", PLAIN, b"mode=0711,size=64k"))
+        elif os.path.exists(path):
+            checked(libc.mount(b"/dev/null", os.fsencode(path), None, BIND, None))
+    for path, opened in kept:
+        os.makedirs(path, exist_ok=True)
+        source = f"/proc/self/fd/{opened}".encode()
+        checked(libc.mount(source, os.fsencode(path), None, BIND, None))
+        os.close(opened)
 
 
 def drop_capabilities() -> None:

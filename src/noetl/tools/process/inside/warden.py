@@ -5,7 +5,8 @@ It is started with `-I -S` and uses the standard library alone. What it shall ru
 descriptor, so that nothing of it stands on a command line. On the status pipe it writes one line:
 `exec <errno>`, `network 0` or `namespaces 0` for what must hold and cannot, or `exit <code>` /
 `signal <number>` with 1 behind it where processes of the command are still alive; `free 0` stands
-before it where the kernel allows no namespaces. The worker's side is `tools/process/running.py`.
+before it where the kernel allows no namespaces and has no Landlock. The worker's side is
+`tools/process/running.py`.
 """
 
 import marshal
@@ -14,6 +15,7 @@ import resource
 import signal
 from typing import Any
 
+from .landlock import shield, version
 from .limits import LIMITS, has_children, limit
 from .namespaces import (
     NEW_MOUNTS,
@@ -26,7 +28,7 @@ from .namespaces import (
     enter,
     let_go,
     libc,
-    mount_proc,
+    mount_own,
 )
 
 STREAMS = (0, 1, 2)
@@ -42,15 +44,18 @@ def serve(orders: int, status: int, worker: int) -> None:
     for number in IGNORED:
         signal.signal(number, signal.SIG_IGN)
     os.set_inheritable(status, False)
-    flags = namespaces_of(order)
-    if flags and not allowed(flags):
-        refused = None if order["network"] else "network"
-        if order["namespaces"] == "demand":
+    flags, order["landlock"] = namespaces_of(order), False
+    if flags and not allowed(flags, order["private"], order["shown"]):
+        refused, landlock = None if order["network"] else "network", version() > 0
+        if order["namespaces"] == "demand" and not landlock:
             refused = refused or "namespaces"
         if refused:  # what must hold and cannot is no reason to run anyway
             tell(status, f"{refused} 0")
             return
-        tell(status, "free 0")
+        if landlock:
+            order["landlock"] = True
+        else:
+            tell(status, "free 0")
         flags = 0
     if not flags:
         oversee(order, status)
@@ -59,7 +64,7 @@ def serve(orders: int, status: int, worker: int) -> None:
     first = os.fork()
     if first == 0:  # number 1 of its namespace: with its end all processes in there end
         libc.prctl(PARENT_DEATH_SIGNAL, signal.SIGKILL)
-        mount_proc()
+        mount_own(order["private"], order["shown"])
         oversee(order, status)
     let_go(STREAMS)
     os.waitpid(first, 0)
@@ -107,6 +112,8 @@ def become(order: dict[str, Any], status: int) -> None:
         limit(resource.RLIMIT_CPU, order["cpu_seconds"])
         if order["memory"]:
             limit(resource.RLIMIT_AS, order["memory"])
+        if order["landlock"]:
+            shield(order["private"], order["shown"])
         os.execve(order["words"][0], order["words"], order["environment"])
     except OSError as fault:
         tell(status, f"exec {fault.errno}")

@@ -1,0 +1,186 @@
+"""What a task of the installed program can reach of the process that runs it (trust model)."""
+
+import base64
+import json
+import tarfile
+from collections.abc import Sequence
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.system.program import noetl
+
+KEY = base64.b64encode(b"planted-master-key-of-32-bytes!!").decode()
+QUEUE = "nats://worker:planted-queue-word@127.0.0.1:1"
+PLANTED = {"NOETL_KEY": KEY, "NOETL_QUEUE": QUEUE, "NOETL_TOKEN": "planted-token-of-a-worker"}
+ORDINARY = ("setpriv", "--bounding-set", "-all", "--inh-caps", "-all")
+"""Root without the powers of root: what other users are to their own processes."""
+
+PLAYBOOK = """
+apiVersion: noetl.io/v2
+kind: Playbook
+metadata: {{name: reach, path: tests/reach}}
+keychain:
+  - {{name: queue, kind: generic, provider: environment, key: NOETL_QUEUE}}
+  - {{name: key, kind: generic, provider: file, key: {home}/key}}
+workflow:
+  - step: start
+    tool:
+      - look: {look}
+"""
+ENVIRONMENTS = r"""
+import os
+result = {"read": 0, "found": []}
+for pid in filter(str.isdigit, os.listdir("/proc")):
+    for name in ("environ", "mem"):
+        try:
+            with open(f"/proc/{pid}/{name}", "rb") as file:
+                found = file.read(1 << 20) if name == "environ" else b""
+                result["read"] += int(pid) == os.getppid()
+        except OSError:
+            continue
+        if b"planted" in found:
+            result["found"].append(pid)
+"""
+"""Of every process that is seen; the parent is the worker where there are no namespaces."""
+
+
+def asked(
+    folder: Path, look: object, before: Sequence[str] = ORDINARY, **environment: str
+) -> dict[str, Any]:
+    home, file = folder / "home", folder / "books" / "playbook.yaml"
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(PLAYBOOK.format(home=home, look=json.dumps(look)))
+    given = {"NOETL_HOME": str(home), **PLANTED, **environment}
+    words = ("env", *(f"{name}={value}" for name, value in given.items()))
+    (answer,) = noetl("run", file, "--json", before=(*before, *words)).objects()
+    assert "planted" not in json.dumps(answer)
+    return answer
+
+
+@pytest.mark.parametrize("namespaces", ["off", "auto"])
+def test_no_task_reads_the_environment_or_memory_of_its_worker(
+    tmp_path: Path, namespaces: str
+) -> None:
+    look = {"kind": "python", "code": ENVIRONMENTS}
+    answer = asked(tmp_path, look, NOETL_NAMESPACES=namespaces)
+    assert answer["result"] == {"read": 0, "found": []}, answer
+
+
+@pytest.mark.parametrize("auth", ["queue", "key"])
+def test_no_keychain_entry_leads_to_settings_or_files_of_noetl(tmp_path: Path, auth: str) -> None:
+    look = {"kind": "http", "url": "http://127.0.0.1:1/", "auth": auth}
+    answer = asked(tmp_path, look)
+    assert "of NoETL itself" in str(answer["error"]), answer
+
+
+def test_what_a_task_says_of_our_own_secrets_is_masked(tmp_path: Path) -> None:
+    """However it got hold of them."""
+    look = {"kind": "python", "code": f"result = ['{KEY}', 'planted-queue-word', '{QUEUE}']"}
+    answer = asked(tmp_path, look)
+    assert answer["status"] == "completed", answer
+
+
+FILES = """
+result = {}
+for path in paths:
+    try:
+        with open(path, "rb") as file:
+            result[path] = file.read().decode("latin-1")
+    except OSError as fault:
+        result[path] = fault.strerror
+"""
+HIDDEN = {"No such file or directory", "Permission denied", ""}
+"""By namespaces, by Landlock; a file of its own is empty."""
+
+
+@pytest.mark.parametrize("before", [(), ORDINARY], ids=["namespaces", "landlock"])
+@pytest.mark.parametrize("kind", ["python", "shell", "duckdb"])
+def test_no_task_sees_files_of_noetl(tmp_path: Path, kind: str, before: Sequence[str]) -> None:
+    """Without powers root gets no namespaces: Landlock bounds its tasks then."""
+    home, key, free = tmp_path / "home", tmp_path / "master.key", tmp_path / "free"
+    home.mkdir(mode=0o700)
+    for path in (home / "key", home / "contexts.toml", key):
+        path.write_text(KEY)
+        path.chmod(0o600)
+    free.write_text("free to all")
+    paths = [str(path) for path in (home / "key", home / "noetl.db", home / "contexts.toml", key)]
+    sql = f"select content from read_text(['{home}/*', '{key}*', '{free}'])"
+    look = {
+        "python": {"kind": "python", "code": FILES, "args": {"paths": [*paths, str(free)]}},
+        "shell": {"kind": "shell", "command": f"cat {' '.join(paths)} {free}; ls -R {home}; true"},
+        "duckdb": {"kind": "duckdb", "command": sql},
+    }[kind]
+    given = {"NOETL_KEY": "", "NOETL_KEY_FILE": str(key), "NOETL_NAMESPACES": "demand"}
+    answer = asked(tmp_path, look, before, **given)
+    assert KEY[:20] not in json.dumps(answer)
+    assert "SQLite" not in json.dumps(answer)
+    if kind == "python":
+        assert answer["result"].pop(str(free)) == "free to all"
+        assert set(answer["result"].values()) <= HIDDEN
+    elif kind == "shell":
+        assert answer["result"]["stdout"].strip() == "free to all" or before == ()
+        assert "free to all" in answer["result"]["stdout"]
+    else:
+        assert "free to all" in str(answer["result"]) or "Permission" in str(answer["error"])
+
+
+BACKEND = """
+import os, zipfile
+def build_wheel(folder, settings=None, metadata=None):
+    seen = []
+    for path in [f"/proc/{pid}/environ" for pid in os.listdir("/proc") if pid.isdigit()] + [KEY]:
+        try:
+            seen.append(open(path, "rb").read().decode("latin-1"))
+        except OSError:
+            pass
+    name = "spy-1.0-py3-none-any.whl"
+    parts = {
+        "spy.py": f"value = {[text for text in seen if 'planted' in text or 'cGxh' in text]!r}",
+        "spy-1.0.dist-info/METADATA": "Metadata-Version: 2.1\\nName: spy\\nVersion: 1.0\\n",
+        "spy-1.0.dist-info/WHEEL": "Wheel-Version: 1.0\\nRoot-Is-Purelib: true\\n"
+        "Tag: py3-none-any\\n",
+    }
+    parts["spy-1.0.dist-info/RECORD"] = "".join(f"{one},,\\n" for one in parts)
+    with zipfile.ZipFile(os.path.join(folder, name), "w") as wheel:
+        for one, text in parts.items():
+            wheel.writestr(one, text)
+    return name
+"""
+
+
+def source(folder: Path) -> str:
+    """A requirement that must be built, by code of its own."""
+    files = {
+        "pyproject.toml": '[build-system]\nrequires = []\nbuild-backend = "backend"\n'
+        'backend-path = ["."]\n[project]\nname = "spy"\nversion = "1.0"\n',
+        "backend.py": f"KEY = {str(folder / 'home' / 'key')!r}\n{BACKEND}",
+        "PKG-INFO": "Metadata-Version: 2.1\nName: spy\nVersion: 1.0\n",
+    }
+    path = folder / "spy-1.0.tar.gz"
+    with tarfile.open(path, "w:gz") as archive:
+        for name, text in files.items():
+            info = tarfile.TarInfo(f"spy-1.0/{name}")
+            info.size = len(text)
+            archive.addfile(info, BytesIO(text.encode()))
+    return f"spy @ {path.as_uri()}"
+
+
+@pytest.mark.parametrize("before", [(), ORDINARY], ids=["namespaces", "landlock"])
+def test_a_package_that_is_built_reaches_no_more_than_a_task(
+    tmp_path: Path, before: Sequence[str]
+) -> None:
+    (tmp_path / "home").mkdir(mode=0o700)
+    (tmp_path / "home" / "key").write_text(KEY)
+    (tmp_path / "home" / "key").chmod(0o600)
+    look = {"kind": "python", "code": "import spy\nresult = spy.value", "libs": [source(tmp_path)]}
+    built = asked(tmp_path, look, before, NOETL_LIBS_BUILD="1", NOETL_NAMESPACES="demand")
+    assert built["result"] == [], built
+
+
+def test_nothing_is_built_unless_the_worker_is_told_to(tmp_path: Path) -> None:
+    look = {"kind": "python", "code": "import spy\nresult = spy.value", "libs": [source(tmp_path)]}
+    answer = asked(tmp_path, look)
+    assert answer["status"] == "failed"
+    assert "the worker installs wheels only" in str(answer["error"]), answer
