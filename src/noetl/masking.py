@@ -8,7 +8,7 @@ registered every question costs one `if`.
 
 import base64
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any
 from urllib.parse import quote, quote_plus
 
@@ -23,6 +23,9 @@ RESERVED = "!#$&'()*+,/:;=?@[]~"
 UNTOUCHED = ("", "/", "!'()*~", RESERVED, f"{RESERVED}%")
 """What one library or another leaves as it is when it writes a text into a URL."""
 
+CORE = re.compile(rf"[A-Za-z0-9_.\-]{{{SHORTEST},}}")
+"""Characters that no form of text writes in another way."""
+
 _escape = re.compile(r"\\u([0-9a-f]{4})")
 _percent = re.compile("%[0-9A-F]{2}")
 
@@ -35,6 +38,8 @@ class Masking:
         self._whole: frozenset[str] = frozenset()
         self._forms: tuple[str, ...] = ()
         self._encoded: tuple[bytes, ...] = ()
+        self._marks: tuple[str, ...] = ()
+        self._needles: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:
         return bool(self._values)
@@ -65,10 +70,25 @@ class Masking:
         # JSON of others is as they wrote it: the value in it is encoded once, not twice.
         foreign = [form.encode("utf-8", "replace") for form in self._forms]
         self._encoded = (*dict.fromkeys([*inside, *foreign, *alone]),)
+        marks = {mark for value in self._values for mark in marks_of(value)}
+        self._marks = (*marks,)
+        quoted = [_json(mark)[1:-1].encode() for mark in marks]
+        plain = [mark.encode("utf-8", "replace") for mark in marks]
+        self._needles = (*(mark.decode("latin-1") for mark in {*quoted, *plain, *alone}),)
 
     def found_in(self, encoded: bytes) -> bool:
         """Whether a JSON text may hold a secret; the quick look before any walk."""
-        return any(form in encoded for form in self._encoded)
+        text = encoded.decode("latin-1")  # byte by byte: text is searched faster than bytes
+        for needle in self._needles:  # noqa: SIM110 - this is asked of every report
+            if needle in text:
+                return True
+        return False
+
+    def _may_be_in(self, text: str) -> bool:
+        for mark in self._marks:  # noqa: SIM110 - and this of every line that is printed
+            if mark in text:
+                return True
+        return False
 
     def all_in(self, encoded: bytes) -> list[str]:
         """The secrets that a JSON text holds, in whatever form."""
@@ -80,7 +100,9 @@ class Masking:
 
     def holds(self, text: str) -> bool:
         """Whether there is a secret in the text, or the text is one."""
-        return text in self._whole or any(form in text for form in self._forms)
+        if text in self._whole:
+            return True
+        return self._may_be_in(text) and any(form in text for form in self._forms)
 
     def masked(self, text: str) -> str:
         """The text with every secret in it replaced."""
@@ -88,36 +110,38 @@ class Masking:
             return text
         if text in self._whole:
             return MASK
+        if not self._may_be_in(text):
+            return text
         for form in self._forms:
             if form in text:
                 text = text.replace(form, MASK)
         return text
 
     def masked_json(self, encoded: bytes) -> bytes:
-        """The same for a text of JSON; a mask needs no escape."""
+        """The same for a text of JSON, which stays JSON; a mask needs no escape."""
+        if not self.found_in(encoded):
+            return encoded
         for form in self._encoded:
             if form in encoded:
-                mask = b'"***"' if form[:1] == b'"' and form[-1:] == b'"' else b"***"
-                encoded = encoded.replace(form, mask)
+                encoded = encoded.replace(form, in_json(form))
         return encoded
 
-    def cleaned(self, value: Any) -> Any:
-        """Plain data with every secret in it replaced, keys included."""
+    def cleaned(self, value: Any, words: Collection[str] = ()) -> Any:
+        """Plain data with every secret in it replaced; of the keys these words stay."""
         if not self._values:
             return value
         if isinstance(value, str):
             return self.masked(value)
         if isinstance(value, dict):
-            return {self.cleaned(key): self.cleaned(below) for key, below in value.items()}
+            return {
+                key if key in words else self.cleaned(key): self.cleaned(below, words)
+                for key, below in value.items()
+            }
         if isinstance(value, list | tuple):
-            return [self.cleaned(below) for below in value]
+            return [self.cleaned(below, words) for below in value]
         if type(value) is int and self.holds(str(value)):
             return MASK
         return value
-
-    def cleaned_keys(self, value: dict[str, Any]) -> dict[str, Any]:
-        """A mapping whose keys hold no secret."""
-        return {self.masked(str(key)): below for key, below in value.items()}
 
     @property
     def longest(self) -> int:
@@ -125,19 +149,83 @@ class Masking:
         return max(map(len, self._encoded), default=0)
 
 
+def in_json(form: bytes) -> bytes:
+    """What stands in JSON instead of a secret: digits may be of a number, which must stay one."""
+    if form.isdigit():
+        return b"9" * len(form)
+    return b'"***"' if form[:1] == b'"' and form[-1:] == b'"' else b"***"
+
+
 def forms_of(value: str) -> Iterator[str]:
     """The value and how it looks when it was encoded; none for a short one."""
     if len(value) < SHORTEST:
         return
-    plain = [value, *_lines(value)]
-    yield from plain
-    for text in plain:
-        for written in (_json(text)[1:-1], _json(text, ascii_only=True)[1:-1]):
-            yield from (written, written.replace("/", "\\/"), _escape.sub(_upper, written))
-        for safe in UNTOUCHED:
-            for written in (quote(text, safe, errors="replace"), quote_plus(text, safe)):
-                yield from (written, _percent.sub(_lower, written))
-        yield from _in_base64(text.encode("utf-8", "replace"))
+    for text in (value, *_lines(value)):
+        yield from _forms(text)
+
+
+def marks_of(value: str) -> Iterator[str]:
+    """
+    A few texts, one of which is in whatever holds a form of the value: most texts hold none, and
+    are looked through for these alone.
+    """
+    if len(value) < SHORTEST:
+        return
+    for text in (value, *_lines(value)):
+        core = max(CORE.findall(text), key=len, default="")
+        yield from _core_forms(core) if core else _forms(text)
+
+
+def _core_forms(core: str) -> Iterator[str]:
+    """The core stands in every form of text as it is, and in every form of bytes as these."""
+    yield core
+    yield from _in_bytes(core.encode())
+
+
+def _forms(text: str) -> Iterator[str]:
+    for written in dict.fromkeys((text, *_in_json(text))):
+        yield written
+        yield from _in_json(written)  # JSON in a text of JSON
+        yield from _in_bytes(written.encode("utf-8", "replace"))
+    yield from _in_html(text)
+    for safe in UNTOUCHED:
+        for written in (quote(text, safe, errors="replace"), quote_plus(text, safe)):
+            yield from (written, _percent.sub(_lower, written))
+    yield from (repr(text)[1:-1], ascii(text)[1:-1])
+
+
+def _in_json(text: str) -> Iterator[str]:
+    for written in (_json(text)[1:-1], _json(text, ascii_only=True)[1:-1]):
+        yield from (written, written.replace("/", "\\/"), _escape.sub(_upper, written))
+
+
+def _in_html(text: str) -> Iterator[str]:
+    """Escaped by one library or another, which write quotes and what is not ASCII differently."""
+    marked = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    for quotes in ({}, *HTML_QUOTES):
+        written = "".join(quotes.get(char, char) for char in marked)
+        yield written
+        for reference in REFERENCES:
+            yield "".join(char if char.isascii() else reference(char) for char in written)
+
+
+HTML_QUOTES = (
+    {'"': "&quot;"},
+    {'"': "&quot;", "'": "&#x27;"},
+    {'"': "&quot;", "'": "&apos;"},
+    {'"': "&#34;", "'": "&#39;"},
+    {'"': "&quot;", "'": "&#39;"},
+)
+REFERENCES: tuple[Callable[[str], str], ...] = (
+    lambda char: f"&#{ord(char)};",
+    lambda char: f"&#x{ord(char):x};",
+    lambda char: f"&#x{ord(char):X};",
+)
+
+
+def _in_bytes(value: bytes) -> Iterator[str]:
+    yield from (value.hex(), value.hex().upper(), repr(value)[2:-1])
+    yield from _in_base64(value)
 
 
 def _lines(value: str) -> list[str]:

@@ -70,7 +70,7 @@ class CatalogRoutes:
         if self._schema is None:
             usable = {name: kind for name, kind in KnownKinds().items() if kind.fault is None}
             self._schema = json_schema(usable)
-        return answered(self._schema)
+        return answered(self._schema, fixed=True)
 
 
 async def ready(text: str, *, migrate: bool) -> tuple[str, str | None, list[Finding]]:

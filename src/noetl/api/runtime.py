@@ -67,7 +67,7 @@ class DocumentRoutes:
             from noetl.api.description import openapi
 
             self._made = await asyncio.to_thread(openapi)
-        return answered(self._made)
+        return answered(self._made, fixed=True)
 
 
 def health(well: bool) -> Response[t.Health]:

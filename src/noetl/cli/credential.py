@@ -1,7 +1,8 @@
 """`noetl credential`: what is registered in the home's keychain. Values go in and never out."""
 
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -11,6 +12,7 @@ from noetl.adapters.memory.storage import MemoryStorage
 from noetl.adapters.sqlite.locks import FILE
 from noetl.adapters.sqlite.storage import open_storage
 from noetl.api.types import Credential
+from noetl.cli import exits
 from noetl.cli.contexts import Target
 from noetl.cli.home import using
 from noetl.cli.lazy import HelpfulGroup
@@ -29,7 +31,8 @@ from noetl.keychain.fields import (
     placed,
 )
 from noetl.keychain.keys import KeySource
-from noetl.keychain.store import Store, shown
+from noetl.keychain.store import Rotated, Store, shown
+from noetl.node.opening import open_local_storage, open_settings_storage
 from noetl.ports.storage import Storage
 from noetl.settings import read_settings
 
@@ -154,20 +157,35 @@ def rm(name: str, as_json: bool, target: Target) -> None:
     tell({"name": name, "removed": True}, f"removed '{name}'", as_json=as_json)
 
 
-@credential.command(epilog=examples("credential rotate"))
+@credential.command(epilog=examples("credential rotate", "credential rotate --lost"))
+@click.option("--lost", is_flag=True, help="The old key is lost for good: go on without it.")
 @JSON
 @aimed
-def rotate(as_json: bool, target: Target) -> None:
+def rotate(lost: bool, as_json: bool, target: Target) -> int:
     """
-    Make a new key and encrypt everything with it.
+    Make a new key and encrypt everything with it, in the home and in the database of NOETL_DB.
 
-    It happens in one transaction, and the old key is dropped after it. Where the key comes from
-    NOETL_KEY, set that to the new key, a comma and the old one first.
+    Each is one transaction, and the old key is dropped after them; interrupted, run it again. Where
+    the key comes from NOETL_KEY, set that to the new key, a comma and the old one first.
+
+    What no key at hand opens is left as it is and named, and the exit code is 1: register it anew,
+    or add its key as another line of the key file and rotate again.
     """
     refuse_far(target, "keeps its key to itself: rotate it where the server runs")
-    rotated = in_store(lambda store: store.rotate(), make=True)
-    said = f"key {rotated.key_id}: {rotated.credentials} credentials encrypted with it"
-    tell(rotated, said, as_json=as_json)
+    rotated = in_stores(lambda stores: stores[0].rotate(*stores[1:], lost=lost))
+    tell(rotated, *lines_of(rotated), as_json=as_json)
+    return exits.FAILED if rotated.unreadable or rotated.log_keys_lost else exits.OK
+
+
+def lines_of(rotated: Rotated) -> Iterator[str]:
+    yield f"key {rotated.key_id}: {rotated.credentials} credentials encrypted with it"
+    for row in rotated.unreadable:
+        yield f"unreadable: '{row.name}' ({row.kind}) needs key {row.key_id}; register it anew"
+    if rotated.log_keys_lost:
+        yield (
+            f"unreadable: {rotated.log_keys_lost} keys of recorded secrets; executions that "
+            "recorded one can be replayed, not resumed"
+        )
 
 
 def refuse_far(target: Target, why: str) -> None:
@@ -185,6 +203,24 @@ def in_store(work: Callable[[Store], Awaitable[T]], *, make: bool = False) -> T:
         return await open_storage(home, looking=not make)
 
     return using(opened(), lambda storage: work(Store(storage.credentials, KeySource(home))))
+
+
+def in_stores(work: Callable[[list[Store]], Awaitable[T]]) -> T:
+    """Do something with everything that the key of the home serves: the home, and NOETL_DB."""
+    settings = read_settings()
+    keys = KeySource(settings.home)
+
+    async def with_database(storage: Storage) -> T:
+        stores = [Store(storage.credentials, keys)]
+        if settings.db is None:
+            return await work(stores)
+        database = await open_settings_storage(settings, partial(click.echo, err=True))
+        try:
+            return await work([*stores, Store(database.credentials, keys)])
+        finally:
+            await database.close()
+
+    return using(open_local_storage(settings), with_database)
 
 
 def unknown(name: str) -> CredentialMissing:

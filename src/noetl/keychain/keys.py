@@ -2,9 +2,10 @@
 
 import base64
 import binascii
+import fcntl
 import os
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from noetl.errors import CredentialUnreadable, SettingRefused
@@ -40,7 +41,7 @@ class Keyring:
 
 
 class KeySource:
-    """Reads the keys of a home when they are first needed, and makes the first one."""
+    """Reads the keys of a home when they are first needed; only `make` makes the first one."""
 
     def __init__(
         self,
@@ -57,23 +58,44 @@ class KeySource:
 
     @property
     def ring(self) -> Keyring:
-        if self._ring is None:
-            keys = self._read()
-            for key in keys:  # KEY-2: the first of all secrets
-                KNOWN.add(base64.b64encode(key).decode())
-            self._ring = Keyring([Key(key) for key in keys])
-        return self._ring
+        return self._load() if self._ring is None else self._ring
 
     def reread(self) -> Keyring:
         """The keys as they are now: another process may have rotated them."""
-        self._ring = None if self._path is not None else self._ring
-        return self.ring
+        return self.ring if self._path is None else self._load()
+
+    def _load(self) -> Keyring:
+        keys = self._read()
+        for key in keys:  # KEY-2: the first of all secrets
+            KNOWN.add(base64.b64encode(key).decode())
+        self._ring = Keyring([Key(key) for key in keys])
+        return self._ring
 
     def find(self, key_id: str, what: str) -> Key:
         """The key of that id, even if it is newer than what this process knew."""
+        if self.absent:
+            raise CredentialUnreadable(f"{what} was sealed with key {key_id}, but {self.where}")
         if key_id not in self.ring:
             self.reread()
         return self.ring.find(key_id, what)
+
+    @property
+    def absent(self) -> bool:
+        """Whether there is no key: the home has none yet, or its file was lost."""
+        return (
+            self._ring is None
+            and not (self._text or self._named)
+            and self._path is not None
+            and not self._path.exists()
+        )
+
+    @property
+    def where(self) -> str:
+        """Where a key that is missing should be, in words."""
+        return (
+            f"there is no key in {self._path}: put it back from your backup, or set {VARIABLE} or "
+            f"{FILE_VARIABLE}; one that is lost for good: noetl credential rotate --lost"
+        )
 
     def _read(self) -> list[bytes]:
         if self._text:
@@ -88,16 +110,33 @@ class KeySource:
                     f"{FILE_VARIABLE}: there is no file {self._path}; "
                     f"make one that holds {EXPECTED}"
                 ) from None
-        return self._first(self._path)
+        raise CredentialUnreadable(self.where)
 
-    def _first(self, path: Path) -> list[bytes]:
+    def make(self) -> None:
         """Make the home's key; of two processes that try at once both get the same."""
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        draft = written(path, [new_key()])
+        assert self._path is not None, "a home in memory has its key from the start"
+        self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        draft = written(self._path, [new_key()])
         with suppress(FileExistsError):
-            os.link(draft, path)
+            os.link(draft, self._path)
         draft.unlink()
-        return parsed(read_private(path), str(path))
+        sync(self._path.parent)
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """One process at a time changes the file: of two one would drop the other's new key."""
+        if self._path is None or self._text:
+            yield
+            return
+        self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        folder = os.open(self._path.parent, os.O_RDONLY)
+        try:
+            fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            yield
+        except BlockingIOError:
+            raise SettingRefused("another process rotates the key right now") from None
+        finally:
+            os.close(folder)
 
     def grow(self) -> Keyring:
         """Put a new key first and keep the others: everything is still readable."""
@@ -109,20 +148,26 @@ class KeySource:
         if self._path is None:
             self._ring = Keyring([Key(new_key()), *self.ring.all])
             return self._ring
-        os.replace(written(self._path, [new_key(), *self._read()]), self._path)
-        return self.reread()
+        return self._rewrite([new_key(), *([] if self.absent else self._read())])
 
     @property
     def fixed(self) -> bool:
         """Whether the keys come from a variable, where somebody else puts them."""
         return bool(self._text)
 
-    def shrink(self) -> None:
-        """Drop every key but the newest: nothing needs them any more."""
+    def shrink(self, needed: Collection[str] = ()) -> None:
+        """Drop every key but the newest and those of the ids that something still needs."""
         if self._path is None or self._text:
             return
-        os.replace(written(self._path, self._read()[:1]), self._path)
-        self.reread()
+        newest, *others = self._read()
+        self._rewrite([newest, *(key for key in others if Key(key).id in needed)])
+
+    def _rewrite(self, keys: Sequence[bytes]) -> Keyring:
+        """The file with these keys, on the disk before anything is sealed with one of them."""
+        assert self._path is not None, "only a file is written"
+        os.replace(written(self._path, keys), self._path)
+        sync(self._path.parent)
+        return self.reread()
 
 
 def parsed(text: str, where: str) -> list[bytes]:
@@ -170,3 +215,12 @@ def written(path: Path, keys: Sequence[bytes]) -> Path:
         file.flush()
         os.fsync(file.fileno())
     return draft
+
+
+def sync(folder: Path) -> None:
+    """What was put into the folder stays there, whatever happens to the machine."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -11,7 +11,7 @@ import msgspec
 from noetl.errors import CredentialMissing, CredentialUnreadable
 from noetl.keychain.box import Key, new_key
 from noetl.keychain.fields import KIND, NAME, Fields, check, kind_of
-from noetl.keychain.keys import Keyring, KeySource
+from noetl.keychain.keys import KeySource
 from noetl.ports.credentials import Credentials, SealedCredential
 
 RESERVED = "$"
@@ -33,6 +33,11 @@ class Rotated(msgspec.Struct, frozen=True, kw_only=True):
 
     key_id: str
     credentials: int
+    """How many are encrypted with it."""
+    unreadable: list[CredentialSummary]
+    """Those that no key at hand opens: left as they are, in case their key turns up."""
+    log_keys_lost: int
+    """The same of keys for recorded secrets."""
 
 
 class Store:
@@ -50,7 +55,10 @@ class Store:
         self._keys = keys
         self._now = now
         self._lenient = lenient
-        """Whether a key of recorded secrets that cannot be opened is replaced by one of our own."""
+        """
+        Whether a key of recorded secrets that cannot be opened is replaced by one of our own, which
+        nothing keeps: a worker without the servers' key has one while it lives.
+        """
         self._log_keys: dict[str, Key] = {}
         self._newest: Key | None = None
         self._making = asyncio.Lock()
@@ -91,17 +99,59 @@ class Store:
     async def remove(self, name: str) -> bool:
         return not name.startswith(RESERVED) and await self._credentials.remove(name)
 
-    async def rotate(self) -> Rotated:
+    async def rotate(self, *others: "Store", lost: bool = False) -> Rotated:
         """
-        A new key, and everything encrypted anew in one transaction.
+        A new key, and everything encrypted anew, in one transaction for each store of the key.
 
-        The old key is dropped after that: whatever interrupts this, all can be read.
+        Keys that nothing needs are dropped after that: whatever interrupts this, all that could be
+        read can be read, and it may be run again. What cannot be opened stays and is named; a key
+        that opens nothing at all is the wrong one, unless the right one is said to be `lost`.
         """
-        ring = self._keys.reread() if self._keys.fixed else self._keys.grow()
-        await self._credentials.rewrite(lambda row: self._resealed(row, ring))
-        await self._new_log_key()
-        self._keys.shrink()
-        return Rotated(key_id=ring.newest.id, credentials=len(await self.all()))
+        stores = (self, *others)
+        with self._keys.alone():
+            if not lost:
+                self._refuse_wrong_key([row for one in stores for row in await one._rows()])
+            if not self._keys.fixed:
+                self._keys.grow()
+            newest = self._keys.reread().newest
+            left = [row for one in stores for row in await one._reseal(newest)]
+            for one in stores:
+                await one._new_log_key()
+            self._keys.shrink({row.key_id for row in left})
+        rows = [row for one in stores for row in await one.all()]
+        return Rotated(
+            key_id=newest.id,
+            credentials=sum(row.key_id == newest.id for row in rows),
+            unreadable=[row for row in rows if row.key_id != newest.id],
+            log_keys_lost=sum(row.kind == LOG_KEY for row in left),
+        )
+
+    def _refuse_wrong_key(self, rows: Sequence[SealedCredential]) -> None:
+        if rows and self._keys.absent:
+            self._keys.find(rows[0].key_id, what_of(rows))
+        if rows and not any(row.key_id in self._keys.ring for row in rows):
+            raise CredentialUnreadable(
+                f"no key at hand opens any of {what_of(rows)}: add the right one as a line of its "
+                "own, or, if it is lost for good: noetl credential rotate --lost"
+            )
+
+    async def _rows(self) -> Sequence[SealedCredential]:
+        return await self._credentials.all()
+
+    async def _reseal(self, newest: Key) -> list[SealedCredential]:
+        """Encrypt everything with this key; the answer is what no key at hand opens."""
+        left: dict[str, SealedCredential] = {}
+
+        def resealed(row: SealedCredential) -> SealedCredential:
+            try:
+                sealed = newest.seal(self._open(row), about(row.name, row.kind))
+            except CredentialUnreadable:
+                left[row.name] = row
+                return row
+            return msgspec.structs.replace(row, key_id=newest.id, sealed=sealed)
+
+        await self._credentials.rewrite(resealed)
+        return list(left.values())
 
     # ── the key of recorded secrets (KEY-3) ──────────────────────────────────────────────────
 
@@ -151,13 +201,18 @@ class Store:
     async def _new_log_key(self) -> Key:
         made = new_key()
         key = Key(made)
-        await self._keep(f"{RESERVED}{key.id}", LOG_KEY, made)
+        if not self._lenient:
+            await self._keep(f"{RESERVED}{key.id}", LOG_KEY, made)
         self._newest = self._log_keys[key.id] = key
         return key
 
     # ── sealing ──────────────────────────────────────────────────────────────────────────────
 
     async def _keep(self, name: str, kind: str, plain: bytes) -> None:
+        if self._keys.absent:
+            # A new key beside rows of another one would hide that the old one must come back.
+            self._refuse_wrong_key(await self._rows())
+            self._keys.make()
         while True:
             key = self._keys.reread().newest
             await self._credentials.keep(self._sealed(key, name, kind, plain))
@@ -178,17 +233,17 @@ class Store:
         what = f"credential '{row.name}'"
         return self._keys.find(row.key_id, what).open(row.sealed, about(row.name, row.kind))
 
-    def _resealed(self, row: SealedCredential, ring: Keyring) -> SealedCredential:
-        plain = ring.find(row.key_id, f"credential '{row.name}'").open(
-            row.sealed, about(row.name, row.kind)
-        )
-        sealed = ring.newest.seal(plain, about(row.name, row.kind))
-        return msgspec.structs.replace(row, key_id=ring.newest.id, sealed=sealed)
-
 
 def about(name: str, kind: str) -> bytes:
     """What is bound to a sealed credential: moved to another name or kind it does not open."""
     return msgspec.json.encode(["credential", name, kind])
+
+
+def what_of(rows: Sequence[SealedCredential]) -> str:
+    """The sealed rows in words: the names of credentials, and keys of recorded secrets."""
+    names = [f"'{row.name}'" for row in rows if row.kind != LOG_KEY]
+    more = f" and {len(names) - 5} more" if len(names) > 5 else ""
+    return f"credential {', '.join(names[:5])}{more}" if names else "the key of recorded secrets"
 
 
 def shown(fields: dict[str, Any]) -> list[str]:

@@ -36,19 +36,15 @@ Says = Callable[[str], None]
 class FetchedCredentials:
     """
     The registered credentials as servers have them, sealed (KEY-2), and the keys of recorded
-    secrets (KEY-3): made by the servers, so that what one worker records every other can read. A
-    worker that does not share the servers' NOETL_KEY has a key of its own, for itself alone.
+    secrets (KEY-3): made by the servers, so that what one worker records every other can read.
     """
 
     def __init__(self, questions: Questions) -> None:
         self._questions = questions
         self._kept: dict[str, tuple[SealedCredential | None, float]] = {}
-        self._own: dict[str, SealedCredential] = {}
 
     async def find(self, name: str) -> SealedCredential | None:
         found, until = self._kept.get(name, (None, 0.0))
-        if name in self._own:
-            return self._own[name]
         if until <= time.monotonic():
             row = await self._questions.ask(CredentialWanted(name))
             found = None if row is None else msgspec.convert(row, SealedCredential)
@@ -61,7 +57,7 @@ class FetchedCredentials:
         return [msgspec.convert(row, SealedCredential) for row in rows]
 
     async def keep(self, credential: SealedCredential) -> None:
-        self._own[credential.name] = credential
+        raise CredentialUnavailable(f"'{credential.name}' is kept at a server, not by a worker")
 
     async def remove(self, name: str) -> bool:
         raise CredentialUnavailable(f"'{name}' is removed at a server, not by a worker")

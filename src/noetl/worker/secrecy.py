@@ -106,12 +106,18 @@ class Secrecy:
 
 
 def masked_error(value: Any) -> Any:
-    """An error without secrets. Its kind is a word of the language and stays."""
+    """
+    An error, or a kind's own block, without secrets. Its keys are words of ours and stay, for
+    policies ask for them; so does its kind.
+    """
     if isinstance(value, dict):
-        return {
-            key: below if key in ("kind", "retryable", "index") else masked_error(below)
-            for key, below in KNOWN.cleaned_keys(value).items()
-        }
+        return {key: _masked_field(key, below) for key, below in value.items()}
     if isinstance(value, list | tuple):
         return [masked_error(below) for below in value]
     return KNOWN.cleaned(value)
+
+
+def _masked_field(key: str, value: Any) -> Any:
+    if key in ("kind", "retryable", "index"):
+        return value
+    return masked_error(value) if key in ("cause", "errors") else KNOWN.cleaned(value)

@@ -3,7 +3,12 @@
 import time
 from typing import TYPE_CHECKING, Any, Protocol
 
-from noetl.errors import CredentialUnavailable, CredentialUnreadable, SettingRefused
+from noetl.errors import (
+    CredentialUnavailable,
+    CredentialUnreadable,
+    ServerRefused,
+    SettingRefused,
+)
 from noetl.masking import KNOWN
 from noetl.messages.reference import Reference
 from noetl.playbook.plan import Plan
@@ -17,6 +22,10 @@ from noetl.worker.secrecy import Sealing, Secrecy
 
 if TYPE_CHECKING:
     from noetl.worker.worker import Worker
+
+
+UNUSABLE = (CredentialUnreadable, CredentialUnavailable, SettingRefused, ServerRefused)
+"""A credential that is there and cannot be used; a server may lack the key as well."""
 
 
 class Unlocking(Protocol):
@@ -57,14 +66,14 @@ class PartWorkplace:
     async def unlock(self, name: str) -> dict[str, Any]:
         try:
             return await self._worker.keychain.unlock(self._plan, name)
-        except (CredentialUnreadable, CredentialUnavailable, SettingRefused) as wrong:
+        except UNUSABLE as wrong:
             raise refusal(wrong) from None
 
     async def secret(self, provider: str, name: str, auth: str | None) -> Reference:
         keychain = self._worker.keychain
         try:
             return keychain.seals.seal(await keychain.secret(self._plan, provider, name, auth))
-        except (CredentialUnreadable, CredentialUnavailable, SettingRefused) as wrong:
+        except UNUSABLE as wrong:
             raise refusal(wrong) from None
 
     async def child(

@@ -47,6 +47,7 @@ def test_a_key_tells_nothing_about_itself() -> None:
 
 def test_the_home_gets_a_private_key_when_one_is_needed(tmp_path: Path) -> None:
     home = tmp_path / "home"
+    KeySource(home, {}).make()
     first = KeySource(home, {}).ring.newest
     assert stat.S_IMODE((home / FILE).stat().st_mode) == 0o600
     assert KeySource(home, {}).ring.newest.id == first.id
@@ -55,8 +56,16 @@ def test_the_home_gets_a_private_key_when_one_is_needed(tmp_path: Path) -> None:
 
 def test_two_that_begin_at_once_get_the_same_key(tmp_path: Path) -> None:
     one, two = KeySource(tmp_path, {}), KeySource(tmp_path, {})
-    made = one._first(tmp_path / FILE)
-    assert two._first(tmp_path / FILE) == made
+    one.make()
+    made = (tmp_path / FILE).read_text()
+    two.make()
+    assert (tmp_path / FILE).read_text() == made
+
+
+def test_asking_for_a_key_makes_none(tmp_path: Path) -> None:
+    with pytest.raises(CredentialUnreadable, match=f"there is no key in {tmp_path / FILE}"):
+        _ = KeySource(tmp_path, {}).ring
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_the_environment_comes_before_the_home(tmp_path: Path) -> None:
@@ -98,7 +107,7 @@ def test_a_named_file_that_is_not_there_is_not_made(tmp_path: Path) -> None:
 
 
 def test_a_key_that_others_may_read_is_refused(tmp_path: Path) -> None:
-    _ = KeySource(tmp_path, {}).ring
+    KeySource(tmp_path, {}).make()
     (tmp_path / FILE).chmod(0o644)
     with pytest.raises(SettingRefused, match="chmod 600"):
         _ = KeySource(tmp_path, {}).ring
@@ -112,6 +121,7 @@ def test_a_key_file_that_is_a_folder_is_refused(tmp_path: Path) -> None:
 
 def test_growing_keeps_the_old_key_and_shrinking_drops_it(tmp_path: Path) -> None:
     source, watcher = KeySource(tmp_path, {}), KeySource(tmp_path, {})
+    source.make()
     old = source.ring.newest.id
     assert watcher.ring.newest.id == old
     new = source.grow().newest.id
@@ -122,6 +132,27 @@ def test_growing_keeps_the_old_key_and_shrinking_drops_it(tmp_path: Path) -> Non
     with pytest.raises(CredentialUnreadable, match=f"it was sealed with key {old}"):
         source.find(old, "it")
     assert os.listdir(tmp_path) == [FILE]
+
+
+@pytest.mark.parametrize("act", ["make", "grow", "shrink"])
+def test_a_key_file_survives_a_power_cut(
+    act: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before anything is sealed with it: the file, then its place in the folder."""
+    source = KeySource(tmp_path, {})
+    if act == "shrink":
+        source.grow()
+    synced = []
+    real = os.fsync
+    with monkeypatch.context() as patch:
+
+        def fsync(descriptor: int) -> None:
+            synced.append("folder" if stat.S_ISDIR(os.fstat(descriptor).st_mode) else "file")
+            real(descriptor)
+
+        patch.setattr(os, "fsync", fsync)
+        getattr(source, act)()
+    assert synced == ["file", "folder"]
 
 
 def test_keys_of_the_environment_do_not_grow(tmp_path: Path) -> None:

@@ -1,10 +1,13 @@
 """Which forms of a secret are found, and what is left of a text."""
 
 import base64
+import html
 import json
 from collections.abc import Callable
 from urllib.parse import quote, quote_plus
+from xml.sax import saxutils
 
+import markupsafe
 import msgspec
 import pytest
 from hypothesis import given
@@ -12,7 +15,7 @@ from hypothesis import strategies as st
 
 from noetl.masking import MASK, Masking, add_all
 
-SECRET = 'pä55/w+rd "x" & more'
+SECRET = 'pä55/w+rd "x" & mo\'re'
 PEM = """-----BEGIN PRIVATE KEY-----
 MIIEvQIBADANBgkqhkiG9w0B
 AQEFAASCBKcwggSjAgEAAoIB
@@ -44,6 +47,23 @@ FORMS: dict[str, Callable[[str], str]] = {
     "basic": lambda text: base64.b64encode(f"user:{text}".encode()).decode(),
     "basic, one more": lambda text: base64.b64encode(f"users:{text}".encode()).decode(),
     "inside base64": lambda text: base64.b64encode(f"{{'p': '{text}'}}".encode()).decode(),
+    "json in base64": lambda text: base64.b64encode(json.dumps(text).encode()).decode(),
+    "hex": lambda text: text.encode().hex(),
+    "hex, capitals": lambda text: f"x{text}".encode().hex().upper(),
+    "json in hex": lambda text: json.dumps({"p": text}).encode().hex(),
+    "json twice": lambda text: json.dumps(json.dumps({"p": text})),
+    "json twice, not ascii": lambda text: json.dumps(
+        json.dumps([text], ensure_ascii=False), ensure_ascii=False
+    ),
+    "html": html.escape,
+    "html, quotes left": lambda text: html.escape(text, quote=False),
+    "html of templates": lambda text: str(markupsafe.escape(text)),
+    "html, ascii": lambda text: html.escape(text).encode("ascii", "xmlcharrefreplace").decode(),
+    "xml": saxutils.escape,
+    "xml attribute": lambda text: saxutils.escape(text, {'"': "&quot;", "'": "&apos;"}),
+    "repr": repr,
+    "repr, ascii": ascii,
+    "repr of bytes": lambda text: repr(text.encode()),
 }
 
 
@@ -60,6 +80,28 @@ def test_a_secret_is_found_in_every_form_inside_larger_text(form: str) -> None:
     assert masked.startswith("connect failed: ")
     assert masked.endswith("; try again")
     assert written not in masked
+    assert not masking.holds(masked)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@given(st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=8, max_size=30))
+def test_no_secret_is_overlooked_by_the_quick_look(form: str, secret: str) -> None:
+    """Most texts are looked through for a few marks alone: those must be in every form."""
+    if not secret.strip():
+        return
+    masking = knowing(secret)
+    text = FORMS[form](secret)
+    if any(one in text for one in masking._forms):
+        assert masking.holds(text)
+    if any(one in msgspec.json.encode(text) for one in masking._encoded):
+        assert masking.found_in(msgspec.json.encode(text))
+
+
+@pytest.mark.parametrize("body", ['{"n":81234567,"t":"is 1234567"}', "[1234567,-1234567.5e1]"])
+def test_digits_that_are_secret_leave_json_that_can_be_read(body: str) -> None:
+    masked = knowing("1234567").masked_json(body.encode())
+    assert b"1234567" not in masked
+    msgspec.json.decode(masked)
 
 
 @given(
@@ -119,9 +161,10 @@ def test_a_secret_can_be_forgotten() -> None:
 
 
 def test_values_keys_and_numbers_are_cleaned() -> None:
-    masking = knowing("hidden-1", "12345678")
-    value = {"hidden-1": [1, "x hidden-1"], "n": (12345678, 5, True, None)}
-    assert masking.cleaned(value) == {MASK: [1, f"x {MASK}"], "n": [MASK, 5, True, None]}
+    masking = knowing("hidden-1", "12345678", "status")
+    value = {"hidden-1": [1, "x hidden-1"], "n": (12345678, 5, True, None), "status": "status"}
+    cleaned = {MASK: [1, f"x {MASK}"], "n": [MASK, 5, True, None], "status": MASK}
+    assert masking.cleaned(value, {"status"}) == cleaned
 
 
 def test_a_stream_of_json_stays_json() -> None:
@@ -151,5 +194,5 @@ def test_the_secrets_in_a_text_are_named() -> None:
 
 def test_the_longest_form_bounds_what_a_stream_must_hold() -> None:
     masking = knowing("short-secret", "x" * 100)
-    assert masking.longest == 133  # in base64
+    assert masking.longest == 200  # in hex
     assert Masking().longest == 0

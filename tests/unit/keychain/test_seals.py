@@ -111,5 +111,5 @@ async def test_a_home_without_its_key_says_what_it_needs(tmp_path: Path) -> None
     sealed = first.seal("x")
     (tmp_path / "key").unlink()
     later = Seals(Store(kept, KeySource(tmp_path, {})), Masking())
-    with pytest.raises(BodyLost, match="set NOETL_KEY or NOETL_KEY_FILE to the right one"):
+    with pytest.raises(BodyLost, match="put it back from your backup, or set NOETL_KEY"):
         await later.open(sealed)
