@@ -39,5 +39,7 @@ COMMANDS: dict[str, Entry] = {
     ),
     "graph": Entry("noetl.cli.graph.command:graph", "Draw a playbook, as Mermaid or SVG."),
     "schema": Entry("noetl.cli.schema:schema", "Print the JSON Schema of playbooks for editors."),
+    "init": Entry("noetl.cli.init:init", "Start a project: a playbook, its test, editor settings."),
+    "dev": Entry("noetl.cli.dev:dev", "Check a playbook and run its tests on every save."),
     "completion": Entry("noetl.cli.completion:completion", "Print a shell completion script."),
 }
