@@ -41,5 +41,6 @@ COMMANDS: dict[str, Entry] = {
     "schema": Entry("noetl.cli.schema:schema", "Print the JSON Schema of playbooks for editors."),
     "init": Entry("noetl.cli.init:init", "Start a project: a playbook, its test, editor settings."),
     "dev": Entry("noetl.cli.dev:dev", "Check a playbook and run its tests on every save."),
+    "lsp": Entry("noetl.cli.lsp:lsp", "Serve an editor: findings, completion, go to step."),
     "completion": Entry("noetl.cli.completion:completion", "Print a shell completion script."),
 }

@@ -39,6 +39,7 @@ GREETINGS = {"nats": (4222, b"INFO"), "tls": (4222, b"INFO"), "ws": (80, b""), "
 """Scheme of a queue → its usual port, and how it greets whoever connects, if it does."""
 
 EXTRAS: dict[str, str] = {
+    "editor": "pygls",
     "gcs": "google.cloud.storage",
     "nats": "nats",
     "quantum": "qiskit",

@@ -1,9 +1,11 @@
 """Which known name did the author mean?"""
 
+import re
 from collections.abc import Iterable
 from difflib import get_close_matches
 from itertools import islice
 
+_MEANT = re.compile(r"did you mean '(.+)'\?$")
 MOST_NAMES = 2_000  # comparing with more would cost seconds, for a hint
 SHOWN_NAMES = 12
 
@@ -21,6 +23,12 @@ def did_you_mean(name: str, known: Iterable[str], otherwise: str) -> str:
     """The hint for an unknown name."""
     near = closest(name, known)
     return f"did you mean '{near}'?" if near else otherwise
+
+
+def suggested(hint: str) -> str | None:
+    """The name that a hint suggests; an editor puts it in place of the wrong one."""
+    meant = _MEANT.search(hint)
+    return None if meant is None else meant[1]
 
 
 def some(names: Iterable[str]) -> str:
