@@ -42,5 +42,6 @@ COMMANDS: dict[str, Entry] = {
     "init": Entry("noetl.cli.init:init", "Start a project: a playbook, its test, editor settings."),
     "dev": Entry("noetl.cli.dev:dev", "Check a playbook and run its tests on every save."),
     "lsp": Entry("noetl.cli.lsp:lsp", "Serve an editor: findings, completion, go to step."),
+    "mcp": Entry("noetl.cli.mcp.command:mcp", "Serve an agent: validate, run, explain and more."),
     "completion": Entry("noetl.cli.completion:completion", "Print a shell completion script."),
 }

@@ -41,6 +41,7 @@ GREETINGS = {"nats": (4222, b"INFO"), "tls": (4222, b"INFO"), "ws": (80, b""), "
 EXTRAS: dict[str, str] = {
     "editor": "pygls",
     "gcs": "google.cloud.storage",
+    "mcp": "mcp",
     "nats": "nats",
     "quantum": "qiskit",
     "s3": "obstore",
