@@ -113,6 +113,25 @@ def test_the_newest_of_many_versions_is_told() -> None:
     edit(work)
 
 
+def test_nobody_waits_for_a_check_of_another_text() -> None:
+    steps = "".join(
+        f"  - step: s{number}\n    tool:\n      - rest: {{ kind: noop }}\n"
+        f"    next:\n      arcs:\n        - step: s{number + 1}\n"
+        for number in range(3000)
+    )
+    large = "file:///project/large.yaml"
+
+    async def work(editor: Editor) -> None:
+        editor.open(TEXT)
+        assert await editor.findings(1) == []
+        editor.open(TEXT.partition("  - step:")[0] + steps, large)
+        assert "keychain" in await editor.complete(0, 0)
+        assert editor.told.empty()
+        assert (await editor.told.get()).uri == large
+
+    edit(work)
+
+
 def test_completion_hover_and_definition_on_half_a_line() -> None:
     async def work(editor: Editor) -> None:
         half = TEXT + "    next:\n      arcs:\n        - step: "
