@@ -1,9 +1,10 @@
 """`noetl mcp`, asked by the client of its own library over the pipes of a real process."""
 
 import asyncio
+import os
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import pytest
 from mcp import Client, StdioServerParameters
@@ -90,6 +91,44 @@ def test_a_playbook_from_its_text_to_its_log_on_a_home(tmp_path: Path) -> None:
         assert "noetl catalog" in await refusal(client, "run", playbook="no/such")
 
     served(work, NOETL_HOME=str(tmp_path))
+
+
+WAITING = """apiVersion: noetl.io/v2
+kind: Playbook
+metadata: {name: waiting, path: tests/waiting}
+workload: {gate: ""}
+workflow:
+  - step: start
+    tool:
+      - wait: {kind: shell, command: 'cat "$GATE"', env: {GATE: "{{ workload.gate }}"}}
+"""
+
+
+def test_a_run_that_the_agent_gives_up_can_be_resumed(tmp_path: Path) -> None:
+    file, gate, home = tmp_path / "waiting.yaml", tmp_path / "gate", tmp_path / "home"
+    file.write_text(WAITING)
+    os.mkfifo(gate)
+
+    held: list[IO[str]] = []
+
+    async def work(client: Client) -> None:
+        arguments = {"playbook": str(file), "workload": {"gate": str(gate)}}
+        running = asyncio.ensure_future(client.call_tool("run", arguments))
+        # Opening waits for who reads: from here on the task runs.
+        held.append(await asyncio.to_thread(gate.open, "w"))
+        running.cancel()
+        await asyncio.wait([running])
+        await call(client, "validate", playbook=TEXT)
+
+    served(work, NOETL_HOME=str(home))
+    [left] = noetl("list", "--json", NOETL_HOME=str(home)).objects()
+    while not left["interrupted"]:  # its process may still be about to leave
+        [left] = noetl("list", "--json", NOETL_HOME=str(home)).objects()
+    held[0].close()
+    gate.unlink()
+    gate.write_text("open")
+    resumed = noetl("resume", left["execution_id"], "--json", NOETL_HOME=str(home))
+    assert (resumed.code, resumed.objects()[0]["status"]) == (0, "completed")
 
 
 async def ended_well(client: Client, execution_id: str) -> None:

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import anyio
 import msgspec
 
 from noetl.errors import NoetlError
@@ -35,7 +36,8 @@ async def run_here(playbook: str, version: str | None, workload: dict[str, Any])
     finally:
         if process.returncode is None:
             process.send_signal(signal.SIGINT)
-            await asyncio.shield(process.wait())
+            with anyio.CancelScope(shield=True):
+                await process.communicate()
     return answer_in(out, err)
 
 
