@@ -5,11 +5,13 @@ Writes the pages and samples that come from the code; test_reference.py compares
 text; a sample is the real output of the program, put between two marks of a page.
 """
 
+import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import click
+from tests.conformance.matrix import read_families
 from tests.house import api_page, events_page
 from tests.house.markdown import blocks_of
 from tests.house.tree import ROOT
@@ -190,7 +192,14 @@ def protocol_page() -> str:
     return "\n".join(["# Between servers and workers\n", NOTE, said[0], drawn, rows, said[1]])
 
 
+def rules_of_the_editor() -> str:
+    """Every rule in one sentence, for `noetl lsp`: the specification is no part of the package."""
+    rules = (rule for family in read_families().values() for rule in family.rules)
+    return json.dumps({rule.id: rule.says for rule in rules}, ensure_ascii=False, indent=1) + "\n"
+
+
 PAGES: Mapping[str, Callable[[], str]] = {
+    "src/noetl/cli/editor/rules.json": rules_of_the_editor,
     "docs/reference/findings.md": findings_page,
     "docs/reference/keys.md": keys_page,
     "docs/reference/kinds.md": kinds_page,

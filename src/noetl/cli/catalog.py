@@ -7,7 +7,7 @@ import click
 
 from noetl.api.types import CatalogVersion
 from noetl.cli.contexts import Target
-from noetl.cli.output import JSON, print_json, tell_each, write
+from noetl.cli.output import JSON, print_json, some_playbook, tell_each, write
 from noetl.cli.running.words import short
 from noetl.cli.target import Asked, aimed, ask, is_new, pages
 from noetl.errors import PlaybookNotFound
@@ -25,7 +25,7 @@ REMEDY = "`noetl catalog` without a path lists them, `noetl register FILE` adds 
 
 
 @click.command(epilog=EPILOG)
-@click.argument("path", required=False, metavar="[PATH]")
+@click.argument("path", required=False, metavar="[PATH]", shell_complete=some_playbook)
 @click.option("--versions", is_flag=True, help="List every version of PATH, the newest first.")
 @click.option(
     "--version", metavar="V", help="Print this version (a number or a label), not the newest."

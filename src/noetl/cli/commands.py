@@ -39,5 +39,9 @@ COMMANDS: dict[str, Entry] = {
     ),
     "graph": Entry("noetl.cli.graph.command:graph", "Draw a playbook, as Mermaid or SVG."),
     "schema": Entry("noetl.cli.schema:schema", "Print the JSON Schema of playbooks for editors."),
+    "init": Entry("noetl.cli.init:init", "Start a project: a playbook, its test, editor settings."),
+    "dev": Entry("noetl.cli.dev:dev", "Check a playbook and run its tests on every save."),
+    "lsp": Entry("noetl.cli.lsp:lsp", "Serve an editor: findings, completion, go to step."),
+    "mcp": Entry("noetl.cli.mcp.command:mcp", "Serve an agent: validate, run, explain and more."),
     "completion": Entry("noetl.cli.completion:completion", "Print a shell completion script."),
 }

@@ -39,7 +39,9 @@ GREETINGS = {"nats": (4222, b"INFO"), "tls": (4222, b"INFO"), "ws": (80, b""), "
 """Scheme of a queue → its usual port, and how it greets whoever connects, if it does."""
 
 EXTRAS: dict[str, str] = {
+    "editor": "pygls",
     "gcs": "google.cloud.storage",
+    "mcp": "mcp",
     "nats": "nats",
     "quantum": "qiskit",
     "s3": "obstore",

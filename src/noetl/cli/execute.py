@@ -10,7 +10,7 @@ from noetl.api.types import EntryText
 from noetl.cli import exits
 from noetl.cli.catalog import REMEDY, ask_catalog
 from noetl.cli.contexts import LOCAL, Target
-from noetl.cli.output import print_json
+from noetl.cli.output import print_json, some_playbook
 from noetl.cli.running.ending import see_through
 from noetl.cli.running.payload import CTX, PAYLOAD, SETS, ctx_of, payload_of
 from noetl.cli.source import PlaybookSource
@@ -36,7 +36,7 @@ Exit codes: with --wait as of `noetl run`; without it 0 once the server has it o
 
 
 @click.command(epilog=EPILOG)
-@click.argument("path", metavar="PATH[@VERSION]")
+@click.argument("path", metavar="PATH[@VERSION]", shell_complete=some_playbook)
 @click.option("--version", metavar="V", help="Not the newest, but V: a number or a label.")
 @SETS
 @PAYLOAD

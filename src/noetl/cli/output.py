@@ -2,21 +2,43 @@
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 
 from noetl.cli.source import reason_of
-from noetl.errors import UnwritableFile
+from noetl.errors import NoetlError, UnwritableFile
+
+if TYPE_CHECKING:
+    from noetl.cli.completing import Items
 
 T = TypeVar("T")
-ID = click.argument("execution_id", metavar="ID")
+
+
+def some_execution(ctx: click.Context, _: click.Parameter, incomplete: str) -> "Items":
+    from noetl.cli.completing import executions
+
+    return executions(ctx, incomplete)
+
+
+def some_playbook(ctx: click.Context, _: click.Parameter, incomplete: str) -> "Items":
+    from noetl.cli.completing import playbooks
+
+    return playbooks(ctx, incomplete)
+
+
+ID = click.argument("execution_id", metavar="ID", shell_complete=some_execution)
 JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
 
 
 def examples(*lines: str) -> str:
     """The end of a command's help: how it is called."""
     return "\b\nExamples:\n" + "\n".join(f"  noetl {line}" for line in lines)
+
+
+def needs_extra(command: str, extra: str) -> NoetlError:
+    """What to do where the library of a command is not installed."""
+    return NoetlError(f"`{command}` needs an extra: install it with pip install 'noetl[{extra}]'")
 
 
 def print_json(value: object) -> None:

@@ -64,6 +64,16 @@ def load(
 
     `brought`: the `workload` and `ctx` of the request that it is loaded for.
     """
+    return examine(source, kinds, forgiven, brought)[0]
+
+
+def examine(
+    source: str | bytes,
+    kinds: Mapping[str, Kind] = KINDS,
+    forgiven: Collection[str] = (),
+    brought: Mapping[str, Any] | None = None,
+) -> tuple[Loaded, Playbook | None]:
+    """The same, and the model as far as it could be read, for whoever works on a broken text."""
     try:
         tree = read_yaml(source)
     except UnreadableText as refused:
@@ -76,7 +86,7 @@ def load(
             refused.message,
             refused.hint,
         )
-        return Loaded(None, (finding,), None)
+        return Loaded(None, (finding,), None), None
     document = tree.value(tree.root)
     reader = Reader(tree, kinds, brought)
     _tell_faults(reader, tree)
@@ -85,7 +95,7 @@ def load(
         check(reader, playbook)
     findings = tuple(sorted(reader.findings, key=_order))
     rejected = any(one.severity == "error" and one.code not in forgiven for one in findings)
-    return Loaded(None if rejected else playbook, findings, document)
+    return Loaded(None if rejected else playbook, findings, document), playbook
 
 
 def load_valid(

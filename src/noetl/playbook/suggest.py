@@ -1,10 +1,12 @@
 """Names in hints: the one that was meant, or some of those that there are."""
 
+import re
 from collections.abc import Iterable
 from itertools import islice
 
 from noetl.expression.meant import closest
 
+_MEANT = re.compile(r"did you mean '(.+)'\?$")
 SHOWN_NAMES = 12
 
 
@@ -12,6 +14,12 @@ def did_you_mean(name: str, known: Iterable[str], otherwise: str) -> str:
     """The hint for an unknown name."""
     near = closest(name, known)
     return f"did you mean '{near}'?" if near else otherwise
+
+
+def suggested(hint: str) -> str | None:
+    """The name that a hint suggests; an editor puts it in place of the wrong one."""
+    meant = _MEANT.search(hint)
+    return None if meant is None else meant[1]
 
 
 def some(names: Iterable[str]) -> str:

@@ -41,6 +41,15 @@ Exit codes: 0 all passed, 1 one failed, 2 a playbook is invalid, 3 a file cannot
 """
 
 
+RUN = click.option(
+    "--run",
+    "real",
+    multiple=True,
+    metavar="KIND",
+    help="Run tasks of this kind for real where the test has no outcome for them; may repeat.",
+)
+
+
 class CaseVerdict(msgspec.Struct, frozen=True):
     """How one test went."""
 
@@ -61,13 +70,7 @@ class SuiteVerdict(msgspec.Struct, frozen=True):
 
 @click.command("test", epilog=EPILOG)
 @click.argument("files", nargs=-1, required=True, metavar="FILE...", type=FILE)
-@click.option(
-    "--run",
-    "real",
-    multiple=True,
-    metavar="KIND",
-    help="Run tasks of this kind for real where the test has no outcome for them; may repeat.",
-)
+@RUN
 @click.option("--migrate", is_flag=True, help="Take playbooks of an older dialect too.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object per file and line.")
 def test(files: tuple[str, ...], real: tuple[str, ...], migrate: bool, as_json: bool) -> int:
@@ -76,9 +79,7 @@ def test(files: tuple[str, ...], real: tuple[str, ...], migrate: bool, as_json: 
 
     FILE names a playbook and its tests; docs/learn/05-testing-playbooks.md shows how.
     """
-    for kind in real:
-        if kind not in KnownKinds():
-            raise click.UsageError(f"--run {kind}: no such kind; see docs/reference/kinds.md")
+    refuse_strangers(real)
     paint = Paint(wants_colour())
     codes, all_tests = [exits.OK], []
     for file in files:
@@ -95,6 +96,12 @@ def test(files: tuple[str, ...], real: tuple[str, ...], migrate: bool, as_json: 
     if not as_json:
         click.echo(last_line(all_tests, paint))
     return max(codes)
+
+
+def refuse_strangers(real: Sequence[str]) -> None:
+    for kind in real:
+        if kind not in KnownKinds():
+            raise click.UsageError(f"--run {kind}: no such kind; see docs/reference/kinds.md")
 
 
 def tested_file(
