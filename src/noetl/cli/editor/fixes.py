@@ -4,10 +4,11 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from noetl.expression.meant import closest
 from noetl.playbook.blocks import BLOCKS
 from noetl.playbook.finding import Finding
 from noetl.playbook.shape import Choice
-from noetl.playbook.suggest import closest, suggested
+from noetl.playbook.suggest import suggested
 
 FAR = 200
 """Lines below the beginning of a text in which the name that is meant is looked for."""

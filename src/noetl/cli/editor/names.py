@@ -54,7 +54,7 @@ def template_names(
 
 def seen_at(path: str, playbook: Playbook, kinds: Mapping[str, Kind]) -> Seen:
     """What the nearest rendered value around a path sees; every namespace where none is around."""
-    around = [spot for spot in spots(playbook, kinds) if _holds(spot.path, path)]
+    around = [spot for spot in spots(playbook, kinds, {}) if _holds(spot.path, path)]
     if not around:
         return dict.fromkeys(NAMESPACES)
     return max(around, key=lambda spot: len(spot.path)).seen
