@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import jsonschema
+import msgspec
 import pytest
 from tests.conformance.cases import (
     ACCEPTED,
@@ -263,6 +264,15 @@ def test_the_run_says_what_validation_said(place: str) -> None:
     said = finding.message.partition(" unless")[0]
     assert said == f"'{meant.replace('name', 'nmae')}' is undefined"
     assert made.run().error["message"].endswith(f"{said}; {finding.hint}")
+
+
+@pytest.mark.rule("VAL-5", "EVT-5")
+@pytest.mark.parametrize("place", ["loop.in", "arc args"])
+def test_an_old_log_is_decided_in_its_old_words(place: str) -> None:
+    made = scenario(SAME_WORDS[place], workload={"name": 1})
+    asked = msgspec.structs.replace(made.request(None, None), rules=2)
+    made.request = lambda *_: asked  # type: ignore[method-assign]
+    assert made.run().error["message"].endswith("; define it or add `| default(…)`")
 
 
 @pytest.mark.rule("VAL-5")
