@@ -112,6 +112,11 @@ class KeySource:
         return self.reread()
 
     @property
+    def shared(self) -> bool:
+        """Whether somebody gave the keys, as to all of a fleet; else they are the home's own."""
+        return bool(self._text) or self._named
+
+    @property
     def fixed(self) -> bool:
         """Whether the keys come from a variable, where somebody else puts them."""
         return bool(self._text)

@@ -76,6 +76,8 @@ class TaskPlan(msgspec.Struct, frozen=True, kw_only=True):
     """The number of the rule that matches, or -1; None when the task has no policy."""
     thens: tuple[ThenPlan, ...] = ()
     inner: "InnerPlan | None" = None
+    child: str | None = None
+    """The playbook that it runs (TOOL-1), where that is no template."""
 
 
 class Pipeline(msgspec.Struct, frozen=True):
@@ -266,9 +268,15 @@ def plan_task(
         choose=None if rules is None else compile_rules([rule.when for rule in rules]),
         thens=tuple(plan_then(rule.then) for rule in rules or ()),
         inner=inner,
+        child=child_of(task),
     )
     lent = workbook.get(str(task.inputs.get("name"))) if task.kind == "workbook" else None
     return planned if lent is None else ruled_by(planned, lent)
+
+
+def child_of(task: Task) -> str | None:
+    path = task.inputs.get("path") if task.kind == "playbook" else None
+    return path if isinstance(path, str) and "{" not in path else None
 
 
 def ruled_by(caller: TaskPlan, lent: TaskPlan) -> TaskPlan:
