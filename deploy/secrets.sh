@@ -25,14 +25,15 @@ keep() { # NAME, its text on standard input
 
 random 24 | keep postgres-password
 random 24 | keep nats-password
+random 24 | keep nats-worker-password
 head -c 32 /dev/urandom | base64 | keep key
 
 database="postgresql://noetl:$(cat postgres-password)@postgres:5432/noetl"
-queue="nats://noetl:$(cat nats-password)@nats:4222"
+queue="nats://server:$(cat nats-password)@nats:4222"
 printf 'db = "%s"\nqueue = "%s"\n' "$database" "$queue" | keep server.toml
 # A worker never sees the database: its results go through the queue's object store.
-printf 'queue = "%s"\n' "$queue" | keep worker.toml
-printf 'authorization { user: noetl, password: "%s" }\n' "$(cat nats-password)" | keep nats-users.conf
+printf 'queue = "nats://worker:%s@nats:4222"\n' "$(cat nats-worker-password)" | keep worker.toml
+printf 'SERVER_PASSWORD: "%s"\nWORKER_PASSWORD: "%s"\n' "$(cat nats-password)" "$(cat nats-worker-password)" | keep nats-users.conf
 
 # Readable by the user of the image, and by nobody else: NoETL refuses a key that others can read.
 chown 10001:10001 key server.toml worker.toml

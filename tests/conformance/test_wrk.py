@@ -14,12 +14,10 @@ from tests.support.scenario import Gate, ok
 from tests.support.steps import arc, call, loop, otherwise, playbook, step, when
 
 from noetl import __version__
-from noetl.errors import ServerRefused
 from noetl.messages import events as e
 from noetl.messages.codec import encode_events
 from noetl.messages.outcome import failed
-from noetl.node.work_plane import WorkPlane
-from noetl.ports.link import Answer, Call, Hold, Question, Reply, Sent
+from noetl.ports.link import SPEAKS, Answer, Call, Hold, Question, Reply, Sent
 
 CHAIN = playbook(
     step("first", call("fetch"), call("store"), arcs=[arc("second")]),
@@ -351,23 +349,6 @@ def test_lost_wake_ups_cost_a_poll_and_no_more(tmp_path: Path) -> None:
     clustered(test, tmp_path)
 
 
-@pytest.mark.rule("WRK-1")
-def test_a_worker_of_another_version_is_refused_with_the_reason(tmp_path: Path) -> None:
-    async def test(cluster: Cluster) -> None:
-        await cluster.server()
-        wire = DirectLink(cluster.exchange, poll=0.05)
-        worker = WorkPlane(
-            cluster.settings, wire, results=cluster.results, tools=CannedTools(), name="old"
-        )
-        said = worker.session.wire
-        said.me = msgspec.structs.replace(said.me, version="0.0.1")
-        with pytest.raises(ServerRefused, match=rf"0\.0\.1.*{__version__}.*same version"):
-            await worker.run()
-        await worker.close()
-
-    clustered(test, tmp_path)
-
-
 HOLD = Hold("{id}", "5.1", 0, 1)
 
 STRANGE = {
@@ -385,7 +366,9 @@ def test_a_report_that_no_worker_would_send_is_refused(tmp_path: Path, name: str
     async def test(cluster: Cluster) -> None:
         server = await cluster.server()
         execution_id = await cluster.start(CHAIN)
-        call = Call(worker="odd", pool="default", version=__version__, slots=1, free=1)
+        call = Call(
+            worker="odd", pool="default", version=__version__, speaks=SPEAKS, slots=1, free=1
+        )
         answer = await server.dispatcher.answer(call)
         command = msgspec.json.decode(answer.grants[0].command)
         hold = Hold(execution_id, command["step_run_id"], 0, command["epoch"])
@@ -429,7 +412,9 @@ def test_reports_are_taken_in_the_order_of_their_numbers(tmp_path: Path) -> None
     async def test(cluster: Cluster) -> None:
         server = await cluster.server()
         execution_id = await cluster.start(CHAIN)
-        call = Call(worker="one", pool="default", version=__version__, slots=1, free=1)
+        call = Call(
+            worker="one", pool="default", version=__version__, speaks=SPEAKS, slots=1, free=1
+        )
         answer = await server.dispatcher.answer(call)
         command = msgspec.json.decode(answer.grants[0].command)
         hold = Hold(execution_id, command["step_run_id"], 0, command["epoch"])

@@ -3,7 +3,7 @@
 import asyncio
 import uuid
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import pytest
 from tests.contracts.http_lines import HttpLines
@@ -14,7 +14,20 @@ from noetl.adapters.nats.library import Client
 from noetl.adapters.nats.link import NatsLink
 from noetl.adapters.nats.names import Names
 from noetl.adapters.nats.switchboard import NatsSwitchboard
-from noetl.ports.link import Answer, Call, Link, Listener, Notifier, Question, Reply
+from noetl.ports.link import (
+    ANYBODY,
+    Answer,
+    Call,
+    Caller,
+    Link,
+    LinkKey,
+    Listener,
+    Notifier,
+    Question,
+    Reply,
+)
+
+KEY = LinkKey("t:one", b"k" * 32, Caller("tag", "default"))
 
 
 class Lines(Protocol):
@@ -72,6 +85,7 @@ class NatsLines:
     """Below a root of its own on the NATS of the test process."""
 
     carries_bytes = True
+    signed: ClassVar[dict[str, Any]] = {}
 
     def __init__(self, request: pytest.FixtureRequest) -> None:
         server: NatsServer = request.getfixturevalue("nats_server")
@@ -81,13 +95,20 @@ class NatsLines:
         self._links: list[NatsLink] = []
 
     async def serve(self, listener: Listener) -> Notifier:
-        board = NatsSwitchboard(self._url, listener, root=self.names.root)
+        board = NatsSwitchboard(self._url, listener, root=self.names.root, **self.signed)
         self._boards[listener.name] = board
         await board.open()
         return board.notifier
 
     async def link(self, *, patience: float = 20.0, poll: float = 0.05) -> Link:
-        link = NatsLink(self._url, name="test", root=self.names.root, patience=patience, poll=poll)
+        link = NatsLink(
+            self._url,
+            name="test",
+            root=self.names.root,
+            patience=patience,
+            poll=poll,
+            key=KEY if self.signed else None,
+        )
         self._links.append(link)
         await link.open()
         return link
@@ -115,6 +136,16 @@ class NatsLines:
             await board.close()
 
 
+async def the_key(name: str) -> LinkKey | None:
+    return KEY if name == KEY.name else None
+
+
+class SignedNatsLines(NatsLines):
+    """The same where the queue is not trusted (decision 0050)."""
+
+    signed: ClassVar[dict[str, Any]] = {"keys": the_key, "demands": True}
+
+
 def _multiply(line: Any, copies: int) -> None:
     once = line.publish
 
@@ -128,6 +159,7 @@ def _multiply(line: Any, copies: int) -> None:
 LINES: dict[str, Callable[[pytest.FixtureRequest], Lines]] = {
     "memory": DirectLines,
     "nats": NatsLines,
+    "signed nats": SignedNatsLines,
     "http": HttpLines,
 }
 """A new adapter adds its line here."""
@@ -145,8 +177,10 @@ class Desk:
         self.refusal = ""
         self.fault: Exception | None = None
         self.came = asyncio.Event()
+        self.by = ANYBODY
 
-    async def answer(self, call: Call) -> Answer:
+    async def answer(self, call: Call, by: Caller) -> Answer:
+        self.by = by
         self.heard.append(call)
         self.came.set()
         if call.free in self.held:
@@ -155,7 +189,8 @@ class Desk:
             raise self.fault
         return Answer(server=self.name, refusal=self.refusal, tidy=[str(call.free)])
 
-    async def reply(self, question: Question) -> Reply:
+    async def reply(self, question: Question, by: Caller) -> Reply:
+        self.by = by
         self.asked.append(question)
         if self.fault is not None:
             raise self.fault

@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from tests.contracts.homes import Homes, decision, row
+from tests.contracts.homes import Homes, answer_of, decision, row
 
 from noetl.ports.event_log import ExecutionRow, PrintedLine
 from noetl.ports.storage import Storage
@@ -202,6 +202,18 @@ def line(execution_id: str, **fields: object) -> PrintedLine:
         "text": "hello",
     }
     return PrintedLine(execution_id=execution_id, **(usual | fields))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("alone", [True, False])
+async def test_a_line_that_cannot_be_kept_harms_nothing_else(homes: Homes, alone: bool) -> None:
+    """Promise 7: neither the decisions of its commit, nor the lines beside it."""
+    home = await homes.open()
+    for number in range(5):
+        home.printed.keep(line("a", text=f"{number}", at=2**63 if number == 2 else number))
+    assert await answer_of(home.log.append(decision("a", 0), alone=alone)) == "ok"
+    assert await answer_of(home.log.append(decision("a", 1), alone=alone)) == "ok"
+    texts = [found.text for found in await home.printed.read("a")]
+    assert [text for text in texts if text != "2"] == ["0", "1", "3", "4"]
 
 
 async def test_printed_lines_are_read_in_order(homes: Homes) -> None:

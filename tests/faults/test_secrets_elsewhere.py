@@ -3,6 +3,7 @@
 import base64
 from pathlib import Path
 
+import pytest
 from tests.support.fleet import Member
 from tests.support.nats import NatsServer
 from tests.support.oracle import Event
@@ -29,10 +30,19 @@ TEXT = written(
 )
 
 
+@pytest.fixture(params=["nats", "http"])
+def queue(request: pytest.FixtureRequest) -> str:
+    """Where workers are woken; none: they ask the server."""
+    if request.param == "http":
+        return ""
+    server: NatsServer = request.getfixturevalue("nats_server")
+    return server.url
+
+
 def two_with_one_place(fleet: Trial) -> None:
-    fleet.fleet.server()
+    url = fleet.fleet.server().url
     for _ in range(2):
-        fleet.fleet.worker("--concurrency", "1", TESTS_SECRET=SECRET)
+        fleet.fleet.worker("--concurrency", "1", TESTS_SECRET=SECRET, NOETL_SERVER=url or "")
     fleet.fleet.ready()
     for worker in fleet.fleet.workers:
         fleet.there(worker)
@@ -40,9 +50,9 @@ def two_with_one_place(fleet: Trial) -> None:
 
 
 def test_a_recorded_secret_is_used_by_whichever_worker_goes_on(
-    tmp_path: Path, database: Database, nats_server: NatsServer
+    tmp_path: Path, database: Database, queue: str
 ) -> None:
-    with trial(tmp_path, database, nats_server.url, **KEY) as fleet:
+    with trial(tmp_path, database, queue, **KEY) as fleet:
         two_with_one_place(fleet)
         begun: list[str] = []
 
@@ -59,9 +69,9 @@ def test_a_recorded_secret_is_used_by_whichever_worker_goes_on(
 
 
 def test_a_recorded_secret_outlives_the_worker_that_recorded_it(
-    tmp_path: Path, database: Database, nats_server: NatsServer
+    tmp_path: Path, database: Database, queue: str
 ) -> None:
-    with trial(tmp_path, database, nats_server.url, **KEY) as fleet:
+    with trial(tmp_path, database, queue, **KEY) as fleet:
         two_with_one_place(fleet)
         begun = fleet.start("secret", *[{"seconds": 4}] * 2)
         until(lambda: len(fleet.ledger.effects) >= 1, fleet.fleet.told)

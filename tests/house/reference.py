@@ -27,7 +27,7 @@ from noetl.playbook.blocks import BLOCKS
 from noetl.playbook.codes import CODES
 from noetl.playbook.load import load
 from noetl.playbook.shape import Block, Field
-from noetl.ports.link import PROTOCOL
+from noetl.ports.link import PROTOCOL, SPEAKS
 from noetl.settings import SETTINGS, Settings
 
 NOTE = "Written by `make docs` from the code; do not edit.\n"
@@ -185,7 +185,15 @@ def protocol_page() -> str:
         " the answer carries verdicts, orders to stop and new parts. A message that is lost is sent"
         " again, and one that comes twice changes nothing: reports are numbered per part and lease"
         " epoch. NATS wakes idle workers and carries calls; over HTTP workers ask the server;"
-        " `noetl run` hands everything over in memory.\n",
+        " `noetl run` hands everything over in memory.\n\nWorkers also ask: for the text of a"
+        " playbook, for children of a task and their ends, for sealed credentials and log keys."
+        " Every question names the lease that it is asked under, and only the server that decides"
+        " for its execution answers it; one question, who that is, is anybody's"
+        " ([decision 0051](../decisions/0051-a-token-of-workers-names-its-pool.md)). Over NATS"
+        " calls, questions and answers are signed"
+        " ([decision 0050](../decisions/0050-the-queue-is-not-trusted.md)).\n\nThe number of"
+        f" this protocol is {SPEAKS}"
+        " ([decision 0052](../decisions/0052-one-number-for-what-is-said.md)).\n",
     )
     drawn = "\n".join(["```mermaid", "stateDiagram-v2", *arrows, "```", ""])
     rows = table(("state", "what is said or happens", "next state", "who decides"), PROTOCOL)

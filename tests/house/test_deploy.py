@@ -108,7 +108,7 @@ def secrets(tmp_path: Path) -> Path:
     chown.chmod(0o755)
     path = f"{chown.parent}:/usr/bin:/bin"
     first, second = (run(["sh", made / "secrets.sh"], PATH=path) for _ in range(2))
-    assert first.count("made: ") == second.count("kept: ") == 6
+    assert first.count("made: ") == second.count("kept: ") == 7
     return made / "secrets"
 
 
@@ -129,7 +129,10 @@ def test_servers_and_workers_read_their_files(secrets: Path) -> None:
     worker = read_settings({"NOETL_CONFIG": str(secrets / "worker.toml")})
     password = (secrets / "postgres-password").read_text()
     assert server.db == f"postgresql://noetl:{password}@postgres:5432/noetl"
-    assert server.queue == worker.queue
+    assert server.queue is not None
+    assert worker.queue is not None
+    assert server.queue.startswith("nats://server:")
+    assert worker.queue.startswith("nats://worker:")
     assert worker.db is None
 
 
@@ -226,14 +229,15 @@ def test_workers_have_no_port_and_are_asked_nothing() -> None:
 @pytest.mark.parametrize(
     ("name", "secrets"),
     [
-        ("noetl-server", {"NOETL_DB", "NOETL_QUEUE", "NOETL_KEY"}),
-        ("noetl-worker", {"NOETL_QUEUE", "NOETL_KEY"}),
+        ("noetl-server", {"NOETL_DB": "NOETL_DB", "NOETL_QUEUE": "NOETL_QUEUE"}),
+        ("noetl-worker", {"NOETL_QUEUE": "WORKER_QUEUE"}),
     ],
 )
-def test_secrets_are_named_and_settings_can_be_read(name: str, secrets: set[str]) -> None:
+def test_secrets_are_named_and_settings_can_be_read(name: str, secrets: dict[str, str]) -> None:
     [container] = pod(name)["containers"]
     references = {each["name"]: each["valueFrom"]["secretKeyRef"] for each in container["env"]}
-    assert references == {key: {"name": "noetl", "key": key} for key in secrets}
+    named = {**secrets, "NOETL_KEY": "NOETL_KEY"}
+    assert references == {name: {"name": "noetl", "key": key} for name, key in named.items()}
     given: dict[str, str] = {}
     for source in container["envFrom"]:
         given |= objects()["ConfigMap", source["configMapRef"]["name"]]["data"]

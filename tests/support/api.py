@@ -17,7 +17,7 @@ from noetl.api.serve import serve
 from noetl.errors import ExecutionNotFound
 from noetl.node.server import ServerNode
 from noetl.ports.event_log import ExecutionRow
-from noetl.ports.link import Answer, Call, Notifier, Question, Reply
+from noetl.ports.link import Answer, Call, Caller, Notifier, Question, Reply
 from noetl.ports.result_store import ResultStore
 from noetl.settings import Settings
 
@@ -29,10 +29,12 @@ class Deaf:
         self.name = name
         self.notifiers: list[Notifier] = []
 
-    async def answer(self, call: Call) -> Answer:
+    async def answer(self, call: Call, by: Caller) -> Answer:
+        del by
         return Answer(server=self.name, tidy=[call.worker])
 
-    async def reply(self, question: Question) -> Reply:
+    async def reply(self, question: Question, by: Caller) -> Reply:
+        del by
         return Reply(error={"code": "not_found", "message": type(question).__name__})
 
 

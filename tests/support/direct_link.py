@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from noetl.errors import ServerAway
-from noetl.ports.link import POLL, Answer, Call, Listener, Question, Reply
+from noetl.ports.link import ANYBODY, POLL, Answer, Call, Listener, Question, Reply
 
 PATIENCE = 10.0
 """Seconds for an answer."""
@@ -72,7 +72,8 @@ class Exchange:
         """The first copy is the one whose answer is waited for."""
         answer = self.find(server).answer
         tasks = [
-            self.start(server, answer(carried(call, Call))) for _ in range(max(1, self.copies))
+            self.start(server, answer(carried(call, Call), ANYBODY))
+            for _ in range(max(1, self.copies))
         ]
         return tasks[0]
 
@@ -141,7 +142,7 @@ class DirectLink:
         servers = [server] if server else self._exchange.servers
         if not servers:
             raise ServerAway("no server is there")
-        reply = self._exchange.find(servers[0]).reply(carried(question, Question))
+        reply = self._exchange.find(servers[0]).reply(carried(question, Question), ANYBODY)
         seconds = self._patience + getattr(question, "wait", 0.0)
         task = self._exchange.start(servers[0], reply)
         told = await self._wait(servers[0], task, seconds)

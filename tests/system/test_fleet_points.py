@@ -58,10 +58,10 @@ def before_commit(plane: ServerNode, fuse: Fuse) -> None:
     """A report has come, and is not in the log."""
     answer = plane.dispatcher.answer
 
-    async def dying(asked: Any) -> Any:
+    async def dying(asked: Any, by: Any) -> Any:
         if asked.reports and await fuse.burn():
             raise ServerAway("it died")
-        return await answer(asked)
+        return await answer(asked, by)
 
     vars(plane.dispatcher)["answer"] = dying
 
@@ -71,10 +71,10 @@ def before_dispatch(plane: ServerNode, fuse: Fuse) -> None:
     pump = plane.server.handout.pump
     answer = plane.dispatcher.answer
 
-    async def dying(asked: Any) -> Any:
+    async def dying(asked: Any, by: Any) -> Any:
         reports = bool(asked.reports)
         vars(plane.server.handout)["pump"] = (lambda: None) if reports else pump
-        told = await answer(asked)
+        told = await answer(asked, by)
         if reports and await fuse.burn():
             raise ServerAway("it died")
         return told
@@ -86,8 +86,8 @@ def before_acknowledgement(plane: ServerNode, fuse: Fuse) -> None:
     """Everything is done, parts are granted, and the worker does not hear of it."""
     answer = plane.dispatcher.answer
 
-    async def dying(asked: Any) -> Any:
-        told = await answer(asked)
+    async def dying(asked: Any, by: Any) -> Any:
+        told = await answer(asked, by)
         if (told.grants or told.verdicts) and await fuse.burn():
             raise ServerAway("it died")
         return told

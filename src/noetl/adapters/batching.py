@@ -119,10 +119,12 @@ class DecisionBatch:
             part.chains = {name: chain}
             part._faults = self._faults
             yield part
-        if self.lines:
-            part = DecisionBatch(self._refused)
-            part.lines = self.lines
-            yield part
+        half = len(self.lines) // 2 if not self.chains else 0
+        for lines in (self.lines[:half], self.lines[half:]):
+            if lines:
+                part = DecisionBatch(self._refused)
+                part.lines = lines
+                yield part
 
     def too_late(self, name: str, stands_at: int | None) -> None:
         """Another writer was first; None where it is not known any more how far it came."""

@@ -7,8 +7,7 @@ from noetl.api import types as t
 from noetl.api.answers import answered
 from noetl.api.context import USUAL, ApiContext, Cursor, Limit
 from noetl.api.paging import page_of, place_in
-from noetl.api.rows import view_of
-from noetl.api.tokens import make_token
+from noetl.api.tokens import make_token, shown_token
 from noetl.errors import ServerRefused
 
 
@@ -17,11 +16,19 @@ class AccessRoutes:
 
     def __init__(self, context: ApiContext) -> None:
         self._tokens = context.plane.storage.tokens
+        self._keychain = context.plane.keychain
         self._gate = context.gate
 
     async def make(self, data: JSONBody[t.TokenRequest]) -> Response[t.TokenMade]:
         """Make a token; its text is in this answer and nowhere else."""
-        made = await make_token(self._tokens, data.name, data.role, expires_in=data.expires_in)
+        made = await make_token(
+            self._tokens,
+            data.name,
+            data.role,
+            expires_in=data.expires_in,
+            pool=data.pool,
+            keychain=self._keychain,
+        )
         return answered(made, status=201)
 
     async def page(self, cursor: Cursor = None, limit: Limit = USUAL) -> Response[t.TokenPage]:
@@ -31,7 +38,9 @@ class AccessRoutes:
         ids = [row.token_id for row in rows]
         first = ids.index(after) + 1 if after in ids else 0
         found, next = page_of(rows[first:], limit, lambda row: row.token_id)
-        return answered(t.TokenPage(tokens=[view_of(t.TokenView, row) for row in found], next=next))
+        return answered(
+            t.TokenPage(tokens=[shown_token(t.TokenView, row) for row in found], next=next)
+        )
 
     async def revoke(self, token_id: FromPath[str]) -> None:
         """From now on the token opens nothing."""

@@ -16,8 +16,8 @@ from litestar.exceptions import (
 from litestar.handlers import BaseRouteHandler
 
 from noetl.api.roles import Access, allows
-from noetl.api.tokens import LONGEST, digest_of, is_good
-from noetl.ports.tokens import TokenRow, Tokens
+from noetl.api.tokens import LONGEST
+from noetl.ports.tokens import TokenRow, Tokens, digest_of, is_good
 
 ACCESS = "access"
 TAKES = "takes"
@@ -73,6 +73,7 @@ class Gate:
             raise PermissionDeniedException(
                 f"the token's role is {row.role}, and this needs {access}"
             )
+        connection.scope["auth"] = row
 
     async def _row(self, tokens: Tokens, digest: str) -> TokenRow | None:
         kept = self._seen.get(digest)

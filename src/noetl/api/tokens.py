@@ -1,13 +1,14 @@
 """Bearer tokens: how one is made, and whether one is good. Only digests are kept."""
 
-import hashlib
-import hmac
 import secrets
 import time
 
-from noetl.api.rows import view_of
+from noetl.api.roles import bound
+from noetl.api.rows import View, view_of
 from noetl.api.types import Role, TokenMade
-from noetl.ports.tokens import TokenRow, Tokens
+from noetl.keychain.door import KeychainDoor
+from noetl.node.link_keys import keep_token_key
+from noetl.ports.tokens import WORKER, TokenRow, Tokens, digest_of, split_role
 
 PREFIX = "noetl_"
 """So that a token that was lost somewhere can be recognised for what it is."""
@@ -15,14 +16,14 @@ LONGEST = 200
 
 
 def new_token(
-    name: str, role: Role, *, now_ms: int, expires_at: int | None = None
+    name: str, role: Role, *, now_ms: int, expires_at: int | None = None, pool: str | None = None
 ) -> tuple[str, TokenRow]:
     """The text for its holder, which is nowhere kept, and the row for the store."""
     text = PREFIX + secrets.token_urlsafe(32)
     row = TokenRow(
         token_id=secrets.token_hex(8),
         name=name,
-        role=role,
+        role=bound(role, pool),
         digest=digest_of(text),
         created_at=now_ms,
         expires_at=expires_at,
@@ -31,26 +32,28 @@ def new_token(
 
 
 async def make_token(
-    tokens: Tokens, name: str, role: Role, *, expires_in: float | None = None
+    tokens: Tokens,
+    name: str,
+    role: Role,
+    *,
+    expires_in: float | None = None,
+    pool: str | None = None,
+    keychain: KeychainDoor | None = None,
 ) -> TokenMade:
-    """A new token, good for so many seconds, or until it is revoked."""
+    """
+    A new token, good for so many seconds, or until it is revoked. A worker's is of one pool; its
+    key for NATS goes into the keychain.
+    """
     now = int(time.time() * 1000)
     until = None if expires_in is None else now + int(expires_in * 1000)
-    text, row = new_token(name, role, now_ms=now, expires_at=until)
+    text, row = new_token(name, role, now_ms=now, expires_at=until, pool=pool)
+    if role == WORKER and keychain is not None:
+        await keep_token_key(keychain, text)
     await tokens.add(row)
-    return view_of(TokenMade, row, token=text)
+    return shown_token(TokenMade, row, token=text)
 
 
-def digest_of(text: str) -> str:
-    # No slow hash: the text is 256 bits of chance, there is nothing to guess.
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
-
-
-def is_good(row: TokenRow | None, digest: str, now_ms: int) -> bool:
-    """Whether the token opens anything now."""
-    return (
-        row is not None
-        and hmac.compare_digest(row.digest, digest)
-        and row.revoked_at is None
-        and (row.expires_at is None or now_ms < row.expires_at)
-    )
+def shown_token(kind: type[View], row: TokenRow, **more: str) -> View:
+    """What may be shown of a token."""
+    role, pool = split_role(row.role)
+    return view_of(kind, row, role=role, pool=pool, **more)

@@ -248,6 +248,8 @@ class TokenRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     role: Role
     expires_in: Annotated[float, msgspec.Meta(gt=0, le=1e10)] | None = None
     """Seconds; without it the token is good until it is revoked."""
+    pool: str | None = None
+    """With role worker: the one pool that it takes work of; without it `default`."""
 
 
 class TokenView(msgspec.Struct, frozen=True, kw_only=True):
@@ -256,6 +258,8 @@ class TokenView(msgspec.Struct, frozen=True, kw_only=True):
     token_id: str
     name: str
     role: str
+    pool: str | None
+    """Of a worker's: the one pool that it takes work of; null: any."""
     created_at: str
     expires_at: str | None
     revoked_at: str | None
@@ -340,6 +344,8 @@ class ServerIdentity(msgspec.Struct, frozen=True, kw_only=True):
 
     server: str
     version: str
+    speaks: int
+    """The number of the protocol (`ports.link`)."""
     store: str
     """What references to results say (RES-1)."""
 

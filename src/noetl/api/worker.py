@@ -14,10 +14,11 @@ from noetl.api import types as t
 from noetl.api.answers import NEVER_KEPT, answered
 from noetl.api.context import ApiContext, Asking
 from noetl.api.executions import known
+from noetl.api.roles import caller_of
 from noetl.api.texts import decoded
 from noetl.errors import BodyLost, ServerRefused
 from noetl.masking import KNOWN
-from noetl.ports.link import POLL, Call, Question
+from noetl.ports.link import POLL, SPEAKS, Call, Question
 from noetl.ports.result_store import KEY
 
 Name = Annotated[str, QueryParameter(min_length=1, max_length=200)]
@@ -40,7 +41,10 @@ class WorkerRoutes:
     async def hello(self) -> Response[t.ServerIdentity]:
         """Whom the worker has reached, and where its results go."""
         told = t.ServerIdentity(
-            server=self._plane.name, version=__version__, store=self._plane.results.name
+            server=self._plane.name,
+            version=__version__,
+            speaks=SPEAKS,
+            store=self._plane.results.name,
         )
         return answered(told)
 
@@ -53,13 +57,15 @@ class WorkerRoutes:
         """
         self._refuse_other(server)
         call = await decoded(request, Call)
-        return self._answering(lambda: self._plane.dispatcher.answer(call))
+        by = caller_of(request.scope.get("auth"))
+        return self._answering(lambda: self._plane.dispatcher.answer(call, by))
 
     async def ask(self, request: Asking, server: Whom = None) -> Stream:
         """A question of a worker."""
         self._refuse_other(server)
         question: Question = await decoded(request, Question)  # type: ignore[arg-type]
-        return self._answering(lambda: self._plane.dispatcher.reply(question))
+        by = caller_of(request.scope.get("auth"))
+        return self._answering(lambda: self._plane.dispatcher.reply(question, by))
 
     async def wake(
         self,
@@ -70,6 +76,9 @@ class WorkerRoutes:
         wait: Seconds = POLL,
     ) -> Response[t.Woken]:
         """Wait until there may be something to do, or so many seconds."""
+        strange = caller_of(request.scope.get("auth")).strange(worker, pool)
+        if strange:
+            raise ServerRefused(strange, code="forbidden", status=403)
         waiting = self._context.wakes.wait(worker, pool, hungry=hungry, seconds=wait)
         rung = await self._context.unless_gone(request, waiting)
         return answered(t.Woken(server=self._plane.name, rung=bool(rung)))

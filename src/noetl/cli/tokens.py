@@ -2,19 +2,19 @@
 
 import re
 from collections.abc import Awaitable, Callable
-from typing import TypeVar, get_args
+from typing import Any, TypeVar, get_args
 
 import click
 
-from noetl.api.rows import view_of
-from noetl.api.tokens import make_token
-from noetl.api.types import Role, TokenView
+from noetl.api.tokens import make_token, shown_token
+from noetl.api.types import Role, TokenMade, TokenView
 from noetl.cli.contexts import Target
 from noetl.cli.home import using
 from noetl.cli.lazy import HelpfulGroup
 from noetl.cli.output import JSON, examples, print_json, tell, tell_each
 from noetl.cli.target import aimed, at_server
 from noetl.errors import NoetlError
+from noetl.keychain.door import KeychainDoor
 from noetl.ports.storage import Storage
 from noetl.settings import read_settings
 
@@ -26,6 +26,7 @@ EPILOG = """\b
 Examples:
   noetl server token add ada --role admin
   noetl server token add ci --role operator --expires 90d
+  noetl server token add gpu-workers --role worker --pool gpu
   noetl server token list
   noetl server token revoke 5f2c9a1d7e3b8046
 """
@@ -61,18 +62,22 @@ def token() -> None:
 @click.option(
     "--expires", type=DurationType(), metavar="SPAN", help="When it ends: 12h, 90d; else never."
 )
+@click.option("--pool", metavar="POOL", help="Of a worker: the pool it works for [default].")
 @JSON
 @aimed
-def add(name: str, role: Role, expires: int | None, as_json: bool, target: Target) -> None:
+def add(
+    name: str, role: Role, expires: int | None, pool: str | None, as_json: bool, target: Target
+) -> None:
     """
     Make a token; its text is printed this once.
 
     Only a digest of it is kept. NAME says whose it is.
     """
+    asked: dict[str, Any] = {"expires_in": expires, "pool": pool}
     if target.local:
-        made = in_store(lambda home: make_token(home.tokens, name, role, expires_in=expires))
+        made = in_store(lambda home: made_in(home, name, role, asked))
     else:
-        made = at_server(target, lambda client: client.make_token(name, role, expires_in=expires))
+        made = at_server(target, lambda client: client.make_token(name, role, **asked))
     if as_json:
         print_json(made)
     else:
@@ -97,7 +102,8 @@ def listing(as_json: bool, target: Target) -> None:
 
 
 def line_of(row: TokenView) -> str:
-    return f"{row.token_id}  {row.role:<8}  {row.name:<24}  {ends(row)}"
+    role = f"worker of {row.pool or 'any pool'}" if row.role == "worker" else row.role
+    return f"{row.token_id}  {role:<17}  {row.name:<24}  {ends(row)}"
 
 
 def ends(row: TokenView) -> str:
@@ -121,6 +127,11 @@ def revoke(token_id: str, as_json: bool, target: Target) -> None:
     tell({"token_id": token_id, "revoked": True}, f"revoked {token_id}", as_json=as_json)
 
 
+async def made_in(home: Storage, name: str, role: Role, asked: dict[str, Any]) -> TokenMade:
+    keychain = KeychainDoor(home.credentials, home.folder, home.key)
+    return await make_token(home.tokens, name, role, keychain=keychain, **asked)
+
+
 def in_store(work: Callable[[Storage], Awaitable[T]]) -> T:
     """In the home, or in the database that is set: where a server would look."""
     from noetl.node.opening import open_settings_storage
@@ -130,4 +141,4 @@ def in_store(work: Callable[[Storage], Awaitable[T]]) -> T:
 
 
 async def all_tokens(home: Storage) -> list[TokenView]:
-    return [view_of(TokenView, row) for row in await home.tokens.all()]
+    return [shown_token(TokenView, row) for row in await home.tokens.all()]

@@ -207,9 +207,11 @@ def remove_credential(name: str) -> Ask[None]:
     return Ask(method="DELETE", path=_below("/api/credentials", name), answer=None)
 
 
-def make_token(name: str, role: t.Role, *, expires_in: float | None = None) -> Ask[t.TokenMade]:
+def make_token(
+    name: str, role: t.Role, *, expires_in: float | None = None, pool: str | None = None
+) -> Ask[t.TokenMade]:
     """A new token; its text is in this answer and never again."""
-    wanted = t.TokenRequest(name=name, role=role, expires_in=expires_in)
+    wanted = t.TokenRequest(name=name, role=role, expires_in=expires_in, pool=pool)
     ask = _send("POST", "/api/tokens", wanted, t.TokenMade)
     return msgspec.structs.replace(ask, again=False)
 

@@ -44,6 +44,10 @@ class Key:
         """A name for a text that only the holder of the key can connect with it."""
         return hmac.digest(self._bytes, b"noetl name\0" + plain, "sha256").hex()[:24]
 
+    def derived(self, purpose: bytes) -> bytes:
+        """A key for a purpose, from which this one does not follow."""
+        return hmac.digest(self._bytes, b"noetl derived\0" + purpose, "sha256")
+
     def __repr__(self) -> str:
         return f"Key({self.id})"
 

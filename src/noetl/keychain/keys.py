@@ -151,6 +151,11 @@ class KeySource:
         return self._rewrite([new_key(), *([] if self.absent else self._read())])
 
     @property
+    def shared(self) -> bool:
+        """Whether somebody gave the keys, as to all of a fleet; else they are the home's own."""
+        return bool(self._text) or self._named
+
+    @property
     def fixed(self) -> bool:
         """Whether the keys come from a variable, where somebody else puts them."""
         return bool(self._text)

@@ -16,7 +16,10 @@ from noetl.ports.credentials import Credentials, SealedCredential
 
 RESERVED = "$"
 """Names of the house's own keys begin with it."""
-LOG_KEY = "$key"
+HANDED = "handed"
+"""In place of the id of a key: a server has handed this one, and it is open."""
+LOG_KEY, OWN = "$key", "$own"
+"""Kinds of them: of recorded secrets, and of the servers alone."""
 
 
 class CredentialSummary(msgspec.Struct, frozen=True, kw_only=True):
@@ -83,7 +86,7 @@ class Store:
         row = None if name.startswith(RESERVED) else await self._credentials.find(name)
         if row is None:
             return None
-        fields: Fields = msgspec.json.decode(self._open(row))
+        fields: Fields = msgspec.json.decode(self.opened(row))
         return row.kind, fields
 
     async def all(self) -> list[CredentialSummary]:
@@ -153,6 +156,20 @@ class Store:
         await self._credentials.rewrite(resealed)
         return list(left.values())
 
+    # ── keys of the house ────────────────────────────────────────────────────────────────────
+
+    async def keep_own(self, name: str, plain: bytes) -> None:
+        """Something that is nobody's credential: no worker gets it, not even sealed."""
+        await self._keep(f"{RESERVED}{name}", OWN, plain)
+
+    async def own(self, name: str) -> bytes | None:
+        row = await self._credentials.find(f"{RESERVED}{name}")
+        return None if row is None or row.kind != OWN else self.opened(row)
+
+    def key(self, key_id: str) -> Key:
+        """One of the keys that seal credentials; CredentialUnreadable where it is not at hand."""
+        return self._keys.find(key_id, "a message")
+
     # ── the key of recorded secrets (KEY-3) ──────────────────────────────────────────────────
 
     async def log_key(self) -> Key:
@@ -195,7 +212,8 @@ class Store:
     def _log_key_in(self, row: SealedCredential) -> Key:
         key_id = row.name.removeprefix(RESERVED)
         if key_id not in self._log_keys:
-            self._log_keys[key_id] = Key(self._open(row))
+            plain = row.sealed if self._lenient and row.key_id == HANDED else self.opened(row)
+            self._log_keys[key_id] = Key(plain)
         return self._log_keys[key_id]
 
     async def _new_log_key(self) -> Key:
@@ -229,7 +247,8 @@ class Store:
             updated_at=int(self._now() * 1000),
         )
 
-    def _open(self, row: SealedCredential) -> bytes:
+    def opened(self, row: SealedCredential) -> bytes:
+        """What is in it; CredentialUnreadable without its key."""
         what = f"credential '{row.name}'"
         return self._keys.find(row.key_id, what).open(row.sealed, about(row.name, row.kind))
 

@@ -8,8 +8,9 @@ import msgspec
 
 from noetl.errors import ServerRefused
 from noetl.messages.codec import decode
-from noetl.node.children import summary
+from noetl.node.children import asks_for, is_child_of, summary
 from noetl.ports import link
+from noetl.ports.result_store import EXECUTION_ID
 from noetl.ports.session import ChildAsked
 
 if TYPE_CHECKING:
@@ -26,29 +27,42 @@ class Answers:
         return await ANSWER[type(question)](self, question)
 
     async def _playbook(self, wanted: link.PlaybookWanted) -> dict[str, Any]:
+        active = self._plane.server.find(lease_of(wanted).execution_id)
+        if active is None or active.plan.digest != wanted.digest:
+            raise ServerRefused("the part is of another playbook", code="refused")
         text, folder = await self._plane.library.text_of(wanted.digest)
         return {"text": text, "folder": folder}
 
     async def _child(self, wanted: link.ChildWanted) -> dict[str, Any]:
-        return await self._plane.children.begin(decode(bytes(wanted.asked), ChildAsked))
+        asked, hold = decode(bytes(wanted.asked), ChildAsked), lease_of(wanted)
+        active = self._plane.server.find(hold.execution_id)
+        if active is None:
+            raise ServerRefused("another server decides for the parent", code="moved")
+        if asked.parent_execution_id != hold.execution_id:
+            raise ServerRefused("the child is one of another execution", code="refused")
+        refuse_others(hold, asked.execution_id)
+        step = active.plan.steps[active.execution.runs[hold.step_run_id].step]
+        if not asks_for(active.plan, step, asked.path):
+            raise ServerRefused(
+                f"step '{step.name}' has no task that runs playbook '{asked.path}'", code="refused"
+            )
+        return await self._plane.children.begin(asked)
 
     async def _end(self, wanted: link.EndWanted) -> dict[str, Any]:
+        """Of a child: another server may decide for it than for its parent, which is asked."""
         plane = self._plane
+        refuse_others(lease_of(wanted), wanted.execution_id)
         active = plane.server.find(wanted.execution_id)
-        if active is not None:
-            await plane.ended(wanted.execution_id, wanted.wait)
-            if active.execution.finished and active.uncommitted == 0:
-                return summary(active.execution)
-        elif not await plane.ended(wanted.execution_id, 0.0):
-            owner = await plane.storage.owners.owner_of(wanted.execution_id)
-            code = "later" if owner in (None, plane.name) else "moved"
-            raise ServerRefused("another server owns the execution", code=code)
-        if not await plane.ended(wanted.execution_id, 0.0):
+        ended = await plane.ended(wanted.execution_id, wanted.wait)
+        if active is not None and active.execution.finished and active.uncommitted == 0:
+            return summary(active.execution)
+        if not ended:
             return {"execution_id": wanted.execution_id, "status": "running"}
         execution, _ = await plane.state(wanted.execution_id)
         return summary(execution)
 
     async def _cancel(self, wanted: link.CancelWanted) -> dict[str, Any]:
+        refuse_others(lease_of(wanted), wanted.execution_id)
         if not await self._plane.ended(wanted.execution_id, 0.0):
             with suppress(ServerRefused):  # it may end meanwhile
                 await self._plane.order(wanted.execution_id, "cancel", wanted.reason)
@@ -56,26 +70,48 @@ class Answers:
 
     async def _credential(self, wanted: link.CredentialWanted) -> dict[str, Any] | None:
         """Sealed as it lies in the store: only who has the key can open it (KEY-2)."""
+        from noetl.keychain.store import LOG_KEY, RESERVED  # ciphers come with the first secret
+
         found = await self._plane.storage.credentials.find(wanted.name)
-        return None if found is None else dict(msgspec.to_builtins(found))
+        if found is None or (wanted.name.startswith(RESERVED) and found.kind != LOG_KEY):
+            return None
+        return dict(msgspec.to_builtins(found))
 
     async def _log_keys(self, wanted: link.LogKeysWanted) -> list[dict[str, Any]]:
         """KEY-3: the keys of recorded secrets, made here, so that every worker has the same."""
-        del wanted
-        from noetl.keychain.store import LOG_KEY  # ciphers are imported with the first secret
+        from noetl.keychain.handing import handed  # ciphers are imported with the first secret
+        from noetl.keychain.store import LOG_KEY
 
         await self._plane.keychain.seals.make_ready()
-        rows = await self._plane.storage.credentials.all()
-        return [dict(msgspec.to_builtins(row)) for row in rows if row.kind == LOG_KEY]
+        store = self._plane.keychain.opened.store
+        found = []
+        for row in await self._plane.storage.credentials.all():
+            if row.kind == LOG_KEY:
+                told = handed(wanted.public, store.opened(row)) if wanted.public else ""
+                found.append({**msgspec.to_builtins(row), "handed": told})
+        return found
 
     async def _owner(self, wanted: link.OwnerWanted) -> dict[str, Any]:
-        row = await self._plane.storage.executions.find(wanted.execution_id)
+        known = EXECUTION_ID.fullmatch(wanted.execution_id) is not None
+        row = await self._plane.storage.executions.find(wanted.execution_id) if known else None
         if row is None:
             return {"server": None, "finished": False}
         if row.finished_at is not None:  # any server can say so to whoever reports late
             return {"server": self._plane.name, "finished": True}
         owner = await self._plane.storage.owners.owner_of(wanted.execution_id)
         return {"server": owner, "finished": False}
+
+
+def lease_of(wanted: link.Question) -> link.Hold:
+    """The lease that the dispatcher has looked at before it passed the question on."""
+    assert wanted.hold is not None, "the dispatcher lets no other question through"
+    return wanted.hold
+
+
+def refuse_others(hold: link.Hold, execution_id: str) -> None:
+    """WRK-1: a worker asks for the children of the run that it holds, and for no other."""
+    if not is_child_of(execution_id, hold.execution_id, hold.step_run_id):
+        raise ServerRefused("the execution is no child of the part", code="refused")
 
 
 ANSWER: dict[type[Any], Callable[[Answers, Any], Awaitable[Any]]] = {

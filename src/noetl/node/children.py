@@ -1,17 +1,22 @@
 """Executions that a task of another one starts and waits for (TOOL-1)."""
 
 import asyncio
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from noetl.control.ending import result_of
 from noetl.control.execution import Execution
 from noetl.errors import ServerRefused
+from noetl.playbook.plan import Pipeline, Plan, StepPlan, TaskPlan
 from noetl.ports.session import ChildAsked
 from noetl.server.active import ActiveExecution
 
 if TYPE_CHECKING:
     from noetl.node.control_plane import ControlPlane
+
+CHILD = re.compile(r"[0-9r.]{1,120}-[1-9][0-9]{0,5}")
+"""Task run and attempt, as the id of a child ends."""
 
 
 class Children:
@@ -23,6 +28,8 @@ class Children:
     async def begin(self, asked: ChildAsked) -> dict[str, Any]:
         """Its id derives from the task run: a task that runs again finds its child."""
         plane, execution_id = self._plane, asked.execution_id
+        if not is_child_of(execution_id, asked.parent_execution_id, asked.parent_id, exact=True):
+            raise ServerRefused("the id of a child derives from its task", code="refused")
         parent = plane.server.find(asked.parent_execution_id)
         if parent is None or not plane.ownership.sure():
             raise ServerRefused("another server decides for the parent", code="moved")
@@ -82,6 +89,33 @@ class Children:
                 await self._plane.ownership.cancel_child(execution_id)
                 await asyncio.wait([active.finished])
             raise
+
+
+def is_child_of(execution_id: str, parent: str, run: str, *, exact: bool = False) -> bool:
+    """Whether this is the id of a child that a task of the run asks for, or `exact`ly `run` did."""
+    start, _, rest = execution_id.rpartition("-")
+    task = start.removeprefix(f"{parent}-")
+    mine = task == run or (not exact and task.startswith(f"{run}."))
+    return mine and start != task and CHILD.fullmatch(f"{task}-{rest}") is not None
+
+
+def asks_for(plan: Plan, step: StepPlan, path: str) -> bool:
+    """Whether a task of the step runs this playbook; one whose path is a template may run any."""
+    paths = {task.child for task in tasks_of(step.pipeline, plan) if task.kind == "playbook"}
+    return path in paths or None in paths
+
+
+def tasks_of(pipeline: Pipeline, plan: Plan) -> Iterator[TaskPlan]:
+    """Every task that a pipeline can come to, with those of its loops and of the workbook."""
+    for task in pipeline.tasks:
+        yield task
+        if task.inner is not None:
+            yield from tasks_of(task.inner.pipeline, plan)
+        elif task.kind == "workbook":
+            for lent in plan.workbook.values():
+                yield lent
+                if lent.inner is not None:
+                    yield from lent.inner.pipeline.tasks
 
 
 def summary(execution: Execution) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import time
+from collections import Counter
 from contextlib import suppress
 from typing import Any, get_args
 
@@ -10,6 +11,7 @@ from noetl import __version__
 from noetl.control.execution import Status
 from noetl.errors import NoetlError
 from noetl.node.control_plane import ControlPlane, Says
+from noetl.node.link_keys import LinkKeys
 from noetl.node.opening import lock_home, open_results, open_settings_storage
 from noetl.node.watchdog import Watchdog
 from noetl.ports.link import Switchboard
@@ -52,6 +54,9 @@ class ServerNode(ControlPlane):
         self.server.runner = self.dispatcher
         self.ownership.released = self.dispatcher.keeper.release
         self.watchdog = Watchdog()
+        self.refused: Counter[str] = Counter()
+        """Messages of workers, by the reason for which they were not heard."""
+        self.dispatcher.refuses = self.refuses
         self.address = ""
         """Where others reach it; known once it listens."""
         self._began = int(time.time() * 1000)
@@ -74,7 +79,12 @@ class ServerNode(ControlPlane):
             from noetl.adapters.nats.switchboard import NatsSwitchboard
 
             switchboard: Switchboard = NatsSwitchboard(
-                self.settings.queue, self.dispatcher, says=self.says
+                self.settings.queue,
+                self.dispatcher,
+                says=self.says,
+                keys=LinkKeys(self.keychain, self.storage.tokens).find,
+                demands=self.settings.auth,
+                refuses=self.refuses,
             )
             await switchboard.open()
             self._switchboard = switchboard
@@ -119,9 +129,16 @@ class ServerNode(ControlPlane):
             "leases": len(self.dispatcher.leases),
             "workers": len(self.dispatcher.granting.seen),
             "uncommitted": self.server.appender.uncommitted,
+            "messages_refused": dict(self.refused),
             "longest_stall_ms": self.watchdog.longest_ms,
             "set_aside": dict(self.ownership.aside),
         }
+
+    def refuses(self, reason: str) -> None:
+        """What came from no worker of ours, or was not a worker's to say: counted, said once."""
+        self.refused[reason] += 1
+        if self.refused[reason] == 1:
+            self.says(f"a message to workers' ports was refused ({reason}); more are counted only")
 
     async def _enter(self) -> None:
         """Keep the list of who is there."""

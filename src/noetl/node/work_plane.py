@@ -12,9 +12,10 @@ import msgspec
 from noetl import __version__
 from noetl.errors import CredentialUnavailable
 from noetl.keychain.door import KeychainDoor
+from noetl.node.link_keys import worker_key
 from noetl.ports.bodies import Bodies
 from noetl.ports.credentials import SealedCredential
-from noetl.ports.link import Call, CredentialWanted, Link, LogKeysWanted
+from noetl.ports.link import SPEAKS, Call, CredentialWanted, Link, LogKeysWanted
 from noetl.ports.result_store import ResultStore
 from noetl.server.library import plan_from
 from noetl.settings import Settings
@@ -36,28 +37,46 @@ Says = Callable[[str], None]
 class FetchedCredentials:
     """
     The registered credentials as servers have them, sealed (KEY-2), and the keys of recorded
-    secrets (KEY-3): made by the servers, so that what one worker records every other can read.
+    secrets (KEY-3): made by the servers, so that what one worker records every other can read. Only
+    a worker that has neither a token nor the servers' NOETL_KEY has one for itself alone.
     """
 
     def __init__(self, questions: Questions) -> None:
         self._questions = questions
         self._kept: dict[str, tuple[SealedCredential | None, float]] = {}
+        self._own: dict[str, SealedCredential] = {}
 
     async def find(self, name: str) -> SealedCredential | None:
+        from noetl.keychain.store import RESERVED
+
+        if name.startswith(RESERVED) and name not in self._own:
+            return next((row for row in await self.all() if row.name == name), None)
         found, until = self._kept.get(name, (None, 0.0))
+        if name in self._own:
+            return self._own[name]
         if until <= time.monotonic():
-            row = await self._questions.ask(CredentialWanted(name))
+            row = await self._questions.ask_for_any(CredentialWanted(name))
             found = None if row is None else msgspec.convert(row, SealedCredential)
             self._kept[name] = (found, time.monotonic() + FRESH)
         return found
 
     async def all(self) -> Sequence[SealedCredential]:
         """The keys of recorded secrets; whoever lists credentials asks a server."""
-        rows = await self._questions.ask(LogKeysWanted())
-        return [msgspec.convert(row, SealedCredential) for row in rows]
+        from noetl.keychain.handing import OpenHand  # ciphers are imported with the first secret
+        from noetl.keychain.store import HANDED
+
+        hand = OpenHand()
+        found = []
+        for row in await self._questions.ask_for_any(LogKeysWanted(public=hand.public)):
+            key = msgspec.convert(row, SealedCredential)
+            if row.get("handed"):
+                open_key = hand.take(row["handed"])
+                key = msgspec.structs.replace(key, key_id=HANDED, sealed=open_key)
+            found.append(key)
+        return found
 
     async def keep(self, credential: SealedCredential) -> None:
-        raise CredentialUnavailable(f"'{credential.name}' is kept at a server, not by a worker")
+        self._own[credential.name] = credential
 
     async def remove(self, name: str) -> bool:
         raise CredentialUnavailable(f"'{name}' is removed at a server, not by a worker")
@@ -80,13 +99,17 @@ class WorkPlane:
         says: Says = print,
         name: str | None = None,
     ) -> None:
-        self.name = name or f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(3)}"
+        self.name = name or f"{socket.gethostname()[:100]}-{os.getpid()}-{secrets.token_hex(3)}"
+        key = worker_key(settings)
+        if key is not None:  # whose it is shows in the name (decision 0051)
+            self.name += f"-{key.caller.tag}"
         self._link = link
         self._results = results
         me = Call(
             worker=self.name,
             pool=settings.pool,
             version=__version__,
+            speaks=SPEAKS,
             slots=settings.concurrency,
             host=socket.gethostname(),
             pid=os.getpid(),
@@ -173,7 +196,10 @@ async def open_line(settings: Settings, says: Says) -> tuple[Link, ResultStore]:
         from noetl.adapters.nats.link import NatsLink
         from noetl.node.opening import open_results
 
-        link = NatsLink(settings.queue, name=f"worker-{os.getpid()}", says=says)
+        key = worker_key(settings)
+        link = NatsLink(
+            settings.queue, name=f"worker-{os.getpid()}", says=says, key=key, pool=settings.pool
+        )
         await link.open()
         return link, open_results(settings)
     from noetl.adapters.http.link import open_http

@@ -80,6 +80,8 @@ class TaskPlan(msgspec.Struct, frozen=True, kw_only=True):
     exhausted: dict[int, Choose] = {}
     """Number of a retry → the choice among the `when` rules below it (TASK-3)."""
     inner: "InnerPlan | None" = None
+    child: str | None = None
+    """The playbook that it runs (TOOL-1), where that is no template."""
 
 
 class Pipeline(msgspec.Struct, frozen=True):
@@ -271,9 +273,15 @@ def plan_task(
         thens=tuple(plan_then(rule.then) for rule in rules or ()),
         exhausted=below_retries(rules or ()),
         inner=inner,
+        child=child_of(task),
     )
     lent = workbook.get(str(task.inputs.get("name"))) if task.kind == "workbook" else None
     return planned if lent is None else ruled_by(planned, lent)
+
+
+def child_of(task: Task) -> str | None:
+    path = task.inputs.get("path") if task.kind == "playbook" else None
+    return path if isinstance(path, str) and "{" not in path else None
 
 
 def ruled_by(caller: TaskPlan, lent: TaskPlan) -> TaskPlan:

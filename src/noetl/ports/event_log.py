@@ -2,11 +2,14 @@
 
 import time
 from collections.abc import Iterable, Sequence
-from typing import Any, Protocol
+from typing import Annotated, Any, Protocol
 
 import msgspec
 
 from noetl.ports.commit import Commit
+
+Number = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
+"""What comes from elsewhere and goes into a column: every database and every JSON can hold it."""
 
 
 class ExecutionRow(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -246,8 +249,8 @@ class PrintedLine(msgspec.Struct, frozen=True, kw_only=True):
     execution_id: str
     step: str
     task_run_id: str
-    attempt: int
-    at: int
+    attempt: Number
+    at: Number
     stream: str
     text: str
 

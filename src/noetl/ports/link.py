@@ -11,11 +11,18 @@ the life of a part: in which state it is, what is said or happens, which state f
 decides that. docs/reference/protocol.md is drawn from it.
 """
 
-from typing import Any, Literal, Protocol
+from typing import Annotated, Any, Literal, Protocol
 
 import msgspec
 
-from noetl.ports.event_log import PrintedLine
+from noetl.ports.event_log import Number, PrintedLine
+
+SPEAKS = 2
+"""
+The number of what is said here. Fields may be added under one number, for an older peer leaves them
+out and does not read them; whatever an older peer would take for something else gets the next one.
+Workers and servers of one number work together, whatever their versions (decision 0052).
+"""
 
 PROTOCOL: tuple[tuple[str, str, str, str], ...] = (
     # state, what is said or happens, next state, who decides
@@ -37,20 +44,24 @@ PROTOCOL: tuple[tuple[str, str, str, str], ...] = (
 """The life of a part between the planes."""
 
 
+Name = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
+Few = Annotated[int, msgspec.Meta(ge=0, le=1_000_000)]
+
+
 class Hold(msgspec.Struct, frozen=True, array_like=True):
     """The name of a lease: this worker runs this part in this epoch."""
 
     execution_id: str
     step_run_id: str
-    part: int
-    epoch: int
+    part: Number
+    epoch: Number
 
 
 class Sent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A report on its way (`messages.requests.Report`)."""
 
     hold: Hold
-    after: int
+    after: Number
     """How many events of this part and epoch came before (EVT-3)."""
     events: msgspec.Raw
     """As `codec.encode_events` writes them."""
@@ -59,16 +70,18 @@ class Sent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class Call(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Everything that a worker says to one server at a time."""
 
-    worker: str
-    pool: str
+    worker: Name
+    pool: Name
     version: str
-    slots: int = 0
+    """For people; `speaks` says whether it is understood."""
+    speaks: int = 1
+    slots: Few = 0
     """Parts that it runs at once, at the most."""
-    free: int = 0
+    free: Few = 0
     """Parts that it would take with the answer."""
-    room: int = 0
+    room: Few = 0
     """Parts that it has room for in all: work is spread by it."""
-    clock: int = 0
+    clock: Number = 0
     """Its clock (ms): times in its reports are moved by what it differs from the server's."""
     reports: list[Sent] = []
     holds: list[Hold] | None = None
@@ -77,7 +90,7 @@ class Call(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Leases that it gives back, because it stops: what is recorded is recorded."""
     lines: list[PrintedLine] = []
     host: str = ""
-    pid: int = 0
+    pid: Number = 0
 
 
 class Verdict(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -124,6 +137,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Everything that a server says to a worker at a time."""
 
     server: str
+    speaks: int = 1
     verdicts: list[Verdict] = []
     """One for each report, in order."""
     lost: list[Hold] = []
@@ -140,51 +154,70 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     more: bool = False
     """Whether there is more for this pool than was granted."""
     refusal: str = ""
-    """Why nothing of the call was heard: a worker of another version."""
+    """Why nothing of the call was heard: the worker speaks otherwise, or is not who it says."""
 
 
-class PlaybookWanted(msgspec.Struct, frozen=True, tag="playbook"):
-    """The text of a playbook: answered by `{"text", "folder"}`."""
+class Wanted(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """
+    Who asks, and for which part: a question is answered to whoever holds the lease (WRK-1), by the
+    server that decides for its execution. `OwnerWanted` alone is asked of any.
+    """
+
+    worker: str = ""
+    pool: str = ""
+    hold: Hold | None = None
+
+
+class PlaybookWanted(Wanted, frozen=True, tag="playbook"):
+    """The text of the playbook of the execution: answered by `{"text", "folder"}`."""
 
     digest: str
 
 
-class ChildWanted(msgspec.Struct, frozen=True, tag="child"):
-    """Start a child (TOOL-1), unless it was started before: `{"execution_id", "status"}`."""
+class ChildWanted(Wanted, frozen=True, tag="child"):
+    """
+    Start a child (TOOL-1), unless it was started before: `{"execution_id", "status"}`. Its id
+    derives from a task of the part, of kind `playbook`.
+    """
 
     asked: msgspec.Raw
     """`ports.session.ChildAsked`, as `codec.encode` writes it."""
 
 
-class EndWanted(msgspec.Struct, frozen=True, kw_only=True, tag="end"):
+class EndWanted(Wanted, frozen=True, kw_only=True, tag="end"):
     """
-    How an execution ended: `{execution_id, status, ctx, result, error}`.
+    How a child of the part ended: `{execution_id, status, ctx, result, error}`.
 
     Answered when it has ended, or after `wait` seconds with its status alone.
     """
 
     execution_id: str
-    wait: float
+    wait: Annotated[float, msgspec.Meta(ge=0, le=60)]
 
 
-class CancelWanted(msgspec.Struct, frozen=True, kw_only=True, tag="cancel"):
-    """Cancel a child whose parent was cancelled: `{}`."""
+class CancelWanted(Wanted, frozen=True, kw_only=True, tag="cancel"):
+    """Cancel a child of the part, whose parent was cancelled: `{}`."""
 
     execution_id: str
     reason: str
 
 
-class CredentialWanted(msgspec.Struct, frozen=True, tag="credential"):
+class CredentialWanted(Wanted, frozen=True, tag="credential"):
     """A registered credential, sealed as it lies in the store, or null (KEY-2)."""
 
     name: str
 
 
-class LogKeysWanted(msgspec.Struct, frozen=True, tag="log_keys"):
-    """The keys of recorded secrets (KEY-3), sealed as they lie in the store; one is made first."""
+class LogKeysWanted(Wanted, frozen=True, tag="log_keys"):
+    """
+    The keys of recorded secrets (KEY-3), sealed as they lie in the store; one is made first. To who
+    has proved who it is they are also handed so that only it can open them (`keychain.handing`).
+    """
+
+    public: str = ""
 
 
-class OwnerWanted(msgspec.Struct, frozen=True, tag="owner"):
+class OwnerWanted(Wanted, frozen=True, tag="owner"):
     """Which server decides for an execution: `{"server": name or null, "finished": bool}`."""
 
     execution_id: str
@@ -207,6 +240,36 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     value: msgspec.Raw = msgspec.Raw(b"null")
     error: dict[str, Any] | None = None
     """`{"code", "message"}`; code `not_found`, `invalid`, `moved`, `later`, `internal`."""
+
+
+class Caller(msgspec.Struct, frozen=True):
+    """Who said something, as its carrier has proved it by a token or a key (decision 0051)."""
+
+    tag: str | None = None
+    """The end of the names of its workers; None: nobody asks for tokens, all names are its own."""
+    pool: str | None = None
+    """The one pool that it works for; None: any."""
+
+    def strange(self, worker: str, pool: str) -> str:
+        """Why it cannot be this worker of this pool, or nothing."""
+        if self.tag is not None and not worker.endswith(f"-{self.tag}"):
+            return f"worker '{worker}' came with the token of another"
+        if self.pool is not None and pool != self.pool:
+            return f"the token is for pool '{self.pool}', not for '{pool}'"
+        return ""
+
+
+ANYBODY = Caller()
+
+
+class LinkKey(msgspec.Struct, frozen=True):
+    """What signs the messages of a party where the carrier is not trusted (decision 0050)."""
+
+    name: str
+    """How a server finds it; says nothing about it."""
+    secret: bytes
+    caller: Caller = ANYBODY
+    """Who is known by it."""
 
 
 class Link(Protocol):
@@ -254,9 +317,9 @@ class Listener(Protocol):
 
     name: str
 
-    async def answer(self, call: Call) -> Answer: ...
+    async def answer(self, call: Call, by: Caller) -> Answer: ...
 
-    async def reply(self, question: Question) -> Reply: ...
+    async def reply(self, question: Question, by: Caller) -> Reply: ...
 
 
 class Switchboard(Protocol):

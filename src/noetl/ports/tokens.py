@@ -1,9 +1,14 @@
 """Who may use the API: its tokens, of which only digests are kept."""
 
+import hashlib
+import hmac
 from collections.abc import Sequence
 from typing import Protocol
 
 import msgspec
+
+TAG = 8
+"""Characters of a token's digest with which the names of its workers end."""
 
 
 class TokenRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -12,11 +17,38 @@ class TokenRow(msgspec.Struct, frozen=True, kw_only=True):
     token_id: str
     name: str
     role: str
+    """With the pool, for a worker's (`api.roles`)."""
     digest: str
     created_at: int
     """Milliseconds since 1970, as the other times."""
     expires_at: int | None = None
     revoked_at: int | None = None
+
+
+def digest_of(text: str) -> str:
+    """What is kept of a token. No slow hash: it is 256 bits of chance, nothing to guess."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+BETWEEN = "@"
+"""Between the role of a worker's token, as it is kept, and its pool (decision 0051)."""
+WORKER = "worker"
+
+
+def split_role(role: str) -> tuple[str, str | None]:
+    """Role and pool; tokens of workers that were made without a pool work for any."""
+    name, _, pool = role.partition(BETWEEN)
+    return name, pool or None
+
+
+def is_good(row: TokenRow | None, digest: str, now_ms: int) -> bool:
+    """Whether the token opens anything now."""
+    return (
+        row is not None
+        and hmac.compare_digest(row.digest, digest)
+        and row.revoked_at is None
+        and (row.expires_at is None or now_ms < row.expires_at)
+    )
 
 
 class Tokens(Protocol):

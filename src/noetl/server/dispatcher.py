@@ -25,8 +25,23 @@ from noetl.messages.fitting import EventTooLarge
 from noetl.messages.outcome import make_error
 from noetl.messages.requests import Report
 from noetl.playbook.plan import Plan
-from noetl.ports.event_log import Printed
-from noetl.ports.link import Answer, Call, Hold, Question, Reply, Sent, Stop, Verdict
+from noetl.ports.event_log import Printed, PrintedLine
+from noetl.ports.link import (
+    ANYBODY,
+    SPEAKS,
+    Answer,
+    Call,
+    Caller,
+    Hold,
+    LogKeysWanted,
+    OwnerWanted,
+    Question,
+    Reply,
+    Sent,
+    Stop,
+    Verdict,
+)
+from noetl.ports.result_store import EXECUTION_ID
 from noetl.ports.session import PartLost, Taken, refused_writes
 from noetl.server.active import ActiveExecution
 from noetl.server.granting import Granting
@@ -76,6 +91,8 @@ class Dispatcher:
         self.notifiers = self.granting.notifiers
         self.reachable: Callable[[], bool] = lambda: True
         """Whether workers can reach this server; while they cannot, their silence says nothing."""
+        self.refuses: Callable[[str], None] = lambda _: None
+        """Told, in a few words, what was not a worker's to say."""
         self._server = server
         self._version = version
         self._printed = printed
@@ -121,25 +138,29 @@ class Dispatcher:
             self._server.handout.end_stopped(active)  # what pauses has no worker, and no place
 
     async def forget(self, scratch: str) -> None:
-        execution_id, _, run = scratch.partition("/")
-        visited = self.keeper.visited
-        for worker in visited.get(execution_id, ()) if run else visited.pop(execution_id, ()):
+        execution_id = scratch.partition("/")[0]
+        for worker in self.keeper.visited.get(execution_id, ()):
             if worker in self.granting.seen:
                 self._tidy.setdefault(worker, []).append(scratch)
 
     # ── calls of workers ─────────────────────────────────────────────────────────────────────
 
-    async def answer(self, call: Call) -> Answer:
+    async def answer(self, call: Call, by: Caller = ANYBODY) -> Answer:
         """Everything is decided before the first await: calls take effect in order of arrival."""
-        if call.version != self._version:
-            return Answer(server=self.name, refusal=self._other_version(call))
+        refusal = self._misheard(call) or by.strange(call.worker, call.pool)
+        if refusal:
+            self.refuses("stranger")
+            return Answer(server=self.name, speaks=SPEAKS, refusal=refusal)
         self.granting.note(call)
         taken = [self._take(call, sent) for sent in call.reports]
-        lost, moved = ([], []) if call.holds is None else self.keeper.renew(call.worker, call.holds)
+        lost, moved = (
+            ([], [])
+            if call.holds is None
+            else self.keeper.renew(call.worker, call.pool, call.holds)
+        )
         for hold in call.returns:
             self.keeper.give_back(call.worker, hold)
-        for line in call.lines:
-            self._printed.keep(line)
+        unheard = self._keep_lines(call.worker, call.lines)
         self._places[call.pool] += call.free
         try:
             verdicts = [
@@ -148,6 +169,8 @@ class Dispatcher:
             ]
         finally:
             self._places[call.pool] -= call.free
+        if self._keep_lines(call.worker, unheard):
+            self.refuses("lines of others")
         self._server.handout.pump()  # what these reports led to may go back with the answer
         grants = self.granting.grants(call, self._server.find, self.keeper.grant_to)
         waiting = self.parts.count(call.pool) > 0 and self.granting.sure()
@@ -155,6 +178,7 @@ class Dispatcher:
             self.granting.wake_soon(call.pool, self._places)
         return Answer(
             server=self.name,
+            speaks=SPEAKS,
             verdicts=verdicts,
             lost=lost,
             moved=moved,
@@ -169,8 +193,16 @@ class Dispatcher:
             clock=now(),
         )
 
-    async def reply(self, question: Question) -> Reply:
+    async def reply(self, question: Question, by: Caller = ANYBODY) -> Reply:
         try:
+            strange = by.strange(question.worker, question.pool)
+            if strange:
+                self.refuses("stranger")
+                raise ServerRefused(strange, code="refused")
+            if not isinstance(question, OwnerWanted):
+                await self._held(question)
+            if isinstance(question, LogKeysWanted) and by.tag is None:
+                question = msgspec.structs.replace(question, public="")
             return Reply(value=msgspec.Raw(encode(await self._ask(question))))
         except NoetlError as wrong:
             return Reply(error={"code": code_of(wrong), "message": KNOWN.masked(str(wrong))})
@@ -178,11 +210,37 @@ class Dispatcher:
             said = KNOWN.masked(f"{type(fault).__name__}: {fault}")
             return Reply(error={"code": "internal", "message": said})
 
-    def _other_version(self, call: Call) -> str:
+    def _misheard(self, call: Call) -> str:
+        if call.speaks == SPEAKS:
+            return ""
         return (
-            f"worker {call.worker} is version {call.version}, server {self.name} is version "
-            f"{self._version}: install the same version on both"
+            f"worker {call.worker} (version {call.version}) speaks protocol {call.speaks}, server "
+            f"{self.name} (version {self._version}) speaks {SPEAKS}: stop the workers, install one "
+            "version everywhere, and start them again; what they ran is taken up"
         )
+
+    async def _held(self, question: Question) -> None:
+        """WRK-1: whoever asks holds the lease on the part that it asks for; ServerRefused."""
+        hold = question.hold
+        if hold is None or EXECUTION_ID.fullmatch(hold.execution_id) is None:
+            raise ServerRefused("the question names no lease", code="refused")
+        active = await self._bring(hold.execution_id)
+        if isinstance(active, str):
+            code = "refused" if active == "ended" else active
+            raise ServerRefused(ABSENT[active].reason, code=code)
+        await _readable(active)
+        if not self.keeper.may_speak(active, hold, question.worker, question.pool):
+            raise ServerRefused("the worker does not hold the lease that it names", code="refused")
+
+    def _keep_lines(self, worker: str, lines: list[PrintedLine]) -> list[PrintedLine]:
+        """Keep what was printed where this worker works or worked; the others are the answer."""
+        others = []
+        for line in lines:
+            if self.keeper.was_at(worker, line.execution_id):
+                self._printed.keep(line)
+            else:
+                others.append(line)
+        return others
 
     # ── reports ──────────────────────────────────────────────────────────────────────────────
 
@@ -196,7 +254,7 @@ class Dispatcher:
         part = run.parts.get(hold.part) if run is not None else None
         if run is None or part is None:
             return Verdict("refused", over=True, reason="the part has ended")
-        if not self.keeper.may_report(active, run, part, call.worker, hold):
+        if not self.keeper.may_speak(active, hold, call.worker, call.pool):
             return Verdict("refused", reason="another worker has the part, or its lease has ended")
         known = part.taken if hold.epoch == part.epoch else 0
         if sent.after > known:
@@ -244,6 +302,8 @@ class Dispatcher:
         return Verdict("refused", over=True, reason=said)
 
     async def _verdict(self, call: Call, sent: Sent, state: Verdict | InCommit | None) -> Verdict:
+        if state is None and EXECUTION_ID.fullmatch(sent.hold.execution_id) is None:
+            return ABSENT["ended"]
         if state is None:
             found = await self._bring(sent.hold.execution_id)
             if isinstance(found, str):

@@ -10,6 +10,13 @@ from noetl.messages.fitting import refuse_large
 from noetl.messages.names import REPORTED
 from noetl.ports.link import Sent
 
+LARGEST = 2**53
+NUMBERS = {
+    kind: tuple(one.name for one in msgspec.structs.fields(kind) if one.type in (int, int | None))
+    for kind in REPORTED
+}
+"""Event → its fields that are numbers."""
+
 
 class Unfit(NoetlError):
     """A report that no worker of ours would have sent; the message says what is wrong with it."""
@@ -36,6 +43,10 @@ def look_at(event: e.Event, run: Run, part: Part) -> None:
         raise Unfit(f"'{name}' is not a worker's to report")
     if event.step_run_id != run.step_run_id or event.step != run.step:
         raise Unfit(f"'{name}' is about another run than the report")
+    for field in NUMBERS[type(event)]:
+        value = getattr(event, field)
+        if value is not None and abs(value) > LARGEST:
+            raise Unfit(f"`{field}` of '{name}' is beyond every bound")
     number = getattr(event, "part", part.part)
     if number != part.part:
         raise Unfit(f"'{name}' is about part {number}, the report about part {part.part}")

@@ -1,5 +1,6 @@
 """Who may report on a part, and for how long: leases, from their grant to their end (WRK-1)."""
 
+from collections import OrderedDict
 from collections.abc import Callable
 from contextlib import suppress
 
@@ -12,6 +13,9 @@ from noetl.server.active import ActiveExecution
 from noetl.server.leases import Leases, PartKey, PartLease, key_of
 from noetl.server.server import Server
 from noetl.server.waiting_parts import WaitingParts
+
+REMEMBERED = 10_000
+"""Executions that have ended whose workers are still known."""
 
 
 class LeaseKeeper:
@@ -29,10 +33,18 @@ class LeaseKeeper:
         """The last epoch of parts whose lease ended before the log heard of it."""
         self.visited: dict[str, set[str]] = {}
         """Execution → the workers that had a part of it."""
+        self._past: OrderedDict[str, set[str]] = OrderedDict()
+        """The same for executions that ended here lately: their last lines may be on the way."""
 
     def grant_to(self, worker: str, hold: Hold, ttl: float) -> PartLease:
         self.visited.setdefault(hold.execution_id, set()).add(worker)
         return self.leases.grant(hold, worker, ttl)
+
+    def was_at(self, worker: str, execution_id: str) -> bool:
+        """Whether a worker has or had a part of an execution here."""
+        return worker in self.visited.get(execution_id, ()) or worker in self._past.get(
+            execution_id, ()
+        )
 
     def keeps(self, active: ActiveExecution, run: Run, part: Part) -> bool:
         """After a take-over open leases get a full term: their workers may be alive."""
@@ -46,23 +58,29 @@ class LeaseKeeper:
             self.grant_to(part.worker, hold, ttl)
         return True
 
-    def may_report(
-        self, active: ActiveExecution, run: Run, part: Part, worker: str, hold: Hold
-    ) -> bool:
-        """Its lease is the present one; or the owner before granted it, unheard by the log."""
+    def may_speak(self, active: ActiveExecution, hold: Hold, worker: str, pool: str) -> bool:
+        """
+        Whether this part is the worker's to report on and ask for: its lease is the present one; or
+        the owner before granted it, to a worker of the same pool, unheard by the log.
+        """
+        run = active.execution.runs.get(hold.step_run_id)
+        part = run.parts.get(hold.part) if run is not None else None
+        if run is None or part is None:
+            return False
         lease = self.leases.find(key_of(hold))
         if lease is not None:
             mine = lease.hold.epoch == hold.epoch and lease.worker == worker
             lease.heard = lease.heard or mine
             return mine
-        if part.epoch < hold.epoch < active.term and part.worker is None:
+        unheard = part.epoch < hold.epoch < active.term and part.worker is None
+        if unheard and pool == active.plan.executor.pool:
             self._parts.discard(key_of(hold))
             ttl = active.plan.steps[run.step].lease.ttl or self._ttl
             self.grant_to(worker, hold, ttl).heard = True
             return True
         return False
 
-    def renew(self, worker: str, holds: list[Hold]) -> tuple[list[Hold], list[Hold]]:
+    def renew(self, worker: str, pool: str, holds: list[Hold]) -> tuple[list[Hold], list[Hold]]:
         """Extend; what is lost for the worker, and what another server may know of."""
         moved: list[Hold] = []
         for hold in self.leases.renew(worker, holds):
@@ -70,7 +88,8 @@ class LeaseKeeper:
             if active is None:
                 moved.append(hold)
             elif not active.inputs:
-                self._readopt(active, worker, hold)
+                # Who works quietly across a take-over keeps what nobody else was given.
+                self.may_speak(active, hold, worker, pool)
         known = [hold for hold in holds if hold not in moved]
         lost = [
             hold
@@ -84,13 +103,6 @@ class LeaseKeeper:
             if lease.heard and key_of(lease.hold) not in named and not young:
                 self.end(lease, counted=False)  # the grant never arrived: nobody died
         return lost, moved
-
-    def _readopt(self, active: ActiveExecution, worker: str, hold: Hold) -> None:
-        """A worker that works quietly across a take-over keeps what nobody else was given."""
-        run = active.execution.runs.get(hold.step_run_id)
-        part = run.parts.get(hold.part) if run is not None else None
-        if run is not None and part is not None:
-            self.may_report(active, run, part, worker, hold)
 
     def give_back(self, worker: str, hold: Hold) -> None:
         lease = self.leases.find(key_of(hold))
@@ -148,7 +160,10 @@ class LeaseKeeper:
         for lease in self.leases.of_execution(execution_id):
             self.forget_part(key_of(lease.hold))
         self._parts.take_out(execution_id)
-        self.visited.pop(execution_id, None)
+        if gone := self.visited.pop(execution_id, None):
+            self._past[execution_id] = gone
+        while len(self._past) > REMEMBERED:
+            self._past.popitem(last=False)
         for key in [key for key in self.spent if key[0] == execution_id]:
             del self.spent[key]
 

@@ -7,12 +7,13 @@ Each answer brings verdicts, orders and new parts (`ports.link`); how they trave
 import asyncio
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import msgspec
 
 from noetl.control.dispatch import Command
-from noetl.errors import NoetlError
+from noetl.errors import NoetlError, ServerRefused
 from noetl.masking import KNOWN
 from noetl.messages import events as e
 from noetl.messages.codec import decode, decode_events, encode, encode_events
@@ -78,8 +79,8 @@ class WireSession:
         plan_of: Callable[[str], Plan],
         says: Callable[[str], None] = lambda _: None,
     ) -> None:
-        self.wire = Wire(self, link, me, says)
         self.holds: dict[Hold, HeldPart] = {}
+        self.wire = Wire(self, link, me, self.holds, says)
         self._plans = Plans(plan_of)
         self.waiting = 0
         self._number = 0
@@ -145,20 +146,30 @@ class WireSession:
 
     async def child(self, asked: ChildAsked, *, wait: bool) -> dict[str, Any]:
         questions, execution_id = self.wire.questions, asked.execution_id
+        hold = self._held_for(asked)
         wanted = ChildWanted(msgspec.Raw(encode(asked)))
         self._patient += 1
         self.news()
         try:
-            begun: dict[str, Any] = await questions.ask(wanted, asked.parent_execution_id)
-            return await questions.end_of(execution_id) if wait else begun
+            begun: dict[str, Any] = await questions.ask(wanted, hold)
+            return await questions.end_of(execution_id, hold) if wait else begun
         except asyncio.CancelledError:
             if not self.worker.stopping:
                 cancel = CancelWanted(execution_id=execution_id, reason="the parent was cancelled")
-                await questions.ask(cancel, execution_id)
-                await questions.end_of(execution_id)
+                with suppress(ServerRefused):  # who has the part now minds the child
+                    await questions.ask(cancel, hold)
+                    await questions.end_of(execution_id, hold)
             raise
         finally:
             self._patient -= 1
+
+    def _held_for(self, asked: ChildAsked) -> Hold:
+        """The lease of the part whose task asks for a child."""
+        for hold in self.holds:
+            mine = asked.parent_id.startswith(f"{hold.step_run_id}.")
+            if mine and hold.execution_id == asked.parent_execution_id:
+                return hold
+        raise PartLost(asked.parent_id)
 
     # ── room ─────────────────────────────────────────────────────────────────────────────────
 
@@ -263,8 +274,8 @@ class WireSession:
         """Parts of a playbook that this worker has not seen yet."""
 
         async def text() -> str:
-            about = parts[0][0].execution_id
-            return str((await self.wire.questions.ask(PlaybookWanted(digest), about))["text"])
+            hold = hold_of(parts[0][0])
+            return str((await self.wire.questions.ask(PlaybookWanted(digest), hold))["text"])
 
         try:
             plan = await self._plans.by(digest, text)

@@ -10,14 +10,15 @@ execution now.
 import asyncio
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from noetl import __version__
 from noetl.errors import ServerAway, ServerRefused
 from noetl.ports.event_log import PrintedLine
-from noetl.ports.link import Answer, Call, Hold, Link
+from noetl.ports.link import SPEAKS, Answer, Call, Hold, Link
 from noetl.worker.outbox import FIRST_PAUSE, LONGEST_PAUSE, WINDOW, Bundle, Outbox, Pending
 from noetl.worker.questions import Questions
 
@@ -37,13 +38,18 @@ class Wire:
     """The calls of one worker to all its servers; what the answers mean is its session's to say."""
 
     def __init__(
-        self, session: "WireSession", link: Link, me: Call, says: Callable[[str], None]
+        self,
+        session: "WireSession",
+        link: Link,
+        me: Call,
+        holds: Collection[Hold],
+        says: Callable[[str], None],
     ) -> None:
         self._session = session
         self.link = link
         self.me = me
         self._says = says
-        self.questions = Questions(link)
+        self.questions = Questions(link, me, holds)
         self.outboxes: dict[str, Outbox] = {}
         self._lines: deque[PrintedLine] = deque()
         """What tasks printed, for whoever decides for its execution when it is sent."""
@@ -148,8 +154,9 @@ class Wire:
         return answer
 
     def _hear(self, outbox: Outbox, bundle: Bundle, answer: Answer) -> None:
-        if answer.refusal:
-            self.refusal = answer.refusal
+        refusal = answer.refusal or misheard(answer)
+        if refusal:
+            self.refusal = refusal
             outbox.failed.extend(bundle.pending)
             self._session.news()
             return
@@ -235,3 +242,13 @@ class Wire:
         self._chores.discard(task)
         if not task.cancelled() and task.exception() is not None:
             self._says(f"a fault of NoETL itself: {task.exception()!r}")
+
+
+def misheard(answer: Answer) -> str:
+    """Why an answer cannot be understood, or nothing."""
+    if answer.speaks == SPEAKS:
+        return ""
+    return (
+        f"server {answer.server} speaks protocol {answer.speaks}, this worker (version "
+        f"{__version__}) speaks {SPEAKS}: install one version everywhere, servers first"
+    )

@@ -3,6 +3,8 @@
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from itertools import product
+from pathlib import Path
 from typing import Any, get_args
 
 import msgspec
@@ -13,6 +15,8 @@ from litestar.handlers import HTTPRouteHandler
 from litestar.testing import AsyncTestClient
 from tests.support.api import SmallPlane
 
+from noetl.adapters.memory.object_store import MemoryObjectStore
+from noetl.adapters.memory.storage import MemoryStorage
 from noetl.api.gate import ACCESS, FRESH, Gate
 from noetl.api.roles import allows
 from noetl.api.routes import Route, all_routes
@@ -20,7 +24,11 @@ from noetl.api.serve import create_app
 from noetl.api.tokens import new_token
 from noetl.api.types import Role
 from noetl.errors import ServerRefused
-from noetl.ports.tokens import TokenRow
+from noetl.node.server import ServerNode
+from noetl.ports.link import SPEAKS
+from noetl.ports.result_store import ResultStore
+from noetl.ports.tokens import TokenRow, digest_of
+from noetl.settings import Settings
 
 ROUTES = list(all_routes())
 ROLES: tuple[Role, ...] = get_args(Role)
@@ -62,9 +70,10 @@ async def guarded(*rows: TokenRow) -> AsyncIterator[AsyncTestClient[Litestar]]:
 
 async def ask(client: AsyncTestClient[Litestar], route: Route, token: str | None) -> int:
     headers = {} if token is None else {"Authorization": f"Bearer {token}"}
-    answer = await client.request(
-        route.method, path_of(route), params=QUERY.get(route.path), headers=headers
-    )
+    query = QUERY.get(route.path)
+    if query is not None and "worker" in query:
+        query = {**query, "worker": f"w-{digest_of(token or '')[:8]}"}
+    answer = await client.request(route.method, path_of(route), params=query, headers=headers)
     if answer.status_code >= 400 and answer.status_code != 418:
         assert set(answer.json()["error"]) >= {"code", "message"}
     return answer.status_code
@@ -134,6 +143,53 @@ async def test_a_route_lets_in_the_roles_that_include_its_own(route: Route) -> N
     else:
         assert let_in == {role for role in ROLES if allows(role, route.access)}
         assert {found[role] for role in ROLES if role not in let_in} == {403}
+
+
+WORKER_TOKENS = {
+    "of default": new_token("a", "worker", now_ms=1),
+    "of secure": new_token("b", "worker", now_ms=1, pool="secure"),
+    "of any": new_token("c", "worker", now_ms=1),
+}
+"""The last as an earlier release made it, without a pool."""
+POOLS = {"of default": "default", "of secure": "secure", "of any": None}
+
+
+def worker_of(token: str) -> str:
+    """The name of a worker with this token."""
+    return f"w-{WORKER_TOKENS[token][1].digest[:8]}"
+
+
+async def welcome(client: AsyncTestClient[Litestar], token: str, worker: str, pool: str) -> bool:
+    """Whether every route of workers takes this one for a worker of this name and pool."""
+    headers = {"Authorization": f"Bearer {WORKER_TOKENS[token][0]}"}
+    me = {"worker": worker, "pool": pool}
+    call = {**me, "version": "1", "speaks": SPEAKS}
+    owner = {**me, "type": "owner", "execution_id": "e1"}
+    told = await client.post("/api/worker/calls", json=call, headers=headers)
+    asked = await client.post("/api/worker/questions", json=owner, headers=headers)
+    woken = await client.get("/api/worker/wake", params={**me, "wait": "0"}, headers=headers)
+    heard = [
+        not told.json().get("refusal"),
+        asked.json().get("error") is None,
+        woken.status_code == 200,
+    ]
+    assert len(set(heard)) == 1, heard
+    return heard[0]
+
+
+@pytest.mark.rule("SRV-1", "WRK-1", "WRK-2")
+@pytest.mark.parametrize("token", WORKER_TOKENS)
+async def test_a_worker_comes_in_as_itself_and_for_its_pool(token: str, tmp_path: Path) -> None:
+    results = ResultStore(MemoryObjectStore())
+    plane = ServerNode(Settings(home=tmp_path), MemoryStorage(), results=results)
+    for name, (_, row) in WORKER_TOKENS.items():
+        kept = msgspec.structs.replace(row, role="worker") if POOLS[name] is None else row
+        await plane.storage.tokens.add(kept)
+    async with AsyncTestClient(create_app(plane, auth=True)) as client:
+        for other, pool in product(WORKER_TOKENS, ("default", "secure", "a third")):
+            mine = other == token and POOLS[token] in (None, pool)
+            assert await welcome(client, token, worker_of(other), pool) == mine, (other, pool)
+        assert not await welcome(client, token, WORKER_TOKENS[token][1].digest[:8], "default")
 
 
 @pytest.mark.parametrize("route", ROUTES, ids=named)

@@ -108,11 +108,11 @@ async def test_a_call_is_answered_though_its_worker_has_vanished() -> None:
     begun, go_on, ended = asyncio.Event(), asyncio.Event(), asyncio.Event()
     usual = plane.dispatcher.answer
 
-    async def slow(call: object) -> object:
+    async def slow(call: object, by: object) -> object:
         begun.set()
         await go_on.wait()
         ended.set()
-        return await usual(call)
+        return await usual(call, by)
 
     plane.dispatcher.answer = slow
     async with served(plane) as found:

@@ -7,8 +7,10 @@ import msgspec
 import pytest
 
 from noetl.api.roles import INCLUDES, Access, allows
-from noetl.api.tokens import PREFIX, digest_of, is_good, new_token
+from noetl.api.tokens import PREFIX, new_token
 from noetl.api.types import Role
+from noetl.errors import ServerRefused
+from noetl.ports.tokens import digest_of, is_good
 
 
 def test_a_token_is_long_and_only_its_digest_is_kept() -> None:
@@ -62,3 +64,24 @@ def test_every_role_is_in_the_table() -> None:
 def test_what_a_role_opens(role: str, opened: set[Access]) -> None:
     accesses: list[Access] = [*get_args(Role), "open"]
     assert {access for access in accesses if allows(role, access)} == opened
+
+
+@pytest.mark.rule("WRK-2")
+def test_a_token_of_workers_is_of_one_pool() -> None:
+    _, usual = new_token("w", "worker", now_ms=1)
+    _, gpu = new_token("w", "worker", now_ms=1, pool="gpu")
+    assert (usual.role, gpu.role) == ("worker@default", "worker@gpu")
+    assert allows(gpu.role, "worker")
+    assert not allows(gpu.role, "viewer")
+    assert "worker@gpu" not in INCLUDES, "an older server lets it in nowhere"
+
+
+@pytest.mark.parametrize("pool", ["", "a@b", "a b", "../x", "x" * 64])
+def test_a_pool_is_a_name(pool: str) -> None:
+    with pytest.raises(ServerRefused, match="no name of a pool"):
+        new_token("w", "worker", now_ms=1, pool=pool)
+
+
+def test_only_workers_have_a_pool() -> None:
+    with pytest.raises(ServerRefused, match="goes with role worker"):
+        new_token("w", "admin", now_ms=1, pool="gpu")

@@ -62,7 +62,7 @@ async def test_a_lease_found_in_the_log_lasts_a_full_term() -> None:
     keeper.grant_to("w", found, ttl)
     keeper.grant_to("w", granted, ttl).heard = True
     now += 0.6 * ttl
-    keeper.renew("w", [])
+    keeper.renew("w", "default", [])
     assert keeper.leases.find(key_of(found)) is not None
     assert keeper.leases.find(key_of(granted)) is None, "its grant got lost, and nobody runs it"
     now += 0.5 * ttl

@@ -1,6 +1,7 @@
 """One connection to NATS that comes back by itself, with all that is listened to on it."""
 
 import asyncio
+import uuid
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from typing import Any
@@ -55,7 +56,7 @@ class Ear:
 class NatsLine:
     """Open until `close`. While NATS is away `up` is not set, and what is published is lost."""
 
-    def __init__(self, url: str, *, name: str, says: Says = silent) -> None:
+    def __init__(self, url: str, *, name: str, inbox: str, says: Says = silent) -> None:
         self._url = url
         self._name = name
         self._says = says
@@ -64,6 +65,8 @@ class NatsLine:
         self._told = ""
         self._tasks: set[asyncio.Task[None]] = set()
         self.place = place_of(url)
+        self.inbox = f"{inbox}.{uuid.uuid4().hex}"
+        """Answers of this line come below it: permissions can tell whose they are."""
         self.closed = False
         self.up = asyncio.Event()
         self.losses: list[Callable[[], None]] = []
@@ -88,6 +91,7 @@ class NatsLine:
             await client.connect(
                 self._url,
                 name=self._name,
+                inbox_prefix=self.inbox,
                 connect_timeout=CONNECT,
                 reconnect_time_wait=PAUSE,  # type: ignore[arg-type]
                 max_reconnect_attempts=-1,

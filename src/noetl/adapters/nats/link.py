@@ -1,6 +1,6 @@
 """A worker's line to the servers over NATS (Link)."""
 
-import uuid
+import asyncio
 from typing import TypeVar
 
 import msgspec
@@ -8,9 +8,10 @@ import msgspec
 from noetl.adapters.nats.line import NatsLine, Says, silent
 from noetl.adapters.nats.names import Names
 from noetl.adapters.nats.requests import NatsRequests
+from noetl.adapters.nats.signing import ASK, CALL, GREETING, BegunAnew, LinkSigner
 from noetl.adapters.nats.wakes import NatsWakes
 from noetl.errors import ServerAway
-from noetl.ports.link import POLL, Answer, Call, Question, Reply
+from noetl.ports.link import POLL, Answer, Call, LinkKey, Question, Reply
 
 PATIENCE = 10.0
 """Seconds for an answer."""
@@ -34,12 +35,17 @@ class NatsLink:
         root: str = "noetl",
         patience: float = PATIENCE,
         poll: float = POLL,
+        key: LinkKey | None = None,
+        pool: str = "default",
     ) -> None:
         self._names = Names(root)
         self._patience = patience
-        self.line = NatsLine(url, name=name, says=says)
+        inbox = self._names.inbox("worker", pool)
+        self.line = NatsLine(url, name=name, inbox=inbox, says=says)
         self._requests = NatsRequests(self.line)
-        self._wakes = NatsWakes(self.line, self._names, f"_INBOX.{uuid.uuid4().hex}", poll)
+        self._signer = None if key is None else LinkSigner(key, says)
+        self._greeting = asyncio.Lock()
+        self._wakes = NatsWakes(self.line, self._names, f"{self.line.inbox}.woken", poll)
 
     async def open(self) -> None:
         """Returns when NATS is there; who waits hears of it through `says`."""
@@ -50,9 +56,7 @@ class NatsLink:
     async def call(self, server: str, call: Call) -> Answer:
         subject, whom = self._names.calls(server), f"server '{server}'"
         try:
-            told = await self._requests.ask(
-                subject, _encode(call), seconds=self._patience, whom=whom
-            )
+            told = await self._told(CALL, server, subject, _encode(call), self._patience)
         except ServerAway:  # who takes its place rings by itself
             self._wakes.settle(server)
             raise
@@ -61,13 +65,42 @@ class NatsLink:
 
     async def ask(self, question: Question, server: str | None = None) -> Reply:
         payload = _encode(question)
-        if server is None and len(payload) > self.line.largest // 2:
+        if server is None and (self._signer or len(payload) > self.line.largest // 2):
             server = await self._some_server()  # the parts of one question go to one
         subject = self._names.any_ask if server is None else self._names.questions(server)
         whom = "a server" if server is None else f"server '{server}'"
         seconds = self._patience + getattr(question, "wait", 0.0)
-        told = await self._requests.ask(subject, payload, seconds=seconds, whom=whom)
-        return _read(_reply, told, whom)
+        return _read(_reply, await self._told(ASK, server, subject, payload, seconds), whom)
+
+    async def _told(
+        self, what: bytes, server: str | None, subject: str, payload: bytes, seconds: float
+    ) -> bytes:
+        """The answer, its signature looked at where this worker has a key (decision 0050)."""
+        whom = "a server" if server is None else f"server '{server}'"
+        if self._signer is None or server is None:
+            return await self._requests.ask(subject, payload, seconds=seconds, whom=whom)
+        for _ in range(2):
+            if not self._signer.knows(server):
+                await self._greet(self._signer, server, seconds)
+            signed, opened = self._signer.signed(what, server, payload)
+            try:
+                return await self._requests.ask(
+                    subject, signed, seconds=seconds, whom=whom, opened=opened
+                )
+            except BegunAnew:
+                continue
+        raise ServerAway(f"{whom} begins anew again and again")
+
+    async def _greet(self, signer: LinkSigner, server: str, seconds: float) -> None:
+        """Learn the salt of a server; whoever comes meanwhile waits, and goes on in order."""
+        async with self._greeting:
+            if signer.knows(server):
+                return
+            subject, whom = self._names.calls(server), f"server '{server}'"
+            told = await self._requests.ask(subject, GREETING, seconds=seconds, whom=whom)
+            signer.greeted(server, told)
+        if not signer.knows(server):
+            raise ServerAway(f"{whom} does not greet; run the same version on both sides")
 
     async def wake(self, worker: str, pool: str, *, hungry: bool) -> str:
         return await self._wakes.wait(worker, pool, hungry=hungry)

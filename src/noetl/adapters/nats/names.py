@@ -49,5 +49,9 @@ class Names(msgspec.Struct, frozen=True):
         """Of one server; without it: of all, as a filter."""
         return f"{self.root}.work.{token_of(pool)}.{token_of(server) if server else '*'}"
 
+    def inbox(self, *whose: str) -> str:
+        """Where answers come: `server`, `worker` and pool, `results`; users are kept to theirs."""
+        return ".".join(("_INBOX", self.root, *map(token_of, whose)))
+
     def nudges(self, worker: str) -> str:
         return f"{self.root}.worker.{token_of(worker)}"

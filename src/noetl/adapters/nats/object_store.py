@@ -12,7 +12,7 @@ import msgspec
 
 from noetl.adapters.nats.library import FAULTS, api, reason_of, stream_errors
 from noetl.adapters.nats.line import NatsLine, Says, silent
-from noetl.adapters.nats.names import token_of
+from noetl.adapters.nats.names import Names, token_of
 from noetl.ports.object_store import Spool, StoreAway, StoreRefused
 
 ANSWER = 10.0
@@ -52,7 +52,8 @@ class NatsObjectStore:
     def __init__(self, url: str, *, root: str = "noetl", says: Says = silent) -> None:
         self._bucket = f"{token_of(root).replace('=', '_')}-results"
         self._stream = f"OBJ_{self._bucket}"
-        self._line = NatsLine(url, name=f"{root} results", says=says)
+        inbox = Names(root).inbox("results")
+        self._line = NatsLine(url, name=f"{root} results", inbox=inbox, says=says)
         self._opening: asyncio.Task[None] | None = None
         self.place = f"NATS at {self._line.place}, bucket {self._bucket}"
 

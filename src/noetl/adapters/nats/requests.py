@@ -1,7 +1,7 @@
 """Questions over a line, each with its answer, its end of patience, and its parts."""
 
 import asyncio
-import uuid
+from collections.abc import Callable
 from itertools import count
 from typing import Any
 
@@ -16,6 +16,7 @@ NOBODY = "503"
 
 Outcome = bytes | ServerAway
 Waiting = asyncio.Future[Outcome]
+Opened = Callable[[bytes], Outcome | None]
 
 
 class NatsRequests:
@@ -24,18 +25,23 @@ class NatsRequests:
     def __init__(self, line: NatsLine) -> None:
         self._line = line
         self._numbers = count(1)
-        self._waiting: dict[str, tuple[Waiting, str]] = {}
+        self._waiting: dict[str, tuple[Waiting, str, Opened]] = {}
         self._parts = MessageParts()
         self._sending = asyncio.Lock()
-        self._inbox = f"_INBOX.{uuid.uuid4().hex}."
+        self._inbox = f"{line.inbox}.told."
         line.losses.append(self._lose)
 
     async def open(self) -> None:
         """One subscription for all answers."""
         await self._line.listen(f"{self._inbox}*", self._hear)
 
-    async def ask(self, subject: str, payload: bytes, *, seconds: float, whom: str) -> bytes:
-        """Raises ServerAway when nobody listens there, or no answer came in time."""
+    async def ask(
+        self, subject: str, payload: bytes, *, seconds: float, whom: str, opened: Opened = bytes
+    ) -> bytes:
+        """
+        Raises ServerAway when nobody listens there, or no answer came in time. What `opened` makes
+        nothing of is not the answer, and is waited on for another.
+        """
         loop = asyncio.get_running_loop()
         waiting: Waiting = loop.create_future()
         number = str(next(self._numbers))
@@ -44,7 +50,7 @@ class NatsRequests:
             async with self._sending:
                 await self._ready(waiting)
                 if not waiting.done():
-                    self._waiting[number] = (waiting, whom)
+                    self._waiting[number] = (waiting, whom, opened)
                     await self._send(subject, payload, f"{self._inbox}{number}", waiting)
             outcome = await waiting
         finally:
@@ -76,22 +82,22 @@ class NatsRequests:
 
     def _hear(self, message: Msg) -> None:
         number = message.subject[len(self._inbox) :]
-        waiting, whom = self._waiting.get(number, (None, ""))
+        waiting, whom, opened = self._waiting.get(number, (None, "", bytes))
         if waiting is None:  # it came twice, or too late
             return
         headers = message.headers
         if headers is None:
-            _settle(waiting, message.data)
+            _settle(waiting, opened(message.data))
         elif headers.get("Status") == NOBODY:
             _settle(waiting, ServerAway(f"{whom} is not there: nobody listens to its calls"))
         elif FAULT in headers:
             _settle(waiting, ServerAway(f"{whom} could not answer: {headers[FAULT]}"))
         elif (whole := self._parts.join(number, message.data, headers)) is not None:
-            _settle(waiting, whole)
+            _settle(waiting, opened(whole))
 
     def _lose(self) -> None:
         away = f"the connection to NATS at {self._line.place} was lost"
-        for waiting, _ in self._waiting.values():
+        for waiting, _, _ in self._waiting.values():
             _settle(waiting, ServerAway(away))
 
 
@@ -99,6 +105,6 @@ def _give_up(waiting: Waiting, whom: str, seconds: float) -> None:
     _settle(waiting, ServerAway(f"{whom} did not answer within {seconds:g} s"))
 
 
-def _settle(waiting: Waiting, outcome: Outcome) -> None:
-    if not waiting.done():
+def _settle(waiting: Waiting, outcome: Outcome | None) -> None:
+    if outcome is not None and not waiting.done():
         waiting.set_result(outcome)

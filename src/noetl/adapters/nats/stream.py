@@ -48,8 +48,8 @@ async def make_stream(line: NatsLine, names: Names) -> None:
 
 
 async def pull(line: NatsLine, names: Names, pool: str) -> JetStreamContext.PullSubscription:
-    """The consumer of a pool, shared by its workers; made where it is missing."""
-    await make_stream(line, names)
+    """The consumer of a pool, shared by its workers; made where it is missing. The stream is the
+    servers' to make: workers may have no right to."""
     consumer = token_of(pool)
     config = api.ConsumerConfig(
         durable_name=consumer,

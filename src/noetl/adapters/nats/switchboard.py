@@ -1,7 +1,7 @@
 """Where workers reach a server over NATS: calls, questions, and the roll call."""
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from typing import Any
 
@@ -13,13 +13,18 @@ from noetl.adapters.nats.names import Names
 from noetl.adapters.nats.notifier import NatsNotifier
 from noetl.adapters.nats.parts import MessageParts, parts_of
 from noetl.adapters.nats.requests import FAULT
+from noetl.adapters.nats.signing import ASK, CALL, FindKey, Seal, Verifier, plain
 from noetl.adapters.nats.stream import make_stream
-from noetl.ports.link import POLL, Answer, Call, Listener, Question, Reply
+from noetl.ports.link import POLL, SPEAKS, Answer, Call, Caller, Listener, Question, Reply
 
 GROUP = "noetl.server.any"
 """Of the servers in this queue group one gets each question that is for nobody in particular."""
 FAREWELL = 5.0
 """Seconds that answers under way have when the server stops."""
+UNSIGNED = (
+    "is not signed, and this server asks for tokens: give the worker one of its pool (NOETL_TOKEN),"
+    " or the servers' NOETL_KEY"
+)
 
 _encode = msgspec.json.Encoder().encode
 _call = msgspec.json.Decoder(Call)
@@ -40,13 +45,24 @@ class NatsSwitchboard:
     """
 
     def __init__(
-        self, url: str, listener: Listener, *, says: Says = silent, root: str = "noetl"
+        self,
+        url: str,
+        listener: Listener,
+        *,
+        says: Says = silent,
+        root: str = "noetl",
+        keys: FindKey | None = None,
+        demands: bool = False,
+        refuses: Says = silent,
     ) -> None:
+        """`demands`: only what is signed with one of `keys` is heard (decision 0050)."""
         self._names = Names(root)
         self._listener = listener
         self._parts = MessageParts()
+        self._verifier = Verifier(listener.name, keys, demands=demands, refuses=refuses)
         self._answering: set[asyncio.Task[None]] = set()
-        self.line = NatsLine(url, name=listener.name, says=says)
+        inbox = self._names.inbox("server")
+        self.line = NatsLine(url, name=listener.name, inbox=inbox, says=says)
         self.notifier = NatsNotifier(self.line, listener.name, self._names)
 
     async def open(self) -> None:
@@ -77,18 +93,33 @@ class NatsSwitchboard:
         await self.line.close()
 
     def _hear_call(self, message: Msg) -> None:
-        if (whole := self._whole(message)) is None:
-            return
-        try:
-            call = _call.decode(whole)
-        except msgspec.DecodeError as fault:
-            self._refuse(message, whole, fault)
-            return
-        self._begin(message.reply, self._listener.answer(call))
+        whole, reply = self._whole(message), message.reply
+
+        def take(payload: bytes, by: Caller, seal: Seal) -> None:
+            try:
+                call = _call.decode(payload)
+            except msgspec.DecodeError as fault:
+                self._refuse(
+                    reply, payload, seal, f"cannot be read ({fault}); run the version of the server"
+                )
+            else:
+                self._begin(reply, self._listener.answer(call, by), seal)
+
+        if whole is not None and not self._verifier.hear(whole, CALL, take, self._teller(reply)):
+            self._refuse(reply, whole, plain, UNSIGNED)
 
     def _hear_question(self, message: Msg) -> None:
-        if (whole := self._whole(message)) is not None:
-            self._begin(message.reply, self._listener.reply(_question.decode(whole)))
+        whole, reply = self._whole(message), message.reply
+
+        def take(payload: bytes, by: Caller, seal: Seal) -> None:
+            self._begin(reply, self._listener.reply(_question.decode(payload), by), seal)
+
+        if whole is not None and not self._verifier.hear(whole, ASK, take, self._teller(reply)):
+            error = {"code": "refused", "message": f"the question {UNSIGNED}"}
+            self.line.start(self._send(reply, _encode(Reply(error=error))))
+
+    def _teller(self, reply: str) -> Callable[[bytes], None]:
+        return lambda told: self.line.start(self._send(reply, told))
 
     def _hear_roll(self, message: Msg) -> None:
         if message.reply:
@@ -100,22 +131,23 @@ class NatsSwitchboard:
             return None
         return self._parts.join(message.reply, message.data, message.headers)
 
-    def _refuse(self, message: Msg, whole: bytes, fault: msgspec.DecodeError) -> None:
+    def _refuse(self, reply: str, payload: bytes, seal: Seal, why: str) -> None:
         """A worker of another version learns why; rubbish learns nothing."""
-        stamp = msgspec.json.decode(whole, type=Stamp)
-        says = (
-            f"the call of worker '{stamp.worker}', version {stamp.version}, cannot be read "
-            f"({fault}); run the version of the server"
-        )
-        answer = Answer(server=self._listener.name, refusal=says)
-        self.line.start(self._send(message.reply, _encode(answer)))
+        stamp = msgspec.json.decode(payload, type=Stamp)
+        says = f"the call of worker '{stamp.worker}', version {stamp.version}, {why}"
+        answer = Answer(server=self._listener.name, speaks=SPEAKS, refusal=says)
+        self.line.start(self._send(reply, seal(_encode(answer))))
 
-    def _begin(self, reply: str, answering: Coroutine[Any, Any, Answer | Reply]) -> None:
-        task = asyncio.get_running_loop().create_task(self._answer(reply, answering))
+    def _begin(
+        self, reply: str, answering: Coroutine[Any, Any, Answer | Reply], seal: Seal
+    ) -> None:
+        task = asyncio.get_running_loop().create_task(self._answer(reply, answering, seal))
         self._answering.add(task)
         task.add_done_callback(self._answering.discard)
 
-    async def _answer(self, reply: str, answering: Coroutine[Any, Any, Answer | Reply]) -> None:
+    async def _answer(
+        self, reply: str, answering: Coroutine[Any, Any, Answer | Reply], seal: Seal
+    ) -> None:
         try:
             answer = await answering
         except asyncio.CancelledError:
@@ -124,7 +156,7 @@ class NatsSwitchboard:
             self.line.complain(fault)
             await self._fail(reply, f"{type(fault).__name__}: {fault}"[:500])
         else:
-            await self._send(reply, _encode(answer))
+            await self._send(reply, seal(_encode(answer)))
 
     async def _fail(self, reply: str, why: str) -> None:
         with suppress(*FAULTS):

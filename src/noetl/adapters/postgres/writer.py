@@ -95,7 +95,7 @@ class PostgresWriter(BatchWriter):
                 await self._tell_missed(batch, missed)
 
     async def _give_up(self, batch: DecisionBatch, error: Exception) -> None:
-        if isinstance(error, OF_THE_WORLD) or len(batch.chains) + bool(batch.lines) <= 1:
+        if isinstance(error, OF_THE_WORLD) or len(batch.chains) + len(batch.lines) <= 1:
             batch.give_up(lambda name: unavailable(error, self._door.place, name))
             return
         for part in batch.parts():

@@ -150,13 +150,33 @@ class SqliteWriter(BatchWriter):
             raise
         except Exception as error:
             self._roll_back()
+            if lines and not isinstance(error, OF_THE_WORLD):
+                # What a task printed never shares the fate of decisions (promise 7).
+                written = self._write(entries, [])
+                self._write_lines(lines)
+                return written
             if len(entries) == 1 or isinstance(error, OF_THE_WORLD):
                 return self._give_up(entries, error)
         # One of them is bad: each for itself, so that the others are not harmed by it.
-        written: list[DecisionBatch] = []
+        written = []
         for entry in entries:
             written += self._written([entry], [])
         return written
+
+    def _write_lines(self, lines: list[PrintedLine]) -> None:
+        """Printed lines by themselves: one that cannot be kept is dropped, and no other."""
+        try:
+            self.connection.execute(BEGIN)
+            write_printed(self.connection, lines)
+            self.connection.execute(COMMIT)
+        except OVER_SOON:
+            self._roll_back()
+            self._lines.extendleft(reversed(lines))
+        except Exception:
+            self._roll_back()
+            half = len(lines) // 2
+            for some in (lines[:half], lines[half:]) if half else ():
+                self._write_lines(some)
 
     def _transaction(
         self, entries: list[Entry], lines: list[PrintedLine], look_first: bool

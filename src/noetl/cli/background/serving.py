@@ -84,5 +84,11 @@ async def crew_environment(plane: ServerNode, url: str) -> tuple[str | None, Map
     told.pop("NOETL_TOKEN", None)
     if not settings.auth:
         return None, told
-    made = await make_token(plane.storage.tokens, "workers of the server", "worker")
+    made = await make_token(
+        plane.storage.tokens,
+        "workers of the server",
+        "worker",
+        pool=settings.pool,
+        keychain=plane.keychain,
+    )
     return made.token_id, {**told, "NOETL_TOKEN": made.token}

@@ -41,14 +41,18 @@ def free_port() -> int:
 
 @contextlib.contextmanager
 def nats(home: Path, says: Says) -> Iterator[str]:
-    """A NATS server with JetStream while the body runs; its URL."""
+    """A NATS server with JetStream while the body runs; its URL, with a password of its own."""
     program = Path(sys.executable).with_name("nats-server")
     if not program.exists():
         raise missing("NATS")
     folder = home / "nats"
-    folder.mkdir(parents=True, exist_ok=True)
-    port = free_port()
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    password, port = password_in(folder), free_port()
+    config = folder / "server.conf"
+    config.touch(0o600)
+    config.write_text(f'authorization {{ user: {USER}, password: "{password}" }}\n')
     words = [str(program), "-a", "127.0.0.1", "-p", str(port), "-js", "-sd", f"{folder}/store"]
+    words += ["-c", str(config)]
     with (folder / "log").open("ab") as log:
         server = spawn(words, stdout=log, stderr=log, env=None)
     try:
@@ -57,8 +61,8 @@ def nats(home: Path, says: Says) -> Iterator[str]:
             if server.poll() is not None or time.monotonic() > until:
                 raise NoetlError(f"NATS does not start; see {folder / 'log'}")
             time.sleep(LOOK)
-        says(f"NATS runs at nats://127.0.0.1:{port}")
-        yield f"nats://127.0.0.1:{port}"
+        says(f"NATS runs at 127.0.0.1:{port}")
+        yield f"nats://{USER}:{password}@127.0.0.1:{port}"
     finally:
         server.terminate()
         server.wait()
@@ -84,6 +88,8 @@ def postgres(home: Path, says: Says) -> Iterator[str]:
     folder = home / "postgres"
     programs = usable(packages, folder)
     password = password_in(folder)
+    if os.geteuid() == 0:
+        shutil.chown(folder / "password", UNPRIVILEGED)
     cluster = folder / "cluster"
     if not (cluster / "PG_VERSION").exists():
         says("making a PostgreSQL cluster below the home")
@@ -122,8 +128,6 @@ def password_in(folder: Path) -> str:
     if not file.exists():
         file.touch(0o600)
         file.write_text(secrets.token_urlsafe(24))
-        if os.geteuid() == 0:
-            shutil.chown(file, UNPRIVILEGED)
     return file.read_text().strip()
 
 
