@@ -136,7 +136,7 @@ def test_the_paging_runs_on_real_services(
 def test_the_complete_example_of_s2_runs_as_written(
     tmp_path: Path, http_server: HttpServer, database: Database
 ) -> None:
-    """It names no credential: the one that is registered as `postgres` is used (decision 0048)."""
+    """It names no credential: the one that is registered as `postgres` is used (decision 0046)."""
     sql(database, "CREATE TABLE users (id int, name text, email text)")
     sql(database, "INSERT INTO users VALUES (2, 'Bo', 'bo@x')")
     home = str(tmp_path / "home")

@@ -1,4 +1,4 @@
-"""WRK: a worker does a worker's work and nothing else, whatever it says (decision 0051)."""
+"""WRK: a worker does a worker's work and nothing else, whatever it says (decision 0050)."""
 
 from pathlib import Path
 from typing import Any

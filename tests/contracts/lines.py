@@ -141,7 +141,7 @@ async def the_key(name: str) -> LinkKey | None:
 
 
 class SignedNatsLines(NatsLines):
-    """The same where the queue is not trusted (decision 0050)."""
+    """The same where the queue is not trusted (decision 0049)."""
 
     signed: ClassVar[dict[str, Any]] = {"keys": the_key, "demands": True}
 

@@ -189,11 +189,11 @@ def protocol_page() -> str:
         " playbook, for children of a task and their ends, for sealed credentials and log keys."
         " Every question names the lease that it is asked under, and only the server that decides"
         " for its execution answers it; one question, who that is, is anybody's"
-        " ([decision 0051](../decisions/0051-a-token-of-workers-names-its-pool.md)). Over NATS"
+        " ([decision 0050](../decisions/0050-a-token-of-workers-names-its-pool.md)). Over NATS"
         " calls, questions and answers are signed"
-        " ([decision 0050](../decisions/0050-the-queue-is-not-trusted.md)).\n\nThe number of"
+        " ([decision 0049](../decisions/0049-the-queue-is-not-trusted.md)).\n\nThe number of"
         f" this protocol is {SPEAKS}"
-        " ([decision 0052](../decisions/0052-one-number-for-what-is-said.md)).\n",
+        " ([decision 0051](../decisions/0051-one-number-for-what-is-said.md)).\n",
     )
     drawn = "\n".join(["```mermaid", "stateDiagram-v2", *arrows, "```", ""])
     rows = table(("state", "what is said or happens", "next state", "who decides"), PROTOCOL)

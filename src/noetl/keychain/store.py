@@ -113,7 +113,7 @@ class Store:
         stores = (self, *others)
         with self._keys.alone():
             if not lost:
-                self._refuse_wrong_key([row for one in stores for row in await one._rows()])
+                self._refuse_wrong_key([row for one in stores for row in await one._credentials.all()])
             if not self._keys.fixed:
                 self._keys.grow()
             newest = self._keys.reread().newest
@@ -138,16 +138,13 @@ class Store:
                 "own, or, if it is lost for good: noetl credential rotate --lost"
             )
 
-    async def _rows(self) -> Sequence[SealedCredential]:
-        return await self._credentials.all()
-
     async def _reseal(self, newest: Key) -> list[SealedCredential]:
         """Encrypt everything with this key; the answer is what no key at hand opens."""
         left: dict[str, SealedCredential] = {}
 
         def resealed(row: SealedCredential) -> SealedCredential:
             try:
-                sealed = newest.seal(self._open(row), about(row.name, row.kind))
+                sealed = newest.seal(self.opened(row), about(row.name, row.kind))
             except CredentialUnreadable:
                 left[row.name] = row
                 return row
@@ -229,7 +226,7 @@ class Store:
     async def _keep(self, name: str, kind: str, plain: bytes) -> None:
         if self._keys.absent:
             # A new key beside rows of another one would hide that the old one must come back.
-            self._refuse_wrong_key(await self._rows())
+            self._refuse_wrong_key(await self._credentials.all())
             self._keys.make()
         while True:
             key = self._keys.reread().newest

@@ -1,4 +1,4 @@
-"""The keys with which servers and workers sign what they say over NATS (decision 0050)."""
+"""The keys with which servers and workers sign what they say over NATS (decision 0049)."""
 
 import os
 import time

@@ -101,7 +101,7 @@ class WorkPlane:
     ) -> None:
         self.name = name or f"{socket.gethostname()[:100]}-{os.getpid()}-{secrets.token_hex(3)}"
         key = worker_key(settings)
-        if key is not None:  # whose it is shows in the name (decision 0051)
+        if key is not None:  # whose it is shows in the name (decision 0050)
             self.name += f"-{key.caller.tag}"
         self._link = link
         self._results = results

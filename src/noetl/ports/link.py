@@ -21,7 +21,7 @@ SPEAKS = 2
 """
 The number of what is said here. Fields may be added under one number, for an older peer leaves them
 out and does not read them; whatever an older peer would take for something else gets the next one.
-Workers and servers of one number work together, whatever their versions (decision 0052).
+Workers and servers of one number work together, whatever their versions (decision 0051).
 """
 
 PROTOCOL: tuple[tuple[str, str, str, str], ...] = (
@@ -243,7 +243,7 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Caller(msgspec.Struct, frozen=True):
-    """Who said something, as its carrier has proved it by a token or a key (decision 0051)."""
+    """Who said something, as its carrier has proved it by a token or a key (decision 0050)."""
 
     tag: str | None = None
     """The end of the names of its workers; None: nobody asks for tokens, all names are its own."""
@@ -263,7 +263,7 @@ ANYBODY = Caller()
 
 
 class LinkKey(msgspec.Struct, frozen=True):
-    """What signs the messages of a party where the carrier is not trusted (decision 0050)."""
+    """What signs the messages of a party where the carrier is not trusted (decision 0049)."""
 
     name: str
     """How a server finds it; says nothing about it."""

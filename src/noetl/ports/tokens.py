@@ -31,7 +31,7 @@ def digest_of(text: str) -> str:
 
 
 BETWEEN = "@"
-"""Between the role of a worker's token, as it is kept, and its pool (decision 0051)."""
+"""Between the role of a worker's token, as it is kept, and its pool (decision 0050)."""
 WORKER = "worker"
 
 

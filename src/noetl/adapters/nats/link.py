@@ -75,7 +75,7 @@ class NatsLink:
     async def _told(
         self, what: bytes, server: str | None, subject: str, payload: bytes, seconds: float
     ) -> bytes:
-        """The answer, its signature looked at where this worker has a key (decision 0050)."""
+        """The answer, its signature looked at where this worker has a key (decision 0049)."""
         whom = "a server" if server is None else f"server '{server}'"
         if self._signer is None or server is None:
             return await self._requests.ask(subject, payload, seconds=seconds, whom=whom)

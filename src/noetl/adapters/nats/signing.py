@@ -1,5 +1,5 @@
 """
-Who says what over NATS, proved (decision 0050).
+Who says what over NATS, proved (decision 0049).
 
 A request is `SIGNED`, the length and name of the key, the server's salt, session, number, signature
 and payload; an answer `SIGNED`, signature and payload. What signs derives from the key, the server

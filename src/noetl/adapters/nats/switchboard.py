@@ -55,7 +55,7 @@ class NatsSwitchboard:
         demands: bool = False,
         refuses: Says = silent,
     ) -> None:
-        """`demands`: only what is signed with one of `keys` is heard (decision 0050)."""
+        """`demands`: only what is signed with one of `keys` is heard (decision 0049)."""
         self._names = Names(root)
         self._listener = listener
         self._parts = MessageParts()

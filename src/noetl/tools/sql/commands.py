@@ -54,7 +54,7 @@ class SqlTool(FramedTool):
 async def credential_of(
     kind: str, call: ToolCall[Any], workplace: Workplace
 ) -> tuple[str, dict[str, Any]]:
-    """KEY-1: what `auth` names; without it the one of the kind's own name (decision 0048)."""
+    """KEY-1: what `auth` names; without it the one of the kind's own name (decision 0046)."""
     name = call.inputs.auth
     if name is not None:
         return name, await workplace.unlock(name)

@@ -1,4 +1,4 @@
-"""Whoever can use NATS, and nothing more, plays neither a server nor a worker (decision 0050)."""
+"""Whoever can use NATS, and nothing more, plays neither a server nor a worker (decision 0049)."""
 
 import asyncio
 from collections import Counter

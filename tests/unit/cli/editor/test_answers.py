@@ -97,7 +97,7 @@ def offered(document: OpenDocument, at: Cursor) -> list[str]:
             "do: jump, ¦",
             [
                 *("attempts: ", "backoff: ", "delay: ", "max_delay: ", "jitter: ", "to: "),
-                *("set_iter: ", "set_ctx: ", "set_prev: "),
+                *("message: ", "set_iter: ", "set_ctx: ", "set_prev: "),
             ],
             id="in braces that are open",
         ),
