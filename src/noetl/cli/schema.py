@@ -6,6 +6,7 @@ import click
 
 from noetl.cli.output import write
 from noetl.cli.source import FILE
+from noetl.kinds.table import KINDS
 from noetl.playbook.schema import json_schema
 from noetl.tools.plugins import KnownKinds
 
@@ -32,7 +33,7 @@ def schema(output: str | None) -> None:
     """Print the JSON Schema of playbooks, for completion and checks in an editor."""
     known = KnownKinds()
     for kind in known.values():
-        if kind.fault is not None:
+        if kind.fault is not None and kind.name not in KINDS:  # a plugin
             click.echo(f"warning: without the kind '{kind.name}': {kind.fault}", err=True)
     usable = {name: kind for name, kind in known.items() if kind.fault is None}
     write(json.dumps(json_schema(usable), indent=2, ensure_ascii=False) + "\n", output)
