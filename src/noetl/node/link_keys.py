@@ -1,8 +1,6 @@
 """The keys with which servers and workers sign what they say over NATS (decision 0050)."""
 
-import os
 import time
-from collections.abc import Mapping
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
@@ -40,13 +38,13 @@ def shared_key(key: "Key", pool: str) -> LinkKey:
     return LinkKey(f"{SHARED}:{key.id}:{pool}", secret, Caller(tag, pool))
 
 
-def worker_key(settings: Settings, environment: Mapping[str, str] = os.environ) -> LinkKey | None:
+def worker_key(settings: Settings) -> LinkKey | None:
     """What a worker signs with: its token, else the key that it shares with the servers."""
     if settings.token is not None:
         return token_key(settings.token)
     from noetl.keychain.keys import KeySource  # ciphers only where there is a key
 
-    keys = KeySource(None, environment)
+    keys = KeySource(None)
     return shared_key(keys.ring.newest, settings.pool) if keys.shared else None
 
 
