@@ -7,7 +7,7 @@ from noetl.api import types as t
 from noetl.api.answers import answered
 from noetl.api.context import USUAL, ApiContext, Cursor, Limit
 from noetl.api.paging import page_of, place_in
-from noetl.api.tokens import make_token, shown_token
+from noetl.api.tokens import make_token, revoke_token, shown_token
 from noetl.errors import ServerRefused
 
 
@@ -44,7 +44,7 @@ class AccessRoutes:
 
     async def revoke(self, token_id: FromPath[str]) -> None:
         """From now on the token opens nothing."""
-        if not await self._tokens.revoke(token_id):
+        if not await revoke_token(self._tokens, self._keychain, token_id):
             raise ServerRefused(
                 f"no token '{token_id[:100]}'; GET /api/tokens lists them",
                 code="token_not_found",

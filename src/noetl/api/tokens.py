@@ -7,7 +7,7 @@ from noetl.api.roles import bound
 from noetl.api.rows import View, view_of
 from noetl.api.types import Role, TokenMade
 from noetl.keychain.door import KeychainDoor
-from noetl.node.link_keys import keep_token_key
+from noetl.node.link_keys import forget_token_key, keep_token_key
 from noetl.ports.tokens import WORKER, TokenRow, Tokens, digest_of, split_role
 
 PREFIX = "noetl_"
@@ -51,6 +51,15 @@ async def make_token(
         await keep_token_key(keychain, text)
     await tokens.add(row)
     return shown_token(TokenMade, row, token=text)
+
+
+async def revoke_token(tokens: Tokens, keychain: KeychainDoor, token_id: str) -> bool:
+    """From now on it opens nothing; whether there is such a token."""
+    known = await tokens.revoke(token_id)
+    for row in await tokens.all() if known else ():
+        if row.token_id == token_id and split_role(row.role)[0] == WORKER:
+            await forget_token_key(keychain, row.digest)
+    return known
 
 
 def shown_token(kind: type[View], row: TokenRow, **more: str) -> View:

@@ -6,7 +6,7 @@ from typing import Any, TypeVar, get_args
 
 import click
 
-from noetl.api.tokens import make_token, shown_token
+from noetl.api.tokens import make_token, revoke_token, shown_token
 from noetl.api.types import Role, TokenMade, TokenView
 from noetl.cli.contexts import Target
 from noetl.cli.home import using
@@ -119,7 +119,7 @@ def ends(row: TokenView) -> str:
 def revoke(token_id: str, as_json: bool, target: Target) -> None:
     """Revoke a token, at once and for good."""
     if target.local:
-        known = in_store(lambda home: home.tokens.revoke(token_id))
+        known = in_store(lambda home: revoke_token(home.tokens, keys_of(home), token_id))
         if not known:
             raise NoetlError(f"no token '{token_id}'; see `noetl server token list`")
     else:
@@ -128,8 +128,11 @@ def revoke(token_id: str, as_json: bool, target: Target) -> None:
 
 
 async def made_in(home: Storage, name: str, role: Role, asked: dict[str, Any]) -> TokenMade:
-    keychain = KeychainDoor(home.credentials, home.folder, home.key)
-    return await make_token(home.tokens, name, role, keychain=keychain, **asked)
+    return await make_token(home.tokens, name, role, keychain=keys_of(home), **asked)
+
+
+def keys_of(home: Storage) -> KeychainDoor:
+    return KeychainDoor(home.credentials, home.folder, home.key)
 
 
 def in_store(work: Callable[[Storage], Awaitable[T]]) -> T:

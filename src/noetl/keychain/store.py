@@ -163,6 +163,9 @@ class Store:
         row = await self._credentials.find(f"{RESERVED}{name}")
         return None if row is None or row.kind != OWN else self.opened(row)
 
+    async def forget_own(self, name: str) -> None:
+        await self._credentials.remove(f"{RESERVED}{name}")
+
     def key(self, key_id: str) -> Key:
         """One of the keys that seal credentials; CredentialUnreadable where it is not at hand."""
         return self._keys.find(key_id, "a message")

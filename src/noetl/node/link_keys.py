@@ -1,8 +1,6 @@
 """The keys with which servers and workers sign what they say over NATS (decision 0049)."""
 
-import os
 import time
-from collections.abc import Mapping
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
@@ -17,15 +15,20 @@ if TYPE_CHECKING:
 
 TOKEN, SHARED = "t", "k"
 """How names of keys begin: one that derives from a token, or from the key of the credentials."""
-DIGEST = 64
+DIGEST, NAME = 64, 32
+"""Characters of a token's digest, and of them those that name its key."""
 
 
 def token_key(text: str) -> LinkKey:
-    """The key of whoever has this token; its name does not lead back to the text."""
+    """The key of whoever has this token; neither name nor digest lead back to it."""
+    digest = digest_of(text)
     given = text.encode("utf-8", "surrogatepass")
-    name = blake2b(given, digest_size=16, person=b"noetl link name").hexdigest()
     secret = blake2b(given, digest_size=32, person=b"noetl link key").digest()
-    return LinkKey(f"{TOKEN}:{name}", secret, Caller(digest_of(text)[:TAG]))
+    return LinkKey(name_of(digest), secret, Caller(digest[:TAG]))
+
+
+def name_of(digest: str) -> str:
+    return f"{TOKEN}:{digest[:NAME]}"
 
 
 def shared_key(key: "Key", pool: str) -> LinkKey:
@@ -35,13 +38,13 @@ def shared_key(key: "Key", pool: str) -> LinkKey:
     return LinkKey(f"{SHARED}:{key.id}:{pool}", secret, Caller(tag, pool))
 
 
-def worker_key(settings: Settings, environment: Mapping[str, str] = os.environ) -> LinkKey | None:
+def worker_key(settings: Settings) -> LinkKey | None:
     """What a worker signs with: its token, else the key that it shares with the servers."""
     if settings.token is not None:
         return token_key(settings.token)
     from noetl.keychain.keys import KeySource  # ciphers only where there is a key
 
-    keys = KeySource(None, environment)
+    keys = KeySource(None)
     return shared_key(keys.ring.newest, settings.pool) if keys.shared else None
 
 
@@ -49,6 +52,11 @@ async def keep_token_key(keychain: KeychainDoor, text: str) -> None:
     """Servers keep the key of a worker's token sealed; of the token itself, a digest."""
     made = token_key(text)
     await keychain.opened.store.keep_own(made.name, digest_of(text).encode() + made.secret)
+
+
+async def forget_token_key(keychain: KeychainDoor, digest: str) -> None:
+    """The token is good no more."""
+    await keychain.opened.store.forget_own(name_of(digest))
 
 
 class LinkKeys:

@@ -44,7 +44,7 @@ class NatsLink:
         self.line = NatsLine(url, name=name, inbox=inbox, says=says)
         self._requests = NatsRequests(self.line)
         self._signer = None if key is None else LinkSigner(key, says)
-        self._greeting = asyncio.Lock()
+        self._greeting: dict[str, asyncio.Lock] = {}
         self._wakes = NatsWakes(self.line, self._names, f"{self.line.inbox}.woken", poll)
 
     async def open(self) -> None:
@@ -93,7 +93,7 @@ class NatsLink:
 
     async def _greet(self, signer: LinkSigner, server: str, seconds: float) -> None:
         """Learn the salt of a server; whoever comes meanwhile waits, and goes on in order."""
-        async with self._greeting:
+        async with self._greeting.setdefault(server, asyncio.Lock()):
             if signer.knows(server):
                 return
             subject, whom = self._names.calls(server), f"server '{server}'"

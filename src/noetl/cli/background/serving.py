@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Mapping
 
 from noetl.api.serve import refuse_open, serve
-from noetl.api.tokens import make_token
+from noetl.api.tokens import make_token, revoke_token
 from noetl.cli.background.crew import Crew
 from noetl.cli.background.launch import variables
 from noetl.cli.background.pid_file import Tell
@@ -72,7 +72,7 @@ async def _served(
             )
             await crew.end(hurry)
         if token_id is not None:
-            await plane.storage.tokens.revoke(token_id)
+            await revoke_token(plane.storage.tokens, plane.keychain, token_id)
         closed.set()
         await serving
 

@@ -254,6 +254,20 @@ async def test_what_waits_for_its_key_keeps_its_order(court: Court) -> None:
     assert [one.free for one in court.desk.heard] == list(range(20))
 
 
+async def test_a_server_that_does_not_greet_holds_up_nobody(court: Court) -> None:
+    client = await court.network.client()
+    heard = await overheard(client, court.network.names.calls("stopped"))
+    await court.serve()
+    link = await court.worker()
+    waiting = asyncio.ensure_future(link.call("stopped", call(1)))
+    async with asyncio.timeout(SOON):
+        while not heard:
+            await asyncio.sleep(0)
+    assert (await link.call("s1", call(2))).tidy == ["2"]
+    assert not waiting.done()
+    waiting.cancel()
+
+
 async def test_a_worker_without_a_key_is_told_what_to_do(court: Court) -> None:
     await court.serve()
     link = await court.worker(None)
