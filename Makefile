@@ -5,7 +5,7 @@ RUN := $(BIN)/python -m
 PARALLEL ?= -n 4 --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check lint types floors words tools unit bench bench-distributed chaos faults fuzz docs format lock clean
+.PHONY: help setup run test check lint types floors words tools unit bench bench-distributed chaos faults fuzz audit sbom docs format lock clean
 
 help: ## show what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -59,6 +59,12 @@ faults: setup tools ## every fault test at the default lease times and at its fu
 
 fuzz: setup ## chance against the parser and the templates
 	$(RUN) fuzz --runs 5000 --seed 1
+
+audit: setup ## pins, hashes and known vulnerabilities of what is installed; AUDIT=strict: nobody to ask is a failure
+	$(RUN) tests.house.audit
+
+sbom: setup ## what the wheel brings with it, as CycloneDX, in dist/
+	$(RUN) tests.house.sbom
 
 docs: setup ## write the generated pages again
 	$(RUN) tests.conformance.matrix

@@ -268,6 +268,23 @@ def _json(text: str, *, ascii_only: bool = False) -> str:
     return json.dumps(text, ensure_ascii=ascii_only)
 
 
+# ── addresses ────────────────────────────────────────────────────────────────────────────────
+
+_USERINFO = re.compile(r"(?<=://)((?:(?!,\w+://)\S)*)@")
+"""Up to the last @ of an address: a password may hold what should have been percent-encoded."""
+_IN_QUERY = re.compile(r"(?i)([?&;](?:[\w-]*(?:password|passwd|secret|token|key))=)[^&;\s'\"]*")
+
+
+def without_password(text: str) -> str:
+    """A text with the passwords of the addresses in it replaced, however they were written."""
+    return _IN_QUERY.sub(rf"\1{MASK}", _USERINFO.sub(_user_alone, text))
+
+
+def _user_alone(found: re.Match[str]) -> str:
+    user, colon, _ = found[1].partition(":")
+    return f"{user}:{MASK}@" if colon else f"{MASK}@"  # without a password it is a token
+
+
 def add_all(masking: Masking, values: Iterable[Any]) -> None:
     """Register every text and number in the values, whatever they are nested in."""
     for value in values:

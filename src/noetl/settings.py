@@ -6,10 +6,12 @@ from difflib import get_close_matches
 from math import inf
 from pathlib import Path
 from typing import Any, Literal
+from urllib.parse import urlsplit
 
 import msgspec
 
 from noetl.errors import SettingRefused
+from noetl.masking import MASK, without_password
 from noetl.tools.bounds import Bounds, Denied, Namespaces
 from noetl.tools.environment import VARIABLES, mask
 
@@ -123,9 +125,19 @@ def _url(*schemes: str) -> Callable[[str], str]:
         scheme, separator, rest = text.partition("://")
         if not separator or scheme not in schemes or not rest.strip("/"):
             raise ValueError
+        for address in re.split(r",(?=\w+://)", text):
+            _check(address)
         return text.rstrip("/") if scheme in ("http", "https") else text
 
     return read
+
+
+def _check(address: str) -> None:
+    """A password with signs that must be encoded would be taken for host, port or database."""
+    parts = urlsplit(address)
+    _ = parts.port
+    if "@" in parts.path + parts.fragment or ("@" in parts.query and "@" not in parts.netloc):
+        raise ValueError
 
 
 def _store(text: str) -> str:
@@ -297,12 +309,10 @@ def values_in(file: Path) -> dict[str, Any]:
 
 # ── what may be printed ──────────────────────────────────────────────────────────────────────
 
-PASSWORD = re.compile(r"(?<=://)([^:@/?#]*):([^@/]*)@")
-
 
 def shown(field: str, value: Any) -> Any:
     """The value of a setting without the secrets in it."""
     how = SETTINGS[field].shown
     if value is None or how == "plain":
         return str(value) if isinstance(value, Path) else value
-    return "***" if how == "secret" else PASSWORD.sub(r"\1:***@", str(value))
+    return MASK if how == "secret" else without_password(str(value))

@@ -3,6 +3,7 @@
 import base64
 import json
 import os
+import re
 import sqlite3
 import subprocess
 from pathlib import Path
@@ -66,17 +67,21 @@ workflow:
           kind: python
           args: {{s: "{{{{ ctx.whole }}}}", a: "{{{{ iter.again }}}}"}}
           code: |
-            import base64, json, sys
+            import base64, html, json, sys
             from urllib.parse import quote
             print(s)
+            print(s.encode().hex(), s.encode().hex().upper(), html.escape(s), repr(s), s.encode())
+            print(json.dumps(json.dumps({{"s": s}})), html.escape(s, quote=False))
+            print(chr(27) + "]0;" + s + chr(7))
             print("err", a, file=sys.stderr)
             print(base64.b64encode(b"u:" + s.encode()).decode(), quote(s, safe=""), json.dumps(s))
             result = {{"s": s, "list": [s, "in " + s], s: "key", "long": ("x" * 3000 + s) * 3,
-                       "b": base64.b64encode(s.encode()).decode()}}
+                       "b": base64.b64encode(s.encode()).decode(), "hex": s.encode().hex(),
+                       "html": html.escape(s), "twice": json.dumps(json.dumps([s]))}}
       - raised:
           kind: python
           args: {{s: "{{{{ ctx.whole }}}}"}}
-          code: "raise ValueError('no: ' + s)"
+          code: "raise ValueError('no: ' + s + s.encode().hex() + repr([s]))"
           spec: {{policy: {{rules: [{{else: {{then: {{do: continue}}}}}}]}}}}
       - sql: {{kind: postgres, auth: pg, command: "select %s::text as s",
                params: ["{{{{ ctx.whole }}}}"]}}
@@ -137,7 +142,7 @@ def test_a_planted_secret_is_found_nowhere(
         name = row["execution_id"]
         for command in ("events", "logs", "status", "explain", "replay"):
             answers += [told(command, name, set_up), told(command, name, set_up, "--json")]
-    answers += [noetl("credential", "show", "pg", **set_up)]
+    answers += [noetl("credential", "show", "pg", **set_up), noetl("doctor", **set_up)]
 
     # It was used: the servers saw it.
     [echo, basic, *_] = http_server.seen
@@ -224,3 +229,36 @@ def test_no_command_says_a_value(words: tuple[str, ...], tmp_path: Path) -> None
     if words[-1] != SECRET or "--field" in words:
         assert finds(SECRET, tmp_path, told) == []
     assert "db.example" not in told.out + told.err
+
+
+ADDRESSES = {
+    "a database": ("NOETL_DB", "postgresql://app:{}@127.0.0.1:9/x"),
+    "a database's query": ("NOETL_DB", "postgresql://127.0.0.1:9/x?user=app&password={}"),
+    "a port that is none": ("NOETL_DB", "postgresql://app:{}@127.0.0.1:port/x"),
+    "a mode that is none": ("NOETL_DB", "postgresql://app:{}@127.0.0.1:9/x?sslmode=strange"),
+    "another scheme": ("NOETL_DB", "mysql://app:{}@127.0.0.1:9/x"),
+    "a queue": ("NOETL_QUEUE", "nats://app:{}@127.0.0.1:9"),
+    "a queue's token": ("NOETL_QUEUE", "nats://{}@127.0.0.1:9"),
+    "a queue without a port": ("NOETL_QUEUE", "nats://app:{}@127.0.0.1:port"),
+    "a server": ("NOETL_SERVER", "http://app:{}@127.0.0.1:9"),
+    "a token": ("NOETL_TOKEN", "{}"),
+}
+REFUSED = (("list", "--json"), ("worker", "start", "--foreground"), ("server", "start"))
+PASSWORDS = ("planted-1n-a-dsn", "pl4nted/1n-a-dsn", "pl4nted#1n-a-dsn", "pl4nted@1n-a/dsn")
+
+
+@pytest.mark.rule("KEY-2")
+@pytest.mark.parametrize("address", ADDRESSES)
+def test_a_password_of_an_address_is_found_nowhere(address: str, tmp_path: Path) -> None:
+    name, form = ADDRESSES[address]
+    answers = []
+    for password in PASSWORDS:
+        environment: Any = {"NOETL_HOME": str(tmp_path), name: form.format(password)}
+        answers.append(noetl("doctor", **environment))
+        if answers[-1].code == 3:  # refused at once: no command waits for it
+            answers += [noetl(*words, **environment) for words in REFUSED]
+    (tmp_path / "something").touch()
+    for password in PASSWORDS:
+        for piece in (password, *re.split("[/#@]", password)):
+            assert len(piece) < 4 or finds(piece, tmp_path, *answers) == [], piece
+    assert any("***" in answer.out + answer.err for answer in answers)

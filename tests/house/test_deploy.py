@@ -86,6 +86,25 @@ def test_the_stores_have_volumes_and_no_ports() -> None:
     assert set(COMPOSE["volumes"]) == {"postgres", "nats", *SERVERS}
 
 
+def test_a_worker_shares_no_network_with_the_database() -> None:
+    networks = {name: set(service["networks"]) for name, service in COMPOSE["services"].items()}
+    assert not networks["worker"] & networks["postgres"]
+    for name in ("postgres", "nats"):
+        assert all(COMPOSE["networks"][network] == {"internal": True} for network in networks[name])
+
+
+def test_images_of_others_have_a_whole_version() -> None:
+    images = {COMPOSE["services"][name]["image"] for name in ("postgres", "nats")}
+    assert {image for image in images if not re.fullmatch(r"[a-z]+:\d+(\.\d+)+", image)} == set()
+
+
+def test_nats_has_no_monitoring_port() -> None:
+    text = (FOLDER / "nats.conf").read_text("utf-8")
+    lines = [line for line in text.splitlines() if not line.lstrip().startswith("#")]
+    assert not re.search(r"(?i)\b(https?_port|https?|monitor_port)\b", "\n".join(lines))
+    assert all("8222" not in path.read_text("utf-8") for path in FILES)
+
+
 def test_who_is_told_to_stop_has_the_time_that_it_takes() -> None:
     services = COMPOSE["services"]
     assert seconds(services["worker"]["stop_grace_period"]) > DRAIN + 2 * LAST_WORDS
@@ -251,7 +270,42 @@ def test_pods_have_the_time_that_stopping_takes() -> None:
     assert pod("noetl-worker")["terminationGracePeriodSeconds"] > DRAIN + 2 * LAST_WORDS
 
 
+def policy(name: str) -> dict[str, Any]:
+    return dict(objects()["NetworkPolicy", name]["spec"])
+
+
+def test_what_no_policy_names_is_closed() -> None:
+    everything = policy("noetl-nothing-else")
+    assert everything == {"podSelector": {}, "policyTypes": ["Ingress", "Egress"]}
+    assert all(policy(name)["policyTypes"] == ["Ingress", "Egress"] for name in PODS)
+    assert "ingress" not in policy("noetl-worker")
+
+
+def test_a_worker_reaches_neither_the_database_nor_the_machine() -> None:
+    rules = policy("noetl-worker")["egress"]
+    ports = {port["port"] for rule in rules for port in rule["ports"]}
+    assert ports == {53, 4222, 443}
+    blocks = [to["ipBlock"] for rule in rules for to in rule.get("to", []) if "ipBlock" in to]
+    closed = {network for block in blocks for network in block["except"]}
+    assert {"169.254.0.0/16", "10.0.0.0/8", "fe80::/10", "fc00::/7"} <= closed
+    web = [rule for rule in rules if {port["port"] for port in rule["ports"]} == {443}]
+    assert all("ipBlock" in to for rule in web for to in rule["to"])
+
+
 # ── the pages about it ───────────────────────────────────────────────────────────────────────
+
+
+COMMAND = re.compile(r" *(\$ )?(sudo )?(noetl|kubectl|pg_\w+|psql|nats|docker|podman|curl) ")
+ON_THE_LINE = re.compile(
+    r"://[^\s/:@]+:[^\s@]+@|--from-literal|--password[= ]|\$\{?NOETL_(DB|QUEUE|TOKEN|KEY)\b"
+)
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "docs").rglob("*.md")), ids=lambda path: path.name)
+def test_no_page_puts_a_password_on_a_command_line(path: Path) -> None:
+    """Files of settings stand in blocks, too, and may hold one."""
+    lines = path.read_text("utf-8").replace("\\\n", " ").splitlines()
+    assert [line for line in lines if COMMAND.match(line) and ON_THE_LINE.search(line)] == []
 
 
 @pytest.mark.parametrize("name", ["failures", "upgrade", "backup"])

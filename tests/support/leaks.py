@@ -2,11 +2,13 @@
 
 import asyncio
 import base64
+import html
 import json
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+import markupsafe
 import msgspec
 from requests.utils import requote_uri
 from tests.system.program import Answer, noetl
@@ -76,6 +78,15 @@ def forms(value: str) -> dict[str, bytes]:
         "url": quote(value, safe="").encode(),
         "url, path": quote(value).encode(),
         "url, as requests writes it": requote_uri(value).encode(),
+        "thrice json": json.dumps(json.dumps(json.dumps(value)))[7:-7].encode(),
+        "html": html.escape(value).encode(),
+        "html, quotes left": html.escape(value, quote=False).encode(),
+        "html of templates": str(markupsafe.escape(value)).encode(),
+        "html, ascii": html.escape(value).encode("ascii", "xmlcharrefreplace"),
+        "hex": plain.hex().encode(),
+        "hex, capitals": plain.hex().upper().encode(),
+        "repr": ascii(value)[1:-1].encode(),
+        "repr of bytes": repr(plain)[2:-1].encode(),
         "base64": base64.b64encode(plain)[:-4],
         "base64 after one": base64.b64encode(b"x" + plain)[2:-4],
         "base64 after two": base64.b64encode(b"xx" + plain)[3:-4],

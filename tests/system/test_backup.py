@@ -40,10 +40,10 @@ workflow:
 """
 
 
-def done_as_told(number: int, home: Path, backup: Path) -> None:
+def done_as_told(number: int, home: Path, backup: Path, key: Path) -> None:
     """Run a block of the page."""
     text = [block.text for block in blocks_of(PAGE) if block.language == "sh"][number]
-    folders = {"NOETL_HOME": str(home), "BACKUP": str(backup)}
+    folders = {"NOETL_HOME": str(home), "BACKUP": str(backup), "KEY_BACKUP": str(key)}
     path = f"{Path(sys.executable).parent}:/usr/bin:/bin"
     done = subprocess.run(
         ["sh", "-eu", "-c", text],
@@ -57,7 +57,7 @@ def done_as_told(number: int, home: Path, backup: Path) -> None:
 
 def test_a_copy_of_a_live_home_goes_on_where_it_stands(tmp_path: Path) -> None:
     home, backup, restored = (tmp_path / name for name in ("home", "backup", "restored"))
-    gate = tmp_path / "gate"
+    gate, apart = tmp_path / "gate", tmp_path / "safe"
     with node(home) as up:
         up.there("register", "-", stdin=HELD.encode())
         up.there("credential", "add", "api", "--kind", "bearer", "--stdin", stdin=b"s3cr3t-9")
@@ -65,12 +65,23 @@ def test_a_copy_of_a_live_home_goes_on_where_it_stands(tmp_path: Path) -> None:
         execution_id = begun.objects()[0]["execution_id"]
         with running("events", execution_id, "--follow", "--server", up.url, home=home) as follower:
             follower.wait_for("hold")
-        done_as_told(0, home, backup)
+        (home / "contexts.toml").write_text(
+            "[contexts.x]\nserver = 'http://x'\ntoken = 'noetl_t0ken'\n"
+        )
+        done_as_told(0, home, backup, apart)
         [body] = backup.rglob("*.json")
         assert body.stat().st_size == 2_000_002, "the large value lies outside the log"
         assert up.there("cancel", execution_id).code == 0
 
-    done_as_told(1, restored, backup)
+    key = (home / "key").read_bytes().strip()
+    for file in backup.rglob("*"):
+        assert file.stat().st_mode & 0o077 == 0, f"others may read {file}"
+        if file.is_file():
+            assert key not in file.read_bytes(), "the key is apart from what it opens"
+            assert b"noetl_t0ken" not in file.read_bytes()
+    assert (apart.stat().st_mode & 0o777, apart.read_bytes().strip()) == (0o600, key)
+
+    done_as_told(1, restored, backup, apart)
     copy = Node(restored)
     assert copy.here("replay", execution_id, "--verify").code == 0
     assert copy.here("credential", "show", "api").code == 0, "the key opens what it sealed"

@@ -47,7 +47,8 @@ def target_of(server: str | None, context: str | None) -> Target:
 
     Flags come before the environment, that before `noetl.toml`, that before the context in use; a
     server that is named beats a context that is named in the same place. A token that a file holds
-    goes only to the server that it stands beside.
+    goes only to the server that it stands beside; the one of the environment never to a server that
+    only the `noetl.toml` of a folder names.
     """
     reading = read_with_origins(flags={"server": server, "context": context})
     chosen = place_of(reading)
@@ -64,7 +65,7 @@ def target_of(server: str | None, context: str | None) -> Target:
         raise SettingRefused(f"there is no context '{name}'; there are: {names}")
     token = found.token
     if token is None and reading.origins["token"].startswith("NOETL_"):
-        token = reading.settings.token
+        token = reading.settings.token if is_users(found.origin, reading) else None
     return Target(found.server, token, name)
 
 
@@ -85,10 +86,30 @@ def place_of(reading: Reading) -> str:
 
 
 def token_for(url: str | None, reading: Reading, known: Mapping[str, Context]) -> str | None:
-    origin = reading.origins["token"]
-    if origin.startswith("NOETL_") or origin == reading.origins["server"]:
+    origin, named = reading.origins["token"], reading.origins["server"]
+    if origin == named or (origin.startswith("NOETL_") and is_users(named, reading)):
         return reading.settings.token
     return next((one.token for one in known.values() if one.server == url), None)
+
+
+def token_at_home() -> str | None:
+    """The token for a server that runs on the home."""
+    reading = read_with_origins()
+    return reading.settings.token if is_users(str(reading.settings.home / FILE), reading) else None
+
+
+def is_users(origin: str, reading: Reading) -> bool:
+    """
+    Whether the user named it: by a flag, in the environment, in a file that NOETL_CONFIG names, or
+    in the home. Whoever wrote the `noetl.toml` of a folder is not the owner of the user's token.
+    """
+    project = settings_file({})
+    if project is None or os.environ.get("NOETL_CONFIG"):
+        return True
+    own = reading.settings.home / FILE
+    return origin != str(project) and (
+        origin != str(own) or reading.origins["home"] != str(project)
+    )
 
 
 # ── the files ────────────────────────────────────────────────────────────────────────────────

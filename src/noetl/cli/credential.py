@@ -16,7 +16,7 @@ from noetl.cli import exits
 from noetl.cli.contexts import Target
 from noetl.cli.home import using
 from noetl.cli.lazy import HelpfulGroup
-from noetl.cli.output import JSON, examples, tell, tell_each
+from noetl.cli.output import JSON, examples, print_line, tell, tell_each
 from noetl.cli.source import reason_of
 from noetl.cli.target import Asked, aimed, ask, at_server, is_new, pages
 from noetl.errors import CredentialMissing, UnreadableFile
@@ -95,7 +95,7 @@ def add(
     kind = kind_of(kind)
     fields = fields_in(pairs)
     if any(field not in PUBLIC for field in fields):
-        click.echo(ON_THE_LINE, err=True)
+        print_line(ON_THE_LINE, err=True)
     if stdin or path:
         fields |= secret_in(kind, text_from(path))
     elif sys.stdin.isatty():
@@ -214,7 +214,7 @@ def in_stores(work: Callable[[list[Store]], Awaitable[T]]) -> T:
         stores = [Store(storage.credentials, keys)]
         if settings.db is None:
             return await work(stores)
-        database = await open_settings_storage(settings, partial(click.echo, err=True))
+        database = await open_settings_storage(settings, partial(print_line, err=True))
         try:
             return await work([*stores, Store(database.credentials, keys)])
         finally:

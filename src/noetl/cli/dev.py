@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from noetl.cli import exits
-from noetl.cli.output import examples
+from noetl.cli.output import examples, print_line
 from noetl.cli.source import FILE, PlaybookSource, read_source
 from noetl.cli.terminal import Paint, wants_colour
 from noetl.cli.testing.command import RUN, last_line, refuse_strangers, tell, tested_file
@@ -43,7 +43,7 @@ def dev(file: str, real: tuple[str, ...]) -> int:
                 continue
             seen = now
             look(file, real)
-            click.echo(f"{time.strftime('%H:%M:%S')} waiting for a save; Ctrl-C ends")
+            print_line(f"{time.strftime('%H:%M:%S')} waiting for a save; Ctrl-C ends")
     except KeyboardInterrupt:
         return exits.OK
 
@@ -69,7 +69,7 @@ def look(file: str, real: Sequence[str]) -> None:
         if tell_findings(source, findings_of(source, migrated=False), as_json=False) == exits.OK:
             run_tests(Path(file), real)
     except NoetlError as wrong:
-        click.echo(f"error: {wrong}", err=True)
+        print_line(f"error: {wrong}", err=True)
 
 
 def run_tests(file: Path, real: Sequence[str]) -> None:
@@ -79,7 +79,7 @@ def run_tests(file: Path, real: Sequence[str]) -> None:
         if not isinstance(tested, int):
             tell(tested, paint)
             verdicts += tested.tests
-    click.echo(last_line(verdicts, paint) if verdicts else "no tests yet; see: noetl test --help")
+    print_line(last_line(verdicts, paint) if verdicts else "no tests yet; see: noetl test --help")
 
 
 def tests_of(file: Path) -> list[Path]:
@@ -95,6 +95,6 @@ def names(tests: Path, file: Path) -> bool:
     try:
         suite = suite_in(PlaybookSource(str(tests), content))
     except UnreadableFile as wrong:
-        click.echo(f"error: {wrong}", err=True)
+        print_line(f"error: {wrong}", err=True)
         return False
     return playbook_file(suite, str(tests)).resolve() == file.resolve()

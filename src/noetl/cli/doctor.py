@@ -161,7 +161,8 @@ async def asked_postgres(url: str) -> tuple[str, float]:
         finally:
             await connection.close()
     except (asyncpg.PostgresError, OSError, TimeoutError, ValueError) as wrong:
-        why = str(wrong) or "no answer"
+        bad = isinstance(wrong, ValueError)  # quotes pieces of the address
+        why = "it is no address" if bad else str(wrong) or "no answer"
         raise NoetlError(f"{shown('db', url)} cannot be used: {why}; check NOETL_DB") from None
 
 

@@ -10,7 +10,7 @@ import msgspec
 from noetl.api.questions import PlaneQuestions
 from noetl.api.types import EventView
 from noetl.cli.contexts import Target
-from noetl.cli.output import ID, print_json
+from noetl.cli.output import ID, print_json, print_line
 from noetl.cli.running.words import seconds, value_words
 from noetl.cli.target import Asked, FarQuestions, aimed, ask
 from noetl.cli.terminal import columns
@@ -50,7 +50,7 @@ def events(
         if as_json:
             print_json(event)
         else:
-            click.echo(line_of(event, room, took))
+            print_line(line_of(event, room, took))
 
     async def work(asked: Asked) -> None:
         if isinstance(asked, FarQuestions):
@@ -95,7 +95,7 @@ async def events_here(
             return
         [now] = await here.listed([await here.plane.row(execution_id)])
         if now.interrupted and not told:
-            click.echo(f"interrupted; waiting for: noetl resume {execution_id}", err=True)
+            print_line(f"interrupted; waiting for: noetl resume {execution_id}", err=True)
             told = True
         await asyncio.sleep(POLL)
 

@@ -10,7 +10,7 @@ from noetl.api.types import EntryText
 from noetl.cli import exits
 from noetl.cli.catalog import REMEDY, ask_catalog
 from noetl.cli.contexts import LOCAL, Target
-from noetl.cli.output import print_json, some_playbook
+from noetl.cli.output import print_json, print_line, some_playbook
 from noetl.cli.running.ending import see_through
 from noetl.cli.running.payload import CTX, PAYLOAD, SETS, ctx_of, payload_of
 from noetl.cli.source import PlaybookSource
@@ -82,7 +82,7 @@ def execute(
             lambda client: client.execute(path, version=version, payload=given, ctx=first, key=key),
         )
     except KeyboardInterrupt:
-        click.echo("interrupted; if the server began it, it is in: noetl list", err=True)
+        print_line("interrupted; if the server began it, it is in: noetl list", err=True)
         return exits.INTERRUPTED
     if wait:
         from noetl.cli.running.following import follow_through
@@ -91,8 +91,8 @@ def execute(
     if as_json:
         print_json(begun)
     else:
-        click.echo(f"{begun.path}: execution {begun.execution_id}")
-        click.echo(f"follow it: noetl events {begun.execution_id} --follow", err=True)
+        print_line(f"{begun.path}: execution {begun.execution_id}")
+        print_line(f"follow it: noetl events {begun.execution_id} --follow", err=True)
     return exits.OK
 
 

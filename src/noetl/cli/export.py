@@ -12,7 +12,7 @@ from yarl import URL
 
 from noetl.cli import exits
 from noetl.cli.contexts import Target
-from noetl.cli.output import JSON, print_json
+from noetl.cli.output import JSON, print_json, print_line
 from noetl.cli.running.words import count
 from noetl.cli.source import FILE
 from noetl.cli.target import Asked, aimed, ask, pages
@@ -251,12 +251,12 @@ def report(wanted: ExportRequest, tally: ExportCounts, *, as_json: bool) -> None
         print_json(as_object(wanted, tally))
         return
     if not tally.events:
-        click.echo("nothing to export: no event matches", err=True)
+        print_line("nothing to export: no event matches", err=True)
         return
     what = f"{count(tally.events, 'event')} of {count(tally.executions, 'execution')}"
     if wanted.form == "otlp":
         what += f", {count(tally.pieces, 'span')}"
-    click.echo(f"exported {what}", err=True)
+    print_line(f"exported {what}", err=True)
 
 
 def as_object(wanted: ExportRequest, tally: ExportCounts) -> dict[str, Any]:

@@ -4,9 +4,8 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import TypeVar
 
-import click
-
 from noetl.adapters.sqlite.locks import FILE
+from noetl.cli.output import print_line
 from noetl.cli.running.attend import runner
 from noetl.errors import ExecutionNotFound
 from noetl.node.control_plane import ControlPlane
@@ -34,7 +33,7 @@ def in_database(settings: Settings, work: Callable[[ControlPlane], Awaitable[T]]
     """The same with the database of servers (NOETL_DB), of which nothing but reading is asked."""
 
     async def opened() -> ControlPlane:
-        says = partial(click.echo, err=True)
+        says = partial(print_line, err=True)
         storage = await open_settings_storage(settings, says, looking=True)
         results = open_results(settings)
         return ControlPlane(settings, storage, results=results, adopts=False, says=says)

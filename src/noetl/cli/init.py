@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from noetl.cli.output import examples
+from noetl.cli.output import examples, print_line
 from noetl.cli.source import reason_of
 from noetl.errors import UnwritableFile
 from noetl.playbook.schema import json_schema
@@ -42,8 +42,8 @@ def init(folder: str) -> None:
     for name, text in made.items():
         write_new(root / name, text)
     where = "" if folder == "." else f"cd {folder}; "
-    click.echo(f"made {', '.join(made)}")
-    click.echo(f"next: {where}noetl run playbook.yaml", err=True)
+    print_line(f"made {', '.join(made)}")
+    print_line(f"next: {where}noetl run playbook.yaml", err=True)
 
 
 def texts_of(name: str) -> dict[str, str]:

@@ -6,7 +6,7 @@ from typing import get_args
 import click
 
 from noetl.cli.contexts import Target
-from noetl.cli.output import JSON, tell_each
+from noetl.cli.output import JSON, print_line, tell_each
 from noetl.cli.running.words import seconds, short
 from noetl.cli.status import TONES, shown_status
 from noetl.cli.target import Asked, aimed, ask, is_new, pages
@@ -42,13 +42,13 @@ def listing(
 ) -> None:
     """List executions, the newest first."""
     if is_new(target):
-        click.echo(f"nothing has run in {read_settings().home} yet", err=True)
+        print_line(f"nothing has run in {read_settings().home} yet", err=True)
         return
     rows = ask(target, lambda asked: rows_of(asked, status, path, limit))
     paint = Paint(wants_colour())
     tell_each(rows, lambda row: line_of(row, paint), as_json=as_json)
     if not rows:
-        click.echo("no execution matches", err=True)
+        print_line("no execution matches", err=True)
 
 
 async def rows_of(asked: Asked, status: str | None, path: str | None, limit: int) -> list[Listed]:

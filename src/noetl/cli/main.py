@@ -12,7 +12,7 @@ from noetl.cli.commands import COMMANDS
 from noetl.cli.lazy import LazyGroup
 from noetl.cli.terminal import plain
 from noetl.errors import NoetlError
-from noetl.masking import KNOWN
+from noetl.masking import KNOWN, without_password
 
 EPILOG = """\b
 Examples:
@@ -89,7 +89,7 @@ def guarded(work: Callable[[], int], words: Sequence[str]) -> int:
 
 def refuse(message: str, words: Sequence[str], *, remedy: str = "") -> int:
     """Say why the command could not be run; a reader of `--json` gets an object on stdout."""
-    message = KNOWN.masked(message)
+    message = without_password(KNOWN.masked(message))
     if wants_json(words):
         import json
 

@@ -6,7 +6,7 @@ import click
 
 from noetl.cli import exits
 from noetl.cli.findings import render
-from noetl.cli.output import print_json, replace, write
+from noetl.cli.output import print_json, print_line, replace, write
 from noetl.cli.source import FILE, PlaybookSource, read_source
 from noetl.cli.terminal import Paint, columns, plain, wants_colour
 from noetl.cli.validate import translated
@@ -77,10 +77,10 @@ def show(source: PlaybookSource, migrated: Migrated) -> None:
     """The report for people, on standard error: the product has standard output for itself."""
     paint, room = Paint(wants_colour(err=True)), columns(err=True)
     for line in told(migrated.rewrites, paint) if migrated.complete else ():
-        click.echo(line, err=True)
+        print_line(line, err=True)
     for text in render(source, migrated.findings, paint, room):
-        click.echo(text, err=True)
-    click.echo(f"{plain(source.name)}: {verdict(migrated, paint)}", err=True)
+        print_line(text, err=True)
+    print_line(f"{plain(source.name)}: {verdict(migrated, paint)}", err=True)
 
 
 def told(rewrites: Sequence[Rewrite], paint: Paint) -> Iterable[str]:

@@ -9,7 +9,7 @@ import click
 from noetl.cli import exits
 from noetl.cli.contexts import Target
 from noetl.cli.home import in_home
-from noetl.cli.output import ID, JSON, print_json, tell
+from noetl.cli.output import ID, JSON, print_json, print_line, tell
 from noetl.cli.running.ending import see_through
 from noetl.cli.target import aimed, at_server
 from noetl.client.client import Client
@@ -190,7 +190,7 @@ def resume(execution_id: str, wait: bool, as_json: bool, target: Target) -> int:
 def told(execution_id: str, who: str, as_json: bool) -> None:
     if as_json:
         print_json({"execution_id": execution_id, "status": "running"})
-    click.echo(f"{who} was told to go on", err=as_json)
+    print_line(f"{who} was told to go on", err=as_json)
 
 
 async def told_owner(local: LocalNode, execution_id: str) -> str | None:

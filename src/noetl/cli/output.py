@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 import click
 
 from noetl.cli.source import reason_of
+from noetl.cli.terminal import steady, wants_colour
 from noetl.errors import NoetlError, UnwritableFile
 
 if TYPE_CHECKING:
@@ -48,13 +49,18 @@ def print_json(value: object) -> None:
     click.echo(encode_shown(value))
 
 
+def print_line(text: str, *, err: bool = False) -> None:
+    """Lines for people: nothing in them steers the terminal, whatever data they show."""
+    click.echo(steady(text, colour=wants_colour(err=err)), err=err)
+
+
 def tell(value: object, *lines: str, as_json: bool) -> None:
     """A value for programs, or the same in lines for people."""
     if as_json:
         print_json(value)
         return
     for line in lines:
-        click.echo(line)
+        print_line(line)
 
 
 def tell_each(
@@ -67,9 +73,9 @@ def tell_each(
         if as_json:
             print_json(value)
         else:
-            click.echo(line(value))
+            print_line(line(value))
     if empty and none and not as_json:
-        click.echo(none, err=True)
+        print_line(none, err=True)
 
 
 def write(text: str | bytes, out: str | None) -> None:

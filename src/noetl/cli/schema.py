@@ -4,7 +4,7 @@ import json
 
 import click
 
-from noetl.cli.output import write
+from noetl.cli.output import print_line, write
 from noetl.cli.source import FILE
 from noetl.kinds.table import KINDS
 from noetl.playbook.schema import json_schema
@@ -34,6 +34,6 @@ def schema(output: str | None) -> None:
     known = KnownKinds()
     for kind in known.values():
         if kind.fault is not None and kind.name not in KINDS:  # a plugin
-            click.echo(f"warning: without the kind '{kind.name}': {kind.fault}", err=True)
+            print_line(f"warning: without the kind '{kind.name}': {kind.fault}", err=True)
     usable = {name: kind for name, kind in known.items() if kind.fault is None}
     write(json.dumps(json_schema(usable), indent=2, ensure_ascii=False) + "\n", output)

@@ -7,7 +7,7 @@ from noetl.cli.background.launch import await_ready, follow, launch, stop, varia
 from noetl.cli.background.pid_file import PidFile, RunningProcess
 from noetl.cli.contexts import Target
 from noetl.cli.lazy import HelpfulGroup
-from noetl.cli.output import JSON, examples, print_json, tell
+from noetl.cli.output import JSON, examples, print_json, print_line, tell
 from noetl.cli.target import aimed, at_server
 from noetl.cli.tokens import token
 from noetl.messages.envelope import timestamp
@@ -108,8 +108,8 @@ def in_background(settings: Settings, words: list[str], patience: float, as_json
     if as_json:
         print_json(standing(running, is_ready=True, file=file))
     else:
-        click.echo(f"the server answers at {running.url} (process {running.pid})")
-        click.echo(f"export NOETL_SERVER={running.url}", err=True)
+        print_line(f"the server answers at {running.url} (process {running.pid})")
+        print_line(f"export NOETL_SERVER={running.url}", err=True)
     return exits.OK
 
 
@@ -213,7 +213,7 @@ def show_log(file: PidFile, following: bool, lines: int | None, as_json: bool) -
         tell({"log": file.name, "text": line}, line, as_json=as_json)
 
     if not follow(file, follow=following, lines=lines, write=write):
-        click.echo(f"nothing was logged yet: there is no {file.log}", err=True)
+        print_line(f"nothing was logged yet: there is no {file.log}", err=True)
 
 
 server.add_command(token)

@@ -1,6 +1,7 @@
 """How text reaches a terminal: widths of characters, what must be escaped, when to use colour."""
 
 import os
+import re
 import sys
 from typing import Literal
 from unicodedata import category, combining, east_asian_width
@@ -14,6 +15,8 @@ CODES: dict[Tone, str] = {
     "strong": "1",
     "good": "1;32",
 }
+
+PAINTED = re.compile(rf"(\x1b\[(?:0|{'|'.join(map(re.escape, CODES.values()))})m)")
 
 # Controls, formats (bidirectional overrides among them), surrogates, private and unassigned
 # characters, line and paragraph separators: each can move or hide what stands beside it.
@@ -50,6 +53,17 @@ def plain(text: str, *, keep: str = "") -> str:
     return "".join(
         char if char in keep or category(char) not in HIDDEN else escape(char) for char in text
     )
+
+
+def steady(text: str, *, colour: bool) -> str:
+    """The same for whole lines: breaks and tabs stay, and of colours those that `Paint` gives."""
+    if text.isascii() and text.isprintable():
+        return text
+    if not colour:
+        return plain(text, keep="\n\t")
+    pieces = PAINTED.split(text)
+    pieces[::2] = [plain(piece, keep="\n\t") for piece in pieces[::2]]
+    return "".join(pieces)
 
 
 def width_of(text: str) -> int:

@@ -11,7 +11,7 @@ from noetl.api.types import Role, TokenMade, TokenView
 from noetl.cli.contexts import Target
 from noetl.cli.home import using
 from noetl.cli.lazy import HelpfulGroup
-from noetl.cli.output import JSON, examples, print_json, tell, tell_each
+from noetl.cli.output import JSON, examples, print_json, print_line, tell, tell_each
 from noetl.cli.target import aimed, at_server
 from noetl.errors import NoetlError
 from noetl.keychain.door import KeychainDoor
@@ -82,7 +82,7 @@ def add(
         print_json(made)
     else:
         click.echo(made.token)
-        click.echo(f"token {made.token_id} of '{name}' ({role}); it is not shown again", err=True)
+        print_line(f"token {made.token_id} of '{name}' ({role}); it is not shown again", err=True)
 
 
 @token.command("list", epilog=examples("server token list --json"))
@@ -139,7 +139,7 @@ def in_store(work: Callable[[Storage], Awaitable[T]]) -> T:
     """In the home, or in the database that is set: where a server would look."""
     from noetl.node.opening import open_settings_storage
 
-    opening = open_settings_storage(read_settings(), lambda said: click.echo(said, err=True))
+    opening = open_settings_storage(read_settings(), lambda said: print_line(said, err=True))
     return using(opening, work)
 
 

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from noetl.cli import exits
 from noetl.cli.findings import render, summary
-from noetl.cli.output import print_json
+from noetl.cli.output import print_json, print_line
 from noetl.cli.source import FILE, PlaybookSource, read_source
 from noetl.cli.terminal import Paint, columns, wants_colour
 from noetl.errors import PlaybookRejected, UnreadableFile
@@ -73,7 +73,7 @@ def read_or_tell(name: str, as_json: bool) -> PlaybookSource | None:
     except UnreadableFile as wrong:
         if as_json:
             print_json({"status": "error", "error": str(wrong)})
-        click.echo(f"error: {wrong}", err=True)
+        print_line(f"error: {wrong}", err=True)
         return None
 
 
@@ -176,7 +176,7 @@ def canonical(source: PlaybookSource) -> "Migrated":
     if migrated.changed:
         count = len(migrated.rewrites)
         said = f"{count} rewrite{'s' * (count != 1)}; `noetl migrate` shows them"
-        click.echo(f"{source.name}: migrated, {said}", err=True)
+        print_line(f"{source.name}: migrated, {said}", err=True)
     return migrated
 
 
@@ -190,5 +190,5 @@ def show(
     """Print all findings and the verdict, for people."""
     paint, room = Paint(wants_colour(err=err)), columns(err=err)
     for text in render(source, findings, paint, room):
-        click.echo(text, err=err)
-    click.echo(summary(source.name, findings, paint, strict=strict), err=err)
+        print_line(text, err=err)
+    print_line(summary(source.name, findings, paint, strict=strict), err=err)

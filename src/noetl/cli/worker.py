@@ -8,9 +8,9 @@ from noetl.cli.background.crew import TIED
 from noetl.cli.background.launch import stop
 from noetl.cli.background.pid_file import FOLDER, PidFile, RunningProcess, pid_files
 from noetl.cli.background.workers import started
-from noetl.cli.contexts import Target, target_of
+from noetl.cli.contexts import Target, target_of, token_at_home
 from noetl.cli.lazy import HelpfulGroup
-from noetl.cli.output import JSON, examples, print_json, tell
+from noetl.cli.output import JSON, examples, print_json, print_line, tell
 from noetl.cli.running.words import count
 from noetl.cli.server import FOLLOW, LINES, WAIT, show_log
 from noetl.errors import SettingRefused
@@ -91,7 +91,7 @@ def start(
         if as_json:
             print_json(standing(running))
     if not as_json:
-        click.echo(f"{count(number, 'worker')} of pool '{settings.pool}' started")
+        print_line(f"{count(number, 'worker')} of pool '{settings.pool}' started")
     return exits.OK
 
 
@@ -106,7 +106,7 @@ def with_line(settings: Settings, target: Target, *, by_server: bool) -> Setting
                 "a worker needs somebody to work for: --server URL, --queue URL, or a server on "
                 "this home (`noetl server start`)"
             )
-        target = Target(running.url, settings.token)
+        target = Target(running.url, token_at_home())
     return msgspec.structs.replace(settings, queue=None, server=target.url, token=target.token)
 
 
@@ -160,7 +160,7 @@ def status(pool: str | None, as_json: bool) -> int:
         line = f"process {found.pid}, pool {found.pool}, since {since}{tied}"
         tell(standing(found), line, as_json=as_json)
     if not running:
-        click.echo("no workers run on this home; see: noetl worker start --help", err=True)
+        print_line("no workers run on this home; see: noetl worker start --help", err=True)
     return exits.OK if running else exits.FAILED
 
 
@@ -177,6 +177,6 @@ def logs(pool: str | None, following: bool, lines: int | None, as_json: bool) ->
     )
     files = [PidFile(home, log.stem) for log in found]
     if not files:
-        click.echo("no worker was started in the background on this home yet", err=True)
+        print_line("no worker was started in the background on this home yet", err=True)
     for file in files[-1:] if following else files:
         show_log(file, following, lines, as_json)

@@ -14,7 +14,10 @@ from noetl.cli.contexts import (
 )
 from noetl.errors import SettingRefused
 
-ONE, TWO = "http://one:1", "http://two:2"
+ONE, TWO, EVIL = "http://one:1", "http://two:2", "http://evil:6"
+IN_PROJECT = f"context = 'evil'\n[contexts.evil]\nserver = '{EVIL}'\n"
+HIDDEN = f"[contexts.bare]\nserver = '{EVIL}'\n"
+ITS_HOME = "home = 'theirs'\n"
 
 
 @pytest.fixture
@@ -51,8 +54,17 @@ def test_without_anything_it_is_the_home(home: Path) -> None:
         ((None, None), {}, "", "prod", Target(ONE, "t-prod", "prod")),
         # `local` leads home again, from anywhere.
         ((None, "local"), {"NOETL_SERVER": TWO}, "", "prod", Target(None, None, "local")),
-        # The token of the environment goes to whatever server is named …
+        # The token of the environment goes to whatever server the user named, …
         ((ONE, None), {"NOETL_TOKEN": "t"}, "", None, Target(ONE, "t")),
+        ((ONE, None), {"NOETL_TOKEN": "t"}, f"server = '{TWO}'", None, Target(ONE, "t")),
+        ((None, None), {"NOETL_TOKEN": "t", "NOETL_SERVER": ONE}, "", None, Target(ONE, "t")),
+        ((None, None), {"NOETL_TOKEN": "t"}, "context = 'bare'", None, Target(TWO, "t", "bare")),
+        # … and to none that only a project's file names: alone, as a context, or in its home.
+        ((None, None), {"NOETL_TOKEN": "t"}, f"server = '{EVIL}'", None, Target(EVIL)),
+        ((None, None), {"NOETL_TOKEN": "t"}, IN_PROJECT, None, Target(EVIL, None, "evil")),
+        ((None, "evil"), {"NOETL_TOKEN": "t"}, IN_PROJECT, None, Target(EVIL, None, "evil")),
+        ((None, "bare"), {"NOETL_TOKEN": "t"}, HIDDEN, None, Target(EVIL, None, "bare")),
+        ((None, None), {"NOETL_TOKEN": "t", "NOETL_HOME": ""}, ITS_HOME, None, (EVIL, None, "x")),
         ((None, "bare"), {"NOETL_TOKEN": "t"}, "", None, Target(TWO, "t", "bare")),
         # … one in a file only to the server beside it.
         ((TWO, None), {}, f"server = '{ONE}'\ntoken = 't'", None, Target(TWO)),
@@ -70,6 +82,7 @@ def test_who_is_meant(
     wanted: Target | tuple[str | None, ...],
 ) -> None:
     keep(home, in_use)
+    write_contexts(Path("theirs"), {"x": Context(name="x", server=EVIL)}, "x")
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
     if in_file:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from noetl.cli.terminal import Paint, cell, columns, plain, wants_colour, width_of
+from noetl.cli.terminal import Paint, cell, columns, plain, steady, wants_colour, width_of
 
 
 @pytest.mark.parametrize(
@@ -32,6 +32,13 @@ def test_text_cannot_steer_the_terminal() -> None:
     assert plain("a\x1b[31mb\nc") == "a\\x1b[31mb\\x0ac"
     assert plain("two\nlines\r", keep="\n") == "two\nlines\\x0d"
     assert plain("日本 é") == "日本 é"
+
+
+def test_lines_keep_their_breaks_and_our_colours_alone() -> None:
+    line = f"{Paint(True)('good', 'done')}\ta\x1b]0;x\x07\n\x1b[7m\u202e"
+    shown = "\ta\\x1b]0;x\\x07\n\\x1b[7m\\u202e"
+    assert steady(line, colour=True) == f"\x1b[1;32mdone\x1b[0m{shown}"
+    assert steady(line, colour=False) == f"\\x1b[1;32mdone\\x1b[0m{shown}"
 
 
 def test_width_counts_columns_not_characters() -> None:

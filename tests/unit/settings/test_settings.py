@@ -1,5 +1,6 @@
 """Where a setting comes from, and what of it may be shown."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -102,11 +103,47 @@ def test_the_last_slash_of_a_server_does_not_matter() -> None:
     assert read_settings({"NOETL_SERVER": "http://one:1/"}).server == "http://one:1"
 
 
+@pytest.mark.parametrize("field", ["db", "queue", "server"])
+@pytest.mark.parametrize("password", ["hunt/er22", "hun#ter22", "hun?ter22", "hun@ter/22"])
+def test_a_password_that_is_not_encoded_is_refused_and_not_repeated(
+    field: str, password: str
+) -> None:
+    """Else a piece of it would be taken for the host, the port or the database, and be named."""
+    scheme = {"db": "postgresql", "queue": "nats", "server": "http"}[field]
+    address = f"{scheme}://app:{password}@host/name"
+    with pytest.raises(SettingRefused, match=rf"got '{scheme}://app:\*\*\*@host/name'") as refused:
+        read_settings({f"NOETL_{field.upper()}": address})
+    assert not any(piece in str(refused.value) for piece in re.split(r"\W", password))
+
+
+def test_a_password_may_hold_what_is_no_sign_of_an_address() -> None:
+    db = "postgresql://app:a,b:c%2F%40;!@host/name"
+    assert read_settings({"NOETL_DB": db}).db == db
+
+
 @pytest.mark.parametrize(
     ("field", "value", "seen"),
     [
         ("db", DB, "postgresql://app:***@db/noetl"),
         ("queue", "nats://tok:en@n:4222", "nats://tok:***@n:4222"),
+        ("queue", "nats://hunter22@n:4222", "nats://***@n:4222"),
+        (
+            "queue",
+            "nats://u:hunter22@a:1,nats://u:hunter22@b:2",
+            "nats://u:***@a:1,nats://u:***@b:2",
+        ),
+        ("db", "postgresql://app:hun@ter/22@db/noetl", "postgresql://app:***@db/noetl"),
+        (
+            "db",
+            "postgresql://db/x?user=a&password=hunter22",
+            "postgresql://db/x?user=a&password=***",
+        ),
+        (
+            "db",
+            "postgresql://db/x?sslpassword=hunter22&a=b",
+            "postgresql://db/x?sslpassword=***&a=b",
+        ),
+        ("server", "https://hunter22@noetl.example", "https://***@noetl.example"),
         ("token", "noetl_1234567", "***"),
         ("token", None, None),
         ("home", Path("/x"), "/x"),

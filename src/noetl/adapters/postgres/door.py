@@ -9,6 +9,7 @@ import asyncpg
 from noetl.adapters.postgres.faults import AWAY, REFUSED, place_of, unavailable
 from noetl.adapters.postgres.statements import SQL
 from noetl.errors import SettingRefused
+from noetl.masking import without_password
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.02, 1.0
 LONGEST_CONNECT = 10.0
@@ -39,10 +40,14 @@ class Door:
         try:
             connection = await asyncpg.connect(self.dsn, **self.options(WRITING))
         except (ValueError, asyncpg.ClientConfigurationError) as wrong:
+            # What is no address is quoted in pieces, and one may be of the password.
+            ours = isinstance(wrong, asyncpg.ClientConfigurationError)
+            why = without_password(str(wrong)) if ours else "it cannot be read"
             raise SettingRefused(
-                f"the address of the database is none: {wrong}; expected "
-                "postgresql://user:password@host:port/database"
-            ) from wrong
+                f"the address of the database is none: {why}; expected "
+                "postgresql://user:password@host:port/database, signs in the password "
+                "percent-encoded"
+            ) from None
         await durable(connection)
         return connection
 

@@ -8,10 +8,9 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-import click
-
 from noetl.cli.background.pid_file import PidFile, RunningProcess
 from noetl.cli.background.voice import untimed
+from noetl.cli.output import print_line
 from noetl.errors import NoetlError
 from noetl.settings import SETTINGS, Settings
 from noetl.tools.children import spawn
@@ -88,7 +87,7 @@ def await_ready(
     *,
     what: str,
     patience: float,
-    says: Says = lambda line: click.echo(untimed(line), err=True),
+    says: Says = lambda line: print_line(untimed(line), err=True),
 ) -> RunningProcess | None:
     """
     The program once it is ready, or None when patience has run out; it goes on then.

@@ -7,7 +7,7 @@ import time
 import click
 
 from noetl.cli.terminal import plain
-from noetl.masking import KNOWN
+from noetl.masking import KNOWN, without_password
 from noetl.messages.envelope import timestamp
 
 TIMED = re.compile(r"^\d{4}-\d\d-\d\dT[\d:.]+Z ")
@@ -16,7 +16,8 @@ TIMED = re.compile(r"^\d{4}-\d\d-\d\dT[\d:.]+Z ")
 def say(sentence: str) -> None:
     """One line, at once."""
     now = timestamp(int(time.time() * 1000))
-    click.echo(f"{now} {plain(KNOWN.masked(sentence), keep=chr(10))}", err=True)
+    said = without_password(KNOWN.masked(sentence))
+    click.echo(f"{now} {plain(said, keep=chr(10))}", err=True)
 
 
 def untimed(line: str) -> str:

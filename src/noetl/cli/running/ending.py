@@ -6,6 +6,7 @@ import sys
 import click
 
 from noetl.cli import exits
+from noetl.cli.output import print_line
 from noetl.cli.running.attend import Begin, attend
 from noetl.cli.running.show import Show, SteadyShow
 from noetl.cli.running.words import error_words, seconds, value_words
@@ -24,7 +25,7 @@ def see_through(begin: Begin, *, as_json: bool) -> int:
     """Attend an execution to its end, say how it went, and give the exit code."""
     came_to = attend(read_settings(), begin, make_show(err=as_json))
     if came_to.report is None:
-        click.echo(f"interrupted; {how_on(came_to.execution_id)}", err=as_json)
+        print_line(f"interrupted; {how_on(came_to.execution_id)}", err=as_json)
         return exits.INTERRUPTED
     return last_words(came_to.report, as_json=as_json)
 
@@ -68,8 +69,8 @@ def tell(report: ExecutionReport, *, err: bool) -> None:
     paint, room = Paint(wants_colour(err=err)), columns(err=err)
     if not err:
         for line in values_of(report, room):
-            click.echo(line)
-    click.echo(last_line(report, paint), err=err)
+            print_line(line)
+    print_line(last_line(report, paint), err=err)
 
 
 def values_of(report: ExecutionReport, room: int) -> list[str]:

@@ -3,12 +3,12 @@
 import asyncio
 import signal
 
-import click
 import msgspec
 
 from noetl.api.types import EventView, Summary
 from noetl.cli import exits
 from noetl.cli.contexts import Target
+from noetl.cli.output import print_line
 from noetl.cli.running.attend import runner
 from noetl.cli.running.ending import EXITS, last_words, make_show
 from noetl.cli.running.show import Show
@@ -32,7 +32,7 @@ def follow_through(target: Target, execution_id: str, path: str, *, as_json: boo
     except ServerAway as away:
         raise ServerAway(f"{away}; {on}") from None
     if report is None:
-        click.echo(f"stopped watching; {on}", err=as_json)
+        print_line(f"stopped watching; {on}", err=as_json)
         return exits.INTERRUPTED
     return last_words(report, as_json=as_json)
 

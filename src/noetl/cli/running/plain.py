@@ -4,9 +4,9 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import click
 import msgspec
 
+from noetl.cli.output import print_line
 from noetl.cli.running.words import count, error_words, seconds, short
 from noetl.control.execution import Execution
 from noetl.messages import events as e
@@ -45,7 +45,7 @@ class PlainShow:
         if self._root is None:
             self._root = execution.execution_id
             head = f"{execution.path}: execution {execution.execution_id}"
-            click.echo(f"{head} goes on after event {execution.seq}", err=self._err)
+            print_line(f"{head} goes on after event {execution.seq}", err=self._err)
         for run in execution.runs.values():
             if run.loop is not None:
                 loop, key = run.loop, (execution.execution_id, run.step_run_id)
@@ -61,7 +61,7 @@ class PlainShow:
             say(self, execution_id, event)
 
     def hear(self, execution_id: str, step: str, text: str) -> None:
-        click.echo(f"{self.place(execution_id, step)} | {short(text, 10_000)}", err=True)
+        print_line(f"{self.place(execution_id, step)} | {short(text, 10_000)}", err=True)
 
     def end(self) -> None:
         """Every line is out already."""
@@ -69,7 +69,7 @@ class PlainShow:
     # ── lines ────────────────────────────────────────────────────────────────────────────────
 
     def line(self, execution_id: str, step: str, text: str) -> None:
-        click.echo(f"{self.place(execution_id, step)}: {text}", err=self._err)
+        print_line(f"{self.place(execution_id, step)}: {text}", err=self._err)
 
     def place(self, execution_id: str, step: str) -> str:
         """The step; of a child with the child's own path before it."""
@@ -78,7 +78,7 @@ class PlainShow:
     def requested(self, execution_id: str, event: e.ExecutionRequested) -> None:
         if self._root is None:
             self._root = execution_id
-            click.echo(f"{event.path}: execution {execution_id}", err=self._err)
+            print_line(f"{event.path}: execution {execution_id}", err=self._err)
         elif execution_id != self._root:
             self._names[execution_id] = f"{event.path} > "
 

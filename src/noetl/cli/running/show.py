@@ -4,8 +4,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Protocol
 
-import click
-
+from noetl.cli.output import print_line
 from noetl.control.execution import Execution
 from noetl.messages.events import Event
 
@@ -55,4 +54,4 @@ class SteadyShow:
             if not isinstance(fault, BrokenPipeError):  # whoever read it has gone on purpose
                 said = f"progress can no longer be shown ({fault}); the execution goes on"
                 with suppress(OSError):
-                    click.echo(said, err=True)
+                    print_line(said, err=True)

@@ -5,11 +5,11 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 
-import click
 from rich.console import Console, Group
 from rich.live import Live as Screen
 from rich.text import Text
 
+from noetl.cli.output import print_line
 from noetl.cli.running.progress import ExecutionProgress, Progress, StepProgress, TaskProgress
 from noetl.cli.running.words import seconds, short
 from noetl.control.execution import Execution
@@ -53,7 +53,7 @@ class TreeShow:
         if sys.stderr is not None and sys.stderr.isatty() and self._screen.is_started:
             self._console.print(Text(text, style="dim"))
         else:
-            click.echo(text, err=True)
+            print_line(text, err=True)
 
     def end(self) -> None:
         if self._timer is not None:

@@ -9,7 +9,7 @@ import click
 import msgspec
 
 from noetl.cli import exits
-from noetl.cli.output import print_json
+from noetl.cli.output import print_json, print_line
 from noetl.cli.running.attend import runner
 from noetl.cli.running.words import count, error_words, seconds, value_words
 from noetl.cli.source import FILE, read_source
@@ -94,7 +94,7 @@ def test(files: tuple[str, ...], real: tuple[str, ...], migrate: bool, as_json: 
         else:
             tell(tested, paint)
     if not as_json:
-        click.echo(last_line(all_tests, paint))
+        print_line(last_line(all_tests, paint))
     return max(codes)
 
 
@@ -166,12 +166,12 @@ async def no_time(seconds: float) -> None:
 
 
 def tell(tested: SuiteVerdict, paint: Paint) -> None:
-    click.echo(plain(tested.file))
+    print_line(plain(tested.file))
     for one in tested.tests:
         word = paint("good", "ok  ") if one.ok else paint("error", "FAIL")
-        click.echo(f"  {word}  {plain(one.name)} ({seconds(one.duration_ms)})")
+        print_line(f"  {word}  {plain(one.name)} ({seconds(one.duration_ms)})")
         for problem in one.problems:
-            click.echo(f"        {plain(problem)}")
+            print_line(f"        {plain(problem)}")
 
 
 def last_line(tests: list[CaseVerdict], paint: Paint) -> str:
