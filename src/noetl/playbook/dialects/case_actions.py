@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from noetl.playbook.dialects.case_entries import CaseEntry, acting
-from noetl.playbook.dialects.case_state import keep_all, plain_name
+from noetl.playbook.dialects.case_state import keep_all, plain_name, write_into
 from noetl.playbook.dialects.draft import Draft
 from noetl.playbook.dialects.guards import TRUE, all_of, any_of, expression_of, guard_of
 from noetl.playbook.dialects.names import paths_read
@@ -176,7 +176,11 @@ def _reduce(work: Work, entries: list[CaseEntry]) -> None:
             name = plain_name(work.draft, slot)
             if name is not None:
                 reduce = loop.within("spec", like=written).within("policy").within("reduce")
-                reduce.put(name, "last").line = slot.line
+                collected = work.draft.left.get(("collect", id(slot)))
+                reducer = "last"
+                if collected is not None and collected.key != "replace":
+                    reducer, slot.node = collected.key or "", collected.node
+                reduce.put(name, reducer).line = slot.line
 
 
 def _until_last(acts: Acts, keys: tuple[str, ...]) -> Acts:
@@ -239,9 +243,7 @@ def _set_into(work: Work, then: Mapping, entry: CaseEntry) -> None:
     if written is None:
         return
     for slot in set_slots(work.draft, written):
-        name = plain_name(work.draft, slot)
-        if name is not None:
-            write(then, "set_ctx", name, slot.node, TreeSlot(slot.node, line=slot.line))
+        write_into(work.draft, then, slot, TreeSlot(slot.node, line=slot.line))
     work.draft.tell(written, "case: set", "set_ctx", now=then.slot("set_ctx"))
 
 

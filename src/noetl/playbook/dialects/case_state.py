@@ -2,6 +2,7 @@
 
 import re
 
+from noetl.playbook.dialects.case_entries import RESULT
 from noetl.playbook.dialects.draft import Draft, NeededResult
 from noetl.playbook.dialects.former_results import ANSWER
 from noetl.playbook.dialects.names import paths_read
@@ -20,7 +21,7 @@ from noetl.playbook.dialects.pipeline import (
     write,
 )
 from noetl.playbook.dialects.places import Known, hides, places
-from noetl.playbook.dialects.tree import Mapping, TreeSlot
+from noetl.playbook.dialects.tree import Mapping, TreeSlot, slots_below
 
 _NAME = re.compile(r"[A-Za-z_]\w*")
 
@@ -45,11 +46,19 @@ def keep_all(draft: Draft, step: Mapping, slots: list[TreeSlot], like: TreeSlot)
     """Write values to `ctx` whenever the step's main task has succeeded."""
     then = keeping(draft, step, like)
     for slot in slots:
-        name = plain_name(draft, slot)
-        if name is not None:
-            slot.before = [line for line in slot.before if line]
-            write(then, "set_ctx", name, slot.node, slot)
+        slot.before = [line for line in slot.before if line]
+        write_into(draft, then, slot, slot)
     return then
+
+
+def write_into(draft: Draft, then: Mapping, slot: TreeSlot, like: TreeSlot) -> None:
+    """One write of a directive: to `ctx`, or what the step gives."""
+    name = plain_name(draft, slot)
+    if name == RESULT:
+        then.flow = False
+        then.put("set_prev", slot.node, like=like)
+    elif name is not None:
+        write(then, "set_ctx", name, slot.node, like)
 
 
 def plain_name(draft: Draft, slot: TreeSlot) -> str | None:
@@ -104,10 +113,16 @@ def results_by_name(draft: Draft, _: Mapping) -> None:
 def _need(draft: Draft, step: Mapping, name: str, path: tuple[str | int, ...]) -> None:
     """A variable of the same name comes first, and the result has another key."""
     former = draft.needed.get(name)
-    http = kind_of(draft, main_task(step)) == "http"
+    http = kind_of(draft, main_task(step)) == "http" and not gives_own(step)
     answers = http and len(path) > 1 and path[1] in ANSWER
     home = f"{name}_result" if name in draft.variables else name
     draft.needed[name] = NeededResult(home, answers or (former is not None and former.answers))
+
+
+def gives_own(step: Mapping) -> bool:
+    """Whether a case says what the step's result is."""
+    case = step.sequence("case")
+    return case is not None and any(slot.key == "result" for slot in slots_below(case))
 
 
 _RESERVED = frozenset(

@@ -1,5 +1,6 @@
 """Where do `args` and `input` of steps and tasks go? (DIA-S2, DIA-UP)"""
 
+import json
 import re
 from copy import deepcopy
 
@@ -168,8 +169,8 @@ def as_expression(node: Node) -> str | None:
     """A value as it stands inside of an expression."""
     if not isinstance(node, Scalar):
         return None
-    if not isinstance(node.value, str):
-        return {None: "none", True: "true", False: "false"}.get(node.value, repr(node.value))
+    if not isinstance(node.value, str):  # JSON's words are those of templates, but for null
+        return "none" if node.value is None else json.dumps(node.value)
     text = node.value.strip()
     if not is_template(text):
         return repr(node.value)

@@ -10,6 +10,7 @@ task's result by its name is `iter.<task>`. What has no counterpart is told with
 from typing import Final
 
 from noetl.playbook.dialects.code_tasks import args_of, at_line, change_code, code_of
+from noetl.playbook.dialects.cursors import NO_LIST
 from noetl.playbook.dialects.draft import Draft, own_tasks, respell, shown
 from noetl.playbook.dialects.former_args import shaped
 from noetl.playbook.dialects.former_results import ANSWER, PathReading, Source, reading, source_of
@@ -150,7 +151,8 @@ class Naming:
 
     def source_of_step(self, step: Mapping) -> Source:
         task = acting_in(own_tasks(step)) or Mapping()
-        return source_of(self.draft, task, listed="loop" in step)
+        wrapped = ("listed", id(task)) in self.draft.left
+        return source_of(self.draft, task, listed="loop" in step or wrapped)
 
     def own_source(self, place: TemplatePlace) -> Source | None:
         """What a template of a rule or a router is about."""
@@ -256,10 +258,14 @@ class Naming:
         step = self.steps.get(name)
         if step is None:
             return None
-        source, own = self.source_of_step(step), step is place.step
+        source, own, loops = self.source_of_step(step), step is place.step, "loop" in step
+        if ("cursor", id(step)) in self.draft.left:
+            self.refuse(*NO_LIST)
+            return None
         if own and place.kind == "router":
-            return source, "event.loop.results" if source.listed else "event.result"
-        if own and place.kind == "rule" and not source.listed:
+            return source, "event.loop.results" if loops else "event.result"
+        at_end = any(one.node is place.task for one in own_tasks(step))
+        if own and place.kind == "rule" and at_end and not loops:
             return source, "outcome.result"
         return source, f"ctx.{name}"
 
@@ -313,7 +319,7 @@ def _of_stats(asked: AskedName, root: str) -> PathReading:
     if part is None:
         said = "a loop's result is the list of its results; 'stats' is no part"
         return PathReading(0, reason=said)
-    if root.startswith("event."):
+    if root == "event.loop.results":
         return PathReading(2, f"event.loop.{part}")
     return PathReading(2, "0" if part == "failed" else "({0} | default([]) | length)")
 

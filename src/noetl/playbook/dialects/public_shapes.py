@@ -116,7 +116,7 @@ def leave_out(holder: Mapping, key: str) -> TreeSlot | None:
 
 
 def loop_words(draft: Draft, step: Mapping) -> None:
-    """`collection` and `element`; a cursor that claims rows has no counterpart."""
+    """`collection` and `element`."""
     loop = step.mapping("loop")
     if loop is None:
         return
@@ -125,14 +125,6 @@ def loop_words(draft: Draft, step: Mapping) -> None:
         if slot is not None and new not in loop:
             loop.rename(old, new)
             draft.tell(slot, f"loop.{old}", f"loop.{new}")
-    cursor = loop.slot("cursor")
-    if cursor is not None:
-        draft.refuse(
-            cursor,
-            "a loop over a cursor claims rows while it runs, which has no counterpart",
-            "read the rows in a task before the loop, or let a step claim a batch and route back "
-            "to itself until nothing is left",
-        )
 
 
 def knobs_of_loop(draft: Draft, step: Mapping) -> None:

@@ -18,7 +18,14 @@ from noetl.playbook.dialects.draft import (
     then_of,
 )
 from noetl.playbook.dialects.names import paths_read
-from noetl.playbook.dialects.pipeline import add_task, free_label, plain_task, quoted, tasks_in
+from noetl.playbook.dialects.pipeline import (
+    add_task,
+    as_iterator,
+    free_label,
+    plain_task,
+    quoted,
+    tasks_in,
+)
 from noetl.playbook.dialects.public_shapes import add_step, fresh_step
 from noetl.playbook.dialects.shapes import covers_errors
 from noetl.playbook.dialects.tree import Mapping, Node, Scalar, Sequence, TreeSlot, flowing
@@ -238,13 +245,12 @@ def set_of_step(draft: Draft, step: Mapping) -> None:
         return
     slot = next(step.slot(word) for word, _ in _WORDS if word in step)
     assert slot is not None
+    as_iterator(draft, step)  # what is written once, when all iterations are done
     tasks = own_tasks(step)
-    if "loop" in step or not tasks:
+    if not tasks:
         draft.refuse(
             slot,
-            "'set' of a step with a loop is written once, when all iterations are done"
-            if "loop" in step
-            else "'set' of a step without tasks has no place",
+            "'set' of a step without tasks has no place",
             "lead to a step of its own with args: { … }, and let a noop task there set_ctx",
         )
         return
