@@ -17,7 +17,7 @@ from noetl.playbook.dialects.guards import (
     settled,
 )
 from noetl.playbook.dialects.names import Respelling, paths_read, respelled
-from noetl.playbook.dialects.pipeline import quoted
+from noetl.playbook.dialects.pipeline import main_task, quoted
 from noetl.playbook.dialects.tree import Mapping, Node, Scalar, Sequence, TreeSlot, node_of, plain
 
 OTHERWISE = "event.name == 'step.exit'"
@@ -94,7 +94,14 @@ def entries_of(draft: Draft, step: Mapping, case: TreeSlot) -> list[CaseEntry] |
     leads_on = "next" in step or any(entry.targets for entry in entries)
     needed = draft.needed.get(step.text("step") or "")
     given = needed.home if needed is not None else "" if leads_on else RESULT
+    looped = "loop" in step or ("listed", id(main_task(step))) in draft.left
     for entry in entries:
+        if looped and entry.in_call and "result" in entry.actions:
+            draft.refuse(
+                entry.actions["result"],
+                "each iteration would say what the result of the loop is",
+                "collect what is meant: collect: { from: …, into: name }",
+            )
         _gather_writes(draft, entry, given)
     return None if None in found else entries
 
@@ -256,10 +263,8 @@ def targets_of(draft: Draft, slot: TreeSlot) -> list[TreeSlot] | None:
 def _target(draft: Draft, slot: TreeSlot) -> TreeSlot | None:
     node = slot.node
     if isinstance(node, Scalar) and isinstance(node.value, str):
-        name = TreeSlot(node, key="step", line=slot.line, path=slot.path, beside=slot.beside)
-        node = node_of({"step": name}, slot.line)
-        before = slot.before if slot.key is None else []
-        return TreeSlot(node, line=slot.line, path=slot.path, before=before)
+        name = TreeSlot(node, key="step", line=slot.line, path=slot.path)
+        return TreeSlot(node_of({"step": name}, slot.line), line=slot.line, path=slot.path)
     wrong = _conditional(node) if isinstance(node, Mapping) else None
     if wrong is not None:
         draft.refuse(wrong, *CONDITIONAL)
@@ -268,7 +273,7 @@ def _target(draft: Draft, slot: TreeSlot) -> TreeSlot | None:
         draft.refuse(slot, "an entry of 'next' names no step", "write next: [ { step: … } ]")
         return None
     node.flow = node.flow and len(node.slots) == 1
-    return TreeSlot(node, line=slot.line, path=slot.path, before=slot.before, beside=slot.beside)
+    return slot.bare
 
 
 # S2 §9.2: rejected there, and rejected here.

@@ -22,6 +22,7 @@ from noetl.playbook.dialects.pipeline import (
 )
 from noetl.playbook.dialects.places import Known, hides, places
 from noetl.playbook.dialects.tree import Mapping, TreeSlot, slots_below
+from noetl.playbook.dialects.writes import Write, writes_below
 
 _NAME = re.compile(r"[A-Za-z_]\w*")
 
@@ -35,39 +36,28 @@ def vars_of_step(draft: Draft, step: Mapping) -> None:
     if given is None or "step" not in step:
         return
     if not isinstance(given.node, Mapping):
-        draft.refuse(given, "'vars' of a step is no mapping", "write vars: { name: … }")
+        writes_below(draft, given)  # which says so
         return
     step.pop("vars")
-    then = keep_all(draft, step, given.node.slots, given)
+    then = keep_all(draft, step, given)
     draft.tell(given, "vars", "spec.policy.rules: set_ctx", now=then.slot("set_ctx"))
 
 
-def keep_all(draft: Draft, step: Mapping, slots: list[TreeSlot], like: TreeSlot) -> Mapping:
-    """Write values to `ctx` whenever the step's main task has succeeded."""
-    then = keeping(draft, step, like)
-    for slot in slots:
-        slot.before = [line for line in slot.before if line]
-        write_into(draft, then, slot, slot)
+def keep_all(draft: Draft, step: Mapping, given: TreeSlot) -> Mapping:
+    """Write values whenever the step's main task has succeeded."""
+    then = keeping(draft, step, given)
+    for one in writes_below(draft, given):
+        write_into(then, one, one.slot)
     return then
 
 
-def write_into(draft: Draft, then: Mapping, slot: TreeSlot, like: TreeSlot) -> None:
-    """One write of a directive: to `ctx`, or what the step gives."""
-    name = plain_name(draft, slot)
-    if name == RESULT:
+def write_into(then: Mapping, one: Write, like: TreeSlot) -> None:
+    """One write of a directive: to its scope, or what the step gives."""
+    if one.key == RESULT:
         then.flow = False
-        then.put("set_prev", slot.node, like=like)
-    elif name is not None:
-        write(then, "set_ctx", name, slot.node, like)
-
-
-def plain_name(draft: Draft, slot: TreeSlot) -> str | None:
-    """The key of a write; `vars.x` and `ctx.x` mean x (SCOPE-5)."""
-    name = (slot.key or "").removeprefix("vars.").removeprefix("ctx.")
-    if _NAME.fullmatch(name):
-        return name
-    draft.refuse(slot, f"'{slot.key}' is no plain name", "use letters, digits and _")
-    return None
+        then.put("set_prev", one.slot.node, like=like)
+    else:
+        write(then, f"set_{one.scope}", one.key, one.slot.node, like)
 
 
 def keeping(draft: Draft, step: Mapping, like: TreeSlot) -> Mapping:

@@ -184,6 +184,5 @@ def sinks_of_workbook(draft: Draft, root: Mapping) -> None:
             name += "_"
         made = tasks.put(name, found[0].task, at=tasks.slots.index(slot) + 1)
         made.line, made.path = sink.line, sink.path
-        made.before = [line for line in sink.before if line]
         draft.left["sink of", id(slot.node)] = TreeSlot(node_of(name), line=sink.line)
         draft.tell(sink, "sink of the workbook's task", f"workbook.tasks.{name}", now=made)

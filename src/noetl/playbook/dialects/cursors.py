@@ -8,6 +8,7 @@ from noetl.playbook.dialects.former_results import SQL
 from noetl.playbook.dialects.inputs import as_expression
 from noetl.playbook.dialects.pipeline import (
     IS_ERROR,
+    add_task,
     as_iterator,
     quoted,
     rule_slot,
@@ -55,11 +56,9 @@ def loops_over_cursors(draft: Draft, step: Mapping) -> None:
     loop.put("in", quoted("{{ _prev }}", slot.line), at=0)
     loop.put("iterator", loop.text("iterator") or "row")
     each = as_iterator(draft, step)
-    tools = step.sequence("tool")
-    if each is None or tools is None or not isinstance(each.node, Mapping):
+    if each is None or not isinstance(each.node, Mapping):
         return
-    claim = _labelled("claim", cursor, slot)
-    tools.slots.insert(0, claim)
+    claim = add_task(step, "claim", cursor, slot, first=True)
     cursor.flow = cursor.flow and not _CLAIMS.search(text)
     draft.left["cursor", id(step)] = slot
     if _CLAIMS.search(text):
@@ -104,9 +103,3 @@ def _at_once(step: Mapping, knobs: Mapping, like: TreeSlot) -> None:
     }
     made = step.put("loop", node_of(loop, like.line), at=step.place("tool"))
     made.line, made.path = like.line, like.path
-
-
-def _labelled(label: str, task: Mapping, like: TreeSlot) -> TreeSlot:
-    """An entry of a pipeline."""
-    named = TreeSlot(task, label, label, line=like.line, path=like.path)
-    return TreeSlot(Mapping([named], line=like.line), line=like.line, path=like.path)

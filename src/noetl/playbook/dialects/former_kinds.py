@@ -5,7 +5,6 @@ from typing import Final
 
 from noetl.playbook.dialects.draft import Draft, own_tasks
 from noetl.playbook.dialects.pipeline import plain_task
-from noetl.playbook.dialects.public_shapes import leave_out
 from noetl.playbook.dialects.sight import Sight
 from noetl.playbook.dialects.sinks import save, sinks_of
 from noetl.playbook.dialects.tree import Mapping, TreeSlot, node_of
@@ -79,7 +78,7 @@ def objects_of_artifacts(draft: Draft, task: Mapping) -> None:
     kind.say(named)
     at = task.place("uri")
     for key in ("uri", word):
-        leave_out(task, key)
+        task.pop(key)
     for number, (key, text) in enumerate(zip(_ADDRESS, (does, place[2], place[3]), strict=True)):
         made = task.put(key, text, at=min(at, len(task.slots)) + number)
         made.line, made.path = kind.line, kind.path

@@ -60,14 +60,11 @@ def _give(task: Mapping, given: TreeSlot, *, first: bool) -> None:
     if args is None and "args" not in task:
         held = given if first else TreeSlot(deepcopy(given.node), line=given.line, path=given.path)
         held.key = held.key_text = "args"
-        held.before = [line for line in held.before if line]
         held.node = Mapping(list(given.node.slots), given.node.flow, line=given.line)
         task.slots.insert(1, held)
         task.flow = False
     elif args is not None:
         kept = [one for one in given.node.slots if (one.key or "") not in args]
-        if kept and first:
-            kept[0].before = [*filter(None, given.before), *kept[0].before]
         args.slots += kept if first else deepcopy(kept)
 
 

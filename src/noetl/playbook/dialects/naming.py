@@ -108,6 +108,8 @@ class Naming:
         if place.kind == "router" and "event" in new:
             done = "loop.done" if "loop" in (place.step or Mapping()) else "step.done"
             names = {word: done if to == "step.done" else to for word, to in _EVENTS.items()}
+            if place.step is not None and self.is_wrapped(place.step):
+                names["loop.done"] = done
             valued = revalued(new, ("event", "name"), names)
             self.codes += ["up-event"] if valued != new else []
             new = valued
@@ -120,17 +122,16 @@ class Naming:
             return draft.sights[id(task)]
         if step is None or not draft.case:
             return None
-        kind, tasks = draft.mains.get(id(step), ""), own_tasks(step)
-        wrapped = [one.node for one in tasks if ("listed", id(one.node)) in draft.left]
+        kind, wrapped = draft.mains.get(id(step), ""), self.is_wrapped(step)
         if place.kind == "router":
-            listed = "loop" in step or bool(wrapped)
+            listed = "loop" in step or wrapped
             return draft.sights.get(id(step), Sight("router", kind, listed))
         if place.kind not in ("rule", "input") or task is None:
             return None
         after = place.kind == "input" or task.text("kind") == "noop"
         if after and not place.before:
             return Sight("rule", kind) if place.kind == "rule" else None
-        outer = bool(wrapped) and any(one.node is task for one in tasks)
+        outer = wrapped and any(one.node is task for one in own_tasks(step))
         return Sight("after" if after else "rule", kind, outer)
 
     def _say(self, asked: AskedName) -> Respelling | None:
@@ -151,8 +152,11 @@ class Naming:
 
     def source_of_step(self, step: Mapping) -> Source:
         task = acting_in(own_tasks(step)) or Mapping()
-        wrapped = ("listed", id(task)) in self.draft.left
-        return source_of(self.draft, task, listed="loop" in step or wrapped)
+        return source_of(self.draft, task, listed="loop" in step or self.is_wrapped(step))
+
+    def is_wrapped(self, step: Mapping) -> bool:
+        """Whether the loop of a step has become a task of it."""
+        return any(("listed", id(one.node)) in self.draft.left for one in own_tasks(step))
 
     def own_source(self, place: TemplatePlace) -> Source | None:
         """What a template of a rule or a router is about."""

@@ -64,7 +64,6 @@ def add_task(
     tools.flow = False
     named = TreeSlot(task, key=label, key_text=spelled(label), line=like.line, path=like.path)
     entry = TreeSlot(Mapping([named], line=like.line), line=like.line, path=like.path)
-    entry.before = [line for line in like.before if line]
     tools.slots.insert(0 if first else len(tools.slots), entry)
     return entry
 
@@ -199,7 +198,6 @@ def as_iterator(draft: Draft, step: Mapping) -> TreeSlot | None:
     named = TreeSlot(iterator, key=label, key_text=spelled(label), line=loop.line, path=loop.path)
     tools.node = node_of([TreeSlot(node_of({label: named}, loop.line), line=loop.line)], loop.line)
     step.pop("loop")
-    tools.before = [*loop.before, *(line for line in tools.before if line)]
     draft.left["listed", id(iterator)] = loop
     draft.tell(loop, "loop", f"tool: [ {{ {label}: {{ kind: iterator }} }} ]", now=named)
     return named

@@ -7,7 +7,6 @@ from noetl.expression.syntax import is_template
 from noetl.kinds.table import KINDS
 from noetl.playbook.blocks import ITERATOR_SPEC, TASK_SPEC
 from noetl.playbook.dialects.draft import Draft
-from noetl.playbook.dialects.public_shapes import leave_out
 from noetl.playbook.dialects.tree import Mapping, Node, Scalar, Sequence, TreeSlot, node_of
 
 _SPEC_KEYS: Final = frozenset((*TASK_SPEC.fields, *ITERATOR_SPEC.fields, "eval", "retry"))
@@ -90,8 +89,8 @@ def words_of_task(draft: Draft, task: Mapping) -> None:
             task.rename(word.old, new)
             draft.tell(slot, word.old, new)
     _texts_of_task(draft, task, kind)
-    for key in (_NOTED | _NOTED_OF.get(kind, _NOTED)) & set(task.keys()):
-        noted = leave_out(task, key)
+    for key in sorted((_NOTED | _NOTED_OF.get(kind, _NOTED)) & set(task.keys())):
+        noted = task.pop(key)
         if noted is not None:
             draft.tell(noted, f"{key} of a task", "removed: it said nothing to the runtime")
 
@@ -227,7 +226,7 @@ def _knobs_of_task(draft: Draft, task: Mapping) -> None:
     size = held.node("max_size") or held.node("size") if isinstance(held, Mapping) else held
     knobs = KINDS[task.text("kind") or ""].knobs
     if pool is not None and knobs is not None and "pool" not in knobs:
-        leave_out(task, "pool")
+        task.pop("pool")
         draft.tell(pool, "pool", "removed: the kind keeps no connections")
     elif pool is not None and size is not None and _is_number(size):
         task.pop("pool")
@@ -239,7 +238,7 @@ def _knobs_of_task(draft: Draft, task: Mapping) -> None:
         if slot is None:
             continue
         if isinstance(slot.node, Scalar) and slot.node.value is True:
-            leave_out(task, word)
+            task.pop(word)
             draft.tell(slot, f"{word}: true", "removed: certificates are always checked")
         else:
             draft.refuse(
@@ -256,7 +255,7 @@ def _leave_out_storage(draft: Draft, holder: Mapping, word: str) -> None:
     slot = holder.slot(word)
     if slot is None or (word != "output_select" and not isinstance(slot.node, Mapping)):
         return
-    leave_out(holder, word)
+    holder.pop(word)
     draft.refuse(
         slot,
         f"'{word}' chose what of a result is kept; here a result is kept whole, a large one "
@@ -282,7 +281,7 @@ def _leave_out_empty(draft: Draft, task: Mapping, key: str) -> None:
     slot = task.slot(key)
     empty = slot is not None and isinstance(slot.node, Mapping) and not slot.node.slots
     if empty and any(note.slot is slot for note in draft.notes):
-        leave_out(task, key)
+        task.pop(key)
 
 
 def _command_of_list(draft: Draft, task: Mapping) -> None:
@@ -332,7 +331,7 @@ def empty_inputs(draft: Draft, task: Mapping) -> None:
     for key in _EMPTY:
         slot = task.slot(key)
         if slot is not None and isinstance(slot.node, Mapping) and not slot.node.slots:
-            leave_out(task, key)
+            task.pop(key)
             draft.tell(slot, f"{key}: {{}}", "")
 
 
@@ -344,7 +343,7 @@ _ASKS_FOR: Final = ("return_step", "result_step")
 def _child_of_task(draft: Draft, task: Mapping) -> None:
     """`return_step`: the child's result is that of its last step."""
     for word in _ASKS_FOR:
-        slot = leave_out(task, word)
+        slot = task.pop(word)
         if slot is not None:
             draft.left["returned", id(task)] = slot
             draft.refuse(
@@ -354,7 +353,7 @@ def _child_of_task(draft: Draft, task: Mapping) -> None:
                 code="changed-meaning",
             )
             draft.tell(slot, f"{word}: {slot.text}", "the child's result")
-    asked = leave_out(task, "return_result")
+    asked = task.pop("return_result")
     if asked is not None:
         draft.left.setdefault(("returned", id(task)), asked)
         draft.tell(asked, "return_result", "the child's result")

@@ -64,6 +64,24 @@ def _outcome(naming: "Naming", asked: AskedName) -> Respelling | None:
     return naming.coded("eval-names", 3, "outcome.py.exception_type") if is_old else None
 
 
+def _event(naming: "Naming", asked: AskedName) -> Respelling | None:
+    """The end of a loop, in the router of a step whose loop is a task now."""
+    step, part = asked.place.step, str(asked.path[2]) if len(asked.path) > 2 else ""
+    if step is None or not naming.is_wrapped(step) or asked.path[1:2] != ("loop",):
+        return None
+    said = _ENDED_LOOP.get(part)
+    if said is None:
+        return naming.refuse(f"a loop that is a task ends without '{part}'", HINT)
+    return naming.coded("up-loop", 3, said)
+
+
+_ENDED_LOOP: Final = {
+    "results": "event.result",
+    "failed": "0",
+    **dict.fromkeys(("total", "done"), "(event.result | length)"),
+}
+
+
 def _job(naming: "Naming", asked: AskedName) -> Respelling | None:
     known = len(asked.path) > 1 and asked.path[1] in _JOB
     return naming.coded("up-name", 2, _id_for(asked)) if known else None
@@ -71,7 +89,8 @@ def _job(naming: "Naming", asked: AskedName) -> Respelling | None:
 
 def _execution_id(naming: "Naming", asked: AskedName) -> Respelling | None:
     """It was a number; a text that is canonical already means what it says."""
-    said = _id_for(asked) if naming.draft.notes and len(asked.path) == 1 else _ID
+    older = naming.draft.notes or naming.draft.dialects
+    said = _id_for(asked) if older and len(asked.path) == 1 else _ID
     return naming.coded("up-name", 1, said) if said != _ID else None
 
 
@@ -244,6 +263,7 @@ def _reads_former(asked: AskedName) -> bool:
 WORDS: Final[dict[str, Say]] = {
     "token": _token,
     "outcome": _outcome,
+    "event": _event,
     "job": _job,
     _ID: _execution_id,
     "step": _step,
