@@ -30,10 +30,12 @@ class Shape(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     text: str
     result: Any
     warned: tuple[str, ...] = ()
+    files: dict[str, str] = {}
+    """Files beside the playbook."""
 
 
 def assert_comes_to(shape: Shape, text: str, folder: Path) -> None:
-    made = migrate(whole(text.replace("FOLDER", str(folder))))
+    made = migrate(whole(text.replace("FOLDER", str(folder))), read=shape.files.get)
     assert made.complete, made.findings
     assert {one.code for one in made.findings} <= {*shape.warned, "sql-template", "code-template"}
     assert_settled(made)

@@ -182,3 +182,13 @@ def test_a_million_turns_by_code_or_by_filters(turns: int) -> None:
 def test_python_stays_out_of_reach(text: str) -> None:
     with pytest.raises(TemplateFailed, match="not allowed"):
         compile_text(text)(SCOPE)
+
+
+@pytest.mark.rule("TPL-5")
+def test_a_text_as_a_number_for_sql() -> None:
+    """`bigint`: the same text, the same number, within what SQL's bigint holds."""
+    one, other = (compile_text(f"{{{{ '{text}' | bigint }}}}")(SCOPE) for text in ("a", "b"))
+    assert one == compile_text("{{ 'a' | bigint }}")(SCOPE) != other
+    assert {type(one), type(other)} == {int}
+    assert 0 <= min(one, other) < max(one, other) < 2**63
+    assert compile_text("{{ 7 | bigint }}")(SCOPE) == 7

@@ -323,9 +323,10 @@ class Writer:
 
     def public(self, node: Node, after: str) -> Tree:
         tree: Tree = {}
+        at_end = node.keeps and bool(node.loop) and node.style == 2
         if node.loop:
             spec = {"mode": node.loop}
-            if node.keeps:
+            if node.keeps and not at_end:
                 spec["policy"] = {"reduce": {f"of_{node.name}": "last"}}  # type: ignore[assignment]
             tree["loop"] = {"collection": "{{ rows }}", "element": "row", "spec": spec}
         first = self.task(node)
@@ -339,7 +340,10 @@ class Writer:
             last = tree["tool"][1]
         else:
             tree["tool"] = first
-        if node.keeps and (node.loop or node.style == 1):
+        if at_end:
+            value = f"{{{{ ({node.name} | last).n if {node.name} else 0 }}}}"
+            tree["set"] = {f"ctx.of_{node.name}": value}
+        elif node.keeps and (node.loop or node.style == 1):
             last["set"] = writes
         elif node.keeps:
             tree["set"] = self.public_writes(node)

@@ -9,20 +9,38 @@ import yaml
 from hypothesis import given, settings
 from tests.property.run_model import OLDER, Book, Language, books, written
 from tests.property.test_migration import dumped
-from tests.support.one_run import OneRun, run_file
+from tests.support.one_run import OneRun, run_text, told
 
+from noetl.node.local import LocalNode
 from noetl.playbook.dialects.migrate import migrate
+from noetl.settings import Settings
+from noetl.tools.table import Toolbox
 
 EACH = 670
 """Playbooks in each dialect: 2,000 in all."""
 STYLE: dict[str, Any] = {"Dumper": yaml.CSafeDumper, "width": 1000}
 
 
-def ran(text: str, folder: Path) -> OneRun:
-    file = folder / "playbook.yaml"
-    file.write_text(text)
-    run, _ = asyncio.run(run_file(file, folder / "home"))
-    return run
+class Engine:
+    """One node for many runs: what it takes to start one is paid once."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        self.runner = asyncio.Runner()
+        self.local = self.runner.run(self._opened())
+
+    async def _opened(self) -> LocalNode:
+        return LocalNode.in_memory(Settings(home=self.home), Toolbox(self.home))
+
+    def ran(self, text: str) -> OneRun:
+        return self.runner.run(self._ran(text))
+
+    async def _ran(self, text: str) -> OneRun:
+        return await told(self.local, await run_text(self.local, text, self.home))
+
+    def close(self) -> None:
+        self.runner.run(self.local.close())
+        self.runner.close()
 
 
 def came_to(run: OneRun) -> tuple[Any, ...]:
@@ -35,7 +53,7 @@ def came_to(run: OneRun) -> tuple[Any, ...]:
 def test_a_translated_playbook_comes_to_the_same(
     language: Language, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    folder = tmp_path_factory.mktemp(language)
+    engine = Engine(tmp_path_factory.mktemp(language))
 
     @settings(max_examples=EACH)
     @given(books())
@@ -43,8 +61,11 @@ def test_a_translated_playbook_comes_to_the_same(
         older = dumped(written(book, language), STYLE)
         migrated = migrate(older)
         assert migrated.complete, f"{older}\n{migrated.findings}"
-        wanted = came_to(ran(dumped(written(book, "canonical"), STYLE), folder))
-        found = came_to(ran(migrated.text, folder))
+        wanted = came_to(engine.ran(dumped(written(book, "canonical"), STYLE)))
+        found = came_to(engine.ran(migrated.text))
         assert found == wanted, f"{older}\n---\n{migrated.text}"
 
-    compare()
+    try:
+        compare()
+    finally:
+        engine.close()

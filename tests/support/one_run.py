@@ -35,17 +35,22 @@ async def run_file(file: Path, home: Path) -> tuple[OneRun, list[OneRun]]:
     """The execution of a playbook, and its children, those that nobody waited for included."""
     local = LocalNode.in_memory(Settings(home=home), Toolbox(home))
     try:
-        active = await local.run_text(file.read_text(), folder=str(file.parent), payload={})
-        own = active.execution.execution_id
-        await asyncio.wait_for(active.finished, PATIENCE)
+        own = await run_text(local, file.read_text(), file.parent)
         rows = await local.storage.executions.page()
         children = [row.execution_id for row in rows if row.execution_id != own]
-        return await _told(local, own), [await _told(local, child) for child in children]
+        return await told(local, own), [await told(local, child) for child in children]
     finally:
         await local.close()
 
 
-async def _told(local: LocalNode, execution_id: str) -> OneRun:
+async def run_text(local: LocalNode, text: str, folder: Path) -> str:
+    """Run a text to its end; the id of its execution."""
+    active = await local.run_text(text, folder=str(folder), payload={})
+    await asyncio.wait_for(active.finished, PATIENCE)
+    return active.execution.execution_id
+
+
+async def told(local: LocalNode, execution_id: str) -> OneRun:
     active = local.server.find(execution_id)
     if active is not None:
         await asyncio.wait_for(active.finished, PATIENCE)

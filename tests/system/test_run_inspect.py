@@ -213,3 +213,35 @@ def test_help_shows_an_example(command: str) -> None:
     assert answer.code == 0
     assert f"  noetl {command}" in answer.out[answer.out.index("Examples:") :]
     assert "--json" in answer.out
+
+
+OLDER = f"""{HEAD}workflow:
+  - step: start
+    tool: {{ kind: python, code: "result = {{'n': 1}}" }}
+    next: {{ arcs: [ {{ step: bad }} ] }}
+  - step: bad
+    tool:
+      kind: python
+      input: {{ n: "{{{{ start.n }}}}" }}
+      script: {{ uri: ./broken.py }}
+"""
+
+
+@pytest.mark.rule("DIA-UP")
+@pytest.mark.parametrize("script", ["script: { uri: ./broken.py }", "code: result = n // 0"])
+def test_explain_shows_lines_of_the_text_that_its_author_has(home: Home, script: str) -> None:
+    text = OLDER.replace("script: { uri: ./broken.py }", script)
+    file = home.folder / "old.yaml"
+    file.write_text(text)
+    (home.folder / "broken.py").write_text("result = n // 0\n")
+    [told] = home.noetl("run", "--migrate", str(file), "--json").objects()
+    ids = [told["execution_id"]]
+    home.noetl("register", "--migrate", str(file))
+    if "script" not in script:
+        [told] = home.noetl("execute", "tests/sample", "--json").objects()
+        ids.append(told["execution_id"])
+    line = text.splitlines().index("  - step: bad") + 1
+    for one in ids:
+        [why] = home.noetl("explain", str(one), "--json").objects()
+        [cause] = why["causes"]
+        assert (cause["line"], cause["chain"][0]["line"]) == (line, line + 1)

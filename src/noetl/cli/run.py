@@ -59,10 +59,14 @@ def run(
     except PlaybookRejected as rejected:
         strict = heed == "strict"
         return tell_findings(source, rejected.findings, as_json, err=True, strict=strict)
+    own = source.content.decode("utf-8-sig")
+    former = None if own == text else own
     plan = make_plan(playbook, text, KnownKinds())
     folder = str(Path.cwd() if file == "-" else Path(file).absolute().parent)
 
     async def begin(local: LocalNode) -> ActiveExecution:
-        return await local.run_text(text, folder=folder, payload=given, ctx=first, plan=plan)
+        return await local.run_text(
+            text, folder=folder, payload=given, ctx=first, plan=plan, former=former
+        )
 
     return see_through(begin, as_json=as_json)

@@ -33,6 +33,17 @@ class PlaybookSource(msgspec.Struct, frozen=True):
 
     name: str
     content: bytes
+    folder: Path | None = None
+    """That of its file: where its relative paths begin."""
+
+    def beside(self, name: str) -> str | None:
+        """The text of a file that the playbook names; None where it is none, or too long."""
+        try:
+            with ((self.folder or Path.cwd()) / name).open(encoding="utf-8") as file:
+                text = file.read(READ_AT_MOST)
+        except (OSError, ValueError):
+            return None
+        return text if len(text) < READ_AT_MOST else None
 
     def lines(self) -> list[str]:
         return LINE_END.split(self.content.decode("utf-8-sig", errors="replace"))
@@ -51,7 +62,7 @@ def read_source(name: str, at_most: int = READ_AT_MOST) -> PlaybookSource:
     shown = os.fsencode(name).decode("utf-8", errors="replace")
     try:
         with Path(name).open("rb") as file:
-            return PlaybookSource(shown, file.read(at_most))
+            return PlaybookSource(shown, file.read(at_most), Path(name).absolute().parent)
     except (OSError, ValueError) as wrong:
         raise UnreadableFile(f"cannot read '{shown}': {reason_of(wrong)}") from None
 

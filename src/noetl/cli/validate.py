@@ -154,7 +154,7 @@ def translated(source: PlaybookSource) -> "Migrated":
     """What a playbook is translated to, whole or not; no hint asks to translate it once more."""
     from noetl.playbook.dialects.migrate import migrate
 
-    made = migrate(source.content, KnownKinds())
+    made = migrate(source.content, KnownKinds(), source.beside)
     findings = (replace(one, hint=ADVICE.sub("", one.hint)) for one in made.findings)
     return replace(made, findings=tuple(findings))
 

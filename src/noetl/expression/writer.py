@@ -2,6 +2,8 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import lru_cache
+from types import CodeType
 from typing import Any, Final
 
 from jinja2 import nodes
@@ -53,6 +55,12 @@ PER_EVALUATION: Final = (
 )
 
 Visitor = Callable[["FunctionWriter", Any], str]
+
+
+@lru_cache(maxsize=1024)
+def compiled(source: str) -> CodeType:
+    """Playbooks have most guards in common: the same lines are compiled once."""
+    return compile(source, "<template>", "exec")
 
 
 class FunctionWriter:
@@ -118,7 +126,7 @@ class FunctionWriter:
             head.append(f"    {PER_EVALUATION} = Evaluation(s, missing, RULES)")
         source = "\n".join([*head, *self.lines])
         scope = dict(self.names)
-        exec(compile(source, "<template>", "exec"), scope)
+        exec(compiled(source), scope)
         return scope[name]
 
     # -- expressions -----------------------------------------------------------------------

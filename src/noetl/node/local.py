@@ -23,6 +23,7 @@ from noetl.ports.event_log import Printed, PrintedLine
 from noetl.ports.result_store import ResultStore
 from noetl.ports.storage import Storage
 from noetl.server.active import ActiveExecution
+from noetl.server.former import keep_former
 from noetl.server.ids import new_execution_id
 from noetl.server.retention import forget_old, sweep
 from noetl.settings import Settings
@@ -91,8 +92,12 @@ class LocalNode(ControlPlane):
         ctx: dict[str, Any] | None = None,
         execution_id: str | None = None,
         plan: Plan | None = None,
+        former: str | None = None,
     ) -> ActiveExecution:
+        """Run a text to its end; `former` is the one that it was translated from."""
         plan = await self.library.plan_of(text, folder, plan)
+        if former is not None:
+            await keep_former(self.storage.playbooks, text, plan.path, former)
         active = self.begin(
             plan,
             execution_id=execution_id or new_execution_id(),

@@ -232,3 +232,17 @@ def test_nobody_is_sent_to_the_command_that_he_just_ran(
     told = CliRunner().invoke(command, words, standalone_mode=False)
     assert told.return_value == 2
     assert "noetl migrate" not in told.output
+
+
+def test_a_script_beside_the_playbook_becomes_its_code(tmp_path: Path) -> None:
+    task = "{ kind: python, script: { uri: ./twice.py } }"
+    old = tmp_path / "old.yaml"
+    old.write_text(f"{HEAD}workflow:\n  - step: start\n    tool: {task}\n")
+    (tmp_path / "twice.py").write_text("return 2 * 2\n")
+    done = CliRunner().invoke(migrate_command, [str(old)], standalone_mode=False)
+    assert done.return_value == 0
+    assert "code: |\n            result = 2 * 2\n" in done.stdout
+    (tmp_path / "twice.py").unlink()
+    gone = CliRunner().invoke(migrate_command, [str(old)], standalone_mode=False)
+    assert gone.return_value == 2
+    assert "the script './twice.py' is not beside the playbook" in gone.stderr

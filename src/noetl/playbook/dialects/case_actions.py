@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from noetl.playbook.dialects.case_entries import CaseEntry, acting
-from noetl.playbook.dialects.case_state import keep_all, plain_name
+from noetl.playbook.dialects.case_state import keep_all, write_into
 from noetl.playbook.dialects.draft import Draft
 from noetl.playbook.dialects.guards import TRUE, all_of, any_of, expression_of, guard_of
 from noetl.playbook.dialects.names import paths_read
@@ -28,6 +28,7 @@ from noetl.playbook.dialects.retries import retry_rule
 from noetl.playbook.dialects.sight import Sight
 from noetl.playbook.dialects.sinks import IS_OK, Sink, label_of, save, sinks_of
 from noetl.playbook.dialects.tree import Mapping, Sequence, TreeSlot, node_of, plain
+from noetl.playbook.dialects.writes import writes_below
 
 STATUS_CODE = "{{ outcome.http.status | default(none) }}"
 Acts = list[tuple[CaseEntry, str]]
@@ -172,11 +173,15 @@ def _reduce(work: Work, entries: list[CaseEntry]) -> None:
         return
     for entry in entries:
         written = entry.actions["set"]
-        for slot in set_slots(work.draft, written):
-            name = plain_name(work.draft, slot)
-            if name is not None:
-                reduce = loop.within("spec", like=written).within("policy").within("reduce")
-                reduce.put(name, "last").line = slot.line
+        for scope, name, slot in writes_below(work.draft, written):
+            if scope != "ctx":
+                continue
+            reduce = loop.within("spec", like=written).within("policy").within("reduce")
+            collected = work.draft.left.get(("collect", id(slot)))
+            reducer = "last"
+            if collected is not None and collected.key != "replace":
+                reducer, slot.node = collected.key or "", collected.node
+            reduce.put(name, reducer).line = slot.line
 
 
 def _until_last(acts: Acts, keys: tuple[str, ...]) -> Acts:
@@ -188,9 +193,8 @@ def _until_last(acts: Acts, keys: tuple[str, ...]) -> Acts:
 def _act(work: Work, entry: CaseEntry, keys: tuple[str, ...], pipe: Pipe) -> None:
     written, sink = entry.taken("set"), entry.taken("sink")
     if written is not None and "set" in keys:
-        slots = set_slots(work.draft, written)
         holder = work.step if "sink" not in keys else work.holder
-        then = keep_all(work.draft, holder, slots, written)
+        then = keep_all(work.draft, holder, written)
         work.draft.tell(written, "case: set", "set_ctx", now=then.slot("set_ctx"))
     if sink is not None and "sink" in keys:
         pipe.save(sinks_of(work.draft, sink, work.sight))
@@ -238,27 +242,9 @@ def _set_into(work: Work, then: Mapping, entry: CaseEntry) -> None:
     written = entry.taken("set")
     if written is None:
         return
-    for slot in set_slots(work.draft, written):
-        name = plain_name(work.draft, slot)
-        if name is not None:
-            write(then, "set_ctx", name, slot.node, TreeSlot(slot.node, line=slot.line))
+    for one in writes_below(work.draft, written):
+        write_into(then, one, TreeSlot(one.slot.node, line=one.slot.line))
     work.draft.tell(written, "case: set", "set_ctx", now=then.slot("set_ctx"))
-
-
-def set_slots(draft: Draft, written: TreeSlot) -> list[TreeSlot]:
-    """The writes of a `set`; `set: { vars: { … } }` and `set: { ctx: { … } }` mean the same."""
-    if not isinstance(written.node, Mapping):
-        draft.refuse(written, "'set' of a case is no mapping", "write set: { name: … }")
-        return []
-    return [
-        inner
-        for slot in written.node.slots
-        for inner in (
-            slot.node.slots
-            if slot.key in ("vars", "ctx") and isinstance(slot.node, Mapping)
-            else [slot]
-        )
-    ]
 
 
 def fail(work: Work, entries: list[CaseEntry], pipe: Pipe, *, keep_error: bool) -> None:

@@ -16,12 +16,19 @@ from noetl.playbook.dialects.guards import (
     guard_of,
     settled,
 )
-from noetl.playbook.dialects.names import paths_read
+from noetl.playbook.dialects.names import Respelling, paths_read, respelled
+from noetl.playbook.dialects.pipeline import main_task, quoted
 from noetl.playbook.dialects.tree import Mapping, Node, Scalar, Sequence, TreeSlot, node_of, plain
 
 OTHERWISE = "event.name == 'step.exit'"
 """`else` of a case: a way on after a success, as `next` is (NEXT-3)."""
-_ACTIONS = ("next", "sink", "set", "vars", "retry")
+_WRITES = ("set", "vars", "collect", "result")
+_ACTIONS = ("next", "sink", "retry", *_WRITES)
+_INSTEAD = {
+    "call": "let a rule of the task set_iter what the next call needs, and do: jump to the task",
+}
+RESULT = "_prev"
+"""The key of a write that is what a last step gives."""
 _EVENT_KEYS = ("name", "step", "result", "error", "loop")
 _OF_FAILURES = ("error", "status", "status_code", "success")
 _IN_CALLS = ("call.done", "call.error")
@@ -77,13 +84,26 @@ class CaseEntry:
         return not self.targets and not self.in_call
 
 
-def entries_of(draft: Draft, case: TreeSlot) -> list[CaseEntry] | None:
+def entries_of(draft: Draft, step: Mapping, case: TreeSlot) -> list[CaseEntry] | None:
     """The entries of a `case`; None where one of them cannot be read."""
     if not isinstance(case.node, Sequence):
         draft.refuse(case, "'case' is no list", 'write case: [ { when: "{{ … }}", then: { … } } ]')
         return None
     found = [_entry(draft, slot) for slot in case.node.slots]
-    return None if None in found else [entry for entry in found if entry is not None]
+    entries = [entry for entry in found if entry is not None]
+    leads_on = "next" in step or any(entry.targets for entry in entries)
+    needed = draft.needed.get(step.text("step") or "")
+    given = needed.home if needed is not None else "" if leads_on else RESULT
+    looped = "loop" in step or ("listed", id(main_task(step))) in draft.left
+    for entry in entries:
+        if looped and entry.in_call and "result" in entry.actions:
+            draft.refuse(
+                entry.actions["result"],
+                "each iteration would say what the result of the loop is",
+                "collect what is meant: collect: { from: …, into: name }",
+            )
+        _gather_writes(draft, entry, given)
+    return None if None in found else entries
 
 
 def _entry(draft: Draft, slot: TreeSlot) -> CaseEntry | None:
@@ -116,8 +136,77 @@ def _entry(draft: Draft, slot: TreeSlot) -> CaseEntry | None:
                 return None
             entry.targets = targets
         else:
-            entry.actions["set" if one.key == "vars" else one.key or ""] = one
+            entry.actions[one.key or ""] = one
     return entry
+
+
+def _gather_writes(draft: Draft, entry: CaseEntry, given: str) -> None:
+    """
+    `set`, `vars`, `collect` and `result` as one `set`.
+
+    The result of a step is read by its name, so that it is kept there; only a last step gives it.
+    """
+    words = [entry.actions.pop(word) for word in _WRITES if word in entry.actions]
+    if len(words) == 1 and words[0].key in ("set", "vars"):
+        entry.actions["set"] = words[0]
+    elif words:
+        made = Mapping(line=words[0].line)
+        for word in words:
+            if word.key == "collect":
+                made.slots += _collected(draft, word)
+            elif word.key == "result":
+                made.slots += _given(word, given, made) if given else []
+            elif isinstance(word.node, Mapping):
+                made.slots += word.node.slots
+        entry.actions["set"] = TreeSlot(made, key="set", line=words[0].line, path=words[0].path)
+
+
+def _named(node: Node, *words: str) -> str | None:
+    """An expression, with or without braces, at the first of some keys that is there."""
+    held = node if isinstance(node, Mapping) else Mapping()
+    text = next((text for word in words if (text := held.text(word))), None)
+    return None if text is None else expression_of(text) or expression_of(guard_of(text))
+
+
+def _collected(draft: Draft, slot: TreeSlot) -> list[TreeSlot]:
+    """`collect: { from, into, mode }`: the list so far, and what is added to it."""
+    held = slot.node if isinstance(slot.node, Mapping) else Mapping()
+    value, into = _named(held, "from", "path"), held.text("into")
+    mode = held.text("mode") or held.text("strategy") or "append"
+    form = COLLECTED.get(mode)
+    if value is None or into is None or form is None:
+        draft.refuse(
+            slot,
+            "'collect' says not what is collected, or where",
+            f"write collect: {{ from: …, into: name, mode: {' | '.join(COLLECTED)} }}",
+        )
+        return []
+    node = quoted(guard_of(form.format(into, value)), slot.line)
+    made = TreeSlot(node, into, into, line=slot.line, path=slot.path)
+    draft.left["collect", id(made)] = TreeSlot(quoted(guard_of(value), slot.line), mode)
+    return [made]
+
+
+COLLECTED = {
+    "append": "(ctx.{0} | default([])) + [{1}]",
+    "extend": "(ctx.{0} | default([])) + ({1})",
+    "replace": "{1}",
+}
+
+
+def _given(slot: TreeSlot, name: str, written: Mapping) -> list[TreeSlot]:
+    """`result: { from: … }`; what the entry itself writes is read as it will be (TASK-5)."""
+    value = _named(slot.node, "from")
+    if value is None:
+        return [TreeSlot(slot.node, name, name, line=slot.line, path=slot.path)]
+
+    def will_be(path: tuple[str | int, ...]) -> Respelling | None:
+        parts = 2 if path[0] in ("ctx", "vars") and len(path) > 1 else 1
+        text = expression_of(written.text(str(path[parts - 1])))
+        return None if text is None else Respelling(parts, f"({text})")
+
+    node = quoted(respelled(guard_of(value), will_be), slot.line)
+    return [TreeSlot(node, name, name, line=slot.line, path=slot.path)]
 
 
 def _merged(listed: Sequence) -> Node:
@@ -156,7 +245,7 @@ def _knows_actions(draft: Draft, then: Mapping) -> bool:
         draft.refuse(
             slot,
             f"'{slot.key}' in 'then' of a case has no counterpart",
-            f"a case knows {', '.join(_ACTIONS)}",
+            _INSTEAD.get(slot.key or "", f"a case knows {', '.join(_ACTIONS)}"),
         )
     return not unknown
 
@@ -174,10 +263,8 @@ def targets_of(draft: Draft, slot: TreeSlot) -> list[TreeSlot] | None:
 def _target(draft: Draft, slot: TreeSlot) -> TreeSlot | None:
     node = slot.node
     if isinstance(node, Scalar) and isinstance(node.value, str):
-        name = TreeSlot(node, key="step", line=slot.line, path=slot.path, beside=slot.beside)
-        node = node_of({"step": name}, slot.line)
-        before = slot.before if slot.key is None else []
-        return TreeSlot(node, line=slot.line, path=slot.path, before=before)
+        name = TreeSlot(node, key="step", line=slot.line, path=slot.path)
+        return TreeSlot(node_of({"step": name}, slot.line), line=slot.line, path=slot.path)
     wrong = _conditional(node) if isinstance(node, Mapping) else None
     if wrong is not None:
         draft.refuse(wrong, *CONDITIONAL)
@@ -186,7 +273,7 @@ def _target(draft: Draft, slot: TreeSlot) -> TreeSlot | None:
         draft.refuse(slot, "an entry of 'next' names no step", "write next: [ { step: … } ]")
         return None
     node.flow = node.flow and len(node.slots) == 1
-    return TreeSlot(node, line=slot.line, path=slot.path, before=slot.before, beside=slot.beside)
+    return slot.bare
 
 
 # S2 §9.2: rejected there, and rejected here.

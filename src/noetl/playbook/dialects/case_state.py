@@ -2,6 +2,7 @@
 
 import re
 
+from noetl.playbook.dialects.case_entries import RESULT
 from noetl.playbook.dialects.draft import Draft, NeededResult
 from noetl.playbook.dialects.former_results import ANSWER
 from noetl.playbook.dialects.names import paths_read
@@ -20,7 +21,8 @@ from noetl.playbook.dialects.pipeline import (
     write,
 )
 from noetl.playbook.dialects.places import Known, hides, places
-from noetl.playbook.dialects.tree import Mapping, TreeSlot
+from noetl.playbook.dialects.tree import Mapping, TreeSlot, slots_below
+from noetl.playbook.dialects.writes import Write, writes_below
 
 _NAME = re.compile(r"[A-Za-z_]\w*")
 
@@ -34,31 +36,28 @@ def vars_of_step(draft: Draft, step: Mapping) -> None:
     if given is None or "step" not in step:
         return
     if not isinstance(given.node, Mapping):
-        draft.refuse(given, "'vars' of a step is no mapping", "write vars: { name: … }")
+        writes_below(draft, given)  # which says so
         return
     step.pop("vars")
-    then = keep_all(draft, step, given.node.slots, given)
+    then = keep_all(draft, step, given)
     draft.tell(given, "vars", "spec.policy.rules: set_ctx", now=then.slot("set_ctx"))
 
 
-def keep_all(draft: Draft, step: Mapping, slots: list[TreeSlot], like: TreeSlot) -> Mapping:
-    """Write values to `ctx` whenever the step's main task has succeeded."""
-    then = keeping(draft, step, like)
-    for slot in slots:
-        name = plain_name(draft, slot)
-        if name is not None:
-            slot.before = [line for line in slot.before if line]
-            write(then, "set_ctx", name, slot.node, slot)
+def keep_all(draft: Draft, step: Mapping, given: TreeSlot) -> Mapping:
+    """Write values whenever the step's main task has succeeded."""
+    then = keeping(draft, step, given)
+    for one in writes_below(draft, given):
+        write_into(then, one, one.slot)
     return then
 
 
-def plain_name(draft: Draft, slot: TreeSlot) -> str | None:
-    """The key of a write; `vars.x` and `ctx.x` mean x (SCOPE-5)."""
-    name = (slot.key or "").removeprefix("vars.").removeprefix("ctx.")
-    if _NAME.fullmatch(name):
-        return name
-    draft.refuse(slot, f"'{slot.key}' is no plain name", "use letters, digits and _")
-    return None
+def write_into(then: Mapping, one: Write, like: TreeSlot) -> None:
+    """One write of a directive: to its scope, or what the step gives."""
+    if one.key == RESULT:
+        then.flow = False
+        then.put("set_prev", one.slot.node, like=like)
+    else:
+        write(then, f"set_{one.scope}", one.key, one.slot.node, like)
 
 
 def keeping(draft: Draft, step: Mapping, like: TreeSlot) -> Mapping:
@@ -104,10 +103,16 @@ def results_by_name(draft: Draft, _: Mapping) -> None:
 def _need(draft: Draft, step: Mapping, name: str, path: tuple[str | int, ...]) -> None:
     """A variable of the same name comes first, and the result has another key."""
     former = draft.needed.get(name)
-    http = kind_of(draft, main_task(step)) == "http"
+    http = kind_of(draft, main_task(step)) == "http" and not gives_own(step)
     answers = http and len(path) > 1 and path[1] in ANSWER
     home = f"{name}_result" if name in draft.variables else name
     draft.needed[name] = NeededResult(home, answers or (former is not None and former.answers))
+
+
+def gives_own(step: Mapping) -> bool:
+    """Whether a case says what the step's result is."""
+    case = step.sequence("case")
+    return case is not None and any(slot.key == "result" for slot in slots_below(case))
 
 
 _RESERVED = frozenset(

@@ -15,12 +15,18 @@ from noetl.playbook.dialects.case_actions import (
 from noetl.playbook.dialects.case_entries import OTHERWISE, CaseEntry, entries_of
 from noetl.playbook.dialects.draft import Draft, below_path, tasks_of
 from noetl.playbook.dialects.guards import FALSE, expression_of
-from noetl.playbook.dialects.pipeline import add_task, kind_of, main_task, plain_task, tool_task
+from noetl.playbook.dialects.pipeline import (
+    add_task,
+    as_iterator,
+    kind_of,
+    main_task,
+    plain_task,
+    tool_task,
+)
 from noetl.playbook.dialects.routes import route_cases
 from noetl.playbook.dialects.sight import Sight
 from noetl.playbook.dialects.sinks import Sink, sinks_of
-from noetl.playbook.dialects.spelling import spelled
-from noetl.playbook.dialects.tree import Mapping, Sequence, TreeSlot, node_of, plain
+from noetl.playbook.dialects.tree import Mapping, TreeSlot, node_of, plain
 
 
 def loop_as_task(draft: Draft, step: Mapping) -> None:
@@ -30,23 +36,8 @@ def loop_as_task(draft: Draft, step: Mapping) -> None:
     The dialect binds the result, extracts `vars` and routes once, after all iterations (S2 §3.4);
     a rule can only write what a task has come to.
     """
-    loop, tools = step.slot("loop"), step.slot("tool")
-    if loop is None or tools is None or not _needs_results(draft, step):
-        return
-    if not isinstance(loop.node, Mapping) or not isinstance(tools.node, Sequence):
-        return
-    iterator = plain_task("iterator", loop)
-    iterator.slots += loop.node.slots
-    inner = TreeSlot(tools.node, key="tool", key_text="tool", line=tools.line, path=tools.path)
-    tools.node.indent = None
-    iterator.slots.append(inner)
-    label = f"each_{loop.node.text('iterator') or 'element'}"
-    named = TreeSlot(iterator, key=label, key_text=spelled(label), line=loop.line, path=loop.path)
-    tools.node = node_of([TreeSlot(node_of({label: named}, loop.line), line=loop.line)], loop.line)
-    step.pop("loop")
-    tools.before = [*loop.before, *(line for line in tools.before if line)]
-    draft.left["listed", id(iterator)] = loop
-    draft.tell(loop, "loop", f"tool: [ {{ {label}: {{ kind: iterator }} }} ]", now=named)
+    if _needs_results(draft, step):
+        as_iterator(draft, step)
 
 
 def _needs_results(draft: Draft, step: Mapping) -> bool:
@@ -58,8 +49,10 @@ def _needs_results(draft: Draft, step: Mapping) -> bool:
 def _sets_at_the_end(slot: TreeSlot) -> bool:
     """Whether an entry of a case writes when the step ends, not when one call has succeeded."""
     then = slot.node.mapping("then") if isinstance(slot.node, Mapping) else None
-    if then is None or not ("set" in then or "vars" in then) or not isinstance(slot.node, Mapping):
+    words = ("set", "vars", "collect", "result")
+    if then is None or not any(word in then for word in words):
         return False
+    assert isinstance(slot.node, Mapping)
     guard = slot.node.node("when")
     expression = expression_of(plain(guard)) if guard is not None else None
     entry = CaseEntry(slot, expression or OTHERWISE)
@@ -81,7 +74,7 @@ def _work_on(draft: Draft, step: Mapping, like: TreeSlot) -> Work:
 def cases_of_step(draft: Draft, step: Mapping) -> None:
     """`case` → arcs for `next`; rules and tasks for `set`, `sink` and `retry`."""
     case = step.slot("case")
-    entries = entries_of(draft, case) if case is not None else None
+    entries = entries_of(draft, step, case) if case is not None else None
     if case is None or entries is None:
         return
     looped = "loop" in step or ("listed", id(main_task(step))) in draft.left
@@ -191,6 +184,5 @@ def sinks_of_workbook(draft: Draft, root: Mapping) -> None:
             name += "_"
         made = tasks.put(name, found[0].task, at=tasks.slots.index(slot) + 1)
         made.line, made.path = sink.line, sink.path
-        made.before = [line for line in sink.before if line]
         draft.left["sink of", id(slot.node)] = TreeSlot(node_of(name), line=sink.line)
         draft.tell(sink, "sink of the workbook's task", f"workbook.tasks.{name}", now=made)

@@ -12,6 +12,7 @@ from noetl.playbook.dialects.code import (
     without_return,
 )
 from noetl.playbook.dialects.draft import Draft, own_tasks, shown
+from noetl.playbook.dialects.pipeline import quoted
 from noetl.playbook.dialects.places import Known
 from noetl.playbook.dialects.public_tasks import block_text
 from noetl.playbook.dialects.tree import Mapping, Scalar, TreeSlot, flowing
@@ -152,7 +153,7 @@ def _take_carried(draft: Draft, task: Mapping, slot: TreeSlot, code: PythonCode)
         if otherwise is not None and name.isidentifier():
             text = f"{{{{ args.{name} | default({otherwise}) }}}}"
             args = task.within("args", at=task.place("code"))
-            args.put(name, Scalar(text, [f'"{text}"'], '"', "", slot.line)).line = slot.line
+            args.put(name, quoted(text, slot.line)).line = slot.line
 
 
 def _carried_to(draft: Draft) -> dict[int, set[str]]:
@@ -232,7 +233,7 @@ def everything(draft: Draft, task: Mapping) -> None:
             return
         if name not in args:
             text = f"{{{{ {name} | default({otherwise}) }}}}"
-            args.put(name, Scalar(text, [f'"{text}"'], '"', "", slot.line))
+            args.put(name, quoted(text, slot.line))
     change_code(draft, slot, through.text, "context.get('name')", "name, in args")
 
 

@@ -5,6 +5,7 @@ A comment whose place is gone goes above what comes from the same line of the so
 next one that is left.
 """
 
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterator
 
@@ -45,35 +46,46 @@ def restore(draft: Draft, root: Mapping) -> None:
     now = Counter(text for _, text in _comments(root))
     missing = Counter(slot.text or "" for slot in kept)
     missing.subtract(now)
+    homes = CommentHomes(root)
     for slot in kept:
         if missing[slot.text or ""] > 0:
             missing[slot.text or ""] -= 1
-            _attach(root, slot)
+            homes.attach(slot)
     _take_away(root, missing)
 
 
-def _attach(root: Mapping, comment: TreeSlot) -> None:
-    """Above what has the same line in the source or comes next, and never in another step."""
-    text = comment.text or ""
-    places = [slot for slot in slots_below(root) if slot.line]
-    end = min((line for line in _starts(root) if line > comment.line), default=None)
-    own = [slot for slot in places if end is None or slot.line < end]
-    later = [slot for slot in own if slot.line >= comment.line]
-    if later:
-        place = min(later, key=lambda slot: slot.line)
-        place.before = [*place.before, text]
-    elif own and end is not None:
-        place = max(own, key=lambda slot: slot.line)
-        place.before = [*place.before, text]
-    else:
-        root.tail = [*root.tail, text]
+class CommentHomes:
+    """What stands at which line of the source, in the order of lines."""
+
+    def __init__(self, root: Mapping) -> None:
+        workflow = root.sequence("workflow")
+        steps = workflow.slots if workflow is not None else []
+        self.root = root
+        self.starts = sorted(slot.line for slot in (*root.slots, *steps))
+        self.slots = sorted((slot for slot in slots_below(root) if slot.line), key=_line_of)
+        self.lines = [slot.line for slot in self.slots]
+
+    def attach(self, comment: TreeSlot) -> None:
+        """
+        Above what has the same line in the source or comes next, and never in another step.
+
+        What is left of a block of the root that is gone stands above the next block.
+        """
+        at = bisect_left(self.lines, comment.line)
+        number = bisect_right(self.starts, comment.line)
+        end = self.starts[number] if number < len(self.starts) else None
+        place = self.slots[at] if at < len(self.slots) else None
+        if place is not None and end is not None and place.line >= end:
+            block = next((slot for slot in self.root.slots if slot.line == end), None)
+            place = block or self.slots[bisect_left(self.lines, self.lines[max(at, 1) - 1])]
+        if place is None:
+            self.root.tail = [*self.root.tail, comment.text or ""]
+        else:
+            place.before = [*place.before, comment.text or ""]
 
 
-def _starts(root: Mapping) -> list[int]:
-    """The lines at which steps begin, and the blocks of the root."""
-    workflow = root.sequence("workflow")
-    steps = workflow.slots if workflow is not None else []
-    return [slot.line for slot in (*root.slots, *steps)]
+def _line_of(slot: TreeSlot) -> int:
+    return slot.line
 
 
 def _take_away(root: Mapping, surplus: Counter[str]) -> None:

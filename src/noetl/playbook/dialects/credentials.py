@@ -5,7 +5,6 @@ from typing import Final, NamedTuple
 
 from noetl.expression.syntax import is_template
 from noetl.playbook.dialects.draft import Draft
-from noetl.playbook.dialects.public_shapes import leave_out
 from noetl.playbook.dialects.tree import Mapping, Sequence, TreeSlot, node_of
 
 _VALUE: Final = re.compile(
@@ -48,9 +47,9 @@ def secrets_of_headers(draft: Draft, task: Mapping) -> None:
         return
     place = task.place("headers")
     if len(headers.slots) == 1:
-        leave_out(task, "headers")
+        task.pop("headers")
     else:
-        leave_out(headers, slot.key or "")
+        headers.pop(slot.key or "")
     made = task.put("auth", secret.auth, at=place)
     made.line, made.path = slot.line, slot.path
     draft.tell(slot, f"{slot.key}: …", f"auth: {secret.auth}", now=made)
@@ -103,7 +102,7 @@ def _remade(draft: Draft, entry: Mapping, secret: HeaderSecret, header: TreeSlot
     entry.put("provider", provider, at=entry.place("kind") + 1)
     for word in ("map", "scope"):
         if word in entry:
-            leave_out(entry, word)
+            entry.pop(word)
     entry.put("key", key).line = path.line
     if secret.kind == "api_key":
         entry.put("header", header.key or "").line = header.line

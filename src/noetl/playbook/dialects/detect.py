@@ -108,3 +108,5 @@ def variables_of(step: Mapping) -> Iterator[TreeSlot]:
         for key in ("set", "vars"):
             written = then.mapping(key) if then is not None else None
             yield from written.slots if written is not None else ()
+        into = (then.mapping("collect") or Mapping()).text("into") if then is not None else None
+        yield from [TreeSlot(entry, into)] if into else []

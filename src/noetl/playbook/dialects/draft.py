@@ -27,6 +27,7 @@ from noetl.playbook.finding import Finding
 
 LONGEST_SHOWN = 60
 T = TypeVar("T")
+ReadFile = Callable[[str], str | None]
 
 
 class PendingChange(NamedTuple):
@@ -53,8 +54,10 @@ class NeededResult(NamedTuple):
 class Draft:
     """The tree, and everything to be told about it."""
 
-    def __init__(self, document: Document) -> None:
+    def __init__(self, document: Document, read: ReadFile | None = None) -> None:
         self.document = document
+        self.read = read
+        """The text of a file beside the playbook; nothing where files cannot be read."""
         self.notes: list[PendingChange] = []
         self.findings: list[Finding] = []
         self.code = ""

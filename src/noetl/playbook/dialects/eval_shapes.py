@@ -2,10 +2,9 @@
 
 from noetl.expression.syntax import check_guard, is_template
 from noetl.playbook.dialects.draft import Draft, below_path
+from noetl.playbook.dialects.pipeline import IS_ERROR, rule_slot, then_node
 from noetl.playbook.dialects.shapes import covers_errors
 from noetl.playbook.dialects.tree import Mapping, Scalar, Sequence, TreeSlot, flowing, node_of
-
-_FAIL_ON_ERROR = "{{ outcome.status == 'error' }}"
 
 
 def guard_of_step(draft: Draft, step: Mapping) -> None:
@@ -24,19 +23,14 @@ def guard_of_step(draft: Draft, step: Mapping) -> None:
     at = step.place("when")
     step.pop("when")
     spec = step.within("spec", like=guard, at=at)
-    made = step.slot("spec")
-    assert made is not None
-    comments = [line for line in guard.before if line]
-    if made.line == guard.line:
-        made.before = [line for line in guard.before if not line]
     text = guard.text
     if text is not None and not is_template(text) and check_guard(f"{{{{ {text} }}}}") is None:
         guard.say(f"{{{{ {text} }}}}")
-    rule = TreeSlot(guard.node, key="when", line=guard.line, path=guard.path, beside=guard.beside)
+    rule = TreeSlot(guard.node, key="when", line=guard.line, path=guard.path)
     allowed = node_of({"when": rule, "then": flowing({"allow": True})}, guard.line)
     denied = node_of({"else": {"then": flowing({"allow": False})}}, guard.line)
     admit = spec.within("policy", like=guard).within("admit", like=guard)
-    admit.put("rules", [TreeSlot(allowed, before=comments, line=guard.line), denied])
+    admit.put("rules", [TreeSlot(allowed, line=guard.line), denied])
     draft.tell(guard, "when", "spec.policy.admit.rules", now=rule)
 
 
@@ -63,15 +57,8 @@ def rules_of_eval(draft: Draft, task: Mapping) -> None:
     if empty or (isinstance(rules, Sequence) and not rules.slots):
         draft.tell(slot, "eval: []", "", now=slot)
         return
-    spec = task.within("spec", like=slot, at=at)
-    made = task.slot("spec")
-    if made is not None and made.line == slot.line:
-        made.before = slot.before
-    target = spec.within("policy", like=slot)
-    placed = target.put("rules", rules)
-    placed.line, placed.path, placed.beside = slot.line, slot.path, slot.beside
-    if made is not None and made.line != slot.line:
-        placed.before = [line for line in slot.before if line]
+    policy = task.within("spec", like=slot, at=at).within("policy", like=slot)
+    placed = policy.put("rules", rules, like=slot.bare)
     draft.left["eval", id(task)] = slot
     for rule in rules.mappings() if isinstance(rules, Sequence) else ():
         draft.left["eval", id(rule)] = slot
@@ -85,11 +72,8 @@ def default_of_eval(draft: Draft, task: Mapping) -> None:
     rules = policy.sequence("rules") if policy is not None else None
     if slot is None or rules is None or covers_errors(rules):
         return
-    last = rules.append({"when": "", "then": flowing({"do": "fail"})}, line=slot.line)
-    assert isinstance(last.node, Mapping)
-    guard = last.node.slot("when")
-    assert guard is not None
-    guard.node = Scalar(_FAIL_ON_ERROR, [f'"{_FAIL_ON_ERROR}"'], '"', "", slot.line)
+    last = rule_slot(IS_ERROR, then_node(slot, do="fail"), slot)
+    rules.slots.append(last)
     draft.tell(slot, "no entry for other errors", "error → fail, as the last rule", now=last)
 
 

@@ -89,8 +89,6 @@ def _move_block(draft: Draft, known: StepVars, then: Mapping, word: str) -> None
         if held is None:
             held = then.put(key, Mapping(line=block.line, flow=block.node.flow), like=block, at=at)
             at += 1
-        elif held.line != block.line:
-            held.inherit(block)
         assert isinstance(held.node, Mapping)
         if value is not None and home.key in held.node:
             said = f"'{home.key}' is written twice by one rule"
@@ -128,9 +126,6 @@ def _reduced(draft: Draft, known: StepVars, slot: TreeSlot) -> Node | None:
             "write set_ctx with the whole new value",
         )
         return None
-    if isinstance(slot.node, Mapping):
-        slot.inherit(*slot.node.slots)
-        slot.before += [line for line in slot.node.tail if line]
     if loop is None:
         return value
     policy = loop.within("spec", like=slot).within("policy", like=slot)

@@ -1,5 +1,6 @@
 """Kinds of public playbooks that are none here: said by others where they can be (DIA-UP)."""
 
+import re
 from typing import Final
 
 from noetl.playbook.dialects.draft import Draft, own_tasks
@@ -20,6 +21,12 @@ _INSTEAD: Final = {
     "subscription": "kind: nats with operation: fetch; other brokers by a plugin",
     "gateway": "kind: http to the gateway",
 }
+_PLACE: Final = re.compile(r"(s3|gs|gcs)://([^/]+)/(.+)")
+_DOES: Final = {
+    **dict.fromkeys(("get", "read", "load", "fetch"), "get"),
+    **dict.fromkeys(("put", "write", "save", "store"), "put"),
+}
+_CONTENT: Final = ("body", "content", "data", "value")
 _SOURCES: Final = ("http", "postgres", "duckdb", "snowflake")
 _NAMES: Final = ("type", "kind")
 
@@ -54,6 +61,33 @@ def transfers_of_step(draft: Draft, step: Mapping) -> None:
 
 def _kind_of(node: Mapping) -> str:
     return next((node.text(word) or "" for word in _NAMES if node.text(word)), "")
+
+
+def objects_of_artifacts(draft: Draft, task: Mapping) -> None:
+    """`kind: artifact` with an address in a bucket → the kind of that bucket."""
+    kind, uri = task.slot("kind"), task.slot("uri")
+    place = _PLACE.fullmatch(uri.text or "") if uri is not None else None
+    word = next((one for one in ("action", "operation") if one in task), "")
+    does, content = _DOES.get(task.text(word) or ""), [one for one in _CONTENT if one in task]
+    rest = set(task.keys()) - {"kind", "uri", word, "auth", *_CONTENT}
+    if kind is None or kind.text != "artifact" or place is None or does is None or rest:
+        return
+    if len(content) != (does == "put"):
+        return
+    named = "s3" if place[1] == "s3" else "gcs"
+    kind.say(named)
+    at = task.place("uri")
+    for key in ("uri", word):
+        task.pop(key)
+    for number, (key, text) in enumerate(zip(_ADDRESS, (does, place[2], place[3]), strict=True)):
+        made = task.put(key, text, at=min(at, len(task.slots)) + number)
+        made.line, made.path = kind.line, kind.path
+    for key in content:
+        task.rename(key, "body")
+    draft.tell(kind, "kind: artifact", f"kind: {named}")
+
+
+_ADDRESS: Final = ("operation", "bucket", "key")
 
 
 def kinds_that_are_none(draft: Draft, task: Mapping) -> None:

@@ -14,9 +14,7 @@ from noetl.messages.names import canonical
 from noetl.playbook.dialects.names import (
     ExpressionToken,
     Read,
-    Respell,
     reads_in,
-    respelled,
     revalued,
     tokens_of,
 )
@@ -199,8 +197,3 @@ def renamed(expression: str, success: str) -> str:
     }
     text = revalued(guard_of(expression), _EVENT, names)
     return simplified(text.removeprefix("{{ ").removesuffix(" }}"))
-
-
-def spelled_with(expression: str, respell: Respell) -> str:
-    """The expression with its names respelled."""
-    return respelled(guard_of(expression), respell).removeprefix("{{ ").removesuffix(" }}")

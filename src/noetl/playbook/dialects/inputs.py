@@ -1,5 +1,6 @@
 """Where do `args` and `input` of steps and tasks go? (DIA-S2, DIA-UP)"""
 
+import json
 import re
 from copy import deepcopy
 
@@ -59,14 +60,11 @@ def _give(task: Mapping, given: TreeSlot, *, first: bool) -> None:
     if args is None and "args" not in task:
         held = given if first else TreeSlot(deepcopy(given.node), line=given.line, path=given.path)
         held.key = held.key_text = "args"
-        held.before = [line for line in held.before if line]
         held.node = Mapping(list(given.node.slots), given.node.flow, line=given.line)
         task.slots.insert(1, held)
         task.flow = False
     elif args is not None:
         kept = [one for one in given.node.slots if (one.key or "") not in args]
-        if kept and first:
-            kept[0].before = [*filter(None, given.before), *kept[0].before]
         args.slots += kept if first else deepcopy(kept)
 
 
@@ -168,8 +166,8 @@ def as_expression(node: Node) -> str | None:
     """A value as it stands inside of an expression."""
     if not isinstance(node, Scalar):
         return None
-    if not isinstance(node.value, str):
-        return {None: "none", True: "true", False: "false"}.get(node.value, repr(node.value))
+    if not isinstance(node.value, str):  # JSON's words are those of templates, but for null
+        return "none" if node.value is None else json.dumps(node.value)
     text = node.value.strip()
     if not is_template(text):
         return repr(node.value)

@@ -8,7 +8,7 @@ import msgspec
 
 from noetl.kinds.kind import Kind
 from noetl.kinds.table import KINDS
-from noetl.playbook.dialects.draft import Draft, PendingChange
+from noetl.playbook.dialects.draft import Draft, PendingChange, ReadFile
 from noetl.playbook.dialects.passes import PASSES
 from noetl.playbook.dialects.rewrite import Rewrite
 from noetl.playbook.dialects.tree_reading import read_tree
@@ -35,17 +35,22 @@ class Migrated(msgspec.Struct, frozen=True):
     findings: tuple[Finding, ...]
     """Lines are those of the source."""
     changed: bool
+    origins: tuple[int, ...] = ()
+    """By line of a changed text, from 1: the line of the source that it comes from."""
 
     @property
     def complete(self) -> bool:
         return all(finding.severity != "error" for finding in self.findings)
 
 
-def migrate(source: str | bytes, kinds: Mapping[str, Kind] = KINDS) -> Migrated:
+def migrate(
+    source: str | bytes, kinds: Mapping[str, Kind] = KINDS, read: ReadFile | None = None
+) -> Migrated:
     """
     The canonical text of a playbook in any dialect, or in a mix of them.
 
-    A canonical text comes back as it is. Bad input gives findings, never an exception.
+    A canonical text comes back as it is. Bad input gives findings, never an exception. `read`
+    gives the text of a file that the playbook names, or None where there is none.
     """
     try:
         text = decoded(source)
@@ -55,14 +60,15 @@ def migrate(source: str | bytes, kinds: Mapping[str, Kind] = KINDS) -> Migrated:
         return Migrated(_as_text(source), (), load(source, kinds).findings, False)
     if tree.faults or not isinstance(document, dict):
         return Migrated(text, (), load(source, kinds).findings, False)
-    draft = Draft(read_tree(tree))
+    draft = Draft(read_tree(tree), read)
     draft.apply(PASSES)
     if not draft.notes:
         return Migrated(text, (), _sorted(_told(draft, tree, load(source, kinds).findings)), False)
     written = write_tree(draft.document)
     after = load(written.text, kinds)
     found = _told(draft, tree, [_in_source(one, written, tree) for one in after.findings])
-    return Migrated(written.text, _rewrites(draft.notes, written), _sorted(found), True)
+    rewrites, origins = _rewrites(draft.notes, written), tuple(written.origins)
+    return Migrated(written.text, rewrites, _sorted(found), True, origins)
 
 
 def _told(draft: Draft, tree: Tree, loaded: Iterable[Finding]) -> tuple[Finding, ...]:

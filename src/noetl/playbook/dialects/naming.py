@@ -10,6 +10,7 @@ task's result by its name is `iter.<task>`. What has no counterpart is told with
 from typing import Final
 
 from noetl.playbook.dialects.code_tasks import args_of, at_line, change_code, code_of
+from noetl.playbook.dialects.cursors import NO_LIST
 from noetl.playbook.dialects.draft import Draft, own_tasks, respell, shown
 from noetl.playbook.dialects.former_args import shaped
 from noetl.playbook.dialects.former_results import ANSWER, PathReading, Source, reading, source_of
@@ -107,6 +108,8 @@ class Naming:
         if place.kind == "router" and "event" in new:
             done = "loop.done" if "loop" in (place.step or Mapping()) else "step.done"
             names = {word: done if to == "step.done" else to for word, to in _EVENTS.items()}
+            if place.step is not None and self.is_wrapped(place.step):
+                names["loop.done"] = done
             valued = revalued(new, ("event", "name"), names)
             self.codes += ["up-event"] if valued != new else []
             new = valued
@@ -119,17 +122,16 @@ class Naming:
             return draft.sights[id(task)]
         if step is None or not draft.case:
             return None
-        kind, tasks = draft.mains.get(id(step), ""), own_tasks(step)
-        wrapped = [one.node for one in tasks if ("listed", id(one.node)) in draft.left]
+        kind, wrapped = draft.mains.get(id(step), ""), self.is_wrapped(step)
         if place.kind == "router":
-            listed = "loop" in step or bool(wrapped)
+            listed = "loop" in step or wrapped
             return draft.sights.get(id(step), Sight("router", kind, listed))
         if place.kind not in ("rule", "input") or task is None:
             return None
         after = place.kind == "input" or task.text("kind") == "noop"
         if after and not place.before:
             return Sight("rule", kind) if place.kind == "rule" else None
-        outer = bool(wrapped) and any(one.node is task for one in tasks)
+        outer = wrapped and any(one.node is task for one in own_tasks(step))
         return Sight("after" if after else "rule", kind, outer)
 
     def _say(self, asked: AskedName) -> Respelling | None:
@@ -150,7 +152,11 @@ class Naming:
 
     def source_of_step(self, step: Mapping) -> Source:
         task = acting_in(own_tasks(step)) or Mapping()
-        return source_of(self.draft, task, listed="loop" in step)
+        return source_of(self.draft, task, listed="loop" in step or self.is_wrapped(step))
+
+    def is_wrapped(self, step: Mapping) -> bool:
+        """Whether the loop of a step has become a task of it."""
+        return any(("listed", id(one.node)) in self.draft.left for one in own_tasks(step))
 
     def own_source(self, place: TemplatePlace) -> Source | None:
         """What a template of a rule or a router is about."""
@@ -256,10 +262,14 @@ class Naming:
         step = self.steps.get(name)
         if step is None:
             return None
-        source, own = self.source_of_step(step), step is place.step
+        source, own, loops = self.source_of_step(step), step is place.step, "loop" in step
+        if ("cursor", id(step)) in self.draft.left:
+            self.refuse(*NO_LIST)
+            return None
         if own and place.kind == "router":
-            return source, "event.loop.results" if source.listed else "event.result"
-        if own and place.kind == "rule" and not source.listed:
+            return source, "event.loop.results" if loops else "event.result"
+        at_end = any(one.node is place.task for one in own_tasks(step))
+        if own and place.kind == "rule" and at_end and not loops:
             return source, "outcome.result"
         return source, f"ctx.{name}"
 
@@ -313,7 +323,7 @@ def _of_stats(asked: AskedName, root: str) -> PathReading:
     if part is None:
         said = "a loop's result is the list of its results; 'stats' is no part"
         return PathReading(0, reason=said)
-    if root.startswith("event."):
+    if root == "event.loop.results":
         return PathReading(2, f"event.loop.{part}")
     return PathReading(2, "0" if part == "failed" else "({0} | default([]) | length)")
 

@@ -11,6 +11,7 @@ from noetl.playbook.dialects import (
     code_tasks,
     comments,
     credentials,
+    cursors,
     eval_shapes,
     eval_vars,
     former_kinds,
@@ -48,6 +49,7 @@ SHAPES: Final[tuple[Pass, ...]] = (
     Pass("up-input", "task", credentials.auth_of_task),
     Pass("up-auth", "task", credentials.secrets_of_headers),
     Pass("up-input", "step", former_kinds.transfers_of_step),
+    Pass("up-input", "task", former_kinds.objects_of_artifacts),
     Pass("up-input", "task", former_kinds.kinds_that_are_none),
     Pass("up-retry", "task", retries.retry_of_task),
     Pass("up-workbook", "document", workbook.lent_tasks),
@@ -58,6 +60,7 @@ SHAPES: Final[tuple[Pass, ...]] = (
     Pass("eval-rule-shape", "rule", shapes.shape_rule),
     Pass("eval-no-match", "task", eval_shapes.default_of_eval),
     Pass("eval-backoff", "rule", eval_shapes.backoff_of_rule),
+    Pass("up-loop", "step", cursors.loops_over_cursors),
 )
 
 # Values go where they are read or written, with the words that the place had for them.

@@ -64,7 +64,6 @@ def add_task(
     tools.flow = False
     named = TreeSlot(task, key=label, key_text=spelled(label), line=like.line, path=like.path)
     entry = TreeSlot(Mapping([named], line=like.line), line=like.line, path=like.path)
-    entry.before = [line for line in like.before if line]
     tools.slots.insert(0 if first else len(tools.slots), entry)
     return entry
 
@@ -181,3 +180,24 @@ def is_empty(slot: TreeSlot) -> bool:
 def guarded_error(expression: str) -> str:
     """True for a failure that an expression describes."""
     return all_of([IS_ERROR, expression])
+
+
+def as_iterator(draft: Draft, step: Mapping) -> TreeSlot | None:
+    """The loop of a step as its one task: a rule of it sees the list of results (TOOL-2)."""
+    loop, tools = step.slot("loop"), step.slot("tool")
+    if loop is None or tools is None:
+        return None
+    if not isinstance(loop.node, Mapping) or not isinstance(tools.node, Sequence):
+        return None
+    iterator = plain_task("iterator", loop)
+    iterator.slots += loop.node.slots
+    inner = TreeSlot(tools.node, key="tool", key_text="tool", line=tools.line, path=tools.path)
+    tools.node.indent = None
+    iterator.slots.append(inner)
+    label = f"each_{loop.node.text('iterator') or 'element'}"
+    named = TreeSlot(iterator, key=label, key_text=spelled(label), line=loop.line, path=loop.path)
+    tools.node = node_of([TreeSlot(node_of({label: named}, loop.line), line=loop.line)], loop.line)
+    step.pop("loop")
+    draft.left["listed", id(iterator)] = loop
+    draft.tell(loop, "loop", f"tool: [ {{ {label}: {{ kind: iterator }} }} ]", now=named)
+    return named

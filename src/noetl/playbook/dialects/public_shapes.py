@@ -44,12 +44,12 @@ def executor_words(draft: Draft, root: Mapping) -> None:
             executor.rename("profile", "kind")
             draft.tell(slot, "executor.profile", "executor.kind")
         else:
-            leave_out(executor, word)
+            executor.pop(word)
             draft.tell(slot, f"executor.{word}", "removed")
     _leaf_is_error(draft, executor)
     _defaults_of_policy(draft, executor)
     if not executor.slots and not executor.tail:
-        leave_out(root, "executor")
+        root.pop("executor")
 
 
 def _leaf_is_error(draft: Draft, executor: Mapping) -> None:
@@ -64,10 +64,10 @@ def _leaf_is_error(draft: Draft, executor: Mapping) -> None:
             "remove it; where no match is a failure, add an arc without when to a step that fails",
         )
         return
-    leave_out(spec, "no_next_is_error")
+    spec.pop("no_next_is_error")
     draft.tell(slot, "executor.spec.no_next_is_error", "removed")
     if not spec.slots:
-        leave_out(executor, "spec")
+        executor.pop("spec")
 
 
 def _defaults_of_policy(draft: Draft, executor: Mapping) -> None:
@@ -80,7 +80,7 @@ def _defaults_of_policy(draft: Draft, executor: Mapping) -> None:
     policy.pop("defaults")
     spec.slots.insert(spec.place("policy"), slot)
     if not policy.slots:
-        leave_out(spec, "policy")
+        spec.pop("policy")
     draft.tell(slot, "executor.spec.policy.defaults", "executor.spec.defaults")
 
 
@@ -100,23 +100,11 @@ def root_vars(draft: Draft, root: Mapping) -> None:
     draft.tell(slot, "vars", "workload", now=root.slot("workload"))
 
 
-def leave_out(holder: Mapping, key: str) -> TreeSlot | None:
-    """Take a slot out; the comments above it stay where they are."""
-    at = holder.place(key)
-    gone = holder.pop(key)
-    comments = [line for line in gone.before if line] if gone is not None else []
-    if comments and at < len(holder.slots):
-        holder.slots[at].before = [*comments, *holder.slots[at].before]
-    elif comments:
-        holder.tail = [*comments, *holder.tail]
-    return gone
-
-
 # ── loop ──
 
 
 def loop_words(draft: Draft, step: Mapping) -> None:
-    """`collection` and `element`; a cursor that claims rows has no counterpart."""
+    """`collection` and `element`."""
     loop = step.mapping("loop")
     if loop is None:
         return
@@ -125,14 +113,6 @@ def loop_words(draft: Draft, step: Mapping) -> None:
         if slot is not None and new not in loop:
             loop.rename(old, new)
             draft.tell(slot, f"loop.{old}", f"loop.{new}")
-    cursor = loop.slot("cursor")
-    if cursor is not None:
-        draft.refuse(
-            cursor,
-            "a loop over a cursor claims rows while it runs, which has no counterpart",
-            "read the rows in a task before the loop, or let a step claim a batch and route back "
-            "to itself until nothing is left",
-        )
 
 
 def knobs_of_loop(draft: Draft, step: Mapping) -> None:
@@ -148,7 +128,6 @@ def knobs_of_loop(draft: Draft, step: Mapping) -> None:
         if spec is None:
             spec = Mapping(line=slot.line, flow=True)
             loop.put("spec", spec, like=slot, at=at).gap = " "
-            slot.before, slot.beside = [], ""
         spec.slots.append(slot)
         draft.tell(slot, key, f"spec.{key}")
     mode = (loop.mapping("spec") or Mapping()).slot("mode")
@@ -204,16 +183,12 @@ def _label_entry(draft: Draft, entry: TreeSlot, fallback: str) -> None:
     task = entry.node
     if not isinstance(task, Mapping) or not _is_task(task):
         return
-    first = task.slots[0]
     word = next((one for one in ("name", "label", "id") if one in task), None)
     named = task.slot(word) if word is not None else None
     if word is not None and not (word == "name" and _takes_name(task)):
         task.pop(word)
     label = named.text if named is not None and named.text else fallback
-    key = TreeSlot(task, label, label, first.before, line=entry.line, path=entry.path)
-    if named is not None and named not in task.slots and not task.flow:
-        key.beside, named.beside = named.beside, ""
-    first.before = []
+    key = TreeSlot(task, label, label, line=entry.line, path=entry.path)
     task.indent = 2
     entry.node = Mapping([key], line=entry.line)
     draft.tell(entry, f"- {word or 'kind'}: …", f"- {label}: {{ … }}", now=key)
@@ -253,9 +228,9 @@ def no_match(draft: Draft, step: Mapping) -> None:
         return
     else:
         draft.tell(slot, f"on_no_match: {word}", "removed")
-    leave_out(spec, "on_no_match")
+    spec.pop("on_no_match")
     if not spec.slots:
-        leave_out(router, "spec")
+        router.pop("spec")
 
 
 def _add_failing_arc(draft: Draft, step: Mapping, router: Mapping, slot: TreeSlot) -> None:

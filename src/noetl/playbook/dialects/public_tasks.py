@@ -3,10 +3,10 @@
 import base64
 from typing import Final, NamedTuple
 
+from noetl.expression.syntax import is_template
 from noetl.kinds.table import KINDS
 from noetl.playbook.blocks import ITERATOR_SPEC, TASK_SPEC
 from noetl.playbook.dialects.draft import Draft
-from noetl.playbook.dialects.public_shapes import leave_out
 from noetl.playbook.dialects.tree import Mapping, Node, Scalar, Sequence, TreeSlot, node_of
 
 _SPEC_KEYS: Final = frozenset((*TASK_SPEC.fields, *ITERATOR_SPEC.fields, "eval", "retry"))
@@ -39,17 +39,9 @@ WORDS: Final[dict[str, tuple[Word, ...]]] = {
         _SQL, (Word("sql", "command"), Word("statement", "command"), Word("credential", "auth"))
     ),
 }
-_GONE: Final[dict[tuple[str, str], tuple[str, str]]] = {
-    ("python", "script"): (
-        "a script that is fetched when the task runs has no counterpart",
-        "write the code into code: …, or use kind: script with path: …",
-    ),
-    ("postgres", "script"): (
-        "a script that is fetched when the task runs has no counterpart",
-        "write the SQL into command: …",
-    ),
-}
 _ENCODED: Final = {"code_b64": "code", "command_b64": "command"}
+_HELD: Final = {"python": "code", **dict.fromkeys(_SQL, "command")}
+"""By kind: the input that holds its text."""
 _INLINE: Final = ("code", "content", "inline", "text", "command")
 _CHECKS: Final = ("verify_ssl", "verify", "ssl_verify")
 _TYPE, _FORM = "content-type", "x-www-form-urlencoded"
@@ -97,11 +89,8 @@ def words_of_task(draft: Draft, task: Mapping) -> None:
             task.rename(word.old, new)
             draft.tell(slot, word.old, new)
     _texts_of_task(draft, task, kind)
-    for slot in [slot for slot in task.slots if (kind, slot.key) in _GONE]:
-        message, hint = _GONE[kind, slot.key or ""]
-        draft.refuse(slot, message, hint)
-    for key in (_NOTED | _NOTED_OF.get(kind, _NOTED)) & set(task.keys()):
-        noted = leave_out(task, key)
+    for key in sorted((_NOTED | _NOTED_OF.get(kind, _NOTED)) & set(task.keys())):
+        noted = task.pop(key)
         if noted is not None:
             draft.tell(noted, f"{key} of a task", "removed: it said nothing to the runtime")
 
@@ -115,20 +104,12 @@ def _texts_of_task(draft: Draft, task: Mapping, kind: str) -> None:
             task.rename(old, new)
             slot.node = block_text(text, slot.line)
             draft.tell(slot, old, new)
-    script = task.slot("script") if kind in ("python", "script", *_SQL) else None
-    inside = script.node if script is not None else None
-    if script is not None and isinstance(inside, Mapping) and "uri" not in inside:
-        word = next((one for one in _INLINE if inside.text(one)), None)
-        new = "code" if kind == "python" else "command"
-        if word is not None and new not in task and kind != "script":
-            task.rename("script", new)
-            script.node = inside.node(word) or script.node
-            draft.tell(script, f"script.{word}", new)
-    named = inside.text("uri") if isinstance(inside, Mapping) else None
-    if script is not None and kind == "script" and named is not None and "path" not in task:
-        task.rename("script", "path")
-        script.node = node_of(named, script.line)
-        draft.tell(script, "script.uri", "path")
+    script = task.slot("script")
+    if script is not None and script.text:
+        word = "uri" if script.text.endswith((".py", ".sql")) else "content"
+        script.node = node_of({word: script.node}, script.line)
+    if script is not None and isinstance(script.node, Mapping):
+        _text_of_script(draft, task, script, script.node)
     commands = task.slot("commands") if kind in _SQL and "command" not in task else None
     if commands is not None:
         listed = commands.node.slots if isinstance(commands.node, Sequence) else [commands]
@@ -139,6 +120,54 @@ def _texts_of_task(draft: Draft, task: Mapping, kind: str) -> None:
                 whole = "\n".join(f"{(text or '').strip().rstrip(';')};" for text in texts)
                 commands.node = block_text(whole + "\n", commands.line)
             draft.tell(commands, "commands", "command")
+
+
+def _text_of_script(draft: Draft, task: Mapping, script: TreeSlot, inside: Mapping) -> None:
+    """`script: { uri, source, content }`: its own text, or that of a file beside the playbook."""
+    kind, uri = task.text("kind") or "", inside.text("uri")
+    new = _HELD.get(kind)
+    word = next((one for one in _INLINE if inside.text(one)), None)
+    if kind == "script" and uri is not None and "path" not in task:
+        task.rename("script", "path")
+        script.node = node_of(uri, script.line)
+        draft.tell(script, "script.uri", "path")
+    elif new is None or new in task:
+        return
+    elif word is not None:
+        task.rename("script", new)
+        script.node = inside.node(word) or script.node
+        draft.tell(script, f"script.{word}", new)
+    elif uri is not None:
+        text = _fetched(draft, script, inside, uri, new)
+        if text is not None:
+            task.rename("script", new)
+            task.flow = False
+            script.node = block_text(text, script.line)
+            draft.tell(script, f"script: {uri}", new)
+
+
+def _fetched(draft: Draft, script: TreeSlot, inside: Mapping, uri: str, new: str) -> str | None:
+    """The text of a script's file; elsewhere it is not known what runs."""
+    source = inside.mapping("source") or Mapping()
+    beside = (source.text("type") or "file") == "file" and "{{" not in uri
+    path = uri.removeprefix("file://")
+    text = draft.read(path) if beside and "://" not in path and draft.read is not None else None
+    if text is not None and is_template(text):
+        said = (f"'{path}' holds braces, which a task would read as a template", "write { { apart")
+    elif text is not None:
+        return text
+    elif beside and "://" not in path:
+        said = (
+            f"the script '{path}' is not beside the playbook, or cannot be read from here",
+            f"migrate where the file is, or write its text into {new}: |",
+        )
+    else:
+        said = (
+            "a script that is fetched when the task runs has no counterpart",
+            f"write its text into {new}: |, or fetch it beside the playbook and name that file",
+        )
+    draft.refuse(script, *said)
+    return None
 
 
 def _decoded(text: str | None) -> str | None:
@@ -193,9 +222,15 @@ def settings_of_task(draft: Draft, task: Mapping) -> None:
 def _knobs_of_task(draft: Draft, task: Mapping) -> None:
     """Knobs beside `kind`; what this runtime does anyway is left out."""
     pool = task.slot("pool")
-    if pool is not None and _is_number(pool.node):
+    held = pool.node if pool is not None else None
+    size = held.node("max_size") or held.node("size") if isinstance(held, Mapping) else held
+    knobs = KINDS[task.text("kind") or ""].knobs
+    if pool is not None and knobs is not None and "pool" not in knobs:
         task.pop("pool")
-        made = task.within("spec", like=pool).put("pool", pool.node, like=pool)
+        draft.tell(pool, "pool", "removed: the kind keeps no connections")
+    elif pool is not None and size is not None and _is_number(size):
+        task.pop("pool")
+        made = task.within("spec", like=pool).put("pool", size, like=pool)
         task.flow = False
         draft.tell(pool, "pool", "spec.pool", now=made)
     for word in _CHECKS if task.text("kind") == "http" else ():
@@ -203,7 +238,7 @@ def _knobs_of_task(draft: Draft, task: Mapping) -> None:
         if slot is None:
             continue
         if isinstance(slot.node, Scalar) and slot.node.value is True:
-            leave_out(task, word)
+            task.pop(word)
             draft.tell(slot, f"{word}: true", "removed: certificates are always checked")
         else:
             draft.refuse(
@@ -220,7 +255,7 @@ def _leave_out_storage(draft: Draft, holder: Mapping, word: str) -> None:
     slot = holder.slot(word)
     if slot is None or (word != "output_select" and not isinstance(slot.node, Mapping)):
         return
-    leave_out(holder, word)
+    holder.pop(word)
     draft.refuse(
         slot,
         f"'{word}' chose what of a result is kept; here a result is kept whole, a large one "
@@ -246,7 +281,7 @@ def _leave_out_empty(draft: Draft, task: Mapping, key: str) -> None:
     slot = task.slot(key)
     empty = slot is not None and isinstance(slot.node, Mapping) and not slot.node.slots
     if empty and any(note.slot is slot for note in draft.notes):
-        leave_out(task, key)
+        task.pop(key)
 
 
 def _command_of_list(draft: Draft, task: Mapping) -> None:
@@ -296,7 +331,7 @@ def empty_inputs(draft: Draft, task: Mapping) -> None:
     for key in _EMPTY:
         slot = task.slot(key)
         if slot is not None and isinstance(slot.node, Mapping) and not slot.node.slots:
-            leave_out(task, key)
+            task.pop(key)
             draft.tell(slot, f"{key}: {{}}", "")
 
 
@@ -308,7 +343,7 @@ _ASKS_FOR: Final = ("return_step", "result_step")
 def _child_of_task(draft: Draft, task: Mapping) -> None:
     """`return_step`: the child's result is that of its last step."""
     for word in _ASKS_FOR:
-        slot = leave_out(task, word)
+        slot = task.pop(word)
         if slot is not None:
             draft.left["returned", id(task)] = slot
             draft.refuse(
@@ -318,7 +353,7 @@ def _child_of_task(draft: Draft, task: Mapping) -> None:
                 code="changed-meaning",
             )
             draft.tell(slot, f"{word}: {slot.text}", "the child's result")
-    asked = leave_out(task, "return_result")
+    asked = task.pop("return_result")
     if asked is not None:
         draft.left.setdefault(("returned", id(task)), asked)
         draft.tell(asked, "return_result", "the child's result")

@@ -63,7 +63,6 @@ def retry_of_step(draft: Draft, step: Mapping) -> None:
     rules.slots.append(rule)
     fail_on_error(rules, slot)
     draft.left["case rules", id(task)] = slot
-    rule.before = [line for line in slot.before if line]
     draft.tell(slot, "retry", "spec.policy.rules: do: retry", now=rule)
 
 
@@ -87,7 +86,6 @@ def retry_of_task(draft: Draft, task: Mapping) -> None:
     policy = task.within("spec", like=slot, at=at).within("policy", like=slot)
     rules = Sequence([rule], line=slot.line)
     made = policy.put("rules", rules, like=slot)
-    made.beside = ""
     task.flow = False
     fail_on_error(rules, slot)
     draft.left["case rules", id(task)] = slot

@@ -28,8 +28,8 @@ class Routes:
             others = self._others(entry)
             alone = not fails and entry.at("ok") == TRUE
             whole = all_of([TRUE if alone and not others else guard, *others])
-            for number, target in enumerate(entry.targets):
-                self._put(target, whole, alone and whole == TRUE, entry, number)
+            for target in entry.targets:
+                self._put(target, whole, alone and whole == TRUE, entry)
         self.earlier.append(entry)
 
     def _others(self, entry: CaseEntry) -> list[str]:
@@ -47,23 +47,13 @@ class Routes:
         expression = entry.at(ends[0]) if len(ends) == 1 else entry.expression
         return negation(renamed(expression, self.success))
 
-    def _put(self, target: TreeSlot, guard: str, bare: bool, entry: CaseEntry, number: int) -> None:
+    def _put(self, target: TreeSlot, guard: str, bare: bool, entry: CaseEntry) -> None:
         arc = target.node
         assert isinstance(arc, Mapping)
         if not bare:
-            made = guard_slot(guard, entry.guard)
-            own = entry.guard is not entry.slot and number == 0
-            made.beside = entry.guard.beside if own else ""
-            arc.slots.insert(arc.place("step") + 1, made)
+            arc.slots.insert(arc.place("step") + 1, guard_slot(guard, entry.guard))
             arc.flow = False
-        if number == 0:
-            target.before = [*self._comments(entry), *target.before]
         self.arcs.append(target)
-
-    def _comments(self, entry: CaseEntry) -> list[str]:
-        node = entry.slot.node
-        inner = node.slots[0].before if isinstance(node, Mapping) and node.slots else []
-        return [line for line in (*entry.slot.before, *inner) if line]
 
     def fall_back(self, targets: list[TreeSlot]) -> None:
         """`next` beside a `case`: where no entry has matched after a success (NEXT-3)."""
@@ -108,18 +98,10 @@ def route_cases(draft: Draft, step: Mapping, entries: list[CaseEntry], success: 
         slot.node = routes.router(slot)
         if after is None:
             step.slots.insert(step.place("case"), slot)
-        slot.before = _merged(case.before, slot.before)
-        slot.beside = slot.beside or case.beside
         draft.tell(case, "case", "next: { arcs: [ … ] }", now=slot)
     elif after is not None:
         step.pop("next")
     step.pop("case")
-
-
-def _merged(first: list[str], second: list[str]) -> list[str]:
-    """Comments of two places at one: blank lines only once."""
-    kept = [line for line in second if line] if first else second
-    return [*first, *kept]
 
 
 def router_of_next(draft: Draft, step: Mapping) -> None:
@@ -164,17 +146,14 @@ def _mode_of_spec(draft: Draft, step: Mapping) -> None:
     mode = spec.pop("next_mode") if spec is not None else None
     if spec is None or mode is None:
         return
-    gone = [mode]
-    emptied = step.pop("spec") if not spec.slots else None
-    gone[:0] = [emptied] if emptied is not None else []
+    if not spec.slots:
+        step.pop("spec")
     if router is None:
-        step.slots[-1].inherit(*gone)
         draft.tell(mode, "spec.next_mode", "", now=step.slots[-1])
         return
     made = router.slot("spec") or router.put("spec", flowing({}), at=0)
     assert isinstance(made.node, Mapping)
     made.line, made.path = made.line or mode.line, made.path or mode.path
-    made.inherit(*gone)
     if "mode" not in made.node:
         made.node.put("mode", mode.node)
     draft.tell(mode, "spec.next_mode", "next.spec.mode", now=made)

@@ -25,13 +25,11 @@ class Scalar:
 
 
 @dataclass(eq=False, slots=True)
-class Mapping:
-    """Slots with keys, in order."""
+class Branch:
+    """Slots in order, and how they are written."""
 
     slots: list["TreeSlot"] = field(default_factory=list)
     flow: bool = False
-    indent: int = 2
-    """Columns from the slot that holds it to its own."""
     prefix: str = ""
     line: int = 0
     tail: list[str] = field(default_factory=list)
@@ -39,6 +37,14 @@ class Mapping:
     raw: list[str] = field(default_factory=list)
     """The spelling of a flow collection in the source, good as long as `fresh` holds."""
     fresh: str = ""
+
+
+@dataclass(eq=False, slots=True)
+class Mapping(Branch):
+    """Slots with keys."""
+
+    indent: int = 2
+    """Columns from the slot that holds it to its own."""
 
     def slot(self, key: str) -> "TreeSlot | None":
         for slot in self.slots:
@@ -117,18 +123,11 @@ class Mapping:
 
 
 @dataclass(eq=False, slots=True)
-class Sequence:
-    """Slots without keys, in order."""
+class Sequence(Branch):
+    """Slots without keys."""
 
-    slots: list["TreeSlot"] = field(default_factory=list)
-    flow: bool = False
     indent: int | None = None
     """None: as the other lists of the document."""
-    prefix: str = ""
-    line: int = 0
-    tail: list[str] = field(default_factory=list)
-    raw: list[str] = field(default_factory=list)
-    fresh: str = ""
 
     def append(self, value: Any, *, line: int = 0) -> "TreeSlot":
         slot = TreeSlot(node_of(value, line or self.line), line=line or self.line)
@@ -167,18 +166,6 @@ class TreeSlot:
     def bare(self) -> "TreeSlot":
         """Its place and what it holds, without key and comments."""
         return TreeSlot(self.node, line=self.line, path=self.path)
-
-    def inherit(self, *gone: "TreeSlot") -> None:
-        """Take over the comments of slots that are no more, and of what they held."""
-        for slot in gone:
-            comments = [*slot.before, slot.beside.strip()]
-            if not self.beside and slot.beside:
-                self.beside = slot.beside
-                comments.pop()
-            self.before += [line for line in comments if line]
-            slot.before, slot.beside = [], ""
-            if isinstance(slot.node, Mapping | Sequence):
-                self.before += [line for line in slot.node.tail if line]
 
     def say(self, value: Any) -> None:
         """Replace a scalar, in the style that it had."""

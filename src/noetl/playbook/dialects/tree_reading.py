@@ -136,9 +136,9 @@ class _Reading:
         """The node of the present event; steps beyond its last one."""
         event = self.event
         if isinstance(event, yaml.MappingStartEvent):
-            return self.mapping(slot, column, path)
+            return self.collection(Mapping(), slot, column, path)
         if isinstance(event, yaml.SequenceStartEvent):
-            return self.sequence(slot, column, path)
+            return self.collection(Sequence(), slot, column, path)
         self.advance()
         if self.pending and slot.path:
             slot.before += self.take(column)
@@ -231,40 +231,23 @@ class _Reading:
             self.closed.append((column + (made.indent or 0), made))
         self.step()
 
-    def mapping(self, slot: TreeSlot, column: int, path: str) -> Mapping:
-        made = Mapping()
+    def collection(self, made: Collection, slot: TreeSlot, column: int, path: str) -> Collection:
         start = self.event.start_mark.index
         inner = self.begin(made, slot, column)
         start += len(made.prefix)
-        while not isinstance(self.event, yaml.MappingEndEvent):
+        while not isinstance(self.event, yaml.MappingEndEvent | yaml.SequenceEndEvent):
             self.advance()
             entry = TreeSlot(Scalar(None, [""]), line=self.event.start_mark.line + 1)
+            entry.path = f"{path}[{len(made.slots)}]"
             if not made.flow:
                 entry.before = self.take(inner)
-            key = self.node(TreeSlot(Scalar(None, [""])), inner, "")
-            assert isinstance(key, Scalar)
-            entry.key, entry.key_text = str(key.value), key.prefix + "\n".join(key.lines)
-            entry.path = below(path, entry.key)
-            self.owner = entry
-            gap = self.text[self.at : self.event.start_mark.index]
-            entry.gap = gap.partition(":")[2] if "\n" not in gap else " "
-            made.slots.append(entry)
-            entry.node = self.node(entry, inner, entry.path)
-        self.finish(made, start, slot, column)
-        return made
-
-    def sequence(self, slot: TreeSlot, column: int, path: str) -> Sequence:
-        made = Sequence()
-        start = self.event.start_mark.index
-        inner = self.begin(made, slot, column)
-        start += len(made.prefix)
-        while not isinstance(self.event, yaml.SequenceEndEvent):
-            self.advance()
-            number = len(made.slots)
-            entry = TreeSlot(Scalar(None, [""]), line=self.event.start_mark.line + 1)
-            entry.path = f"{path}[{number}]"
-            if not made.flow:
-                entry.before = self.take(inner)
+            if isinstance(made, Mapping):
+                key = self.node(TreeSlot(Scalar(None, [""])), inner, "")
+                assert isinstance(key, Scalar)
+                entry.key, entry.key_text = str(key.value), key.prefix + "\n".join(key.lines)
+                entry.path = below(path, entry.key)
+                gap = self.text[self.at : self.event.start_mark.index]
+                entry.gap = gap.partition(":")[2] if "\n" not in gap else " "
             self.owner = entry
             made.slots.append(entry)
             entry.node = self.node(entry, inner, entry.path)

@@ -20,6 +20,10 @@ HINT: Final = "write what is meant with the names of the new result"
 _JOB: Final = frozenset({"uuid", "id", "execution_id"})
 _ENVELOPE: Final = frozenset({"status", "data", "error", "result", "http", "meta", "ref"})
 _IS_THERE: Final = re.compile(r"\s+is\s+(?:not\s+)?(?:un)?defined\b")
+_ID: Final = "execution_id"
+_AS_NUMBER: Final = re.compile(
+    r"\s*\|\s*int\b|\s*\}\}'\s*(?:::\s*|as\s+)(?:bigint|int8|numeric)\b", re.IGNORECASE
+)
 _OK_WORDS: Final = ("success", "completed", "COMPLETED", "ok")
 
 
@@ -60,9 +64,44 @@ def _outcome(naming: "Naming", asked: AskedName) -> Respelling | None:
     return naming.coded("eval-names", 3, "outcome.py.exception_type") if is_old else None
 
 
+def _event(naming: "Naming", asked: AskedName) -> Respelling | None:
+    """The end of a loop, in the router of a step whose loop is a task now."""
+    step, part = asked.place.step, str(asked.path[2]) if len(asked.path) > 2 else ""
+    if step is None or not naming.is_wrapped(step) or asked.path[1:2] != ("loop",):
+        return None
+    said = _ENDED_LOOP.get(part)
+    if said is None:
+        return naming.refuse(f"a loop that is a task ends without '{part}'", HINT)
+    return naming.coded("up-loop", 3, said)
+
+
+_ENDED_LOOP: Final = {
+    "results": "event.result",
+    "failed": "0",
+    **dict.fromkeys(("total", "done"), "(event.result | length)"),
+}
+
+
 def _job(naming: "Naming", asked: AskedName) -> Respelling | None:
     known = len(asked.path) > 1 and asked.path[1] in _JOB
-    return naming.coded("up-name", 2, "execution_id") if known else None
+    return naming.coded("up-name", 2, _id_for(asked)) if known else None
+
+
+def _execution_id(naming: "Naming", asked: AskedName) -> Respelling | None:
+    """It was a number; a text that is canonical already means what it says."""
+    older = naming.draft.notes or naming.draft.dialects
+    said = _id_for(asked) if older and len(asked.path) == 1 else _ID
+    return naming.coded("up-name", 1, said) if said != _ID else None
+
+
+def _id_for(asked: AskedName) -> str:
+    """The execution's id, as a number where SQL or a filter wants one."""
+    task, (start, end) = asked.place.task, (asked.read.start, asked.read.ends[-1])
+    before, after = asked.text[:start], asked.text[end:]
+    sql = task is not None and task.text("kind") in SQL and asked.slot.key in ("command", "query")
+    quoted = before.count("'") % 2 == 1
+    as_number = (sql and asked.read.alone and not quoted) or _AS_NUMBER.match(after)
+    return f"{_ID} | bigint" if as_number else _ID
 
 
 def _step(naming: "Naming", asked: AskedName) -> Respelling | None:
@@ -224,7 +263,9 @@ def _reads_former(asked: AskedName) -> bool:
 WORDS: Final[dict[str, Say]] = {
     "token": _token,
     "outcome": _outcome,
+    "event": _event,
     "job": _job,
+    _ID: _execution_id,
     "step": _step,
     "loop_index": _index,
     "keychain": _keychain,

@@ -2,8 +2,8 @@
 
 from noetl.playbook.dialects.draft import Draft, below_path
 from noetl.playbook.dialects.inputs import as_expression
-from noetl.playbook.dialects.pipeline import fail_on_error, rule_slot, rules_in, then_node
-from noetl.playbook.dialects.tree import Mapping, Scalar, Sequence, TreeSlot
+from noetl.playbook.dialects.pipeline import fail_on_error, quoted, rule_slot, rules_in, then_node
+from noetl.playbook.dialects.tree import Mapping, Sequence, TreeSlot
 
 _NOTED = ("desc", "description")
 _NO_NAME = {
@@ -44,14 +44,7 @@ def _place(draft: Draft, tasks: Mapping, entry: TreeSlot) -> None:
     if task is None:
         return
     label = named.text or ""
-    above = [*entry.before, *node.slots[0].before]
-    if node.slots[0] is not named:
-        above += named.before
-    key = TreeSlot(task, label, label, above, line=entry.line, path=entry.path)
-    key.beside = named.beside
-    if task.slots and task.slots[0] is node.slots[0]:
-        task.slots[0].before = []
-    tasks.slots.append(key)
+    tasks.slots.append(TreeSlot(task, label, label, line=entry.line, path=entry.path))
 
 
 def _task_of(draft: Draft, entry: Mapping, at: TreeSlot) -> Mapping | None:
@@ -129,7 +122,7 @@ def _bind(draft: Draft, task: Mapping, name: str, label: TreeSlot, *, always: bo
         return
     otherwise = "" if always else f" | default({former or 'none'})"
     text = f"{{{{ args.{name}{otherwise} }}}}"
-    node = Scalar(text, [f'"{text}"'], '"', "", label.line)
+    node = quoted(text, label.line)
     if own is None:
         own = args.put(name, node)
         own.line, own.path = label.line, label.path

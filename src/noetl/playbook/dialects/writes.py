@@ -14,17 +14,28 @@ from noetl.playbook.dialects.draft import (
     arcs_of,
     own_tasks,
     rules_of,
+    tasks_of,
     templates_below,
     then_of,
 )
 from noetl.playbook.dialects.names import paths_read
-from noetl.playbook.dialects.pipeline import add_task, free_label, plain_task, quoted, tasks_in
+from noetl.playbook.dialects.pipeline import (
+    IS_ERROR,
+    add_task,
+    as_iterator,
+    free_label,
+    plain_task,
+    quoted,
+    rule_slot,
+    tasks_in,
+    then_node,
+)
 from noetl.playbook.dialects.public_shapes import add_step, fresh_step
 from noetl.playbook.dialects.shapes import covers_errors
 from noetl.playbook.dialects.tree import Mapping, Node, Scalar, Sequence, TreeSlot, flowing
 
 Scope = Literal["ctx", "iter", "args"]
-IS_ERROR: Final = "{{ outcome.status == 'error' }}"
+IS_OK: Final = "outcome.status == 'ok'"
 _WORDS: Final[tuple[tuple[str, Scope | None], ...]] = (
     ("set", None),
     ("set_ctx", "ctx"),
@@ -61,14 +72,20 @@ def writes_of(
         slot = holder.slot(word)
         if slot is None:
             continue
-        if not isinstance(slot.node, Mapping):
-            draft.refuse(slot, f"'{word}' is no mapping", f"write {word}: {{ ctx.name: value }}")
-            continue
-        holder.pop(word)
-        first = first or slot
-        for one in slot.node.slots:
-            found += _writes_below(draft, one, scope or otherwise)
+        found += writes_below(draft, slot, scope or otherwise)
+        if isinstance(slot.node, Mapping):
+            holder.pop(word)
+            first = first or slot
     return found, first
+
+
+def writes_below(draft: Draft, given: TreeSlot, scope: Scope = "ctx") -> list[Write]:
+    """The writes of one word."""
+    if not isinstance(given.node, Mapping):
+        said = f"'{given.key}' is no mapping"
+        draft.refuse(given, said, f"write {given.key}: {{ ctx.name: value }}")
+        return []
+    return [one for slot in given.node.slots for one in _writes_below(draft, slot, scope)]
 
 
 def _writes_below(draft: Draft, slot: TreeSlot, scope: Scope) -> list[Write]:
@@ -137,21 +154,18 @@ def write_on_success(task: Mapping, writes: list[Write], *, last: bool, goes_on:
             fresh = False
     if not any(map(_is_catch_all, rules.mappings())) and "continue" in directives:
         alone = covers_errors(rules) or not rules.slots
-        guard = None if alone else "{{ outcome.status == 'ok' }}"
+        guard = None if alone else IS_OK
         then = _append_rule(rules, guard, "continue", like)
         for one in writes:
             write_in(then, one, copied=not fresh)
 
 
 def _append_rule(rules: Sequence, guard: str | None, do: str, like: TreeSlot) -> Mapping:
-    then = Mapping(line=like.line)
-    then.put("do", do)
-    if guard is None:
-        rules.append({"else": {"then": then}}, line=like.line)
-        return then
-    then.flow = True
-    when = Scalar(guard, [f'"{guard}"'], '"', "", like.line)
-    rules.append({"when": when, "then": then}, line=like.line)
+    then = then_node(like, do=do)
+    rules.slots.append(rule_slot(guard, then, like.bare))
+    otherwise = rules.mappings()[-1].mapping("else")
+    if otherwise is not None:
+        otherwise.flow = False
     return then
 
 
@@ -175,7 +189,7 @@ def _matches_success(rule: Mapping, rules: Sequence, *, risky: bool) -> Mapping 
     handled = covers_errors(Sequence(rules.slots[:place]))
     if handled or not risky or (then.text("do") or "continue") != "continue":
         return then
-    own = _append_rule(rules, "{{ outcome.status == 'ok' }}", "continue", rules.slots[place])
+    own = _append_rule(rules, IS_OK, "continue", rules.slots[place])
     rules.slots.insert(place, rules.slots.pop())
     for slot in then.slots:
         if slot.key is not None and slot.key != "do":
@@ -215,7 +229,6 @@ def set_of_rule(draft: Draft, rule: Mapping) -> None:
     for number, scope in enumerate(scopes):
         slot = then.slot(f"set_{scope}")
         assert slot is not None
-        slot.before, first.before = [*first.before, *slot.before], []
         then.slots.remove(slot)
         then.slots.insert(min(at + number, len(then.slots)), slot)
 
@@ -227,7 +240,6 @@ def set_of_task(draft: Draft, task: Mapping) -> None:
     writes, first = writes_of(draft, task, "iter")
     if not writes or first is None:
         return
-    _lend_comments(first, writes)
     write_on_success(task, writes, last=False, goes_on=True)
     _tell(draft, writes, "set of the task")
 
@@ -238,19 +250,17 @@ def set_of_step(draft: Draft, step: Mapping) -> None:
         return
     slot = next(step.slot(word) for word, _ in _WORDS if word in step)
     assert slot is not None
+    as_iterator(draft, step)  # what is written once, when all iterations are done
     tasks = own_tasks(step)
-    if "loop" in step or not tasks:
+    if not tasks:
         draft.refuse(
             slot,
-            "'set' of a step with a loop is written once, when all iterations are done"
-            if "loop" in step
-            else "'set' of a step without tasks has no place",
+            "'set' of a step without tasks has no place",
             "lead to a step of its own with args: { … }, and let a noop task there set_ctx",
         )
         return
     writes, _ = writes_of(draft, step, "ctx")
     if writes:
-        _lend_comments(slot, writes)
         if _reads_own(step, writes):
             _write_after(step, writes)
         else:
@@ -261,11 +271,14 @@ def set_of_step(draft: Draft, step: Mapping) -> None:
 def _reads_own(step: Mapping, writes: list[Write]) -> bool:
     """Whether a value reads what is written by the very rule that would write it (TASK-5)."""
     tasks = tasks_in(own_tasks(step))
-    thens = [(task, then_of(rule) or Mapping()) for task in tasks for rule in rules_of(task)]
+    inner = tasks_in(tasks_of(tasks[-1]))  # what iterations write together is there after them
+    thens = [
+        (task, then_of(rule) or Mapping()) for task in (*tasks, *inner) for rule in rules_of(task)
+    ]
     written = {
         (scope, slot.key)
         for task, then in thens
-        if task is tasks[-1] or then.text("do") == "break"
+        if task is tasks[-1] or task in inner or then.text("do") == "break"
         for word, scope in _WORDS[1:]
         for slot in (then.mapping(word) or Mapping()).slots
     }
@@ -315,12 +328,6 @@ def _again(slot: TreeSlot) -> TreeSlot:
     return TreeSlot(deepcopy(slot.node), line=slot.line, path=slot.path)
 
 
-def _lend_comments(first: TreeSlot, writes: list[Write]) -> None:
-    """What stood above the block stands above its first write."""
-    writes[0].slot.before = [*filter(None, first.before), *writes[0].slot.before]
-    first.before = []
-
-
 def _tell(draft: Draft, writes: list[Write], what: str) -> None:
     for write in writes:
         draft.tell(write.slot, f"{what}: {write.slot.key}", f"set_{write.scope} of a rule")
@@ -342,8 +349,6 @@ def set_of_arcs(draft: Draft, step: Mapping) -> None:
         writes, first = writes_of(draft, arc, "args")
         if first is None:
             continue
-        if writes:
-            _lend_comments(first, writes)
         carried = [one for one in writes if one.scope == "args"]
         kept = [one for one in writes if one.scope != "args"]
         for one in carried:

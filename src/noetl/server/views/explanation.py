@@ -10,6 +10,7 @@ from noetl.playbook.plan import Plan
 from noetl.ports.event_log import ExecutionRow
 from noetl.ports.storage import Storage
 from noetl.server.causes import Cause, Trail, Unmatched, causes_of, trail_of, unmatched_in
+from noetl.server.former import former_lines, relined
 from noetl.server.waiting import WaitReason, waits_in
 from noetl.tools.plugins import KnownKinds
 
@@ -65,6 +66,8 @@ async def explanation_of(
     if kept is None:
         raise NoetlError(f"the playbook of '{row.execution_id}' is not in this home any more")
     playbook = load_kept(kept[0], KnownKinds())
+    lines = await former_lines(storage, row, *kept)
+    playbook = relined(playbook, lines) if lines else playbook
     trail = await trail_of(storage.log, row.execution_id)
     order = trail.cancelled
     waits = await waits_in(storage, execution, plan, holder)
