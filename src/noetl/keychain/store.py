@@ -113,9 +113,8 @@ class Store:
         stores = (self, *others)
         with self._keys.alone():
             if not lost:
-                self._refuse_wrong_key(
-                    [row for one in stores for row in await one._credentials.all()]
-                )
+                rows = [row for one in stores for row in await one._credentials.all()]
+                refuse_wrong_key(self._keys, rows)
             if not self._keys.fixed:
                 self._keys.grow()
             newest = self._keys.reread().newest
@@ -123,22 +122,13 @@ class Store:
             for one in stores:
                 await one._new_log_key()
             self._keys.shrink({row.key_id for row in left})
-        rows = [row for one in stores for row in await one.all()]
+        kept = [row for one in stores for row in await one.all()]
         return Rotated(
             key_id=newest.id,
-            credentials=sum(row.key_id == newest.id for row in rows),
-            unreadable=[row for row in rows if row.key_id != newest.id],
+            credentials=sum(row.key_id == newest.id for row in kept),
+            unreadable=[row for row in kept if row.key_id != newest.id],
             log_keys_lost=sum(row.kind == LOG_KEY for row in left),
         )
-
-    def _refuse_wrong_key(self, rows: Sequence[SealedCredential]) -> None:
-        if rows and self._keys.absent:
-            self._keys.find(rows[0].key_id, what_of(rows))
-        if rows and not any(row.key_id in self._keys.ring for row in rows):
-            raise CredentialUnreadable(
-                f"no key at hand opens any of {what_of(rows)}: add the right one as a line of its "
-                "own, or, if it is lost for good: noetl credential rotate --lost"
-            )
 
     async def _reseal(self, newest: Key) -> list[SealedCredential]:
         """Encrypt everything with this key; the answer is what no key at hand opens."""
@@ -231,7 +221,7 @@ class Store:
     async def _keep(self, name: str, kind: str, plain: bytes) -> None:
         if self._keys.absent:
             # A new key beside rows of another one would hide that the old one must come back.
-            self._refuse_wrong_key(await self._credentials.all())
+            refuse_wrong_key(self._keys, await self._credentials.all())
             self._keys.make()
         while True:
             key = self._keys.reread().newest
@@ -253,6 +243,17 @@ class Store:
         """What is in it; CredentialUnreadable without its key."""
         what = f"credential '{row.name}'"
         return self._keys.find(row.key_id, what).open(row.sealed, about(row.name, row.kind))
+
+
+def refuse_wrong_key(keys: KeySource, rows: Sequence[SealedCredential]) -> None:
+    """Where something is sealed, a key must be at hand that opens some of it."""
+    if rows and keys.absent:
+        keys.find(rows[0].key_id, what_of(rows))
+    if rows and not any(row.key_id in keys.ring for row in rows):
+        raise CredentialUnreadable(
+            f"no key at hand opens any of {what_of(rows)}: add the right one as a line of its "
+            "own, or, if it is lost for good: noetl credential rotate --lost"
+        )
 
 
 def about(name: str, kind: str) -> bytes:
