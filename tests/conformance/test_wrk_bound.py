@@ -21,6 +21,7 @@ from noetl.ports.session import ChildAsked
 EVIL = Caller("aaaaaaaa", "default")
 GOOD = Caller("bbbbbbbb", "secure")
 MINE = playbook(step("mine", call("fetch")))
+MINE_TOO = playbook(step("mine", call("fetch")), metadata={"name": "child", "path": "demo/child"})
 PARENT = playbook(step("run", task("child", "playbook", path="demo/child")))
 SECURE = playbook(
     step("theirs", call("fetch", otherwise(set_ctx={"word": "{{ outcome.result }}"}))),
@@ -87,6 +88,11 @@ class Scene:
 
 def report(hold: Hold, *events: e.Event) -> Sent:
     return Sent(hold=hold, after=0, events=msgspec.Raw(encode_events(events)))
+
+
+def task_run_of(hold: Hold) -> str:
+    """The first task run of a part (EVT-0)."""
+    return f"{hold.step_run_id.partition('.')[0]}.1"
 
 
 def child(execution_id: str, **fields: Any) -> ChildAsked:
@@ -181,7 +187,7 @@ def test_nothing_of_another_execution_is_read_or_ended(tmp_path: Path) -> None:
 def test_no_child_begins_that_no_task_asks_for(tmp_path: Path) -> None:
     async def act(scene: Scene) -> None:
         evil, held = scene.evil, scene.evil.hold
-        task_run = f"{held.step_run_id}.1"
+        task_run = task_run_of(held)
         usual = {"parent_execution_id": held.execution_id, "parent_id": task_run}
         right = f"{held.execution_id}-{task_run}-1"
         for asked in (
@@ -196,6 +202,12 @@ def test_no_child_begins_that_no_task_asks_for(tmp_path: Path) -> None:
         ):
             refused(await evil.ask(link.ChildWanted(msgspec.Raw(encode(asked)))), "")
         assert len(await scene.cluster.root.executions.page()) == 2
+        await scene.server.register(MINE_TOO)
+        honest = await evil.ask(link.ChildWanted(msgspec.Raw(encode(child(right, **usual)))))
+        assert honest.error is None
+        end = await evil.ask(link.EndWanted(execution_id=right, wait=0.0))
+        assert msgspec.json.decode(end.value)["status"] == "running"
+        assert (await evil.ask(link.CancelWanted(execution_id=right, reason=""))).error is None
 
     staged(tmp_path, act, PARENT)
 
@@ -204,7 +216,7 @@ def test_no_child_begins_that_no_task_asks_for(tmp_path: Path) -> None:
 def test_a_step_without_such_a_task_starts_nothing(tmp_path: Path) -> None:
     async def act(scene: Scene) -> None:
         held = scene.evil.hold
-        task_run = f"{held.step_run_id}.1"
+        task_run = task_run_of(held)
         asked = child(f"{held.execution_id}-{task_run}-1", parent_id=task_run)
         refused(await scene.evil.ask(link.ChildWanted(msgspec.Raw(encode(asked)))), "has no task")
 

@@ -8,10 +8,10 @@ import msgspec
 
 from noetl.errors import ServerRefused
 from noetl.messages.codec import decode
-from noetl.node.children import asks_for, is_child_of, summary
+from noetl.node.children import asks_for, summary, task_of
 from noetl.ports import link
 from noetl.ports.result_store import EXECUTION_ID
-from noetl.ports.session import ChildAsked
+from noetl.ports.session import ChildAsked, is_task_of
 
 if TYPE_CHECKING:
     from noetl.node.control_plane import ControlPlane
@@ -110,7 +110,8 @@ def lease_of(wanted: link.Question) -> link.Hold:
 
 def refuse_others(hold: link.Hold, execution_id: str) -> None:
     """WRK-1: a worker asks for the children of the run that it holds, and for no other."""
-    if not is_child_of(execution_id, hold.execution_id, hold.step_run_id):
+    task = task_of(execution_id, hold.execution_id)
+    if task is None or not is_task_of(task, hold.step_run_id):
         raise ServerRefused("the execution is no child of the part", code="refused")
 
 

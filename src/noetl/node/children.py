@@ -28,7 +28,7 @@ class Children:
     async def begin(self, asked: ChildAsked) -> dict[str, Any]:
         """Its id derives from the task run: a task that runs again finds its child."""
         plane, execution_id = self._plane, asked.execution_id
-        if not is_child_of(execution_id, asked.parent_execution_id, asked.parent_id, exact=True):
+        if task_of(execution_id, asked.parent_execution_id) != asked.parent_id:
             raise ServerRefused("the id of a child derives from its task", code="refused")
         parent = plane.server.find(asked.parent_execution_id)
         if parent is None or not plane.ownership.sure():
@@ -91,12 +91,11 @@ class Children:
             raise
 
 
-def is_child_of(execution_id: str, parent: str, run: str, *, exact: bool = False) -> bool:
-    """Whether this is the id of a child that a task of the run asks for, or `exact`ly `run` did."""
-    start, _, rest = execution_id.rpartition("-")
+def task_of(execution_id: str, parent: str) -> str | None:
+    """The task run that a child was asked for by, as its id says it; None: it is no such id."""
+    start, _, attempt = execution_id.rpartition("-")
     task = start.removeprefix(f"{parent}-")
-    mine = task == run or (not exact and task.startswith(f"{run}."))
-    return mine and start != task and CHILD.fullmatch(f"{task}-{rest}") is not None
+    return task if start != task and CHILD.fullmatch(f"{task}-{attempt}") else None
 
 
 def asks_for(plan: Plan, step: StepPlan, path: str) -> bool:

@@ -59,6 +59,11 @@ class Session(Protocol):
         """What came of the child: `{execution_id, status, ctx, result, error}`."""
 
 
+def is_task_of(task_run_id: str, step_run_id: str) -> bool:
+    """Whether a task run is one of this step run: both begin with the same number (EVT-0)."""
+    return task_run_id.startswith(step_run_id.partition(".")[0] + ".")
+
+
 def refused_writes(events: Sequence[e.Event]) -> list[e.TaskDone]:
     """LOOP-5: outcomes whose write to ctx was turned into a failure."""
     return [

@@ -34,7 +34,7 @@ from noetl.ports.link import (
     Verdict,
 )
 from noetl.ports.plans import Plans
-from noetl.ports.session import ChildAsked, PartLost, Taken
+from noetl.ports.session import ChildAsked, PartLost, Taken, is_task_of
 from noetl.worker.outbox import Outbox, Pending
 from noetl.worker.part import CANCELLED
 from noetl.worker.wire import Wire
@@ -166,7 +166,7 @@ class WireSession:
     def _held_for(self, asked: ChildAsked) -> Hold:
         """The lease of the part whose task asks for a child."""
         for hold in self.holds:
-            mine = asked.parent_id.startswith(f"{hold.step_run_id}.")
+            mine = is_task_of(asked.parent_id, hold.step_run_id)
             if mine and hold.execution_id == asked.parent_execution_id:
                 return hold
         raise PartLost(asked.parent_id)

@@ -64,7 +64,8 @@ class Attacker:
             (f"{NAMES.root}.>", self._overhear),
         ):
             await self.client.subscribe(subject, cb=hear)
-        await self.client.flush()
+        for _ in range(2):  # the first ping may overtake what waits to be written
+            await self.client.flush()
 
     async def lure(self, worker: str) -> None:
         """A nudge is not signed: it says only whom to call."""

@@ -72,6 +72,12 @@ def court(network: Network) -> Court:
     return Court(network)
 
 
+async def listening(client: Client) -> None:
+    """The library's first ping may overtake a subscription that waits to be written."""
+    await client.flush()
+    await client.flush()
+
+
 async def overheard(client: Client, subject: str) -> list[Msg]:
     """Everything that passes from now on, as whoever has the password of NATS can hear it."""
     heard: list[Msg] = []
@@ -80,7 +86,7 @@ async def overheard(client: Client, subject: str) -> list[Msg]:
         heard.append(message)
 
     await client.subscribe(subject, cb=hear)
-    await client.flush()
+    await listening(client)
     return heard
 
 
@@ -109,7 +115,7 @@ async def test_who_plays_a_server_is_not_heard(court: Court) -> None:
             await client.publish(message.reply, lie)
 
     await client.subscribe(names.calls("s1"), cb=play)
-    await client.flush()
+    await listening(client)
     link = await court.worker(patience=0.3)
     with pytest.raises(ServerAway):
         await link.call("s1", call(1))
@@ -133,7 +139,7 @@ async def test_a_lie_before_the_answer_changes_nothing(court: Court) -> None:
     link = await court.worker()
     await link.call("s1", call(0))
     await client.subscribe(names.calls("s1"), cb=forestall)
-    await client.flush()
+    await listening(client)
     answer = await link.call("s1", call(1))
     assert (answer.tidy, answer.grants) == (["1"], [])
 
@@ -218,7 +224,7 @@ async def test_an_answer_fits_its_own_question_only(court: Court) -> None:
         court.desk.held[2].set()
 
     await client.subscribe(names.calls("s1"), cb=replay)
-    await client.flush()
+    await listening(client)
     assert (await link.call("s1", call(2))).tidy == ["2"]
 
 
