@@ -36,7 +36,8 @@ class Place(msgspec.Struct, frozen=True):
         return self.root / "books"
 
     def call(self, inputs: Inputs, **more: Any) -> Any:
-        return call_of(inputs, folder=str(self.folder), files=str(self.root), **more)
+        given = {"folder": str(self.folder), "files": str(self.root), **more}
+        return call_of(inputs, **given)
 
 
 @pytest.fixture
@@ -118,9 +119,9 @@ INPUTS: dict[str, Any] = {
 """What takes a path, each with one."""
 
 
-def asked(place: Place, name: str, path: str) -> Outcome:
+def asked(place: Place, name: str, path: str, **more: Any) -> Outcome:
     """The outcome; of kinds that would need a server, what stands before it."""
-    call, kind = place.call(INPUTS[name](path)), name.partition(" ")[0]
+    call, kind = place.call(INPUTS[name](path), **more), name.partition(" ")[0]
 
     async def whole() -> Outcome:
         tools = Toolbox(place.root, bounds=Bounds(files=str(place.root)))
@@ -149,6 +150,19 @@ def test_every_kind_refuses_what_lies_outside(place: Place, name: str, path: str
     assert error is not None
     assert (error["kind"], error["retryable"]) == ("input", False), error
     assert "files" in error["message"]
+
+
+@pytest.mark.parametrize("name", [name for name in INPUTS if name != "duckdb"])
+@pytest.mark.parametrize("files", [True, False])
+def test_no_kind_reaches_files_of_noetl(place: Place, name: str, files: bool) -> None:
+    """Not even where they lie in the folder of the playbook; for SQL see tests/system."""
+    own = place.folder / "home"
+    own.mkdir()
+    (own / "key").write_text("planted")
+    more = {"private": (str(own),), **({} if files else {"files": None})}
+    error = asked(place, name, "home/key", **more).error
+    assert (error or {})["kind"] == "input", error
+    assert "files of NoETL itself" in (error or {})["message"]
 
 
 @pytest.mark.parametrize("name", ["http", "s3", "gcs"])
