@@ -71,7 +71,7 @@ def doctor(server: str | None, context: str | None, as_json: bool) -> int:
     """
     Print every setting with its value and its origin, and check what it needs.
 
-    Home, database, queue, server, clock and extras are looked at; secrets are masked.
+    Home, database, queue, server, clock, isolation and extras are looked at; secrets are masked.
     """
     reading = read_with_origins(flags={"server": server, "context": context})
     checks = checks_of(reading.settings, target_of(server, context))
@@ -110,6 +110,7 @@ def checks_of(settings: Settings, target: Target) -> list[Check]:
         "queue": lambda: queue(settings),
         "server": lambda: server_of(target),
         "clock": lambda: clock(settings),
+        "isolation": lambda: isolation(settings),
     }
     return [looked(name, look) for name, look in looks.items()] + [extras()]
 
@@ -206,6 +207,23 @@ def clock(settings: Settings) -> Check:
     if year < 2024:
         return Check("clock", "failed", f"it says {year}; ids and times come out wrong: set it")
     return Check("clock", "ok", time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()))
+
+
+def isolation(settings: Settings) -> Check:
+    """What keeps tasks of a worker on this machine from NoETL itself (trust model)."""
+    from noetl.tools.process.inside.landlock import version
+    from noetl.tools.process.inside.namespaces import allowed, flags_here
+
+    if settings.namespaces == "off":
+        return Check(
+            "isolation", "absent", "turned off: tasks see files of NoETL (NOETL_NAMESPACES)"
+        )
+    if allowed(flags_here(), [], []):
+        return Check("isolation", "ok", "tasks get namespaces of their own")
+    if version() > 0:
+        return Check("isolation", "ok", f"no namespaces; Landlock {version()} bounds tasks")
+    state: State = "failed" if settings.namespaces == "demand" else "absent"
+    return Check("isolation", state, "neither namespaces nor Landlock: tasks see files of NoETL")
 
 
 def extras() -> Check:

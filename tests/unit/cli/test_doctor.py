@@ -47,6 +47,7 @@ def test_a_machine_that_nobody_has_used_is_well(tmp_path: Path) -> None:
         "queue": "absent",
         "server": "absent",
         "clock": "ok",
+        "isolation": "ok",
         "extras": "ok",
     }
     assert not home.exists()

@@ -43,7 +43,7 @@ def confine(
     on has a number that signals reach. It has nobody to bury: orphans are adopted by the one that
     goes on.
     """
-    flags = NEW_PIDS | NEW_MOUNTS | (NEW_USER if os.geteuid() else 0)
+    flags = flags_here()
     if mode == "off":
         return worker
     if mode == "landlock" or (mode != "known" and not allowed(flags, private, shown)):
@@ -74,6 +74,11 @@ def confine(
     if flags & NEW_USER:
         drop_capabilities()
     return 0
+
+
+def flags_here() -> int:
+    """Another user namespace would take rights from root; others need one for the rest."""
+    return NEW_PIDS | NEW_MOUNTS | (NEW_USER if os.geteuid() else 0)
 
 
 def bind_to(parent: int, *, adopt: bool = True) -> None:
