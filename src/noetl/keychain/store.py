@@ -113,7 +113,9 @@ class Store:
         stores = (self, *others)
         with self._keys.alone():
             if not lost:
-                self._refuse_wrong_key([row for one in stores for row in await one._credentials.all()])
+                self._refuse_wrong_key(
+                    [row for one in stores for row in await one._credentials.all()]
+                )
             if not self._keys.fixed:
                 self._keys.grow()
             newest = self._keys.reread().newest
