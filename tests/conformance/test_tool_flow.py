@@ -9,6 +9,10 @@ from tests.support.one_run import OneRun, run_file
 from tests.support.scenario import Scenario, error, ok, scenario
 from tests.support.steps import noop, otherwise, playbook, sets, step, task
 
+from noetl.errors import UnreadableFile
+from noetl.server.library import child_file
+from noetl.tools.bounds import Bounds
+
 RETRIED = {
     "rules": [{"when": "{{ outcome.status == 'error' }}", "then": {"do": "retry", "attempts": 3}}]
 }
@@ -105,3 +109,11 @@ def test_who_does_not_wait_goes_on(tmp_path: Path) -> None:
     assert (ran.status, ran.ctx["error"]) == ("completed", None)
     assert ran.ctx["told"].keys() == {"execution_id", "status", "ctx", "result"}
     assert child.status == "failed"
+
+
+@pytest.mark.rule("TOOL-1")
+def test_a_child_s_file_lies_below_its_parent_s_folder(tmp_path: Path) -> None:
+    (tmp_path / "outside.yaml").write_text("planted")
+    with pytest.raises(UnreadableFile, match="leaves the playbook's folder") as refused:
+        child_file("../outside", str(tmp_path / "books"), Bounds())
+    assert "planted" not in str(refused.value)

@@ -53,6 +53,17 @@ def test_every_input_reaches_the_server(http_server: HttpServer) -> None:
     assert second.headers["content-type"] == "application/json"
 
 
+@pytest.mark.rule("TOOL-0")
+def test_a_redirect_to_another_host_takes_no_header_by_hand_along(http_server: HttpServer) -> None:
+    url = f"{http_server.url}/redirect-to?url=http://localhost:{http_server.port}/echo"
+
+    ask(HttpInputs(url=url, headers={"Cookie": "c", "X-Auth-Token": "t", "Accept": "text/plain"}))
+
+    away = http_server.seen[-1].headers
+    assert (away.get("cookie"), away.get("x-auth-token")) == (None, None)
+    assert away["accept"] == "text/plain"
+
+
 @pytest.mark.rule("OUT-2", "OUT-3")
 def test_the_result_is_status_headers_and_parsed_content(http_server: HttpServer) -> None:
     url = f"{http_server.url}/api/v1/users"

@@ -102,3 +102,17 @@ def test_a_timeout_ends_the_code(bench: Bench) -> None:
     message = "the code did not end within 0.2 s"
     expected = {"kind": "timeout", "message": message, "retryable": True}
     assert bench.error("while True: pass", total=0.2) == expected
+
+
+@pytest.mark.rule("TOOL-3")
+def test_libs_are_wheels_unless_the_worker_builds_them(bench: Bench, tmp_path: Path) -> None:
+    for place in (
+        f"spy @ file://{tmp_path}/spy-1.0.tar.gz",
+        "spy @ git+https://spy.example/x",
+        "./",
+    ):
+        error = bench.error("import spy", libs=[place])
+        assert (error["kind"], "the worker installs wheels only" in error["message"]) == (
+            "input",
+            True,
+        )

@@ -77,6 +77,13 @@ def test_no_keychain_entry_leads_to_settings_or_files_of_noetl(tmp_path: Path, a
     assert "of NoETL itself" in str(answer["error"]), answer
 
 
+@pytest.mark.parametrize("path", ["/etc/passwd", "../../../../../../../../etc/passwd"])
+def test_a_child_playbook_shows_no_file_of_the_machine(tmp_path: Path, path: str) -> None:
+    answer = asked(tmp_path, {"kind": "playbook", "path": path})
+    assert "leaves the playbook's folder" in str(answer["error"]), answer
+    assert "root:" not in str(answer)
+
+
 def test_what_a_task_says_of_our_own_secrets_is_masked(tmp_path: Path) -> None:
     """However it got hold of them."""
     look = {"kind": "python", "code": f"result = ['{KEY}', 'planted-queue-word', '{QUEUE}']"}
