@@ -17,6 +17,8 @@ def text(evaluation: Evaluation, value: Any) -> str:
     if kind is Markup:
         return value.__str__()  # type: ignore[no-any-return]
     if kind is str or kind in SCALARS or isinstance(value, Undefined):
+        if kind is int:
+            evaluation.charge_number(value)
         return str(value)
     written = str(plain(evaluation, evaluation.whole(value), tuples=True))
     fits(len(written), "text")
