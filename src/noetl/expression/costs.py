@@ -9,7 +9,14 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from noetl.expression.evaluation import Evaluation
-from noetl.expression.limits import SCALARS, SLOWEST_TEXT, LimitExceeded, measure
+from noetl.expression.limits import (
+    PLAIN_INTEGER,
+    SCALARS,
+    SLOWEST_TEXT,
+    TURNS_PER_NUMBER,
+    LimitExceeded,
+    measure,
+)
 
 CHARACTERS: Final[Mapping[str, int]] = {
     "pprint": 4,
@@ -29,6 +36,12 @@ BOUNDED: Final = frozenset(
 """They make text of whatever they get, and some take longer for each character of a longer text."""
 COPIED: Final = 100_000
 """Characters copied in a turn: striptags copies the rest of a text for each of its tags."""
+
+
+def charge_number(evaluation: Evaluation, number: int) -> None:
+    """Before a number is written: a long one takes long."""
+    if not -PLAIN_INTEGER < number < PLAIN_INTEGER:
+        evaluation.charge(TURNS_PER_NUMBER)
 
 
 def charge_slow(evaluation: Evaluation, name: str, value: Any) -> None:

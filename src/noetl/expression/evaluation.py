@@ -10,9 +10,7 @@ from noetl.expression.limits import (
     CHARACTERS_PER_TURN,
     MOST_TURNS,
     NODES_PER_TURN,
-    PLAIN_INTEGER,
     SCALARS,
-    TURNS_PER_NUMBER,
     WEIGHT_OF_A_NODE,
     LimitExceeded,
     fits,
@@ -93,11 +91,6 @@ class Evaluation:
     def charge_text(self, text: str) -> None:
         """Working through a text, or making it."""
         self.charge(1 + weight(text) // CHARACTERS_PER_TURN)
-
-    def charge_number(self, number: int) -> None:
-        """Writing a number: a long one takes long."""
-        if not -PLAIN_INTEGER < number < PLAIN_INTEGER:
-            self.charge(TURNS_PER_NUMBER)
 
     def getitem(self, value: Any, key: Any) -> Any:
         self.charge(1)  # asked by filters, for each element and step of their `attribute`

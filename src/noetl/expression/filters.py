@@ -11,7 +11,7 @@ from jinja2.tests import TESTS as STOCK_TESTS
 from jinja2.utils import pass_context
 
 from noetl.expression.calls import join_fits, replacement_fits, spread, turned, width_fits
-from noetl.expression.costs import charge_slow
+from noetl.expression.costs import charge_number, charge_slow
 from noetl.expression.evaluation import Evaluation
 from noetl.expression.formatting import printf
 from noetl.expression.limits import (
@@ -114,7 +114,7 @@ def unique(
         if isinstance(mark, str) and not case_sensitive:
             mark = mark.lower()
         if type(mark) is int:
-            evaluation.charge_number(mark)
+            charge_number(evaluation, mark)
         mark = spread(mark)
         if mark not in seen:
             seen.add(mark)

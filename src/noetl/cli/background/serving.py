@@ -1,6 +1,7 @@
 """A server in this process, from its start until it is told to stop."""
 
 import asyncio
+import os
 from collections.abc import Mapping
 
 from noetl.api.home_token import home_token
