@@ -33,7 +33,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     results: str | None = None
     host: str = "127.0.0.1"
     port: int = 8765
-    auth: bool = False
+    auth: bool = True
     pool: str = "default"
     concurrency: int = 100
     lease_ttl: float = 15.0

@@ -58,6 +58,7 @@ class Fleet:
         self._settings = {
             "NOETL_DB": database.url,
             "NOETL_QUEUE": queue,
+            "NOETL_AUTH": "0",  # whoever asks here is nobody's owner
             "NOETL_LEASE_TTL": "2",
             **settings,
         }

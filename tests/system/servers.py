@@ -7,6 +7,8 @@ from typing import Any
 
 from tests.system.program import Answer, noetl
 
+from noetl.api.home_token import FILE as TOKEN
+
 NEUTRAL = {"NOETL_SERVER": "", "NOETL_TOKEN": "", "NOETL_CONTEXT": "", "NOETL_DB": ""}
 
 BLOCKED = b"""apiVersion: noetl.io/v2
@@ -44,8 +46,10 @@ class Node:
         return noetl(*words, stdin=stdin, **given)
 
     def there(self, *words: str | Path, stdin: bytes = b"", **environment: str) -> Answer:
-        """The same command, asked of the server; its own home is another."""
+        """The same command, asked of the server; its own home is another, its token the owner's."""
         elsewhere = {"NOETL_HOME": str(self.home / "elsewhere"), "NOETL_SERVER": self.url}
+        if (self.home / TOKEN).exists():
+            elsewhere["NOETL_TOKEN"] = (self.home / TOKEN).read_text().strip()
         return noetl(*words, stdin=stdin, **{**NEUTRAL, **elsewhere, **environment})
 
     def start(self, *words: str) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from tests.support.processes import Running
 from tests.system.program import HELLO
 from tests.system.servers import Node, node
 
-from noetl.cli.background.pid_file import PidFile
+from noetl.node.pid_file import PidFile
 
 
 @pytest.mark.rule("CLI-2")
@@ -82,7 +82,7 @@ def wait_gone(home: Path, pid: object) -> None:
 @pytest.mark.parametrize(
     ("words", "environment", "said"),
     [
-        (["--host", "0.0.0.0"], {}, "which others can reach, and auth is off"),
+        (["--host", "0.0.0.0", "--open"], {}, "which others can reach, and auth is off"),
         (["--port", "99999"], {}, "--port must be a port, 0 to 65535, got '99999'"),
         (["--db", "mysql://x/y"], {}, "--db must be postgresql://"),
         ([], {"NOETL_QUEUE": "nowhere"}, "NOETL_QUEUE must be nats://HOST:PORT, got 'nowhere'"),
@@ -163,7 +163,7 @@ def test_with_auth_only_tokens_open_the_server(tmp_path: Path) -> None:
     made = Node(tmp_path).here("server", "token", "add", "ada", "--role", "admin", "--json")
     token = made.objects()[0]["token"]
     with node(tmp_path, "--auth", workers=1) as up:
-        refused = up.there("list")
+        refused = up.there("list", NOETL_TOKEN="")
         assert (refused.code, refused.out) == (3, "")
         assert "set NOETL_TOKEN to a token of this server" in refused.err
         assert token not in json.dumps(up.status())

@@ -3,6 +3,7 @@
 import asyncio
 from pathlib import Path
 
+import pytest
 from tests.support.canned import CannedTools
 from tests.support.cluster import Cluster, clustered, until
 from tests.support.direct_link import DirectLink, Exchange
@@ -26,9 +27,22 @@ def large() -> str:
     return playbook(first, *rest, step(f"s{STEPS}", call("last")))
 
 
-def test_a_playbook_of_1600_kb_stops_nobody(tmp_path: Path) -> None:
+def one_task() -> str:
+    """All of it in the inputs of one task: templates that Python would compile as one function."""
+    body = {f"k{n}": f"{{{{ ctx.a{n} | default({n}) }}}}" for n in range(36_000)}
+    return playbook(step("first", call("fetch", body=body)))
+
+
+def one_router() -> str:
+    """All of it in the guards of one step."""
+    many = " or ".join(f"ctx.n == {n}" for n in range(40))
+    arcs = [arc("last", f"ctx.n is defined and ({many})") for _ in range(2700)]
+    return playbook(step("first", call("fetch"), arcs=arcs), step("last", call("more")))
+
+
+@pytest.mark.parametrize("text", [large(), one_task(), one_router()], ids=["steps", "task", "arcs"])
+def test_a_playbook_of_1600_kb_stops_nobody(tmp_path: Path, text: str) -> None:
     """It is registered, planned by the server, fetched and planned by the worker, and run."""
-    text = large()
     assert len(text) > 1_600_000
 
     async def test(cluster: Cluster) -> None:

@@ -1,6 +1,5 @@
 """Routes of the catalog: register playbooks, list them, read one; check a text (SRV-1)."""
 
-import asyncio
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,6 +15,7 @@ from noetl.errors import PlaybookRejected
 from noetl.playbook.dialects.migrate import migrate as migrated_from
 from noetl.playbook.finding import Finding
 from noetl.playbook.schema import json_schema
+from noetl.ports.large import read_off_loop
 from noetl.tools.plugins import KnownKinds
 
 Migrate = Annotated[
@@ -76,7 +76,7 @@ class CatalogRoutes:
 async def ready(text: str, *, migrate: bool) -> tuple[str, str | None, list[Finding]]:
     """The text to register, the one it was made of, and its warnings."""
     if migrate:
-        made = await asyncio.to_thread(migrated_from, text, KnownKinds())
+        made = await read_off_loop(len(text), migrated_from, text, KnownKinds())
         if not made.complete:
             raise PlaybookRejected(made.findings)
         return made.text, text if made.changed else None, list(made.findings)

@@ -10,6 +10,7 @@ from litestar.datastructures import State
 from litestar.params import QueryParameter
 
 from noetl.api.gate import Gate
+from noetl.api.home_token import rows_of_home
 from noetl.api.metrics import Metrics
 from noetl.api.questions import PlaneQuestions
 from noetl.api.wakes import HttpWakes
@@ -27,9 +28,10 @@ USUAL = 50
 class ApiContext:
     """One for each app; `closing` ends whatever waits, so that a stop takes no minute."""
 
-    def __init__(self, plane: ServerNode, *, auth: bool = False) -> None:
+    def __init__(self, plane: ServerNode, *, auth: bool = False, owner: str | None = None) -> None:
         self.plane = plane
-        self.gate = Gate(plane.storage.tokens if auth else None)
+        own = {} if owner is None else rows_of_home(owner)
+        self.gate = Gate(plane.storage.tokens if auth else None, own)
         self.questions = PlaneQuestions(plane)
         self.wakes = HttpWakes()
         self.metrics = Metrics()

@@ -13,7 +13,7 @@ from noetl.api.answers import answered
 from noetl.api.context import USUAL, ApiContext, Asking, Cursor, Limit
 from noetl.api.refusals import refusal_of
 from noetl.control.execution import Status
-from noetl.errors import ExecutionNotFound, NoetlError, ServerAway, ServerRefused
+from noetl.errors import NoetlError, ServerAway, ServerRefused
 from noetl.messages.requests import Order
 from noetl.server.verify import Verified
 from noetl.server.views.explanation import Explanation
@@ -35,7 +35,7 @@ TraceParent = Annotated[
 Text = Annotated[str | None, QueryParameter(max_length=500)]
 Wait = Annotated[float, QueryParameter(ge=0, le=60, description="Seconds to wait for the end.")]
 
-ID = re.compile(r"[0-9A-Za-z._:-]{1,200}")
+ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z._:-]{0,199}")
 
 
 class ExecutionsRoutes:
@@ -176,9 +176,11 @@ class ExecutionsRoutes:
 
 
 def known(execution_id: str) -> str:
-    """The id, if it can be one: anything else never reaches the store."""
+    """The id, if it can be one: anything else never reaches a store, where it may be a path."""
     if ID.fullmatch(execution_id) is None:
-        raise ExecutionNotFound(f"no execution '{execution_id[:100]}'")
+        raise ServerRefused(
+            f"'{execution_id[:100]}' is no id of an execution", code="malformed", status=400
+        )
     return execution_id
 
 

@@ -1,8 +1,8 @@
 """Who may pass: deny by default, on every route alike; the role is the route's own word."""
 
 import time
-from collections.abc import Callable
-from urllib.parse import urlsplit
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 
 from litestar.connection import ASGIConnection
 from litestar.datastructures import State
@@ -15,6 +15,7 @@ from litestar.exceptions import (
 )
 from litestar.handlers import BaseRouteHandler
 
+from noetl.api.loopback import host_in, is_loopback
 from noetl.api.roles import Access, allows
 from noetl.api.tokens import LONGEST
 from noetl.ports.tokens import TokenRow, Tokens, digest_of, is_good
@@ -27,22 +28,22 @@ FRESH = 2.0
 """Seconds for which a token that was good is not looked up again."""
 MOST = 1000
 
-LOOPBACK = ("localhost", "::1")
-
 Connection = ASGIConnection[BaseRouteHandler, object, object, State]
 
 
 class Gate:
-    """The guard of the whole app. `tokens` is None where auth is off."""
+    """The guard of the whole app. `tokens` is None where auth is off; `own`: those of the home."""
 
     def __init__(
         self,
         tokens: Tokens | None,
+        own: Mapping[str, TokenRow] = MappingProxyType({}),
         *,
         now: Callable[[], float] = time.time,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._tokens = tokens
+        self._own = own
         self._now = now
         self._clock = clock
         self._seen: dict[str, tuple[float, TokenRow]] = {}
@@ -76,6 +77,8 @@ class Gate:
         connection.scope["auth"] = row
 
     async def _row(self, tokens: Tokens, digest: str) -> TokenRow | None:
+        if digest in self._own:
+            return self._own[digest]
         kept = self._seen.get(digest)
         if kept is not None and self._clock() - kept[0] < FRESH:
             return kept[1]
@@ -99,28 +102,19 @@ def bearer(connection: Connection) -> str:
 def refuse_strangers(connection: Connection) -> None:
     """
     Without auth the browser of whoever runs the server is a way in for any page it shows: a name
-    that was made to point here is refused, and so is a page of another origin.
+    that was made to point here is refused, and so is a page of any other origin, one of another
+    port of this machine included; whatever the method, and with a body or without.
     """
-    host = host_in(f"//{connection.headers.get('host', '')}")
+    given = connection.headers.get("host", "")
+    host = host_in(f"//{given}")
     if not is_loopback(host):
         raise PermissionDeniedException(
             f"without auth the server answers to localhost only, not to '{host[:100]}'"
         )
-    origin = connection.headers.get("origin")
-    if origin is not None and not is_loopback(host_in(origin)):
+    origin = connection.headers.get("origin", f"http://{given}")
+    site = connection.headers.get("sec-fetch-site", "none")
+    if origin != f"http://{given}" or site not in ("none", "same-origin"):
         raise PermissionDeniedException("without auth the server answers no other origin's page")
-
-
-def host_in(url: str) -> str:
-    try:
-        return urlsplit(url).hostname or ""
-    except ValueError:
-        return ""
-
-
-def is_loopback(host: str) -> bool:
-    """Whether a name or address means this machine alone."""
-    return host in LOOPBACK or (host.startswith("127.") and host.replace(".", "").isdecimal())
 
 
 def refuse_nul(connection: Connection) -> None:

@@ -10,6 +10,7 @@ import msgspec
 from noetl.errors import ServerRefused
 
 T = TypeVar("T")
+LARGEST = 2**63 - 1
 
 
 def cursor_of(place: Any) -> str:
@@ -25,13 +26,18 @@ def place_in(cursor: str | None, type: type[T]) -> T | None:
         place = msgspec.json.decode(text, type=type)
     except (binascii.Error, ValueError):
         place = None
-    if place is None or "\x00" in str(place):
+    if place is None or "\x00" in str(place) or not is_kept(place):
         raise ServerRefused(
             "the cursor is not one of this list: expected `next` of the page before",
             code="cursor",
-            status=422,
+            status=400,
         )
     return place
+
+
+def is_kept(place: Any) -> bool:
+    """Whether a store could hold it: no number there is larger."""
+    return not isinstance(place, int) or -LARGEST <= place <= LARGEST
 
 
 def page_of(

@@ -11,7 +11,8 @@ from litestar.datastructures import State
 
 from noetl.api.context import ApiContext
 from noetl.api.faults import refusal_to
-from noetl.api.gate import is_loopback
+from noetl.api.intake import Intake, sweep
+from noetl.api.loopback import is_loopback
 from noetl.api.routes import handlers
 from noetl.errors import SettingRefused
 from noetl.node.server import ServerNode
@@ -34,7 +35,7 @@ def refuse_open(host: str, *, auth: bool) -> None:
     if not auth and not is_loopback(host):
         raise SettingRefused(
             f"host is {host}, which others can reach, and auth is off: expected 127.0.0.1, ::1 or "
-            "localhost; turn auth on (--auth, NOETL_AUTH=1) to listen there"
+            "localhost; leave auth on (no --open, no NOETL_AUTH=0) to listen there"
         )
 
 
@@ -64,21 +65,26 @@ async def serve(
     port: int,
     *,
     auth: bool,
+    owner: str | None = None,
     stop: asyncio.Event,
     ready: Callable[[str], None] = lambda _: None,
 ) -> None:
     """
-    Answer requests until `stop` is set; `ready` is told the URL once it listens.
+    Answer requests until `stop` is set; `ready` is told the URL once it listens. `owner` is the
+    token of the home.
 
     Requests under way get some seconds to end; streams and long polls end at once.
     """
     refuse_open(host, auth=auth)
     listening = listen(host, port)
-    app = create_app(plane, auth=auth)
+    app = create_app(plane, auth=auth, owner=owner)
     server = Quiet(
         uvicorn.Config(
             app,
+            http=Intake,
+            ws="none",
             log_config=None,
+            log_level="error",  # whoever sends nonsense may not fill the log
             access_log=False,
             lifespan="on",
             proxy_headers=False,
@@ -89,6 +95,7 @@ async def serve(
     )
     serving = asyncio.create_task(server.serve(sockets=[listening]))
     stopping = asyncio.create_task(stop.wait())
+    sweeping = asyncio.create_task(sweep(server.server_state))
     try:
         # The socket listens already: whoever connects from now on is answered.
         plane.address = url_of(host, listening.getsockname()[1])
@@ -99,6 +106,7 @@ async def serve(
         raise
     finally:
         stopping.cancel()
+        sweeping.cancel()
         context_of(app).close()
         server.should_exit = True
         try:
@@ -112,9 +120,9 @@ def url_of(host: str, port: int) -> str:
     return f"http://{shown}:{port}"
 
 
-def create_app(plane: ServerNode, *, auth: bool) -> Litestar:
+def create_app(plane: ServerNode, *, auth: bool, owner: str | None = None) -> Litestar:
     """The app. Whoever serves it calls `context_of(app).close()` when it is to stop."""
-    context = ApiContext(plane, auth=auth)
+    context = ApiContext(plane, auth=auth, owner=owner)
     return Litestar(
         handlers(lambda kind: kind(context)),
         guards=[context.gate],

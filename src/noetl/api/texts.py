@@ -1,6 +1,5 @@
 """The text of a playbook in a request: as YAML itself, or in a JSON object."""
 
-import asyncio
 from typing import Any, TypeVar
 
 import msgspec
@@ -9,14 +8,13 @@ from litestar.exceptions import HTTPException, ValidationException
 from noetl.api.context import Asking
 from noetl.api.types import RegisterRequest, ValidateRequest
 from noetl.playbook.load import Loaded, load
+from noetl.ports.large import read_off_loop
 from noetl.tools.plugins import KnownKinds
 
 YAML = ("text/yaml", "application/yaml", "application/x-yaml", "text/x-yaml")
 TAKEN = (*YAML, "application/json")
 LARGEST = 2 * 1024 * 1024
 """Bytes of a playbook (DOC-7); of a JSON object around one, twice that."""
-SMALL = 20_000
-"""Bytes of a playbook that is read so quickly that no thread is worth it."""
 
 T = TypeVar("T")
 WithText = TypeVar("WithText", RegisterRequest, ValidateRequest)
@@ -59,6 +57,4 @@ def refuse_large(text: str) -> str:
 
 async def loaded(text: str) -> Loaded:
     """All that is wrong with a text; a large one is read beside the event loop."""
-    if len(text) < SMALL:
-        return load(text, KnownKinds())
-    return await asyncio.to_thread(lambda: load(text, KnownKinds()))
+    return await read_off_loop(len(text), load, text, KnownKinds())

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from noetl.errors import SettingRefused, UnwritableFile
+from noetl.private import private_file, private_folder
 from noetl.settings import Reading, document_in, read_setting, read_with_origins, settings_file
 from noetl.tools.environment import VARIABLES
 
@@ -167,8 +168,8 @@ def write_contexts(home: Path, contexts: Mapping[str, Context], chosen: str | No
             lines.append(f"token = {json.dumps(one.token)}")
     fresh = home / f"{FILE}.new"
     try:
-        home.mkdir(parents=True, exist_ok=True)
-        with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
+        private_folder(home)
+        with os.fdopen(private_file(fresh, os.O_WRONLY | os.O_TRUNC), "w") as file:
             file.write("\n".join(lines).lstrip("\n") + "\n")
         fresh.replace(home / FILE)
     except OSError as wrong:

@@ -7,6 +7,7 @@ import socket
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Literal
 from urllib.parse import urlsplit
 
@@ -21,6 +22,8 @@ from noetl.cli.output import JSON, tell
 from noetl.cli.terminal import Paint, Tone, wants_colour
 from noetl.errors import NoetlError
 from noetl.masking import without_password
+from noetl.node.pid_file import FOLDER as RUN
+from noetl.private import OTHERS, open_to_others
 from noetl.settings import SETTINGS, Reading, Settings, read_with_origins, shown
 
 EPILOG = """\b
@@ -130,9 +133,22 @@ def home(settings: Settings) -> Check:
         return Check("home", "ok", f"{folder} will be made when something runs")
     with tempfile.TemporaryFile(dir=folder):
         pass
+    shown_to_all = [path for path in kept_in(folder) if open_to_others(path)]
+    if shown_to_all:
+        names = ", ".join(str(path) for path in shown_to_all[:5])
+        return Check("home", "failed", f"others may read {names}; run `chmod -R go= {folder}`")
     free = os.statvfs(folder)
     room = free.f_bavail * free.f_frsize / 2**30
     return Check("home", "ok", f"{folder} can be written, {room:.1f} GiB are free")
+
+
+def kept_in(home: Path) -> Iterator[Path]:
+    """The home; where others can pass, also what lies in it, and in `run`."""
+    yield home
+    if not home.stat().st_mode & OTHERS:
+        return  # nobody else gets at what is in it
+    for folder in (home, home / RUN):
+        yield from sorted(folder.glob("*"))
 
 
 def database(settings: Settings) -> Check:

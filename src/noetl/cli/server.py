@@ -4,13 +4,13 @@ import click
 
 from noetl.cli import exits
 from noetl.cli.background.launch import await_ready, follow, launch, stop, variables
-from noetl.cli.background.pid_file import PidFile, RunningProcess
 from noetl.cli.contexts import Target
 from noetl.cli.lazy import HelpfulGroup
 from noetl.cli.output import JSON, examples, print_json, print_line, tell
 from noetl.cli.target import aimed, at_server
 from noetl.cli.tokens import token
 from noetl.messages.envelope import timestamp
+from noetl.node.pid_file import PidFile, RunningProcess
 from noetl.settings import Settings, read_settings
 from noetl.tools.environment import VARIABLES
 
@@ -25,7 +25,7 @@ START = """\b
 Examples:
   noetl server start --worker 4
   noetl server start --foreground --port 8800
-  noetl server start --db postgresql://noetl@db/noetl --queue nats://queue:4222 --auth
+  noetl server start --db postgresql://noetl@db/noetl --queue nats://queue:4222
 """
 NAME = "server"
 PATIENCE = 60.0
@@ -50,6 +50,13 @@ WAIT = click.option(
 )
 
 
+OPEN = click.option(
+    "--auth/--open",
+    default=None,
+    help="Ask for tokens [--auth], or let in everybody on this machine.",
+)
+
+
 @server.command(epilog=START)
 @click.option("--foreground", is_flag=True, help="Stay here; Ctrl-C stops it.")
 @click.option("--host", metavar="HOST", help="Where to listen [127.0.0.1].")
@@ -64,7 +71,7 @@ WAIT = click.option(
     metavar="N",
     help="Start N workers, too, which end with the server.",
 )
-@click.option("--auth", is_flag=True, default=None, help="Ask for tokens (noetl server token).")
+@OPEN
 @WAIT
 @JSON
 def start(
@@ -73,8 +80,9 @@ def start(
     """
     Start a server on this home, in the background unless --foreground.
 
-    Its log and its pid file lie in `run` below the home. It listens on loopback; elsewhere only
-    with --auth. While the database or the queue is away it waits, and says so.
+    Its log and its pid file lie in `run` below the home, and the token of whoever owns the home in
+    `token`, where commands on the same home find it. With --open it asks for none, and listens on
+    loopback only. While the database or the queue is away it waits, and says so.
     """
     settings = read_settings(flags=flags)
     if foreground:

@@ -8,10 +8,10 @@ import msgspec
 
 from noetl.cli import exits
 from noetl.cli.background.launch import stop
-from noetl.cli.background.pid_file import PidFile
 from noetl.cli.background.voice import say
 from noetl.cli.output import JSON, examples, tell
-from noetl.cli.server import NAME, WAIT, in_background
+from noetl.cli.server import NAME, OPEN, WAIT, in_background
+from noetl.node.pid_file import PidFile
 from noetl.settings import Settings, read_settings
 
 
@@ -27,6 +27,7 @@ from noetl.settings import Settings, read_settings
 @click.option("--postgres", is_flag=True, help="Keep the log in a PostgreSQL below the home.")
 @click.option("--nats", is_flag=True, help="Wake workers through a NATS below the home.")
 @click.option("--port", metavar="PORT", help="Where the server listens [8765].")
+@OPEN
 @click.option("--detach", is_flag=True, help="Come back when it answers; noetl down stops it.")
 @WAIT
 @JSON
@@ -35,6 +36,7 @@ def up(
     postgres: bool,
     nats: bool,
     port: str | None,
+    auth: bool | None,
     detach: bool,
     timeout: float,
     as_json: bool,
@@ -45,7 +47,7 @@ def up(
     With --postgres and --nats those come from packages (the extra `try`) and keep their files
     below the home. They are for trying out: see docs/operate/servers.md for real ones.
     """
-    settings = read_settings(flags={"port": port})
+    settings = read_settings(flags={"port": port, "auth": auth})
     if detach:
         flags = [("--postgres", postgres), ("--nats", nats)]
         words = ["up", "--workers", str(workers), *(flag for flag, wanted in flags if wanted)]

@@ -3,10 +3,10 @@
 import click
 import msgspec
 
+from noetl.api.home_token import token_for, worker_token
 from noetl.cli import exits
 from noetl.cli.background.crew import TIED
 from noetl.cli.background.launch import stop
-from noetl.cli.background.pid_file import FOLDER, PidFile, RunningProcess, pid_files
 from noetl.cli.background.workers import started
 from noetl.cli.contexts import Target, target_of, token_at_home
 from noetl.cli.lazy import HelpfulGroup
@@ -15,6 +15,7 @@ from noetl.cli.running.words import count
 from noetl.cli.server import FOLLOW, LINES, WAIT, show_log
 from noetl.errors import SettingRefused
 from noetl.messages.envelope import timestamp
+from noetl.node.pid_file import FOLDER, PidFile, RunningProcess, pid_files
 from noetl.settings import Settings, read_settings
 
 EPILOG = """\b
@@ -107,7 +108,10 @@ def with_line(settings: Settings, target: Target, *, by_server: bool) -> Setting
                 "this home (`noetl server start`)"
             )
         target = Target(running.url, token_at_home())
-    return msgspec.structs.replace(settings, queue=None, server=target.url, token=target.token)
+    token = target.token
+    if token is None and (owner := token_for(target.url, settings.home)) is not None:
+        token = worker_token(owner)
+    return msgspec.structs.replace(settings, queue=None, server=target.url, token=token)
 
 
 def in_foreground(settings: Settings, place: int | None, *, with_parent: bool) -> int:

@@ -32,7 +32,8 @@ ERRORS: dict[str, type[NoetlError]] = {
 """Codes of the API that are exceptions of their own."""
 
 LOCKED = {
-    401: "set NOETL_TOKEN to a token of this server (`noetl server token add`)",
+    401: "set NOETL_TOKEN to a token of this server (`noetl server token add`); on the home of the "
+    "server (NOETL_HOME) its owner needs none",
     403: "the token's role does not allow it; ask for one that does",
 }
 

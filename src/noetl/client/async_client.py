@@ -7,6 +7,7 @@ from typing import Any, Self, TypeVar
 import aiohttp
 from yarl import URL
 
+from noetl.api.home_token import token_for
 from noetl.api.types import EventView
 from noetl.client.answers import PATIENCE, address_of, away, headers_of, target_of, value_in
 from noetl.client.asks import Ask, AwaitedQuestions
@@ -26,7 +27,7 @@ class AsyncClient(AwaitedQuestions):
     ) -> None:
         self.url = url.rstrip("/")
         address_of(url)
-        self._token = token
+        self._token = token or token_for(url)
         self._pauses = pauses
         self._session: aiohttp.ClientSession | None = None
 

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Self, TypeVar
 
+from noetl.api.home_token import token_for
 from noetl.api.types import CredentialPage, EntryPage, EventView, ExecutionPage, LinePage, TokenPage
 from noetl.client.answers import PATIENCE, address_of, away, headers_of, target_of, value_in
 from noetl.client.asks import Ask, ClientQuestions
@@ -29,6 +30,7 @@ class Client(ClientQuestions):
 
     Raises ServerAway where nobody answers, and what the server says no with: ExecutionNotFound,
     PlaybookNotFound, PlaybookRejected, KeyReused, or ServerRefused with the code of the API.
+    Without a token that of the home is used (NOETL_HOME), if the server there is the one at `url`.
     A question that may be repeated is asked once more where the connection broke.
     """
 
@@ -36,7 +38,7 @@ class Client(ClientQuestions):
         self, url: str, token: str | None = None, *, pauses: Sequence[float] = PAUSES
     ) -> None:
         self.url = url.rstrip("/")
-        self._token = token
+        self._token = token or token_for(url)
         self._pauses = pauses
         self._secure, self._host, self._port, self._below = address_of(url)
         self._connection: http.client.HTTPConnection | None = None

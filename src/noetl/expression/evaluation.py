@@ -93,6 +93,7 @@ class Evaluation:
         self.charge(1 + weight(text) // CHARACTERS_PER_TURN)
 
     def getitem(self, value: Any, key: Any) -> Any:
+        self.charge(1)  # asked by filters, for each element and step of their `attribute`
         return member(value, key, self.scope, self.undefined)
 
     def getattr(self, value: Any, name: str) -> Any:

@@ -11,6 +11,7 @@ from jinja2.tests import TESTS as STOCK_TESTS
 from jinja2.utils import pass_context
 
 from noetl.expression.calls import join_fits, replacement_fits, spread, turned, width_fits
+from noetl.expression.costs import charge_number, charge_slow
 from noetl.expression.evaluation import Evaluation
 from noetl.expression.formatting import printf
 from noetl.expression.limits import (
@@ -19,10 +20,10 @@ from noetl.expression.limits import (
     MOST_BITS,
     MOST_DIGITS,
     SCALARS,
-    SLOWEST_TEXT,
     LimitExceeded,
     bounded_integer,
     fits,
+    measure,
     weight,
 )
 from noetl.expression.operators import add, contains
@@ -30,7 +31,7 @@ from noetl.expression.output import LAZY, text
 from noetl.messages.reference import Reference
 
 Filter = Callable[..., Any]
-CHARACTERS_PER_QUOTE: Final = 50  # quoting goes letter by letter
+CHARACTERS_PER_QUOTE: Final = 25  # quoting goes letter by letter
 REMOVED: Final = frozenset({"random"})  # chance: a decision must be the same when replayed
 
 
@@ -112,6 +113,8 @@ def unique(
         mark = evaluation.whole(follow(evaluation, evaluation.body(element), path))
         if isinstance(mark, str) and not case_sensitive:
             mark = mark.lower()
+        if type(mark) is int:
+            charge_number(evaluation, mark)
         mark = spread(mark)
         if mark not in seen:
             seen.add(mark)
@@ -170,13 +173,7 @@ class Given:
         return max(value, 0) if isinstance(value, int) else 0
 
 
-def slow_text(given: Given) -> None:
-    if isinstance(given.value, str) and len(given.value) > SLOWEST_TEXT:
-        raise LimitExceeded(f"this filter takes at most {SLOWEST_TEXT:,} characters")
-
-
 def wrapped_lines(given: Given) -> None:
-    slow_text(given)
     between = given.argument(2, "wrapstring") or "\n"
     fits(len(str(given.value)) * (1 + len(between)), "wrapped text")
 
@@ -203,6 +200,8 @@ def rounded(given: Given) -> None:
 def quoted(given: Given) -> None:
     if isinstance(given.value, str):
         given.evaluation.charge(fits(weight(given.value), "quoted text") // CHARACTERS_PER_QUOTE)
+    elif type(given.value) not in SCALARS:
+        given.evaluation.charge(measure(given.value)[0] // CHARACTERS_PER_QUOTE)
 
 
 def batched(given: Given) -> None:
@@ -220,8 +219,6 @@ def parsed_integer(given: Given) -> None:
 
 
 BEFORE: Final[Mapping[str, Callable[[Given], object]]] = {
-    **dict.fromkeys(("pprint", "striptags", "title", "truncate"), slow_text),
-    **dict.fromkeys(("urlize", "wordcount", "xmlattr"), slow_text),
     "wordwrap": wrapped_lines,
     "indent": indented,
     "tojson": json_indented,
@@ -262,6 +259,7 @@ def bounded(name: str, stock: Filter) -> Filter:
         evaluation: Evaluation = context.evaluation
         value = taken(evaluation, value, passing=passing, iterating=iterating)
         args = tuple(evaluation.whole(argument) for argument in args)
+        charge_slow(evaluation, name, value)
         if before is not None:
             before(Given(evaluation, value, args, kwargs))
         if leading == "eval_context":

@@ -6,6 +6,7 @@ from typing import Any, Final
 from jinja2.runtime import Undefined
 from markupsafe import Markup
 
+from noetl.expression.costs import charge_number
 from noetl.expression.evaluation import ChargedSequence, Evaluation
 from noetl.expression.limits import SCALARS, fits
 from noetl.messages.reference import Reference
@@ -17,6 +18,8 @@ def text(evaluation: Evaluation, value: Any) -> str:
     if kind is Markup:
         return value.__str__()  # type: ignore[no-any-return]
     if kind is str or kind in SCALARS or isinstance(value, Undefined):
+        if kind is int:
+            charge_number(evaluation, value)
         return str(value)
     written = str(plain(evaluation, evaluation.whole(value), tuples=True))
     fits(len(written), "text")

@@ -22,6 +22,8 @@ from noetl.expression.writer import PATHS, FunctionWriter
 
 Scope = dict[str, Any]
 Evaluate = Callable[[Scope], Any]
+PIECE: Final = 200
+"""Templates in one function of ours."""
 
 
 def compile_text(text: str) -> Evaluate:
@@ -67,6 +69,8 @@ def compile_guard(guard: bool | str) -> Callable[[Scope], bool]:
 
 def compile_rules(guards: Sequence[bool | str | None]) -> Callable[[Scope], int]:
     """The index of the first guard that matches (`None` is `else`), -1 if none: one function."""
+    if len(guards) > PIECE:
+        return compile_pieces(guards)
     writer = FunctionWriter(VISITORS, lenient=True)
     for index, guard in enumerate(guards):
         if guard is None or guard is True:
@@ -77,6 +81,20 @@ def compile_rules(guards: Sequence[bool | str | None]) -> Callable[[Scope], int]
     else:
         writer.write("return -1")
     choose: Callable[[Scope], int] = writer.function("choose")
+    return choose
+
+
+def compile_pieces(guards: Sequence[bool | str | None]) -> Callable[[Scope], int]:
+    """The same for more guards than Python compiles in a moment."""
+    starts = range(0, len(guards), PIECE)
+    pieces = [(start, compile_rules(guards[start : start + PIECE])) for start in starts]
+
+    def choose(scope: Scope) -> int:
+        for start, piece in pieces:
+            if (found := piece(scope)) >= 0:
+                return start + found
+        return -1
+
     return choose
 
 
@@ -120,6 +138,10 @@ def holds_template(value: Any) -> bool:
 def write_value(writer: FunctionWriter, value: Any) -> str:
     if not holds_template(value):
         return writer.bind(value)
+    if not isinstance(value, str) and len(pieces := pieces_of(value)) > 1:
+        stars = "**" if isinstance(value, dict) else "*"
+        made = ", ".join([f"{stars}{writer.bind(compile_value(piece))}(s)" for piece in pieces])
+        return writer.keep(f"{{{made}}}" if isinstance(value, dict) else f"[{made}]")
     if isinstance(value, dict):
         pairs = [f"{key!r}: {write_value(writer, child)}" for key, child in value.items()]
         return writer.keep(f"{{{', '.join(pairs)}}}")
@@ -128,6 +150,24 @@ def write_value(writer: FunctionWriter, value: Any) -> str:
     assert isinstance(value, str)
     with located(value):
         return write_template(writer, value)
+
+
+def pieces_of(value: Any) -> list[Any]:
+    """
+    A container in pieces of so many templates. Python compiles one function without letting
+    others in: one of thirty thousand templates had stopped a server for longer than a lease.
+    """
+    named = isinstance(value, dict)
+    pieces: list[list[Any]] = [[]]
+    found = 0
+    for item in value.items() if named else value:
+        held = sum(1 for _ in texts_of(item[1] if named else item))
+        if found + held > PIECE and pieces[-1]:
+            pieces.append([])
+            found = 0
+        pieces[-1].append(item)
+        found += held
+    return [dict(piece) for piece in pieces] if named else pieces
 
 
 def write_template(writer: FunctionWriter, text: str) -> str:

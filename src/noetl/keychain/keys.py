@@ -11,6 +11,7 @@ from pathlib import Path
 from noetl.errors import CredentialUnreadable, SettingRefused
 from noetl.keychain.box import LENGTH, Key, new_key
 from noetl.masking import KNOWN
+from noetl.private import private_file, private_folder
 from noetl.tools.environment import VARIABLES
 
 VARIABLE = "NOETL_KEY"
@@ -115,7 +116,7 @@ class KeySource:
     def make(self) -> None:
         """Make the home's key; of two processes that try at once both get the same."""
         assert self._path is not None, "a home in memory has its key from the start"
-        self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        private_folder(self._path.parent)
         draft = written(self._path, [new_key()])
         with suppress(FileExistsError):
             os.link(draft, self._path)
@@ -128,7 +129,7 @@ class KeySource:
         if self._path is None or self._text:
             yield
             return
-        self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        private_folder(self._path.parent)
         folder = os.open(self._path.parent, os.O_RDONLY)
         try:
             fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -214,8 +215,7 @@ def read_private(path: Path) -> str:
 def written(path: Path, keys: Sequence[bytes]) -> Path:
     """A private file beside `path` with these keys, on the disk before it takes its place."""
     draft = path.with_name(f"{path.name}.{os.getpid()}")
-    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(descriptor, "w") as file:
+    with os.fdopen(private_file(draft, os.O_WRONLY | os.O_TRUNC), "w") as file:
         file.write("".join(base64.b64encode(key).decode() + "\n" for key in keys))
         file.flush()
         os.fsync(file.fileno())

@@ -10,6 +10,7 @@ from noetl.adapters.sqlite.storage import open_storage as open_sqlite
 from noetl.errors import HomeInUse, LogUnavailable, SettingRefused
 from noetl.ports.result_store import ResultStore
 from noetl.ports.storage import Storage
+from noetl.private import private_file, private_folder
 from noetl.settings import Settings
 
 LOCK = "server.lock"
@@ -24,8 +25,8 @@ def lock_home(settings: Settings) -> int | None:
     """
     if settings.db is not None:
         return None
-    settings.home.mkdir(parents=True, exist_ok=True)
-    descriptor = os.open(settings.home / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+    private_folder(settings.home)
+    descriptor = private_file(settings.home / LOCK, os.O_RDWR)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:

@@ -3,6 +3,7 @@
 import asyncio
 import re
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from typing import Any, ParamSpec, TypeVar
 
@@ -21,6 +22,10 @@ MARK = b'"$'
 CLOSES = {ord("{"): rb"\}", ord("["): rb"\]", ord('"'): b'"'}
 """By its first character: how an element of a list ends."""
 
+PARSED = 32
+"""How much longer a character of a playbook takes than one of JSON."""
+READERS = ThreadPoolExecutor(2, thread_name_prefix="reader")
+
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -30,6 +35,17 @@ async def off_loop(size: int, work: Callable[P, T], *args: P.args, **named: P.kw
     if size < LARGE:
         return work(*args, **named)
     return await asyncio.to_thread(work, *args, **named)
+
+
+async def read_off_loop(size: int, work: Callable[P, T], *args: P.args, **named: P.kwargs) -> T:
+    """
+    The same for reading and planning a playbook of `size` characters: few at a time, since each
+    takes its turn with the interpreter from the event loop.
+    """
+    if size * PARSED < LARGE:
+        return work(*args, **named)
+    loop = asyncio.get_running_loop()
+    return await loop.run_in_executor(READERS, lambda: work(*args, **named))
 
 
 async def encoded(value: Any) -> bytes:

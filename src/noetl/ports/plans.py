@@ -5,13 +5,10 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 
 from noetl.playbook.plan import Plan
-from noetl.ports.large import off_loop
+from noetl.ports.large import read_off_loop
 
 ROOM = 4_000_000
 """Characters of playbooks whose plans are kept; what runs keeps its own."""
-
-PARSED = 8
-"""How much longer a character of a playbook takes than one of JSON."""
 
 
 class Plans:
@@ -56,4 +53,4 @@ class Plans:
         return plan
 
     async def made(self, text: str, make: Callable[[str], Plan] | None = None) -> Plan:
-        return await off_loop(PARSED * len(text), make or self._make, text)
+        return await read_off_loop(len(text), make or self._make, text)

@@ -3,8 +3,7 @@
 from noetl.playbook.load import load_valid
 from noetl.playbook.plan import digest_of
 from noetl.ports.catalog import Catalog, CatalogEntry, Registration
-from noetl.ports.large import off_loop
-from noetl.ports.plans import PARSED
+from noetl.ports.large import read_off_loop
 from noetl.tools.plugins import KnownKinds
 
 
@@ -16,7 +15,7 @@ async def registered(
 
     `original` is the text before it was migrated, where it was.
     """
-    playbook = await off_loop(PARSED * len(text), load_valid, text, KnownKinds())
+    playbook = await read_off_loop(len(text), load_valid, text, KnownKinds())
     about = playbook.metadata
     labels, description = about.get("labels"), about.get("description")
     version = about.get("version")

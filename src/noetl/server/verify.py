@@ -29,6 +29,7 @@ from noetl.playbook import stand_in
 from noetl.playbook.plan import Plan
 from noetl.ports.bodies import Bodies
 from noetl.ports.event_log import EventLog, LogRow, Playbooks
+from noetl.ports.large import read_off_loop
 from noetl.ports.result_store import ResultStore
 from noetl.server.library import plan_from
 from noetl.server.replay import first_event, frozen, replay, rows_of, thawed
@@ -126,7 +127,7 @@ async def plan_of(log: EventLog, playbooks: Playbooks, execution_id: str) -> Pla
     kept = await playbooks.text(requested.digest)
     if kept is None:
         raise NoetlError(f"the playbook of '{execution_id}' is not in this home any more")
-    return plan_from(kept[0])
+    return await read_off_loop(len(kept[0]), plan_from, kept[0])
 
 
 def decisions_in(recorded: list[e.Event]) -> list[list[e.Event]]:

@@ -107,7 +107,7 @@ NO_FIELDS = {"json": {"kind": "bearer", "fields": {}}}
         ("GET", "/api/catalog?limit=0", {}, 422, "invalid", "query limit: "),
         ("GET", "/api/catalog?limit=201", {}, 422, "invalid", "limit"),
         ("GET", "/api/catalog?limit=x", {}, 422, "invalid", "Expected `int`, got `str`"),
-        ("GET", "/api/catalog?cursor=x", {}, 422, "cursor", "not one of this list"),
+        ("GET", "/api/catalog?cursor=x", {}, 400, "cursor", "not one of this list"),
         ("GET", "/api/executions?status=odd", {}, 422, "invalid", "status"),
         ("GET", "/api/executions?since=yesterday", {}, 422, "invalid", "since"),
         ("GET", "/api/executions/e1/events?after=-1", {}, 422, "invalid", "after"),
@@ -135,7 +135,8 @@ NO_FIELDS = {"json": {"kind": "bearer", "fields": {}}}
         ("DELETE", "/api/tokens/a", {}, 404, "token_not_found", ""),
         ("GET", "/api/catalog/entries/a/b", {}, 404, "playbook_not_found", "no playbook 'a/b'"),
         ("GET", "/api/catalog/versions/a", {}, 404, "playbook_not_found", ""),
-        ("GET", "/api/executions/no%20id", {}, 404, "execution_not_found", ""),
+        ("GET", "/api/executions/no%20id", {}, 400, "malformed", "is no id"),
+        ("GET", "/api/executions/%2e%2e/events", {}, 400, "malformed", "is no id"),
     ],
 )  # fmt: skip
 async def test_bad_requests_are_refused_in_words(

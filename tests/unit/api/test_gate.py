@@ -290,7 +290,14 @@ async def nothing() -> None:
         ({"host": "192.168.0.9"}, 403),
         ({"host": ""}, 403),
         ({"host": "[::1"}, 403),
-        ({"host": "localhost", "origin": "http://localhost:3000"}, 200),
+        ({"host": "localhost:8765", "origin": "http://localhost:8765"}, 200),
+        ({"host": "localhost:8765", "sec-fetch-site": "same-origin"}, 200),
+        ({"host": "localhost:8765", "sec-fetch-site": "none"}, 200),
+        ({"host": "localhost:8765", "origin": "http://localhost:3000"}, 403),
+        ({"host": "localhost:8765", "origin": "http://127.0.0.1:8765"}, 403),
+        ({"host": "localhost:8765", "origin": "https://localhost:8765"}, 403),
+        ({"host": "localhost:8765", "sec-fetch-site": "same-site"}, 403),
+        ({"host": "localhost:8765", "sec-fetch-site": "cross-site"}, 403),
         ({"host": "localhost", "origin": "https://evil.example"}, 403),
         ({"host": "localhost", "origin": "null"}, 403),
     ],
@@ -302,6 +309,30 @@ async def test_without_auth_only_this_machine_is_answered(
     async with AsyncTestClient(create_app(SmallPlane(), auth=False)) as client:
         answer = await client.get("/api/catalog", headers=headers)
     assert answer.status_code == status
+
+
+FOREIGN: tuple[dict[str, str], ...] = (
+    {"origin": "http://localhost:3000"},
+    {"origin": "null"},
+    {"sec-fetch-site": "same-site"},
+    {"origin": "http://localhost:3000", "content-type": "text/plain"},
+)
+
+
+@pytest.mark.rule("SRV-1")
+@pytest.mark.parametrize("route", ROUTES, ids=named)
+async def test_a_page_of_another_port_reaches_no_route(route: Route) -> None:
+    """A page may send DELETE, or POST without a body or as text, and need not read the answer."""
+    plane = SmallPlane()
+    plane.fault = ServerRefused("let in", code="let_in", status=418)
+    async with AsyncTestClient(
+        create_app(plane, auth=False), base_url="http://127.0.0.1"
+    ) as client:
+        for headers in FOREIGN:
+            answer = await client.request(
+                route.method, path_of(route), params=QUERY.get(route.path), headers=headers
+            )
+            assert answer.status_code == (200 if route.access == "open" else 403), headers
 
 
 @pytest.mark.parametrize(

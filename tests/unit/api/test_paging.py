@@ -24,7 +24,7 @@ def test_no_cursor_is_the_beginning() -> None:
 def test_what_is_no_cursor_is_refused(cursor: str) -> None:
     with pytest.raises(ServerRefused) as refused:
         place_in(cursor, str)
-    assert (refused.value.code, refused.value.status) == ("cursor", 422)
+    assert (refused.value.code, refused.value.status) == ("cursor", 400)
 
 
 @pytest.mark.parametrize(

@@ -162,7 +162,8 @@ FINDING = {
             {"code": "unauthorized", "message": "a token is needed"},
             errors.ServerRefused,
             "a token is needed; set NOETL_TOKEN to a token of this server "
-            "(`noetl server token add`)",
+            "(`noetl server token add`); on the home of the server (NOETL_HOME) its owner needs "
+            "none",
         ),
         (
             422,

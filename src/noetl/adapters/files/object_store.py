@@ -11,6 +11,7 @@ from typing import TypeVar
 
 from noetl.adapters.threads import Threads
 from noetl.ports.object_store import PIECE, Spool, StoreAway, StoreRefused
+from noetl.private import private_file, private_folder
 
 RESULTS = "results"
 """The folder below the home: a copy of it and of the database is a copy of all."""
@@ -70,10 +71,10 @@ class FileObjectStore:
     def _put(self, path: Path, body: Spool) -> None:
         """Durable under its name: the file first, then the folder that names it."""
         if not _holds(path, body):
-            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            private_folder(path.parent)
             part = path.with_name(f"{secrets.token_hex(8)}{PART}")
             try:
-                with part.open("xb") as file:
+                with os.fdopen(private_file(part, os.O_WRONLY | os.O_EXCL), "wb") as file:
                     body.file.seek(0)
                     shutil.copyfileobj(body.file, file, PIECE)
                     file.flush()

@@ -12,6 +12,7 @@ from noetl.adapters.sqlite.locks import FILE, Locks
 from noetl.adapters.sqlite.statements import MIGRATIONS, SQL
 from noetl.errors import LogUnavailable
 from noetl.messages.names import NAMES
+from noetl.private import private_folder, private_in_place
 
 VERSION = len(MIGRATIONS)
 """A change of the table of names needs a migration too, and be it an empty one."""
@@ -38,7 +39,7 @@ def write(connection: apsw.Connection, statement: str, parameters: Parameters) -
 def open_database(folder: Path, locks: Locks | None = None) -> apsw.Connection:
     """The connection that writes; the home and its tables are created where they are missing."""
     try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        private_folder(folder)
     except OSError as refused:
         raise LogUnavailable(
             f"the home {folder} cannot be created: {refused.strerror or refused}; "
@@ -99,6 +100,7 @@ def _unwritable(path: Path) -> apsw.Connection:
 
 def _opened(folder: Path) -> apsw.Connection:
     _refuse_newer(_version_on_disk(folder / FILE), folder)
+    private_in_place(folder / FILE)  # the journal and its index get the mode of the file
     connection = apsw.Connection(str(folder / FILE))
     try:
         # The version may still stand in the journal alone: until it is known nothing may change,

@@ -8,10 +8,11 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from noetl.cli.background.pid_file import PidFile, RunningProcess
 from noetl.cli.background.voice import untimed
 from noetl.cli.output import print_line
 from noetl.errors import NoetlError
+from noetl.node.pid_file import PidFile, RunningProcess
+from noetl.private import private_file, private_folder
 from noetl.settings import SETTINGS, Settings
 from noetl.tools.children import spawn
 
@@ -52,10 +53,10 @@ def launch(words: Sequence[str], log: Path, environment: Mapping[str, str]) -> L
 
     What is secret goes in the environment: a command line can be seen by every user.
     """
-    log.parent.mkdir(parents=True, exist_ok=True)
+    private_folder(log.parent)
     if log.exists() and log.stat().st_size > LARGEST_LOG:
         log.replace(log.with_suffix(".log.1"))
-    file = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+    file = private_file(log, os.O_WRONLY | os.O_APPEND)
     try:
         began = os.fstat(file).st_size
         program = [sys.executable, "-m", "noetl", *words]

@@ -1,18 +1,25 @@
 """A server in this process, from its start until it is told to stop."""
 
 import asyncio
+import os
 from collections.abc import Mapping
 
+from noetl.api.home_token import home_token
 from noetl.api.serve import refuse_open, serve
 from noetl.api.tokens import make_token, revoke_token
 from noetl.cli.background.crew import Crew
 from noetl.cli.background.launch import variables
-from noetl.cli.background.pid_file import Tell
 from noetl.cli.background.signals import stop_on_signals, unless
 from noetl.cli.background.voice import listen_to_logging, say
+from noetl.node.pid_file import Tell
 from noetl.node.server import ServerNode
 from noetl.settings import Settings
 from noetl.tools.environment import VARIABLES
+
+AS_ROOT = (
+    "the server and its workers run as root, and so does the code of playbooks; see "
+    "docs/operate/trust-model.md for workers with a user of their own"
+)
 
 
 async def run_server(settings: Settings, tell: Tell, *, workers: int) -> None:
@@ -43,6 +50,7 @@ async def _served(
             settings.host,
             settings.port,
             auth=settings.auth,
+            owner=home_token(settings.home) if settings.auth else None,
             stop=closed,
             ready=listening.set_result,
         )
@@ -57,6 +65,8 @@ async def _served(
         url = plane.address = listening.result()
         tell(url)
         say(f"the server answers at {url}")
+        if workers and os.geteuid() == 0:
+            say(AS_ROOT)
         if workers:
             token_id, environment = await crew_environment(plane, url)
             crew = Crew(workers, environment, say, settings.drain)

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from noetl.errors import NoetlError
+from noetl.private import private_file, private_folder
 from noetl.tools.children import spawn
 
 Says = Callable[[str], None]
@@ -46,14 +47,14 @@ def nats(home: Path, says: Says) -> Iterator[str]:
     if not program.exists():
         raise missing("NATS")
     folder = home / "nats"
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    private_folder(folder)
     password, port = password_in(folder), free_port()
     config = folder / "server.conf"
-    config.touch(0o600)
-    config.write_text(f'authorization {{ user: {USER}, password: "{password}" }}\n')
+    with os.fdopen(private_file(config, os.O_WRONLY | os.O_TRUNC), "w") as made:
+        made.write(f'authorization {{ user: {USER}, password: "{password}" }}\n')
     words = [str(program), "-a", "127.0.0.1", "-p", str(port), "-js", "-sd", f"{folder}/store"]
     words += ["-c", str(config)]
-    with (folder / "log").open("ab") as log:
+    with os.fdopen(private_file(folder / "log", os.O_WRONLY | os.O_APPEND), "ab") as log:
         server = spawn(words, stdout=log, stderr=log, env=None)
     try:
         until = time.monotonic() + PATIENCE
@@ -113,21 +114,22 @@ def postgres(home: Path, says: Says) -> Iterator[str]:
 
 def usable(packages: Path, folder: Path) -> Path:
     """Its programs; for root a copy that the other user may read, in a folder of its own."""
-    folder.mkdir(parents=True, exist_ok=True)
+    private_folder(folder)
     if os.geteuid() != 0:
         return packages / PROGRAMS / "bin"
     for part in (PROGRAMS, LIBRARIES):
         if not (folder / part).is_dir():
             shutil.copytree(packages / part, folder / part)
     shutil.chown(folder, UNPRIVILEGED)
+    folder.parent.chmod(0o711)  # the other user passes through it, and can list nothing
     return folder / PROGRAMS / "bin"
 
 
 def password_in(folder: Path) -> str:
     file = folder / "password"
     if not file.exists():
-        file.touch(0o600)
-        file.write_text(secrets.token_urlsafe(24))
+        with os.fdopen(private_file(file, os.O_WRONLY), "w") as made:
+            made.write(secrets.token_urlsafe(24))
     return file.read_text().strip()
 
 

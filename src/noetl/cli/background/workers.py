@@ -3,7 +3,7 @@
 import click
 
 from noetl.cli.background.launch import Launched, await_ready, launch, variables
-from noetl.cli.background.pid_file import PidFile, RunningProcess
+from noetl.node.pid_file import PidFile, RunningProcess
 from noetl.settings import Settings
 from noetl.tools.environment import VARIABLES
 

@@ -4,10 +4,10 @@ import asyncio
 import contextlib
 from collections.abc import Iterator
 
-from noetl.cli.background.pid_file import PidFile, Tell
 from noetl.cli.background.signals import stop_on_signals, stop_with_parent, unless
 from noetl.cli.background.voice import listen_to_logging, say
 from noetl.errors import HomeInUse
+from noetl.node.pid_file import PidFile, Tell
 from noetl.node.work_plane import open_line, run_worker
 from noetl.settings import Settings
 

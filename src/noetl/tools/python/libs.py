@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
+from noetl.private import private_folder
 from noetl.tools.bounds import DEMANDED, Namespaces
 from noetl.tools.process.running import ProcessSpec, RunningCommand
 from noetl.tools.refusal import Refusal
@@ -60,7 +61,7 @@ class Libs:
     def made(self) -> str:
         """Where they lie; children that start before the first one is there shall see it, too."""
         with suppress(OSError):  # said by whoever needs it
-            self._home.mkdir(parents=True, exist_ok=True)
+            private_folder(self._home)
         return str(self._home.resolve())
 
     async def folder(self, requirements: list[str]) -> str:
@@ -84,7 +85,7 @@ class Libs:
         if folder.exists():
             return str(folder)
         try:
-            self._home.mkdir(parents=True, exist_ok=True)
+            private_folder(self._home)
             async with locked(folder.with_suffix(".lock")):
                 if not folder.exists():
                     await self._install(wanted, folder)

@@ -19,9 +19,9 @@ from noetl.cli.background.launch import (
     stop,
     variables,
 )
-from noetl.cli.background.pid_file import PidFile, RunningProcess
 from noetl.cli.background.voice import untimed
 from noetl.errors import NoetlError
+from noetl.node.pid_file import PidFile, RunningProcess
 from noetl.settings import Settings
 
 ME = RunningProcess(pid=1, ticks=None, boot=None, started_at=0)
@@ -105,7 +105,7 @@ def test_a_log_that_has_grown_too_long_is_put_aside(tmp_path: Path) -> None:
 HELD = """
 import signal, sys
 from pathlib import Path
-from noetl.cli.background.pid_file import PidFile
+from noetl.node.pid_file import PidFile
 def told(*_): raise SystemExit(0)
 signal.signal(signal.SIGTERM, signal.SIG_IGN if sys.argv[2] == "deaf" else told)
 with PidFile(Path(sys.argv[1]), "server").held("a server"):

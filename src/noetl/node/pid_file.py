@@ -2,6 +2,7 @@
 
 import contextlib
 import fcntl
+import logging
 import os
 import time
 from collections.abc import Callable, Iterator
@@ -11,7 +12,9 @@ import msgspec
 
 from noetl.adapters.processes import Process
 from noetl.errors import HomeInUse, UnwritableFile
+from noetl.private import private_file, private_folder
 
+LOG = logging.getLogger("noetl.home")
 FOLDER = "run"
 """Below the home: pid files and logs."""
 Tell = Callable[..., None]
@@ -48,6 +51,7 @@ class PidFile:
 
     def __init__(self, home: Path, name: str) -> None:
         self.name = name
+        self.home = home
         self.path = home / FOLDER / f"{name}.pid"
         self.log = home / FOLDER / f"{name}.log"
 
@@ -68,7 +72,9 @@ class PidFile:
         answers; HomeInUse where another process holds it.
         """
         try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
+            if private_folder(self.home):
+                LOG.warning("%s could be read by others; it is closed now (0700)", self.home)
+            private_folder(self.path.parent)
             file = self._locked(what)
         except OSError as wrong:
             raise UnwritableFile(
@@ -97,7 +103,7 @@ class PidFile:
 
     def _locked(self, what: str) -> int:
         while True:
-            file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            file = private_file(self.path, os.O_RDWR)
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:

@@ -9,8 +9,8 @@ import msgspec
 import pytest
 
 from noetl.adapters.processes import Process
-from noetl.cli.background.pid_file import PidFile, pid_files
 from noetl.errors import HomeInUse, UnwritableFile
+from noetl.node.pid_file import PidFile, pid_files
 
 
 def test_it_is_there_while_it_is_held(tmp_path: Path) -> None:
@@ -75,7 +75,7 @@ def test_a_broken_file_means_nothing(tmp_path: Path, content: bytes) -> None:
 HOLD = """
 import sys
 from pathlib import Path
-from noetl.cli.background.pid_file import PidFile
+from noetl.node.pid_file import PidFile
 with PidFile(Path(sys.argv[1]), "server").held("a server"):
     print("held", flush=True)
     sys.stdin.read()

@@ -1,0 +1,83 @@
+"""
+The token of a home: whoever can read the file `token` in it may do everything at its server.
+
+A second token, for workers and nothing else, is derived from it: so a worker that is started on
+the home is not given the first.
+"""
+
+import hashlib
+import os
+import secrets
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from noetl.api.loopback import host_in, is_loopback
+from noetl.api.tokens import PREFIX, digest_of
+from noetl.errors import SettingRefused
+from noetl.node.pid_file import PidFile
+from noetl.ports.tokens import TokenRow
+from noetl.private import open_to_others, private_file, private_folder
+from noetl.settings import read_settings
+
+FILE = "token"
+ANYWHERE = ("0.0.0.0", "::")
+
+
+def home_token(home: Path) -> str:
+    """The token of this home, made where there is none, or where others could read it."""
+    path = home / FILE
+    private_folder(home)
+    if path.exists() and not open_to_others(path) and (kept := path.read_text().strip()):
+        return kept
+    text = PREFIX + secrets.token_urlsafe(32)
+    draft = path.with_name(f"{FILE}.{os.getpid()}")
+    with os.fdopen(private_file(draft, os.O_WRONLY | os.O_TRUNC), "w") as file:
+        file.write(f"{text}\n")
+    draft.replace(path)
+    return text
+
+
+def worker_token(text: str) -> str:
+    """What a worker on the home shows; the home's own token cannot be found from it."""
+    return PREFIX + hashlib.sha256(f"worker of {text}".encode()).hexdigest()
+
+
+def rows_of_home(text: str) -> dict[str, TokenRow]:
+    """Both, by their digests, as the gate knows them; they are in no store."""
+    rows = [
+        TokenRow(token_id="home", name=name, role=role, digest=digest_of(shown), created_at=0)
+        for name, role, shown in (
+            ("owner of the home", "admin", text),
+            ("worker of the home", "worker", worker_token(text)),
+        )
+    ]
+    return {row.digest: row for row in rows}
+
+
+def token_for(url: str | None, home: Path | None = None) -> str | None:
+    """
+    The token of the home, if the server at this address is the one that runs on it now.
+
+    Nobody else is shown the token: neither a server on another machine, nor whoever listens on the
+    port of a server that has ended.
+    """
+    try:
+        home = read_settings().home if home is None else home
+        running = PidFile(home, "server").running()
+        if running is None or running.url is None or not is_same(url or "", running.url):
+            return None
+        return (home / FILE).read_text().strip() or None
+    except (OSError, SettingRefused):
+        return None
+
+
+def is_same(url: str, its: str) -> bool:
+    """Whether a URL leads to the server of this machine that listens at the other."""
+    try:
+        given, listens = urlsplit(url), urlsplit(its)
+        alike = (given.scheme, given.port) == (listens.scheme, listens.port)
+    except ValueError:
+        return False
+    host = host_in(its)
+    here = is_loopback(host_in(url)) and (is_loopback(host) or host in ANYWHERE)
+    return alike and (here or host_in(url) == host)

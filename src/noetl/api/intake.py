@@ -1,0 +1,136 @@
+"""
+What a server takes from strangers before it knows them: so many bytes, so many seconds, so many.
+
+uvicorn's own protocol waits for ever and keeps whatever it is sent: a head of 150 MB cost three
+times as much memory, and connections without an end left no file for anybody else.
+"""
+
+import asyncio
+import resource
+from typing import Any
+
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.server import ServerState
+
+LARGEST_HEAD = 64 * 1024
+"""Bytes of the first line and the headers, trailers included."""
+HEAD_WITHIN = 10.0
+"""Seconds for all of the head, from the beginning of the connection or of the request."""
+BODY_WITHIN = 30.0
+"""Seconds without a byte of a body that was promised."""
+MOST = 4000
+"""Connections at once."""
+QUEUED = 64
+"""Requests that one connection may send before the first is answered."""
+LOOK = 1.0
+FULL = b"HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
+
+
+def most_connections() -> int:
+    """At once: half of the files that this process may have open, if that is less than MOST."""
+    files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return MOST if files == resource.RLIM_INFINITY else min(MOST, files // 2)
+
+
+class HeadTooLarge(Exception):
+    """More of a head than anybody needs; the parser makes it a 400."""
+
+
+class Intake(HttpToolsProtocol):
+    """One connection, whose patience ends at `due`; None while nothing of it is waited for."""
+
+    def __init__(self, *given: Any, **named: Any) -> None:
+        super().__init__(*given, **named)
+        self.due: float | None = None
+        self.in_head = True
+        self._head = self._unended = 0
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self.due = self.loop.time() + HEAD_WITHIN
+        if len(self.connections) > most_connections():
+            self._make_room()
+
+    def _make_room(self) -> None:
+        """Whoever has waited longest with half a head goes; where all are served, the new one."""
+        others = [one for one in waiting_in(self.server_state) if one is not self]
+        if others:
+            min(others, key=lambda one: one.due or 0.0).transport.abort()
+            return
+        self.transport.write(FULL)
+        self.transport.close()
+
+    def data_received(self, data: bytes) -> None:
+        if self.transport.is_closing():
+            return
+        if self.due is None and (self.cycle is None or self.cycle.response_complete):
+            self.due = self.loop.time() + HEAD_WITHIN  # empty lines begin no request
+        super().data_received(data)
+        # A value that does not end is kept by the parser, which calls nobody before its end.
+        if self.in_head:
+            self._unended += len(data)
+            if self._unended > LARGEST_HEAD and not self.transport.is_closing():
+                self.send_400_response("The head of the request is too large.")
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        self.in_head, self._head, self._unended = True, 0, 0
+        self.due = self.loop.time() + HEAD_WITHIN
+
+    def on_url(self, url: bytes) -> None:
+        self._grown(len(url))
+        super().on_url(url)
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        self._grown(len(name) + len(value) + 4)
+        super().on_header(name, value)
+
+    def _grown(self, size: int) -> None:
+        self._head += size
+        if self._head > LARGEST_HEAD:
+            raise HeadTooLarge
+
+    def on_headers_complete(self) -> None:
+        if len(self.pipeline) >= QUEUED:
+            raise HeadTooLarge
+        self.in_head = False
+        self.due = self.loop.time() + BODY_WITHIN
+        super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        if not self.cycle.response_complete:
+            self.due = self.loop.time() + BODY_WITHIN
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        self.due = None
+        super().on_message_complete()
+
+    def is_late(self, now: float) -> bool:
+        # Where we read no further ourselves, the other side is not to blame.
+        return self.due is not None and self.due < now and not self.flow.read_paused
+
+    def on_response_complete(self) -> None:
+        if self.due is not None:  # the answer did not want the rest of the body
+            self.due = self.loop.time() + HEAD_WITHIN
+        super().on_response_complete()
+
+
+def waiting_in(state: ServerState) -> list[Intake]:
+    """Connections of which the head of a request is waited for."""
+    return [
+        one
+        for one in state.connections
+        if isinstance(one, Intake) and one.in_head and one.due is not None
+    ]
+
+
+async def sweep(state: ServerState) -> None:
+    """Close whoever lets us wait too long; until cancelled."""
+    loop = asyncio.get_running_loop()
+    while True:
+        await asyncio.sleep(LOOK)
+        now = loop.time()
+        for one in list(state.connections):
+            if isinstance(one, Intake) and one.is_late(now):
+                one.transport.abort()

@@ -1,0 +1,186 @@
+"""Strangers on raw sockets: what they send without an end, without haste, and in great number."""
+
+import asyncio
+import resource
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import aiohttp
+import pytest
+from tests.support.api import SmallPlane, served
+
+from noetl.api import intake
+from noetl.api.intake import LARGEST_HEAD, most_connections
+
+Peer = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+HEAD = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n"
+POST = b"POST /api/validate HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/yaml\r\n"
+PATIENCE = 60
+"""Seconds before a test that hangs fails; never a time that is expected to pass."""
+
+
+@asynccontextmanager
+async def strangers(count: int = 1, *, auth: bool = False) -> AsyncIterator[tuple[str, list[Peer]]]:
+    async with served(SmallPlane(), auth=auth) as found, asyncio.timeout(PATIENCE):
+        port = int(found.url.rpartition(":")[2])
+        peers = [await asyncio.open_connection("127.0.0.1", port) for _ in range(count)]
+        yield found.url, peers
+        for _, writer in peers:
+            writer.close()
+
+
+async def told(peer: Peer) -> bytes:
+    """All that comes until the server closes; a reset is an end, too."""
+    try:
+        return await peer[0].read()
+    except ConnectionError:
+        return b""
+
+
+async def is_well(url: str) -> bool:
+    async with aiohttp.ClientSession() as session, session.get(f"{url}/healthz") as answer:
+        return answer.status == 200
+
+
+@pytest.fixture
+def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Patience that ends within a test."""
+    for name, seconds in (("HEAD_WITHIN", 0.2), ("BODY_WITHIN", 0.2), ("LOOK", 0.05)):
+        monkeypatch.setattr(intake, name, seconds)
+
+
+ENDLESS = {
+    "a first line": (b"GET /", b"a" * 10_000),
+    "a header": (HEAD + b"x: ", b"a" * 10_000),
+    "the name of a header": (HEAD, b"a" * 10_000),
+    "headers": (HEAD, b"x-a: b\r\n" * 1000),
+    "trailers": (POST + b"Transfer-Encoding: chunked\r\n\r\n0\r\n", b"x-a: b\r\n" * 1000),
+}
+
+
+@pytest.mark.rule("SRV-1")
+@pytest.mark.parametrize("what", ENDLESS)
+async def test_a_head_without_an_end_is_cut_off(what: str) -> None:
+    begin, more = ENDLESS[what]
+    async with strangers() as (url, [peer]):
+        peer[1].write(begin)
+        sent = 0
+        try:
+            while sent < 200 * LARGEST_HEAD:
+                peer[1].write(more)
+                await peer[1].drain()
+                sent += len(more)
+        except ConnectionError:
+            pass
+        assert sent < 200 * LARGEST_HEAD, "the server takes whatever it is sent"
+        assert await is_well(url)
+
+
+async def test_a_head_that_is_too_large_is_answered() -> None:
+    async with strangers() as (_, [peer]):
+        peer[1].write(HEAD + b"x: " + b"a" * LARGEST_HEAD + b"\r\n\r\n")
+        assert (await told(peer)).startswith(b"HTTP/1.1 400 ")
+
+
+async def test_a_head_of_ordinary_size_is_taken_in_any_pieces() -> None:
+    async with strangers() as (_, [peer]):
+        whole = HEAD + b"x: " + b"a" * (LARGEST_HEAD // 2) + b"\r\nConnection: close\r\n\r\n"
+        for start in range(0, len(whole), 1000):
+            peer[1].write(whole[start : start + 1000])
+            await peer[1].drain()
+        assert (await told(peer)).startswith(b"HTTP/1.1 200 ")
+
+
+HALVES = {
+    "nothing": b"",
+    "half a head": HEAD,
+    "empty lines": b"\r\n\r\n",
+    "half a body": POST + b"Content-Length: 100\r\n\r\nname",
+    "a head after a request": HEAD + b"\r\n" + HEAD,
+    "empty lines after a request": HEAD + b"\r\n\r\n\r\n",
+}
+
+
+@pytest.mark.usefixtures("hasty")
+@pytest.mark.rule("SRV-1")
+@pytest.mark.parametrize("what", HALVES)
+async def test_half_a_request_is_not_waited_for_for_ever(what: str) -> None:
+    async with strangers() as (url, [peer]):
+        peer[1].write(HALVES[what])
+        await told(peer)  # comes back when the server has closed
+        assert await is_well(url)
+
+
+@pytest.mark.usefixtures("hasty")
+async def test_who_has_no_token_cannot_stay_by_a_body_that_drips() -> None:
+    async with strangers(auth=True) as (_, [peer]):
+        peer[1].write(POST + b"Content-Length: 1000000\r\n\r\n")
+        assert (await peer[0].readline()).startswith(b"HTTP/1.1 401 ")
+        ended = asyncio.ensure_future(told(peer))
+        while not ended.done():
+            peer[1].write(b"a")
+            await asyncio.wait([ended], timeout=0.02)
+
+
+@pytest.mark.usefixtures("hasty")
+async def test_a_request_under_way_is_not_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(intake, "HEAD_WITHIN", 0.05)
+    async with strangers() as (url, _), aiohttp.ClientSession() as session:
+        asked = {"worker": "w", "wait": "0.5"}
+        async with session.get(f"{url}/api/worker/wake", params=asked) as answer:
+            assert answer.status == 200
+
+
+@pytest.mark.rule("SRV-1")
+async def test_three_hundred_half_requests_stop_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those that have waited longest make room; what is served stays."""
+    monkeypatch.setattr(intake, "MOST", 50)
+    async with strangers() as (url, _), aiohttp.ClientSession() as session:
+        asked = {"worker": "w", "wait": "5"}
+        served_one = asyncio.ensure_future(session.get(f"{url}/api/worker/wake", params=asked))
+        port = int(url.rpartition(":")[2])
+        peers = []
+        for _ in range(300):
+            peer = await asyncio.open_connection("127.0.0.1", port)
+            peer[1].write(HEAD)
+            peers.append(peer)
+            if len(peers) % 50 == 0:
+                assert await is_well(url)
+        for peer in peers[:200]:
+            await told(peer)
+        assert not served_one.done()
+        served_one.cancel()
+        for _, writer in peers:
+            writer.close()
+
+
+async def test_where_everybody_is_served_the_next_one_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(intake, "MOST", 3)
+    plane = SmallPlane()
+    async with served(plane) as found, aiohttp.ClientSession() as session:
+        (wakes,) = plane.dispatcher.notifiers
+        asked = [
+            asyncio.ensure_future(
+                session.get(f"{found.url}/api/worker/wake", params={"worker": f"w{n}", "wait": "9"})
+            )
+            for n in range(3)
+        ]
+        while wakes.waiting < 3:
+            await asyncio.sleep(0)
+        port = int(found.url.rpartition(":")[2])
+        late = await asyncio.open_connection("127.0.0.1", port)
+        assert (await told(late)).startswith(b"HTTP/1.1 503 ")
+        late[1].close()
+        for one in asked:
+            one.cancel()
+
+
+def test_files_are_left_for_the_log() -> None:
+    files, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (256, most))
+    try:
+        assert most_connections() == 128
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (files, most))

@@ -1,0 +1,120 @@
+"""A turn of any filter takes about as long as one of any other: a million stay within seconds."""
+
+import time
+from contextlib import suppress
+from typing import Any
+
+import pytest
+
+from noetl.errors import TemplateError
+from noetl.expression.evaluation import Evaluation
+from noetl.expression.filters import FILTERS
+from noetl.expression.limits import MOST_TURNS
+from noetl.expression.template import compile_text
+
+SIZE = 20_000
+ARGUMENTS = {
+    "attr": "('upper')",
+    "batch": "(3, 'x')",
+    "center": "(99999)",
+    "format": "('a')",
+    "groupby": "('a')",
+    "indent": "(4, true, true)",
+    "join": "(', ')",
+    "map": "('upper')",
+    "reject": "('none')",
+    "rejectattr": "('a')",
+    "replace": "('a', 'bb')",
+    "round": "(2)",
+    "select": "('string')",
+    "selectattr": "('a')",
+    "slice": "(3)",
+    "truncate": "(100)",
+    "wordwrap": "(20)",
+}
+VALUES: dict[str, Any] = {
+    "letters": "a" * SIZE,
+    "wide": "é€😀" * (SIZE // 3),
+    "tags": "<a>" * (SIZE // 3),
+    "comments": "<!--a-->" * (SIZE // 8),
+    "words": "ab " * (SIZE // 3),
+    "lines": "\n" * SIZE,
+    "spaces": " " * SIZE,
+    "links": "http://a.b " * (SIZE // 11),
+    "brackets": "(" * SIZE,
+    "entities": "&lt;" * (SIZE // 4),
+    "integers": list(range(SIZE)),
+    "numbers": [10**4000 + n for n in range(50)],
+    "fractions": [n / 7 for n in range(SIZE)],
+    "texts": [str(n) for n in range(SIZE)],
+    "rows": [{"a": n, "b": str(n)} for n in range(SIZE // 4)],
+    "mapping": {str(n): n for n in range(SIZE)},
+    "lists": [[n] for n in range(SIZE)],
+    "nested": [[["x"] * 10] * 10] * 200,
+}
+SHORTEST = 0.004
+"""Seconds: what is over sooner is not worth a measurement."""
+FACTOR = 80
+"""How much longer a turn of a filter may take than one of an empty loop (0.1 µs)."""
+
+
+def measured(text: str, monkeypatch: pytest.MonkeyPatch) -> tuple[float, int]:
+    """Seconds of the processor, and turns; refused or not."""
+    turns = 0
+    charge = Evaluation.charge
+
+    def counted(evaluation: Evaluation, more: int) -> None:
+        nonlocal turns
+        turns += more
+        charge(evaluation, more)
+
+    evaluate = compile_text(text)
+    with monkeypatch.context() as patched:
+        patched.setattr(Evaluation, "charge", counted)
+        before = time.process_time()
+        with suppress(TemplateError):
+            evaluate({"workload": VALUES})
+        return time.process_time() - before, max(turns, 1)
+
+
+@pytest.mark.rule("TPL-5")
+@pytest.mark.parametrize("name", sorted(FILTERS))
+def test_a_turn_of_a_filter_takes_no_longer_than_others(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loop = "{% for n in range(100000) %}{% set x = n %}{% endfor %}"
+    seconds, turns = measured(loop, monkeypatch)
+    usual = seconds / turns
+    dear = {}
+    for value in VALUES:
+        text = f"{{{{ workload.{value} | {name}{ARGUMENTS.get(name, '')} }}}}"
+        for _ in range(3):  # the first may import, or be disturbed
+            seconds, turns = measured(text, monkeypatch)
+            if seconds < SHORTEST or seconds / turns <= FACTOR * usual:
+                break
+        else:
+            dear[value] = f"{seconds / turns / usual:.0f} times, {turns} turns"
+    assert dear == {}
+
+
+TAGS = ["<a>" * 33_000] * 90
+
+
+@pytest.mark.rule("TPL-5")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{{ workload.texts | map('striptags') | list | length }}",
+        "{{ workload.texts | map('urlize') | list | length }}",
+        "{{ workload.texts | map('wordwrap', 2) | list | length }}",
+        "{{ workload.texts | striptags }}",
+        "{{ (workload.texts | join | safe).striptags() }}",
+        "{% for text in workload.texts %}{{ (text | safe).striptags() }}{% endfor %}",
+        "{{ workload.numbers | map('string') | list | length }}",
+    ],
+)
+def test_what_is_slow_is_stopped_by_its_cost(text: str) -> None:
+    evaluate = compile_text(text)
+    scope = {"workload": {"texts": TAGS, "numbers": [10**4000] * (MOST_TURNS // 99)}}
+    with pytest.raises(TemplateError, match=r"would take more than|takes at most|would exceed"):
+        evaluate(scope)
