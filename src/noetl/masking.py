@@ -78,6 +78,8 @@ class Masking:
 
     def found_in(self, encoded: bytes) -> bool:
         """Whether a JSON text may hold a secret; the quick look before any walk."""
+        if not self._needles:
+            return False
         text = encoded.decode("latin-1")  # byte by byte: text is searched faster than bytes
         for needle in self._needles:  # noqa: SIM110 - this is asked of every report
             if needle in text:

@@ -26,6 +26,7 @@ async def filled(homes: Homes, folder: Path) -> Store:
     store = Store((await homes.open()).credentials, KeySource(folder, {}))
     await store.add("a", "generic", {"value": "of a"})
     await store.log_key()
+    await store.keep_own("link", b"signs")
     return store
 
 
@@ -76,7 +77,7 @@ async def test_a_key_that_is_lost_for_good_is_replaced_when_that_is_said(
     store = await opened(homes, tmp_path)
     rotated = await store.rotate(lost=True)
     assert [row.name for row in rotated.unreadable] == ["a"]
-    assert (rotated.credentials, rotated.log_keys_lost) == (0, 1)
+    assert (rotated.credentials, rotated.log_keys_lost, rotated.token_keys_lost) == (0, 1, 1)
     await store.add("b", "generic", {"value": "of b"})
     assert (await store.log_key()).id == (await (await opened(homes, tmp_path)).log_key()).id
 
@@ -87,6 +88,7 @@ async def test_a_key_that_is_lost_for_good_is_replaced_when_that_is_said(
     assert await found.fields("a") == ("generic", {"value": "of a"})
     rotated = await found.rotate()
     assert (rotated.credentials, rotated.unreadable, rotated.log_keys_lost) == (2, [], 0)
+    assert await found.own("link") == b"signs"
     assert len((tmp_path / FILE).read_text().split()) == 1
 
 

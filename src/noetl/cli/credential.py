@@ -174,7 +174,8 @@ def rotate(lost: bool, as_json: bool, target: Target) -> int:
     refuse_far(target, "keeps its key to itself: rotate it where the server runs")
     rotated = in_stores(lambda stores: stores[0].rotate(*stores[1:], lost=lost))
     tell(rotated, *lines_of(rotated), as_json=as_json)
-    return exits.FAILED if rotated.unreadable or rotated.log_keys_lost else exits.OK
+    whole = not (rotated.unreadable or rotated.log_keys_lost or rotated.token_keys_lost)
+    return exits.OK if whole else exits.FAILED
 
 
 def lines_of(rotated: Rotated) -> Iterator[str]:
@@ -186,6 +187,8 @@ def lines_of(rotated: Rotated) -> Iterator[str]:
             f"unreadable: {rotated.log_keys_lost} keys of recorded secrets; executions that "
             "recorded one can be replayed, not resumed"
         )
+    if rotated.token_keys_lost:
+        yield f"unreadable: keys of {rotated.token_keys_lost} worker tokens; make those anew"
 
 
 def refuse_far(target: Target, why: str) -> None:

@@ -41,6 +41,8 @@ class Rotated(msgspec.Struct, frozen=True, kw_only=True):
     """Those that no key at hand opens: left as they are, in case their key turns up."""
     log_keys_lost: int
     """The same of keys for recorded secrets."""
+    token_keys_lost: int
+    """And of those that workers with a token of their own sign with."""
 
 
 class Store:
@@ -128,6 +130,7 @@ class Store:
             credentials=sum(row.key_id == newest.id for row in kept),
             unreadable=[row for row in kept if row.key_id != newest.id],
             log_keys_lost=sum(row.kind == LOG_KEY for row in left),
+            token_keys_lost=sum(row.kind == OWN for row in left),
         )
 
     async def _reseal(self, newest: Key) -> list[SealedCredential]:
@@ -263,7 +266,7 @@ def about(name: str, kind: str) -> bytes:
 
 def what_of(rows: Sequence[SealedCredential]) -> str:
     """The sealed rows in words: the names of credentials, and keys of recorded secrets."""
-    names = [f"'{row.name}'" for row in rows if row.kind != LOG_KEY]
+    names = [f"'{row.name}'" for row in rows if not row.name.startswith(RESERVED)]
     more = f" and {len(names) - 5} more" if len(names) > 5 else ""
     return f"credential {', '.join(names[:5])}{more}" if names else "the key of recorded secrets"
 
