@@ -255,6 +255,11 @@ def test_a_password_of_an_address_is_found_nowhere(address: str, tmp_path: Path)
     for password in PASSWORDS:
         environment: Any = {"NOETL_HOME": str(tmp_path), name: form.format(password)}
         answers.append(noetl("doctor", **environment))
+        if name == "NOETL_SERVER":
+            words = ("context", "add", "far", "--server", form.format(password))
+            answers += [noetl(*words, **environment), noetl("context", "use", "far", **environment)]
+            answers += [noetl("context", "list", **environment), noetl("list", **environment)]
+            (tmp_path / "contexts.toml").unlink(missing_ok=True)  # it holds what it was given
         if answers[-1].code == 3:  # refused at once: no command waits for it
             answers += [noetl(*words, **environment) for words in REFUSED]
     (tmp_path / "something").touch()

@@ -17,7 +17,7 @@ from noetl.cli.contexts import (
 from noetl.cli.lazy import HelpfulGroup
 from noetl.cli.output import JSON, examples, tell
 from noetl.errors import SettingRefused
-from noetl.settings import SETTINGS, read_settings, read_with_origins
+from noetl.settings import SETTINGS, read_settings, read_with_origins, shown
 
 EPILOG = examples(
     "context add prod --server https://noetl.example --token-stdin < token.txt",
@@ -53,7 +53,7 @@ def add(name: str, server: str, token_stdin: bool, as_json: bool) -> None:
     made = Context(name=name, server=checked("server", server), token=token)
     home = read_settings().home
     write_contexts(home, {**kept(), name: made}, in_use(home))
-    said = f"context '{name}' is {made.server}; use it: noetl context use {name}"
+    said = f"context '{name}' is {shown('server', made.server)}; use it: noetl context use {name}"
     tell(as_object(made, used=in_use(home) == name), said, as_json=as_json)
 
 
@@ -64,8 +64,10 @@ def use(name: str, as_json: bool) -> None:
     """Let commands talk to this server from now on; local: to the home."""
     target = target_of(None, name)
     write_contexts(read_settings().home, kept(), None if name == LOCAL else name)
-    said = f"commands talk to {target.url or 'the home'} now"
-    tell({"name": name, "server": target.url}, said, as_json=as_json)
+    url = shown("server", target.url)
+    tell(
+        {"name": name, "server": url}, f"commands talk to {url or 'the home'} now", as_json=as_json
+    )
 
 
 @context.command("list", epilog=examples("context list --json"))
@@ -77,7 +79,7 @@ def listing(as_json: bool) -> None:
     for one in [Context(name=LOCAL, server=""), *contexts_of(reading).values()]:
         mark = "*" if one.name == used else " "
         token = "  (with a token)" if one.token else ""
-        where = one.server or f"the home {reading.settings.home}"
+        where = shown("server", one.server) or f"the home {reading.settings.home}"
         line = f"{mark} {one.name:<16} {where}{token}"
         tell(as_object(one, used=one.name == used), line, as_json=as_json)
 
@@ -104,7 +106,7 @@ def kept() -> dict[str, Context]:
 def as_object(one: Context, *, used: bool) -> dict[str, object]:
     return {
         "name": one.name,
-        "server": one.server or None,
+        "server": shown("server", one.server) or None,
         "token": one.token is not None,
         "in_use": used,
     }
@@ -115,5 +117,6 @@ def checked(field: str, text: str) -> str:
     try:
         value: str = setting.read(text)
     except ValueError:
-        raise click.UsageError(f"expected {setting.expected}, got '{text}'") from None
+        got = shown(field, text)
+        raise click.UsageError(f"expected {setting.expected}, got '{got}'") from None
     return value

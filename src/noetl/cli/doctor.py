@@ -20,6 +20,7 @@ from noetl.cli.contexts import Target, target_of
 from noetl.cli.output import JSON, tell
 from noetl.cli.terminal import Paint, Tone, wants_colour
 from noetl.errors import NoetlError
+from noetl.masking import without_password
 from noetl.settings import SETTINGS, Reading, Settings, read_with_origins, shown
 
 EPILOG = """\b
@@ -117,9 +118,10 @@ def checks_of(settings: Settings, target: Target) -> list[Check]:
 
 def looked(name: str, look: Callable[[], Check]) -> Check:
     try:
-        return look()
+        found = look()
     except (NoetlError, OSError) as wrong:
-        return Check(name, "failed", str(wrong))
+        found = Check(name, "failed", str(wrong))
+    return msgspec.structs.replace(found, says=without_password(found.says))
 
 
 def home(settings: Settings) -> Check:
