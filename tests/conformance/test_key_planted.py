@@ -243,7 +243,6 @@ ADDRESSES = {
     "a server": ("NOETL_SERVER", "http://app:{}@127.0.0.1:9"),
     "a token": ("NOETL_TOKEN", "{}"),
 }
-REFUSED = (("list", "--json"), ("worker", "start", "--foreground"), ("server", "start"))
 PASSWORDS = ("planted-1n-a-dsn", "pl4nted/1n-a-dsn", "pl4nted#1n-a-dsn", "pl4nted@1n-a/dsn")
 
 
@@ -261,7 +260,7 @@ def test_a_password_of_an_address_is_found_nowhere(address: str, tmp_path: Path)
             answers += [noetl("context", "list", **environment), noetl("list", **environment)]
             (tmp_path / "contexts.toml").unlink(missing_ok=True)  # it holds what it was given
         if answers[-1].code == 3:  # refused at once: no command waits for it
-            answers += [noetl(*words, **environment) for words in REFUSED]
+            answers.append(noetl("list", "--json", **environment))
     (tmp_path / "something").touch()
     for password in PASSWORDS:
         for piece in (password, *re.split("[/#@]", password)):
