@@ -12,10 +12,10 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from noetl.api.loopback import host_in, is_loopback
-from noetl.api.tokens import PREFIX, digest_of
+from noetl.api.tokens import PREFIX
 from noetl.errors import SettingRefused
 from noetl.node.pid_file import PidFile
-from noetl.ports.tokens import TokenRow
+from noetl.ports.tokens import TokenRow, digest_of
 from noetl.private import open_to_others, private_file, private_folder
 from noetl.settings import read_settings
 
