@@ -1,5 +1,8 @@
 """What the schema allows, and what it forbids, is sent to a real server: none of it breaks it."""
 
+import base64
+import http.client
+import re
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -22,6 +25,7 @@ from tests.support.postgres import PostgresServer
 from tests.support.steps import noop, playbook, step
 
 from noetl.api.description import openapi, template_of
+from noetl.api.paging import cursor_of
 from noetl.api.routes import Route, all_routes
 from noetl.api.tokens import new_token
 from noetl.api.types import Role
@@ -152,6 +156,38 @@ def test_without_a_token_nothing_is_told(place: Place, route: Route) -> None:
             assert response.status_code in (400, 401)
 
     try_out()
+
+
+def raw(place: Place, route: Route, address: str) -> int:
+    """The status of a request that no client has tidied up before it went out."""
+    role: Role = "worker" if route.access == "worker" else "admin"
+    connection = http.client.HTTPConnection(place.url.removeprefix("http://"), timeout=30)
+    headers = {"Authorization": f"Bearer {place.tokens[role]}", "Content-Type": "application/json"}
+    connection.request(route.method, address, body=b"{}" if route.takes else None, headers=headers)
+    status = connection.getresponse().status
+    connection.close()
+    return status
+
+
+@pytest.mark.parametrize("dots", ["..", "%2e%2e", "..%2f..", ".", "-", "%ff", "x" * 5000])
+@pytest.mark.parametrize("route", [one for one in ROUTES if "{" in one.path], ids=named)
+def test_what_can_be_no_name_breaks_nothing(place: Place, route: Route, dots: str) -> None:
+    status = raw(place, route, re.sub(r"\{\w+:\w+\}", dots, route.path))
+    assert 400 <= status < 500
+    if "{execution_id" in route.path and "%2f" not in dots:
+        assert status == 400
+
+
+LARGE = base64.urlsafe_b64encode(str(2**70).encode()).decode().rstrip("=")
+CURSORS = [LARGE, cursor_of(2**63), cursor_of("x" * 1000), "x" * 5000, "%ff", ""]
+
+
+@pytest.mark.parametrize("cursor", CURSORS, ids=range(len(CURSORS)))
+@pytest.mark.parametrize("path", ["/api/catalog/versions/t", "/api/executions/{}/logs"])
+def test_a_number_that_no_store_holds_is_no_cursor(place: Place, path: str, cursor: str) -> None:
+    [route] = [one for one in ROUTES if (one.method, one.path) == ("GET", "/api/catalog")]
+    status = raw(place, route, f"{path.format(place.execution_id)}?cursor={cursor}")
+    assert status in (400, 422)
 
 
 def test_afterwards_the_server_is_well(place: Place) -> None:

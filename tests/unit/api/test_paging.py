@@ -1,5 +1,7 @@
 """Cursors lead on, and nothing but a cursor is taken for one."""
 
+import base64
+
 import pytest
 
 from noetl.api.paging import cursor_of, page_of, place_in
@@ -25,6 +27,17 @@ def test_what_is_no_cursor_is_refused(cursor: str) -> None:
     with pytest.raises(ServerRefused) as refused:
         place_in(cursor, str)
     assert (refused.value.code, refused.value.status) == ("cursor", 400)
+
+
+@pytest.mark.parametrize("number", [2**63, -(2**63), 2**70, 10**1000])
+def test_a_number_that_no_store_holds_is_refused(number: int) -> None:
+    with pytest.raises(ServerRefused) as refused:
+        place_in(cursor_of_text(str(number)), int)
+    assert refused.value.status == 400
+
+
+def cursor_of_text(text: str) -> str:
+    return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
 
 
 @pytest.mark.parametrize(
