@@ -1,11 +1,16 @@
 """Files and folders for their owner alone: whatever NoETL keeps is made here, 0700 and 0600."""
 
 import os
+import re
 from contextlib import suppress
+from errno import ENOTDIR
 from pathlib import Path
+from stat import S_ISVTX
 
 FOLDER, FILE = 0o700, 0o600
 OTHERS = 0o077
+OWN = re.compile(r"noetl[.].*|.*lock|key.*|token|contexts.toml|nats.*|postgres|libs|results|run")
+"""What lies in a home, more or less."""
 LISTED = 0o066
 """What lets others into a folder: those who cannot list it can only pass through."""
 
@@ -23,7 +28,7 @@ def private_folder(path: Path) -> bool:
             path.mkdir(FOLDER)
         except FileExistsError:
             if not path.is_dir():  # nobody was faster: it is a file
-                raise
+                raise NotADirectoryError(ENOTDIR, os.strerror(ENOTDIR), str(path)) from None
         path.chmod(FOLDER)  # a umask may have taken more than we ask for
     return _closed(path) if path.stat().st_mode & LISTED else False
 
@@ -56,9 +61,14 @@ def open_to_others(path: Path) -> bool:
     return bool(mode & (LISTED if path.is_dir() else OTHERS))
 
 
+def _is_ours(path: Path) -> bool:
+    """A folder with other things in it, such as a project, stays as it is: `doctor` tells."""
+    return all(OWN.fullmatch(one.name) for one in path.iterdir())
+
+
 def _closed(path: Path) -> bool:
     found = path.stat()
-    if found.st_uid != os.geteuid():
+    if found.st_uid != os.geteuid() or found.st_mode & S_ISVTX or not _is_ours(path):
         return False
     path.chmod(found.st_mode & FOLDER)
     return True

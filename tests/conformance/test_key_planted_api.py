@@ -16,6 +16,7 @@ from tests.support.postgres import PASSWORD, PostgresServer
 from tests.system.servers import Node
 
 from noetl.api.routes import ONE, all_routes
+from noetl.ports.tokens import TAG, digest_of
 
 pytestmark = pytest.mark.rule("KEY-2", "SRV-1")
 
@@ -97,7 +98,9 @@ ADDRESSES: dict[str, Callable[[Place], list[str]]] = {
     "/api/credentials": lambda _: ["/api/credentials"],
     "/api/tokens": lambda _: ["/api/tokens"],
     "/api/worker/hello": lambda _: ["/api/worker/hello"],
-    "/api/worker/wake": lambda _: ["/api/worker/wake?worker=w&wait=0"],
+    "/api/worker/wake": lambda place: [
+        f"/api/worker/wake?worker=w-{digest_of(place.worker)[:TAG]}&wait=0"
+    ],
     "/api/worker/results": Place.bodies,
     "/api/runtime": lambda _: ["/api/runtime"],
     "/healthz": lambda _: ["/healthz"],

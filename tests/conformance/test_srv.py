@@ -392,7 +392,7 @@ def test_a_worker_works_over_http_with_its_own_token(tmp_path: Path) -> None:
             await plane.storage.tokens.add(made)
         async with api_of(plane, auth=True, token=text) as api:
             tools = CannedTools()
-            worker = cluster.worker(tools, link=HttpLink([api.url], theirs))
+            worker = cluster.worker(tools, link=HttpLink([api.url], theirs), token=theirs)
             await register(api, CHAIN)
             execution_id = await execute(api, "demo/chain")
             one = f"/api/executions/{execution_id}"

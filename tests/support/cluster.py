@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import replace
 from tests.support.direct_link import DirectLink, Exchange
 from tests.support.proofs import verify_all
 
@@ -70,11 +71,13 @@ class Cluster:
         self.servers.append(plane)
         return plane
 
-    def worker(self, tools: Toolbox, *, link: Link | None = None) -> WorkPlane:
+    def worker(
+        self, tools: Toolbox, *, link: Link | None = None, token: str | None = None
+    ) -> WorkPlane:
         self._count += 1
         wire = link or DirectLink(self.exchange, poll=self._poll, patience=2.0)
         plane = WorkPlane(
-            self.settings,
+            replace(self.settings, token=token),
             wire,
             results=self.results,
             tools=tools,

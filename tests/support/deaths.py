@@ -298,7 +298,7 @@ class Simulation:
         life = Life(self.world, last)
         home = MemoryStorage(self.world.tables, me)
         setattr(home, "log", SlowLog(life, home))  # noqa: B010
-        settings = Settings(home=self.folder, run_ahead=self.world.chance.random() < 0.7)
+        settings = Settings(home=self.folder / "home", run_ahead=self.world.chance.random() < 0.7)
         tools = EffectTools(life)
         local = LocalNode(settings, home, results=self.world.results, tools=tools)
         if self.echoes:
@@ -331,7 +331,10 @@ class Simulation:
     async def _look(self) -> list[Came]:
         home = MemoryStorage(self.world.tables, "reader")
         local = LocalNode(
-            Settings(home=self.folder), home, results=self.world.results, tools=CannedTools()
+            Settings(home=self.folder / "home"),
+            home,
+            results=self.world.results,
+            tools=CannedTools(),
         )
         found = await verify_all(home.log, home.playbooks, self.world.results, home.executions)
         self.world.wrong += [verified.message for verified in found.values() if not verified.ok]

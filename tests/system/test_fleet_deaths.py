@@ -128,7 +128,7 @@ def test_every_execution_ends_once_and_right_while_processes_die(
         assert len(started) == EXECUTIONS
         for execution_id, name in started.items():
             found = ended(fleet, execution_id, chance)
-            assert plain(found) == expected[name], f"{name} {execution_id}"
+            assert plain(found) == expected[name], f"{name} {execution_id}: {found['error']}"
         reaper.over.set()
         reaper.join()
         print(f"killed: {dict(reaper.kills)}; effects: {len(ledger.effects)}")

@@ -83,3 +83,16 @@ def test_a_home_that_was_open_is_told_of_and_closed(tmp_path: Path) -> None:
         assert "could be read by others; it is closed now" in up.here("server", "logs").out
     assert seen_by_others(home) == []
     assert Node(home).here("doctor").code == 0
+
+
+@pytest.mark.parametrize("mode", [0o1777, 0o755], ids=["as /tmp", "a project"])
+def test_a_folder_that_is_shared_stays_as_it_is(tmp_path: Path, mode: int) -> None:
+    """Whoever names such a folder as a home has what is in it for himself, and nothing more."""
+    home = tmp_path / "shared"
+    home.mkdir()
+    (home / "theirs.txt").touch()
+    home.chmod(mode)
+    for _ in range(2):
+        of_a_registration(Node(home))
+    assert stat.S_IMODE(home.stat().st_mode) == mode
+    assert seen_by_others(home) == [f"{mode:o} .", "644 theirs.txt"]

@@ -83,5 +83,6 @@ class DirectSession:
             error = error_of(fault)
             self._server.handout.fail_part(active, command, command.part, command.epoch, error)
 
-    async def child(self, asked: ChildAsked, *, wait: bool) -> dict[str, Any]:
+    async def child(self, command: Command, asked: ChildAsked, *, wait: bool) -> dict[str, Any]:
+        del command
         return await self._children.run(asked, wait=wait, stopping=lambda: self.worker.stopping)

@@ -55,8 +55,8 @@ class Session(Protocol):
     def far_ahead(self) -> bool:
         """Whether too many decisions wait for their commit."""
 
-    async def child(self, asked: ChildAsked, *, wait: bool) -> dict[str, Any]:
-        """What came of the child: `{execution_id, status, ctx, result, error}`."""
+    async def child(self, command: Command, asked: ChildAsked, *, wait: bool) -> dict[str, Any]:
+        """What came of the child of this part: `{execution_id, status, ctx, result, error}`."""
 
 
 def is_task_of(task_run_id: str, step_run_id: str) -> bool:

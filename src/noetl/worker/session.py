@@ -34,7 +34,7 @@ from noetl.ports.link import (
     Verdict,
 )
 from noetl.ports.plans import Plans
-from noetl.ports.session import ChildAsked, PartLost, Taken, is_task_of
+from noetl.ports.session import ChildAsked, PartLost, Taken
 from noetl.worker.outbox import Outbox, Pending
 from noetl.worker.part import CANCELLED
 from noetl.worker.wire import Wire
@@ -144,9 +144,11 @@ class WireSession:
         )
         self.report(command.execution_id, report)
 
-    async def child(self, asked: ChildAsked, *, wait: bool) -> dict[str, Any]:
+    async def child(self, command: Command, asked: ChildAsked, *, wait: bool) -> dict[str, Any]:
         questions, execution_id = self.wire.questions, asked.execution_id
-        hold = self._held_for(asked)
+        hold = hold_of(command)
+        if hold not in self.holds:
+            raise PartLost(command.step_run_id)
         wanted = ChildWanted(msgspec.Raw(encode(asked)))
         self._patient += 1
         self.news()
@@ -162,14 +164,6 @@ class WireSession:
             raise
         finally:
             self._patient -= 1
-
-    def _held_for(self, asked: ChildAsked) -> Hold:
-        """The lease of the part whose task asks for a child."""
-        for hold in self.holds:
-            mine = is_task_of(asked.parent_id, hold.step_run_id)
-            if mine and hold.execution_id == asked.parent_execution_id:
-                return hold
-        raise PartLost(asked.parent_id)
 
     # ── room ─────────────────────────────────────────────────────────────────────────────────
 

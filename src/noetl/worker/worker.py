@@ -165,7 +165,7 @@ class Worker:
         return await self.sealing.open(reference)
 
     def workplace(self, part: PartWork) -> PartWorkplace:
-        return PartWorkplace(self, part.plan)
+        return PartWorkplace(self, part.plan, part.command)
 
     # ── stopping ─────────────────────────────────────────────────────────────────────────────
 

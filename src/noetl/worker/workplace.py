@@ -3,6 +3,7 @@
 import time
 from typing import TYPE_CHECKING, Any, Protocol
 
+from noetl.control.dispatch import Command
 from noetl.errors import (
     CredentialUnavailable,
     CredentialUnreadable,
@@ -42,9 +43,10 @@ class Unlocking(Protocol):
 class PartWorkplace:
     """See `tools.tool.Workplace`."""
 
-    def __init__(self, worker: "Worker", plan: Plan) -> None:
+    def __init__(self, worker: "Worker", plan: Plan, command: Command) -> None:
         self._worker = worker
         self._plan = plan
+        self._command = command
 
     @property
     def results(self) -> ResultStore:
@@ -95,7 +97,7 @@ class PartWorkplace:
             version=version,
             payload=payload,
         )
-        return await self._worker.session.child(asked, wait=wait)
+        return await self._worker.session.child(self._command, asked, wait=wait)
 
 
 def refusal(wrong: Exception) -> Refusal:

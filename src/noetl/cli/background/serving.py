@@ -99,6 +99,6 @@ async def crew_environment(plane: ServerNode, url: str) -> tuple[str | None, Map
         "workers of the server",
         "worker",
         pool=settings.pool,
-        keychain=plane.keychain,
+        keychain=plane.keychain if settings.queue else None,  # over HTTP nothing is signed
     )
     return made.token_id, {**told, "NOETL_TOKEN": made.token}
