@@ -52,7 +52,7 @@ class Intake(HttpToolsProtocol):
             self._make_room()
 
     def _make_room(self) -> None:
-        """Whoever has waited longest with half a head goes; where all are served, the new one."""
+        """Whoever is answered or has waited longest goes; where all are served, the new one."""
         others = [one for one in waiting_in(self.server_state) if one is not self]
         if others:
             min(others, key=lambda one: one.due or 0.0).transport.abort()
@@ -106,6 +106,10 @@ class Intake(HttpToolsProtocol):
         self.due = None
         super().on_message_complete()
 
+    def is_waiting(self) -> bool:
+        answered = self.cycle is None or self.cycle.response_complete
+        return answered or (self.in_head and self.due is not None)
+
     def is_late(self, now: float) -> bool:
         # Where we read no further ourselves, the other side is not to blame.
         return self.due is not None and self.due < now and not self.flow.read_paused
@@ -117,11 +121,11 @@ class Intake(HttpToolsProtocol):
 
 
 def waiting_in(state: ServerState) -> list[Intake]:
-    """Connections of which the head of a request is waited for."""
+    """Connections of which a request is waited for, or what is left of one that was answered."""
     return [
         one
         for one in state.connections
-        if isinstance(one, Intake) and one.in_head and one.due is not None
+        if isinstance(one, Intake) and one.is_waiting() and not one.transport.is_closing()
     ]
 
 

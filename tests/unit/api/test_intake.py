@@ -154,6 +154,19 @@ async def test_three_hundred_half_requests_stop_nobody(monkeypatch: pytest.Monke
             writer.close()
 
 
+@pytest.mark.parametrize(
+    "sent", [HEAD + b"\r\n", POST + b"Content-Length: 9\r\n\r\n{"], ids=["answered", "half a body"]
+)
+async def test_who_was_answered_makes_room(sent: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Strangers without a token who stay, with or without the rest of a body."""
+    monkeypatch.setattr(intake, "MOST", 20)
+    async with strangers(60, auth=True) as (url, peers):
+        for reader, writer in peers[-20:]:
+            writer.write(sent)
+            await reader.readline()
+        assert await is_well(url)
+
+
 async def test_where_everybody_is_served_the_next_one_is_refused(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
