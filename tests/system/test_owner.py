@@ -10,7 +10,7 @@ import pytest
 from tests.system.program import HELLO
 from tests.system.servers import Node, node
 
-from noetl.api.home_token import FILE, home_token, is_same, token_for, worker_token
+from noetl.api.home_token import FILE, at_home, home_token, is_same, worker_token
 from noetl.client.async_client import AsyncClient
 from noetl.client.client import Client
 from noetl.errors import ServerRefused
@@ -38,6 +38,7 @@ def test_a_server_as_it_comes_lets_in_its_owner_and_nobody_else(
         assert up.here("register", HELLO, NOETL_SERVER=up.url).code == 0
         assert up.here("execute", "examples/hello", "--wait", NOETL_SERVER=up.url).code == 0
         by_name = up.url.replace("127.0.0.1", "localhost")
+        assert at_home(by_name, home) == (up.url, (home / FILE).read_text().strip())
         [listed] = up.here("list", "--json", NOETL_SERVER=by_name).objects()
         assert listed["status"] == "completed"
         assert up.here("worker", "start").code == 0
@@ -55,7 +56,7 @@ def test_a_server_as_it_comes_lets_in_its_owner_and_nobody_else(
         with Client(up.url) as client, pytest.raises(ServerRefused, match="NOETL_TOKEN"):
             client.catalog()
     # The server has ended: whoever listens there now is not shown the token.
-    assert token_for(up.url, home) is None
+    assert at_home(up.url, home) == (up.url, None)
     with node(home, workers=0):
         assert (home / FILE).read_text().strip() == token
 
@@ -87,6 +88,8 @@ def test_a_token_that_others_could_read_is_made_anew(tmp_path: Path) -> None:
         ("http://localhost:8765/", "http://127.0.0.1:8765", True),
         ("http://[::1]:8765", "http://0.0.0.0:8765", True),
         ("http://127.0.0.1:8766", "http://127.0.0.1:8765", False),
+        ("http://127.0.0.2:8765", "http://127.0.0.1:8765", False),
+        ("http://[::1]:8765", "http://127.0.0.1:8765", False),
         ("https://127.0.0.1:8765", "http://127.0.0.1:8765", False),
         ("http://evil.example:8765", "http://127.0.0.1:8765", False),
         ("http://evil.example:8765", "http://0.0.0.0:8765", False),

@@ -138,6 +138,21 @@ def test_no_task_sees_files_of_noetl(tmp_path: Path, kind: str, before: Sequence
         assert "free to all" in str(answer["result"]) or "Permission" in str(answer["error"])
 
 
+@pytest.mark.parametrize("before", [USER, ORDINARY], ids=["user", "landlock"])
+def test_no_task_moves_the_folder_around_the_home_away(
+    tmp_path: Path, before: Sequence[str]
+) -> None:
+    """A child that starts after that would have nothing to hide."""
+    home = tmp_path / "around" / "home"
+    home.mkdir(parents=True, mode=0o700)
+    (home / "key").write_text(KEY)
+    (home / "key").chmod(0o600)
+    look = {"kind": "shell", "command": f"mv {tmp_path}/around {tmp_path}/moved; echo tried"}
+    answer = asked(tmp_path, look, before, NOETL_HOME=str(home), NOETL_NAMESPACES="demand")
+    assert answer["result"]["stdout"] == "tried\n", answer
+    assert not (tmp_path / "moved").exists()
+
+
 BACKEND = """
 import os, zipfile
 def build_wheel(folder, settings=None, metadata=None):

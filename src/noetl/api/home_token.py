@@ -20,7 +20,7 @@ from noetl.private import open_to_others, private_file, private_folder
 from noetl.settings import read_settings
 
 FILE = "token"
-ANYWHERE = ("0.0.0.0", "::")
+NAME, ANYWHERE = "localhost", ("0.0.0.0", "::")
 
 
 def home_token(home: Path) -> str:
@@ -54,30 +54,32 @@ def rows_of_home(text: str) -> dict[str, TokenRow]:
     return {row.digest: row for row in rows}
 
 
-def token_for(url: str | None, home: Path | None = None) -> str | None:
+def at_home(url: str, home: Path | None = None) -> tuple[str, str | None]:
     """
-    The token of the home, if the server at this address is the one that runs on it now.
+    Where to go for a server at this address, and the token of the home if it is the home's own.
 
     Nobody else is shown the token: neither a server on another machine, nor whoever listens on the
-    port of a server that has ended.
+    port of a server that has ended, nor who has the same port at another address of this machine.
+    A name may mean several addresses: whoever shows the token goes to the server's own.
     """
     try:
         home = read_settings().home if home is None else home
         running = PidFile(home, "server").running()
-        if running is None or running.url is None or not is_same(url or "", running.url):
-            return None
-        return (home / FILE).read_text().strip() or None
+        if running is None or running.url is None or not is_same(url, running.url):
+            return url, None
+        token = (home / FILE).read_text().strip()
+        return (running.url, token) if token else (url, None)
     except (OSError, SettingRefused):
-        return None
+        return url, None
 
 
 def is_same(url: str, its: str) -> bool:
-    """Whether a URL leads to the server of this machine that listens at the other."""
+    """Whether a URL means the server of this machine that listens at the other."""
     try:
         given, listens = urlsplit(url), urlsplit(its)
         alike = (given.scheme, given.port) == (listens.scheme, listens.port)
     except ValueError:
         return False
-    host = host_in(its)
-    here = is_loopback(host_in(url)) and (is_loopback(host) or host in ANYWHERE)
-    return alike and (here or host_in(url) == host)
+    name, host = host_in(url), host_in(its)
+    by_name = name == NAME and is_loopback(host)
+    return alike and (name == host or by_name or (host in ANYWHERE and is_loopback(name)))

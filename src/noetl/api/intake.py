@@ -18,6 +18,8 @@ HEAD_WITHIN = 10.0
 """Seconds for all of the head, from the beginning of the connection or of the request."""
 BODY_WITHIN = 30.0
 """Seconds without a byte of a body that was promised."""
+ANSWER_WITHIN = 60.0
+"""Seconds in which whoever is answered reads nothing."""
 MOST = 4000
 """Connections at once."""
 QUEUED = 64
@@ -42,6 +44,8 @@ class Intake(HttpToolsProtocol):
     def __init__(self, *given: Any, **named: Any) -> None:
         super().__init__(*given, **named)
         self.due: float | None = None
+        self.unread: float | None = None
+        """When our patience ends with one who does not read."""
         self.in_head = True
         self._head = self._unended = 0
 
@@ -52,7 +56,7 @@ class Intake(HttpToolsProtocol):
             self._make_room()
 
     def _make_room(self) -> None:
-        """Whoever has waited longest with half a head goes; where all are served, the new one."""
+        """Whoever is answered or has waited longest goes; where all are served, the new one."""
         others = [one for one in waiting_in(self.server_state) if one is not self]
         if others:
             min(others, key=lambda one: one.due or 0.0).transport.abort()
@@ -106,9 +110,23 @@ class Intake(HttpToolsProtocol):
         self.due = None
         super().on_message_complete()
 
+    def is_waiting(self) -> bool:
+        answered = self.cycle is None or self.cycle.response_complete
+        return answered or (self.in_head and self.due is not None)
+
     def is_late(self, now: float) -> bool:
+        if self.unread is not None and self.unread < now:
+            return True
         # Where we read no further ourselves, the other side is not to blame.
         return self.due is not None and self.due < now and not self.flow.read_paused
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self.unread = self.loop.time() + ANSWER_WITHIN
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self.unread = None
 
     def on_response_complete(self) -> None:
         if self.due is not None:  # the answer did not want the rest of the body
@@ -117,11 +135,11 @@ class Intake(HttpToolsProtocol):
 
 
 def waiting_in(state: ServerState) -> list[Intake]:
-    """Connections of which the head of a request is waited for."""
+    """Connections of which a request is waited for, or what is left of one that was answered."""
     return [
         one
         for one in state.connections
-        if isinstance(one, Intake) and one.in_head and one.due is not None
+        if isinstance(one, Intake) and one.is_waiting() and not one.transport.is_closing()
     ]
 
 

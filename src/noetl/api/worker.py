@@ -28,6 +28,8 @@ Whom = Annotated[
     str | None, QueryParameter(max_length=200, description="The server that is meant; else any.")
 ]
 JSON = "application/json"
+FARTHEST = 2**43
+"""Bytes into a body: some file systems refuse to look farther."""
 
 
 class WorkerRoutes:
@@ -101,7 +103,7 @@ class WorkerRoutes:
         self,
         store: Name,
         key: Name,
-        start: Annotated[int, QueryParameter(ge=0)] = 0,
+        start: Annotated[int, QueryParameter(ge=0, le=FARTHEST)] = 0,
     ) -> Stream:
         """The JSON text of a body from `start` on; whoever asks for it checks it."""
         results = self._plane.results

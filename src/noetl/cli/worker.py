@@ -3,7 +3,7 @@
 import click
 import msgspec
 
-from noetl.api.home_token import token_for, worker_token
+from noetl.api.home_token import at_home, worker_token
 from noetl.cli import exits
 from noetl.cli.background.crew import TIED
 from noetl.cli.background.launch import stop
@@ -108,10 +108,11 @@ def with_line(settings: Settings, target: Target, *, by_server: bool) -> Setting
                 "this home (`noetl server start`)"
             )
         target = Target(running.url, token_at_home())
-    token = target.token
-    if token is None and (owner := token_for(target.url, settings.home)) is not None:
-        token = worker_token(owner)
-    return msgspec.structs.replace(settings, queue=None, server=target.url, token=token)
+    url, token = target.url, target.token
+    if url is not None and token is None:
+        url, owner = at_home(url, settings.home)
+        token = None if owner is None else worker_token(owner)
+    return msgspec.structs.replace(settings, queue=None, server=url, token=token)
 
 
 def in_foreground(settings: Settings, place: int | None, *, with_parent: bool) -> int:

@@ -7,7 +7,7 @@ from typing import Any, Self, TypeVar
 import aiohttp
 from yarl import URL
 
-from noetl.api.home_token import token_for
+from noetl.api.home_token import at_home
 from noetl.api.types import EventView
 from noetl.client.answers import PATIENCE, address_of, away, headers_of, target_of, value_in
 from noetl.client.asks import Ask, AwaitedQuestions
@@ -27,7 +27,8 @@ class AsyncClient(AwaitedQuestions):
     ) -> None:
         self.url = url.rstrip("/")
         address_of(url)
-        self._token = token or token_for(url)
+        address, self._token = (url, token) if token else at_home(url)
+        self._address = address.rstrip("/")
         self._pauses = pauses
         self._session: aiohttp.ClientSession | None = None
 
@@ -94,7 +95,7 @@ class AsyncClient(AwaitedQuestions):
     def _request(self, ask: Ask[Any], limit: aiohttp.ClientTimeout) -> Any:
         if self._session is None:
             self._session = aiohttp.ClientSession()
-        url = URL(self.url + target_of(ask), encoded=True)
+        url = URL(self._address + target_of(ask), encoded=True)
         return self._session.request(
             ask.method,
             url,

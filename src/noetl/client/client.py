@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Self, TypeVar
 
-from noetl.api.home_token import token_for
+from noetl.api.home_token import at_home
 from noetl.api.types import CredentialPage, EntryPage, EventView, ExecutionPage, LinePage, TokenPage
 from noetl.client.answers import PATIENCE, address_of, away, headers_of, target_of, value_in
 from noetl.client.asks import Ask, ClientQuestions
@@ -38,9 +38,9 @@ class Client(ClientQuestions):
         self, url: str, token: str | None = None, *, pauses: Sequence[float] = PAUSES
     ) -> None:
         self.url = url.rstrip("/")
-        self._token = token or token_for(url)
+        address, self._token = (url, token) if token else at_home(url)
         self._pauses = pauses
-        self._secure, self._host, self._port, self._below = address_of(url)
+        self._secure, self._host, self._port, self._below = address_of(address)
         self._connection: http.client.HTTPConnection | None = None
 
     def __enter__(self) -> Self:

@@ -14,7 +14,7 @@ from noetl.ports.storage import Storage
 from noetl.server.finding import find_entry
 from noetl.server.replay import first_event, replay
 from noetl.tools.bounds import Bounds
-from noetl.tools.paths import inside
+from noetl.tools.paths import inside, open_file
 from noetl.tools.plugins import KnownKinds
 from noetl.tools.refusal import Refusal
 
@@ -99,8 +99,9 @@ class Library:
             )
         file = child_file(path, folder, self._bounds)
         try:
-            return Found(file.read_text("utf-8"), str(file.parent), None)
-        except (OSError, UnicodeDecodeError) as fault:
+            with open_file(file) as opened:
+                return Found(opened.read().decode(), str(file.parent), None)
+        except (OSError, UnicodeDecodeError, Refusal) as fault:
             raise UnreadableFile(f"playbook '{path}' cannot be read: {fault}") from None
 
 

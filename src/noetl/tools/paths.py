@@ -1,12 +1,16 @@
 """Where a path of a playbook leads, below the folder that it may not leave; how it is written."""
 
+import os
 import secrets
+import stat
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
+from typing import IO, Literal
 
 from noetl.tools.refusal import Refusal
+
+KINDS = {"file": stat.S_ISREG, "folder": stat.S_ISDIR}
 
 
 def inside(
@@ -46,16 +50,45 @@ def refuse_private(target: Path, path: str, private: Sequence[str]) -> None:
 
 
 @contextmanager
+def held(path: Path, kind: Literal["file", "folder"]) -> Iterator[str]:
+    """
+    Another name of what lies at a path without links, which goes on to mean the same.
+
+    Code of a playbook can put a link into the path after `inside` has looked at it: what is there
+    is held first, then asked where it lies. To hold it reads nothing, waits for nobody, and lets
+    go of no lock of ours. Raises Refusal, OSError.
+    """
+    descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
+    try:
+        name = f"/proc/self/fd/{descriptor}"
+        if os.readlink(name) != str(path):
+            raise Refusal("input", f"path '{path}' was exchanged while it was opened")
+        if not KINDS[kind](os.fstat(descriptor).st_mode):
+            raise Refusal("input", f"path '{path}' cannot be read: it is no {kind}")
+        yield name
+    finally:
+        os.close(descriptor)
+
+
+def open_file(path: Path) -> IO[bytes]:
+    """A file to read, by the path that `inside` gave; raises Refusal, OSError."""
+    with held(path, "file") as name:
+        return open(name, "rb")
+
+
+@contextmanager
 def whole_file(path: Path) -> Iterator[IO[bytes]]:
     """A file to write, which gets its name when it is whole; raises Refusal."""
-    part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
     try:
-        with part.open("wb") as file:
-            yield file
-        part.replace(path)
+        with held(path.parent, "folder") as folder:
+            part = Path(folder, f".{path.name}.{secrets.token_hex(4)}.part")
+            try:
+                with part.open("wb") as file:
+                    yield file
+                part.replace(Path(folder, path.name))
+            finally:
+                part.unlink(missing_ok=True)
     except OSError as fault:
         if fault.filename is None and fault.errno is None:
             raise  # a connection's, not the disk's
         raise Refusal("input", f"cannot write {path}: {fault.strerror}") from None
-    finally:
-        part.unlink(missing_ok=True)

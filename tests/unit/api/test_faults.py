@@ -93,6 +93,7 @@ async def test_a_secret_in_a_message_is_masked() -> None:
 
 
 RUN = "/api/executions"
+BODY = f"/api/worker/results?store=memory&key=e1/{'0' * 64}"
 NO_FIELDS = {"json": {"kind": "bearer", "fields": {}}}
 
 
@@ -113,6 +114,7 @@ NO_FIELDS = {"json": {"kind": "bearer", "fields": {}}}
         ("GET", "/api/executions/e1/events?after=-1", {}, 422, "invalid", "after"),
         ("GET", "/api/executions/e1/result?wait=61", {}, 422, "invalid", "wait"),
         ("GET", "/api/worker/wake", {}, 422, "invalid", "worker"),
+        ("GET", f"{BODY}&start={2**64}", {}, 422, "invalid", "start"),
         ("POST", RUN, {"content": b"{"}, 400, "malformed", "truncated"),
         ("POST", RUN, {"content": b"\xff"}, 400, "malformed", ""),
         ("POST", RUN, {"content": b"[" * 100_000}, 400, "malformed", ""),

@@ -45,7 +45,12 @@ async def is_well(url: str) -> bool:
 @pytest.fixture
 def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
     """Patience that ends within a test."""
-    for name, seconds in (("HEAD_WITHIN", 0.2), ("BODY_WITHIN", 0.2), ("LOOK", 0.05)):
+    for name, seconds in (
+        ("HEAD_WITHIN", 0.2),
+        ("BODY_WITHIN", 0.2),
+        ("ANSWER_WITHIN", 0.2),
+        ("LOOK", 0.05),
+    ):
         monkeypatch.setattr(intake, name, seconds)
 
 
@@ -152,6 +157,29 @@ async def test_three_hundred_half_requests_stop_nobody(monkeypatch: pytest.Monke
         served_one.cancel()
         for _, writer in peers:
             writer.close()
+
+
+@pytest.mark.usefixtures("hasty")
+async def test_who_does_not_read_is_not_waited_for_for_ever() -> None:
+    """It would have its place until it ends, and all that was written for it in memory."""
+    async with strangers() as (_, [(_, writer)]):
+        writer.transport.pause_reading()  # type: ignore[attr-defined]
+        while not writer.transport.is_closing():
+            writer.write(HEAD.replace(b"healthz", b"openapi.json") + b"\r\n")
+            await asyncio.sleep(0.01)
+
+
+@pytest.mark.parametrize(
+    "sent", [HEAD + b"\r\n", POST + b"Content-Length: 9\r\n\r\n{"], ids=["answered", "half a body"]
+)
+async def test_who_was_answered_makes_room(sent: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Strangers without a token who stay, with or without the rest of a body."""
+    monkeypatch.setattr(intake, "MOST", 20)
+    async with strangers(60, auth=True) as (url, peers):
+        for reader, writer in peers[-20:]:
+            writer.write(sent)
+            await reader.readline()
+        assert await is_well(url)
 
 
 async def test_where_everybody_is_served_the_next_one_is_refused(

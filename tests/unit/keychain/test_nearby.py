@@ -1,5 +1,6 @@
 """Secrets of this machine: which variables and files a playbook may name, and which are ours."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -46,3 +47,9 @@ async def test_the_folder_for_files_bounds_the_provider(home: Path, path: str) -
         assert await provider.fetch(inside, None) == "content of files/inside"
     with pytest.raises(CredentialMissing, match=r"files|read"):
         await provider.fetch(path.format(home.parent), None)
+
+
+async def test_a_pipe_stops_no_worker(home: Path) -> None:
+    os.mkfifo(home.parent / "pipe")
+    with pytest.raises(CredentialMissing, match="it is no file"):
+        await FileProvider(Bounds()).fetch(str(home.parent / "pipe"), None)

@@ -189,7 +189,8 @@ class Verifier:
         self._salt = os.urandom(SALT)
         self._known: dict[str, KnownKey] = {}
         self._looking: dict[str, list[Callable[[], None]]] = {}
-        self._sessions: dict[bytes, SeenNumbers] = {}
+        self._sessions: dict[tuple[str, bytes], SeenNumbers] = {}
+        """By key as well: others hear a session's name, and could use its numbers up."""
         self._tasks: set[asyncio.Task[None]] = set()
 
     @property
@@ -247,7 +248,7 @@ class Verifier:
         if not hmac.compare_digest(made, asked.signature):
             self._refuses("forged")
             return False
-        session = asked.request[:SESSION]
+        session = (asked.name, asked.request[:SESSION])
         seen = self._sessions.get(session)
         if seen is None:
             if len(self._sessions) >= MOST_SESSIONS:  # whoever is forgotten must greet again

@@ -7,7 +7,7 @@ from noetl.errors import CredentialMissing
 from noetl.keychain.fields import Fields
 from noetl.tools.bounds import Bounds
 from noetl.tools.environment import OWN
-from noetl.tools.paths import inside, refuse_private
+from noetl.tools.paths import inside, open_file, refuse_private
 from noetl.tools.refusal import Refusal
 
 
@@ -36,11 +36,14 @@ class FileProvider:
         del login
         path = self._path(key)
         try:
-            return path.read_text("utf-8").removesuffix("\n").removesuffix("\r")
+            with open_file(path) as file:
+                return file.read().decode().removesuffix("\n").removesuffix("\r")
         except FileNotFoundError:
             raise CredentialMissing(f"there is no file {key}; put the secret there") from None
         except UnicodeDecodeError:
             raise CredentialMissing(f"file {key} is no text in UTF-8") from None
+        except Refusal as refusal:
+            raise CredentialMissing(str(refusal)) from None
         except OSError as wrong:
             raise CredentialMissing(
                 f"file {key} cannot be read: {wrong.strerror or wrong}"
@@ -52,7 +55,8 @@ class FileProvider:
         try:
             if files is not None:
                 return inside(files, str(path), files, self._bounds.private)
-            refuse_private(path.resolve(), key, self._bounds.private)
+            path = path.resolve()
+            refuse_private(path, key, self._bounds.private)
         except (OSError, ValueError, RuntimeError) as fault:  # a loop of links, a null byte
             raise CredentialMissing(f"file {key} cannot be read: {fault}") from None
         except Refusal as refusal:

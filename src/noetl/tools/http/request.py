@@ -16,6 +16,7 @@ from noetl import __version__
 from noetl.kinds.http import HttpInputs
 from noetl.messages.trace import traceparent
 from noetl.tools.http.credential import sign
+from noetl.tools.paths import open_file
 from noetl.tools.refusal import Refusal, base64_bytes, json_of
 from noetl.tools.tool import ToolCall, Workplace
 
@@ -182,7 +183,7 @@ def content_of(
     if upload.path is not None:
         source = call.path(upload.path)
         try:
-            return opened.enter_context(source.open("rb")), upload.filename or source.name
+            return opened.enter_context(open_file(source)), upload.filename or source.name
         except OSError as fault:
             raise Refusal("not_found", f"cannot read {source}: {fault.strerror}") from None
     assert upload.content is not None

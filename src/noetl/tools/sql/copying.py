@@ -11,7 +11,7 @@ from psycopg import postgres
 
 from noetl.kinds.sql import PostgresInputs
 from noetl.ports.result_store import ResultStore
-from noetl.tools.paths import whole_file
+from noetl.tools.paths import open_file, whole_file
 from noetl.tools.refusal import Refusal, base64_bytes
 from noetl.tools.sql.connections import Connection
 from noetl.tools.sql.loading import bindable, encoded
@@ -82,7 +82,7 @@ def copy_of(
 
 async def _read(path: Path) -> AsyncIterator[bytes]:
     try:
-        with path.open("rb") as file:
+        with open_file(path) as file:
             while piece := await asyncio.to_thread(file.read, _PIECE):
                 yield piece
     except OSError as fault:

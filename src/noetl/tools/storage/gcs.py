@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from noetl.kinds.storage import GcsInputs
 from noetl.messages.outcome import Outcome, failed
 from noetl.tools.http.failures import is_retryable
+from noetl.tools.paths import open_file
 from noetl.tools.refusal import Refusal, needs_extra
 from noetl.tools.storage.bodies import Payload, StoredObject
 from noetl.tools.storage.tool import ObjectTool
@@ -164,7 +165,7 @@ def opened(payload: bytes | Path | Iterator[bytes]) -> Any:
     if isinstance(payload, bytes):
         return io.BytesIO(payload)
     if isinstance(payload, Path):
-        return payload.open("rb")
+        return open_file(payload)
     return io.BufferedReader(Parts(payload), buffer_size=_PIECE)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from noetl.kinds.storage import S3Inputs
 from noetl.messages.outcome import Outcome, failed
 from noetl.tools.http.failures import is_retryable
+from noetl.tools.paths import held
 from noetl.tools.refusal import Refusal, first_line, needs_extra
 from noetl.tools.storage.bodies import Payload, StoredObject
 from noetl.tools.storage.tool import ObjectTool
@@ -59,6 +60,12 @@ class S3Bucket:
         return found, _pieces(answer.stream(min_chunk_size=_PIECE))
 
     async def write(self, key: str, payload: Payload, content_type: str) -> StoredObject:
+        if not isinstance(payload, Path):
+            return await self._write(key, payload, content_type)
+        with held(payload, "file") as name:
+            return await self._write(key, Path(name), content_type)
+
+    async def _write(self, key: str, payload: Payload, content_type: str) -> StoredObject:
         counted = payload if isinstance(payload, bytes | Path) else CountedBytes(payload)
         try:
             put = await self._api.put_async(

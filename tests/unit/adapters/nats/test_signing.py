@@ -12,7 +12,17 @@ from tests.unit.adapters.nats.network import SOON, Network
 from noetl.adapters.nats import signing
 from noetl.adapters.nats.library import Client, Msg
 from noetl.adapters.nats.link import NatsLink
-from noetl.adapters.nats.signing import GREETING, SIGNED, UNKNOWN, SeenNumbers
+from noetl.adapters.nats.signing import (
+    CALL,
+    GREETING,
+    NUMBER,
+    SIGNED,
+    UNKNOWN,
+    SeenNumbers,
+    key_at,
+    parsed,
+    signature,
+)
 from noetl.adapters.nats.switchboard import NatsSwitchboard
 from noetl.errors import ServerAway
 from noetl.ports.link import Answer, Grant, LinkKey, OwnerWanted, Reply
@@ -183,6 +193,29 @@ async def test_nothing_is_heard_twice(court: Court) -> None:
     assert [one.free for one in court.desk.heard] == [1, 2]
     assert len(court.desk.asked) == 1
     assert set(court.refused) == {"replayed", "forged"}, "a call is no question either"
+
+
+async def test_no_holder_of_another_key_uses_up_the_numbers_of_a_session(court: Court) -> None:
+    """It hears the name of the session, and signs the highest number with a key of its own."""
+    other = LinkKey("t:two", b"2" * 32)
+
+    async def find(name: str) -> LinkKey | None:
+        return {KEY.name: KEY, other.name: other}.get(name)
+
+    court.find = find  # type: ignore[method-assign]
+    await court.serve()
+    names, client = court.network.names, await court.network.client()
+    heard = await overheard(client, names.calls("s1"))
+    link = await court.worker()
+    await link.call("s1", call(1))
+    await client.flush()
+    said = parsed(next(one.data for one in heard if one.data[:1] == SIGNED))
+    request, payload = said.request[:-NUMBER] + b"\xff" * NUMBER, msgspec.json.encode(call(2))
+    made = signature(key_at(other.secret, "s1", said.salt), CALL, request, payload)
+    head = SIGNED + bytes([len(other.name)]) + other.name.encode()
+    await asked(client, names.calls("s1"), head + said.salt + request + made + payload)
+    assert (await link.call("s1", call(3))).tidy == ["3"]
+    assert court.refused == {}
 
 
 async def test_what_was_said_to_one_server_is_nothing_to_another(court: Court) -> None:

@@ -1,6 +1,7 @@
 """The worker's folder for files: what lies in it is reached by every kind, and nothing else."""
 
 import asyncio
+import os
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from noetl.kinds.storage import GcsInputs, S3Inputs
 from noetl.messages.outcome import Outcome
 from noetl.tools.bounds import Bounds
 from noetl.tools.container.orders import order_of
-from noetl.tools.paths import inside
+from noetl.tools.paths import inside, open_file, whole_file
 from noetl.tools.process.orders import script_file
 from noetl.tools.refusal import Refusal
 from noetl.tools.sql.copying import copy_of
@@ -85,6 +86,30 @@ def test_nothing_else_is(place: Place, path: str) -> None:
     with pytest.raises(Refusal) as refused:
         inside(str(place.folder), path.format(**msgspec.structs.asdict(place)), str(place.root))
     assert (refused.value.outcome.error or {})["kind"] == "input"
+
+
+def test_a_link_that_is_put_in_later_is_not_followed(place: Place) -> None:
+    """Code of the playbook runs beside the task that has looked at the path already."""
+    within = place.folder / "within"
+    within.mkdir()
+    (within / "a.csv").write_text("within")
+    path = inside(str(place.folder), "within/a.csv")
+    with open_file(path) as file:
+        assert file.read() == b"within"
+    within.rename(place.folder / "before")
+    within.symlink_to(place.outside)
+    with pytest.raises(Refusal, match="exchanged while it was opened"):
+        open_file(path)
+    with pytest.raises(Refusal, match="exchanged while it was opened"), whole_file(path):
+        pass
+    assert sorted(one.name for one in place.outside.iterdir()) == ["a.csv", "a.sh"]
+    assert (place.outside / "a.csv").read_text() == "word\noutside\n"
+
+
+def test_what_is_no_file_is_not_waited_for(place: Place) -> None:
+    os.mkfifo(place.folder / "pipe")
+    with pytest.raises(Refusal, match="it is no file"):
+        open_file(inside(str(place.folder), "pipe"))
 
 
 def test_a_playbook_without_a_file_has_absolute_paths_alone(place: Place) -> None:

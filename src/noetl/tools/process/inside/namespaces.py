@@ -147,6 +147,21 @@ def mount_own(private: list[str], shown: list[str]) -> None:
         source = f"/proc/self/fd/{opened}".encode()
         checked(libc.mount(source, os.fsencode(path), None, BIND, None))
         os.close(opened)
+    for folder in sorted({above for path in private for above in movable(path)}):
+        checked(libc.mount(os.fsencode(folder), os.fsencode(folder), None, BIND, None))
+
+
+def movable(path: str) -> list[str]:
+    """
+    Folders above a path that could get another name, and what is private with them: the next child
+    would look for it in vain, and hide nothing. What is a mount keeps its name.
+    """
+    found, above = [], os.path.dirname(path)
+    while above != "/":
+        if os.path.isdir(above) and os.access(os.path.dirname(above), os.W_OK):
+            found.append(above)
+        above = os.path.dirname(above)
+    return found
 
 
 def drop_capabilities() -> None:
