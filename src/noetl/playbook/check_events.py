@@ -3,7 +3,9 @@
 import re
 
 from noetl.expression.reads import reads
+from noetl.expression.syntax import is_template
 from noetl.messages.names import canonical
+from noetl.playbook.check_literals import scalars
 from noetl.playbook.model import Playbook
 from noetl.playbook.reader import At, Reader
 
@@ -57,6 +59,26 @@ def _report_no_loop(reader: Reader, at: At, who: str, step: str) -> None:
     )
 
 
+def check_statuses(reader: Reader, _: Playbook) -> None:
+    """OUT-1: an outcome is `ok` or `error`; a guard that asks for another word is never true."""
+    if "outcome.status" not in reader.tree.text:
+        return
+    for _key, at in scalars(reader.tree.root):
+        value = at.node.value
+        if is_template(value) and len(value) <= LONGEST_GUARD:
+            for found in _STATUS.finditer(value):
+                word = found["word"]
+                if word not in _STATUSES:
+                    reader.report(
+                        "impossible-status",
+                        at,
+                        f"the template asks whether the status is '{word}', which it never is",
+                        reader.suggest(word, ("ok", "error"), "a status is 'ok' or 'error'"),
+                    )
+
+
+_STATUS = re.compile(r"""(?<![\w.])outcome\.status\s*[!=]=\s*(['"])(?P<word>[^'"]*)\1""")
+_STATUSES = ("ok", "error", "success")  # the last is told as an older word
 _OF_LOOP = ("event", "loop")
 _LOOP = re.compile(r"(?<![\w.])event\.loop\b")
 
