@@ -86,7 +86,7 @@ PLACES: Final[tuple[Pass, ...]] = (
     Pass("eval-next", "step", routes.router_of_next),
     Pass("up-no-match", "step", public_shapes.no_match),
     Pass("eval-vars", "step", eval_vars.move_vars),
-    Pass("up-loop", "document", again.loops_that_run_again),
+    Pass("up-loop", "document", again.loops_with_lists),
 )
 
 # Names are read once, when everything stands where it stays.
