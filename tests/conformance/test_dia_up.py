@@ -165,3 +165,19 @@ def test_a_canonical_text_stays_as_it_is() -> None:
     made = migrate(whole(CANONICAL))
     assert (made.text, made.changed, made.rewrites) == (whole(CANONICAL), False, ())
     assert [one for one in made.findings if one.severity == "error"] == []
+
+
+@pytest.mark.rule("DIA-UP")
+def test_a_kept_status_of_two_words_is_told() -> None:
+    made = migrate(
+        whole("""\
+workflow:
+  - step: start
+    tool: { kind: python, code: "result = {'said': 'success'}" }
+    set: { ctx.ended: "{{ output.status }}" }
+    next: { arcs: [ { step: done, when: "{{ ctx.ended == 'ok' }}" } ] }
+  - step: done
+""")
+    )
+    assert 'ended: "{{ outcome.status }}"' in made.text
+    assert [one.code for one in made.findings] == ["changed-meaning"]

@@ -2,9 +2,12 @@
 
 import re
 
+from noetl.expression.reads import reads
+from noetl.expression.syntax import is_template
 from noetl.messages.names import canonical
+from noetl.playbook.check_literals import scalars
 from noetl.playbook.model import Playbook
-from noetl.playbook.reader import Reader
+from noetl.playbook.reader import At, Reader
 
 # By whether the step has a loop: how it can end.
 _ENDS = {True: ("loop.done", "step.failed"), False: ("step.done", "step.failed")}
@@ -38,14 +41,45 @@ def check_event_fields(reader: Reader, playbook: Playbook) -> None:
     for step in playbook.steps:
         for arc in step.router.arcs if step.router and step.loop is None else ():
             if isinstance(arc.when, str) and _LOOP.search(arc.when[:LONGEST_GUARD]):
-                reader.report(
-                    "never-set",
-                    reader.places[f"{arc.place.path}.when"],
-                    f"the guard reads 'event.loop', but '{step.name}' has no loop: it is null",
-                    "read event.result, or give the step a loop",
-                )
+                at = reader.places[f"{arc.place.path}.when"]
+                _report_no_loop(reader, at, "the guard", step.name)
+            if _OF_LOOP in reads(arc.args):
+                carried = reader.entries(reader.places[f"{arc.place.path}.args"])
+                for key, at in carried.items():
+                    if _OF_LOOP in reads(arc.args.get(key)):
+                        _report_no_loop(reader, at, f"'{key}'", step.name)
 
 
+def _report_no_loop(reader: Reader, at: At, who: str, step: str) -> None:
+    reader.report(
+        "never-set",
+        at,
+        f"{who} reads 'event.loop', but '{step}' has no loop: it is null",
+        "read event.result, or give the step a loop",
+    )
+
+
+def check_statuses(reader: Reader, _: Playbook) -> None:
+    """OUT-1: an outcome is `ok` or `error`; a guard that asks for another word is never true."""
+    if "outcome.status" not in reader.tree.text:
+        return
+    for _key, at in scalars(reader.tree.root):
+        value = at.node.value
+        if is_template(value) and len(value) <= LONGEST_GUARD:
+            for found in _STATUS.finditer(value):
+                word = found["word"]
+                if word not in _STATUSES:
+                    reader.report(
+                        "impossible-status",
+                        at,
+                        f"the template asks whether the status is '{word}', which it never is",
+                        reader.suggest(word, ("ok", "error"), "a status is 'ok' or 'error'"),
+                    )
+
+
+_STATUS = re.compile(r"""(?<![\w.])outcome\.status\s*[!=]=\s*(['"])(?P<word>[^'"]*)\1""")
+_STATUSES = ("ok", "error", "success")  # the last is told as an older word
+_OF_LOOP = ("event", "loop")
 _LOOP = re.compile(r"(?<![\w.])event\.loop\b")
 
 

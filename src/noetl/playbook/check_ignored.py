@@ -13,6 +13,7 @@ from noetl.playbook.suggest import listed
 
 _KNOBS: Final = ("pool", "client_retries", "resources")
 _PHASES: Final = ("connect", "read")
+_TIMEOUTS: Final = "give the tasks inside, or the step, a spec.timeout"
 DIRECTIVES: Final[Mapping[Do, tuple[str, ...]]] = {
     "retry": ("attempts", "backoff", "delay", "max_delay", "jitter"),
     "jump": ("to", "delay"),
@@ -40,20 +41,27 @@ def check_knobs(reader: Reader, playbook: Playbook) -> None:
         own = given.get("spec") if isinstance(given, dict) else None
         if kind is None or kind.knobs is None or not isinstance(own, dict):
             continue
-        for name in _given(own):
+        for name in _given(own, task.kind):
             at = reader.places.get(f"{task.place.path}.spec.{name}")  # None: it does not fit
             if name not in kind.knobs and at is not None:
                 reader.report(
                     "ignored-key",
                     at,
                     f"a task of kind '{task.kind}' never reads 'spec.{name}'",
-                    f"remove it; it reads {listed(kind.knobs)}" if kind.knobs else "remove it",
+                    _TIMEOUTS if name == "timeout" else _remedy(kind.knobs),
                 )
 
 
-def _given(spec: dict[str, Any]) -> Iterator[str]:
+def _remedy(knobs: tuple[str, ...]) -> str:
+    return f"remove it; it reads {listed(knobs)}" if knobs else "remove it"
+
+
+def _given(spec: dict[str, Any], kind: str) -> Iterator[str]:
     yield from (name for name in _KNOBS if name in spec)
     timeout = spec.get("timeout")
+    if kind == "iterator" and timeout is not None:  # nothing ends a loop inside a task yet
+        yield "timeout"
+        return
     if isinstance(timeout, dict):
         yield from (f"timeout.{name}" for name in _PHASES if name in timeout)
 

@@ -4,9 +4,11 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from noetl.expression.reads import reads
+from noetl.playbook.check_graph import arcs_of
 from noetl.playbook.model import Playbook, Rule, Step, Task
 from noetl.playbook.reader import Reader
 
+_RESULT = ("outcome", "result")
 MOST_WAYS = 300_000  # arcs times steps: a warning is not worth the time that more would take
 _HINT = (
     "reduce it: executor: {{ spec: {{ policy: {{ reduce: {{ {key}: sum }} }} }} }}, and write "
@@ -66,26 +68,42 @@ def check_races(reader: Reader, playbook: Playbook) -> None:
 
 
 def _writes(playbook: Playbook) -> Iterator[CtxWrite]:
+    carried: dict[str, set[str]] = {}
+    for _, arc in arcs_of(playbook):
+        carried.setdefault(arc.step, set()).update(arc.args)
     for step in playbook.steps:
         loops = () if step.loop is None else (step.loop,)
         parallel = any(loop.mode == "parallel" for loop in loops)
         reduced = frozenset(key for loop in loops for key in loop.reduce)
-        yield from _task_writes(step, step.tasks, reduced, parallel)
+        brought = frozenset(carried.get(step.name, ()))
+        yield from _task_writes(step, step.tasks, reduced, parallel, brought)
 
 
 def _task_writes(
-    step: Step, tasks: Iterable[Task], reduced: frozenset[str], at_once: bool
+    step: Step,
+    tasks: Iterable[Task],
+    reduced: frozenset[str],
+    at_once: bool,
+    carried: frozenset[str],
 ) -> Iterator[CtxWrite]:
     for task in tasks:
         for rule in task.spec.rules or ():
             for key, value in rule.then.set_ctx.items():
                 if key not in reduced:
-                    adds = ("ctx", key) in reads(value)
-                    yield CtxWrite(step, rule, key, adds, at_once)
+                    yield CtxWrite(step, rule, key, _adds(task, key, value, carried), at_once)
         if task.inner is not None:
             loop = task.inner.loop
             inside = at_once or loop.mode == "parallel"
-            yield from _task_writes(step, task.inner.tasks, reduced | loop.reduce.keys(), inside)
+            inner = reduced | loop.reduce.keys()
+            yield from _task_writes(step, task.inner.tasks, inner, inside, carried)
+
+
+def _adds(task: Task, key: str, value: object, carried: frozenset[str]) -> bool:
+    """Whether what is written was made from the key: by the rule, or by the task itself."""
+    own = {("ctx", key)} if key in carried else {("ctx", key), (key,)}  # args come first (TPL-2)
+    read = reads(value)
+    made = _RESULT in read and own & reads(task.inputs)
+    return bool(own & read or made)
 
 
 def _all_tasks(tasks: Iterable[Task]) -> Iterator[Task]:

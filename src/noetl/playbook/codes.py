@@ -108,6 +108,7 @@ CODES: dict[str, Code] = {
         "VAL-3",
         unreachable_step="No arc reaches the step.",
         impossible_event="A guard waits for an event that the step never ends in.",
+        impossible_status="A template asks for a status that no outcome has.",
         admit_without_else="Admission rules have no `else`.",
         secret_literal="A literal looks like a secret.",
         code_template="Code is built by template where arguments or the environment would do.",

@@ -9,7 +9,7 @@ from yaml.nodes import MappingNode, Node, SequenceNode
 from noetl.errors import PlaybookRejected
 from noetl.kinds.kind import Kind
 from noetl.kinds.table import KINDS
-from noetl.playbook.check_events import check_event_fields, check_events
+from noetl.playbook.check_events import check_event_fields, check_events, check_statuses
 from noetl.playbook.check_graph import (
     check_arcs,
     check_entry,
@@ -166,6 +166,7 @@ CHECKS: tuple[Check, ...] = (
     check_workbook_cycles,
     check_events,
     check_event_fields,
+    check_statuses,
     check_admission,
     check_sql,
     check_code,

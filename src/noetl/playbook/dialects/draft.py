@@ -70,6 +70,8 @@ class Draft:
         """Those of the source, whatever passes have changed since."""
         self.case = speaks_case(self.root, self.dialects)
         """Whether the names of results are those of the case dialect."""
+        self.ok_words = {word for word in ("success", "ok") if self._quotes(word)}
+        """What the source, its code too, compares with: what a status was, is among them."""
         self.variables = {slot.key or "" for step in self.steps() for slot in variables_of(step)}
         """Names that steps write by `vars`, or by `set` of a case."""
         self.inputs: set[str] = set()
@@ -120,6 +122,10 @@ class Draft:
         finding = Finding(code, CODES[code].severity, at.line, 1, at.path, message, hint)
         if finding not in self.findings:
             self.findings.append(finding)
+
+    def _quotes(self, word: str) -> bool:
+        texts = (slot.text or "" for slot in slots_below(self.root))
+        return any(f"'{word}'" in text or f'"{word}"' in text for text in texts)
 
     def spoken(self, step: Mapping) -> frozenset[Dialect]:
         """The dialects that one step showed in the source."""

@@ -6,6 +6,7 @@ end for all dialects, which resolves writes, results and names (decision 0045).
 from typing import Final
 
 from noetl.playbook.dialects import (
+    again,
     case_state,
     case_steps,
     code_tasks,
@@ -85,6 +86,7 @@ PLACES: Final[tuple[Pass, ...]] = (
     Pass("eval-next", "step", routes.router_of_next),
     Pass("up-no-match", "step", public_shapes.no_match),
     Pass("eval-vars", "step", eval_vars.move_vars),
+    Pass("up-loop", "document", again.loops_with_lists),
 )
 
 # Names are read once, when everything stands where it stays.

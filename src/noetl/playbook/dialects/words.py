@@ -20,6 +20,7 @@ HINT: Final = "write what is meant with the names of the new result"
 _JOB: Final = frozenset({"uuid", "id", "execution_id"})
 _ENVELOPE: Final = frozenset({"status", "data", "error", "result", "http", "meta", "ref"})
 _IS_THERE: Final = re.compile(r"\s+is\s+(?:not\s+)?(?:un)?defined\b")
+_COMPARES: Final = frozenset({"==", "!=", "in", "not", "is"})  # as in `not in`
 _ID: Final = "execution_id"
 _AS_NUMBER: Final = re.compile(
     r"\s*\|\s*int\b|\s*\}\}'\s*(?:::\s*|as\s+)(?:bigint|int8|numeric)\b", re.IGNORECASE
@@ -44,6 +45,13 @@ class AskedName(NamedTuple):
         """Whether the text asks if the name is there."""
         return bool(_IS_THERE.match(self.text, self.read.ends[-1]))
 
+    @property
+    def is_compared(self) -> bool:
+        """Whether it stands beside a sign of comparison."""
+        tokens, read = tokens_of(self.text), self.read
+        before, after = tokens[: read.first][-1:], tokens[read.after :][:1]
+        return any(token.text in _COMPARES for token in (*before, *after))
+
 
 Say = Callable[["Naming", AskedName], Respelling | None]
 
@@ -60,8 +68,16 @@ def _token(naming: "Naming", asked: AskedName) -> Respelling | None:
 
 
 def _outcome(naming: "Naming", asked: AskedName) -> Respelling | None:
+    step = asked.place.step
+    if asked.path[1:] == ("status",) and step is not None and not asked.is_compared:
+        spoken = naming.draft.spoken(step) & {"eval", "case"}
+        return naming.coded("eval-status", 2, _STATUS.format("success")) if spoken else None
     is_old = asked.path[1:3] == ("py", "exception")
     return naming.coded("eval-names", 3, "outcome.py.exception_type") if is_old else None
+
+
+_STATUS: Final = "('error' if outcome.status == 'error' else '{0}')"
+"""A status that is no longer asked but kept: those that read it know the former word."""
 
 
 def _event(naming: "Naming", asked: AskedName) -> Respelling | None:
@@ -145,7 +161,7 @@ def _vars(naming: "Naming", asked: AskedName) -> Respelling | None:
 # ── what a task or a step came to ──
 
 _AS_WHOLE: Final = {
-    "rule": "{{'status': outcome.status, 'data': outcome.result, 'error': outcome.error}}",
+    "rule": "{{'status': {1}, 'data': outcome.result, 'error': outcome.error}}",
     "router": "{{'status': 'error' if event.error else '{0}', 'data': event.result, "
     "'error': event.error}}",
 }
@@ -166,16 +182,19 @@ def _output(naming: "Naming", asked: AskedName) -> Respelling | None:
     path, place, kind = asked.path, asked.place, asked.place.kind
     if kind not in _PARTS:
         return None
-    ok = next((word for word in _OK_WORDS if f"'{word}'" in asked.text.replace('"', "'")), "ok")
+    ok = _ok_word(naming.draft, asked)
     if len(path) == 1:
         as_result = kind == "rule" and asked.read.alone and _is_result(naming.draft, asked.slot)
-        whole = "outcome.result" if as_result else _AS_WHOLE[kind].format(ok)
+        status = "outcome.status" if ok == "ok" else _STATUS[1:-1].format(ok)
+        whole = "outcome.result" if as_result else _AS_WHOLE[kind].format(ok, status)
         return naming.coded("up-output", 1, whole)
     if kind == "rule" and path[1:3] in (("error", "status"), ("error", "status_code")):
         return naming.coded("up-output", 3, "outcome.http.status")
     if path[1:] == ("error",) and asked.is_tested:
         return naming.coded("up-output", 2, f"{_ENDED[kind]['error']}.message")
     root = _PARTS[kind].get(str(path[1]))
+    if kind == "rule" and path[1:] == ("status",) and ok != "ok" and not asked.is_compared:
+        return naming.coded("up-output", 2, _STATUS.format(ok))
     if root is None:
         return naming.coded("up-output", 1, "outcome" if kind == "rule" else "event")
     source = naming.own_source(place)
@@ -187,6 +206,23 @@ def _output(naming: "Naming", asked: AskedName) -> Respelling | None:
     if below.reason or (len(path) == 2 and source.kind in SQL):
         return naming.coded("up-output", 2, root)
     return naming.coded("up-output", 2 + below.parts, below.form.format(root))
+
+
+def _ok_word(draft: Draft, asked: AskedName) -> str:
+    """What a status said after a success: the word of the text, else that of the document."""
+    here = asked.text.replace('"', "'")
+    word = next((word for word in _OK_WORDS if f"'{word}'" in here), None)
+    if word is not None or asked.is_compared or "success" not in draft.ok_words:
+        return word or "ok"
+    if "ok" not in draft.ok_words:
+        return "success"
+    draft.refuse(
+        asked.slot,
+        "a status is kept, which is 'ok' or 'error' now; whether it was 'success' is open",
+        "compare what is kept with 'ok'",
+        code="changed-meaning",
+    )
+    return "ok"
 
 
 def _own(naming: "Naming", asked: AskedName) -> Respelling | None:

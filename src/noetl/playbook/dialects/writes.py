@@ -152,7 +152,7 @@ def write_on_success(task: Mapping, writes: list[Write], *, last: bool, goes_on:
             for one in writes:
                 write_in(then, one, copied=not fresh)
             fresh = False
-    if not any(map(_is_catch_all, rules.mappings())) and "continue" in directives:
+    if not any(map(is_catch_all, rules.mappings())) and "continue" in directives:
         alone = covers_errors(rules) or not rules.slots
         guard = None if alone else IS_OK
         then = _append_rule(rules, guard, "continue", like)
@@ -169,10 +169,16 @@ def _append_rule(rules: Sequence, guard: str | None, do: str, like: TreeSlot) ->
     return then
 
 
-def _is_catch_all(rule: Mapping) -> bool:
+def is_catch_all(rule: Mapping) -> bool:
     guard = rule.node("when")
     always = isinstance(guard, Scalar) and guard.value is True
     return "else" in rule or always or bool(_TRUE.fullmatch((rule.text("when") or "").strip()))
+
+
+def only_errors(rule: Mapping) -> bool:
+    """Whether no success matches a rule."""
+    text = (rule.text("when") or "").replace("output.", "outcome.")
+    return bool(_ERROR_ONLY.search(text) and not _EITHER.search(text))
 
 
 def _matches_success(rule: Mapping, rules: Sequence, *, risky: bool) -> Mapping | None:
@@ -181,10 +187,9 @@ def _matches_success(rule: Mapping, rules: Sequence, *, risky: bool) -> Mapping 
 
     A rule for everything is split where a value can only be made from a success.
     """
-    then, text = then_of(rule), rule.text("when") or ""
-    if then is None or not _is_catch_all(rule):
-        only_errors = _ERROR_ONLY.search(text) and not _EITHER.search(text)
-        return None if only_errors else then
+    then = then_of(rule)
+    if then is None or not is_catch_all(rule):
+        return None if only_errors(rule) else then
     place = next(n for n, slot in enumerate(rules.slots) if slot.node is rule)
     handled = covers_errors(Sequence(rules.slots[:place]))
     if handled or not risky or (then.text("do") or "continue") != "continue":
