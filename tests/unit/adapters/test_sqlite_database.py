@@ -173,7 +173,7 @@ def test_a_file_that_is_no_database(tmp_path: Path) -> None:
 
 def test_a_home_that_is_a_file(tmp_path: Path) -> None:
     (tmp_path / "home").write_text("x")
-    with pytest.raises(LogUnavailable, match="cannot be created: File exists; set NOETL_HOME"):
+    with pytest.raises(LogUnavailable, match="cannot be created: Not a directory; set NOETL_HOME"):
         open_database(tmp_path / "home")
 
 
