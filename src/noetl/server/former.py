@@ -7,7 +7,6 @@ from typing import Any
 
 import msgspec
 
-from noetl.playbook.dialects.migrate import migrate
 from noetl.playbook.finding import Place
 from noetl.playbook.plan import digest_of
 from noetl.ports.catalog import number_in
@@ -38,6 +37,8 @@ async def former_lines(
             return (Path(folder or "") / name).read_text() if folder is not None else None
         except (OSError, ValueError):
             return None
+
+    from noetl.playbook.dialects.migrate import migrate  # only where something was translated
 
     made = await asyncio.to_thread(migrate, former, KnownKinds(), read)
     return made.origins if made.text == text else ()  # a newer version may translate otherwise
