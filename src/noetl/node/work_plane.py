@@ -44,16 +44,13 @@ class FetchedCredentials:
     def __init__(self, questions: Questions) -> None:
         self._questions = questions
         self._kept: dict[str, tuple[SealedCredential | None, float]] = {}
-        self._own: dict[str, SealedCredential] = {}
 
     async def find(self, name: str) -> SealedCredential | None:
         from noetl.keychain.store import RESERVED
 
-        if name.startswith(RESERVED) and name not in self._own:
+        if name.startswith(RESERVED):
             return next((row for row in await self.all() if row.name == name), None)
         found, until = self._kept.get(name, (None, 0.0))
-        if name in self._own:
-            return self._own[name]
         if until <= time.monotonic():
             row = await self._questions.ask_for_any(CredentialWanted(name))
             found = None if row is None else msgspec.convert(row, SealedCredential)
@@ -76,7 +73,7 @@ class FetchedCredentials:
         return found
 
     async def keep(self, credential: SealedCredential) -> None:
-        self._own[credential.name] = credential
+        raise CredentialUnavailable(f"'{credential.name}' is kept at a server, not by a worker")
 
     async def remove(self, name: str) -> bool:
         raise CredentialUnavailable(f"'{name}' is removed at a server, not by a worker")

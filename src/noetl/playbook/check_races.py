@@ -125,18 +125,19 @@ def _forks(playbook: Playbook) -> Iterator[list[set[str]]]:
     if sum(map(len, forking)) * len(leads) > MOST_WAYS:
         return
     for arcs in forking:
-        yield [_reached(arc.step, leads, joins) for arc in arcs]
+        yield [reached(arc.step, leads, joins) for arc in arcs]
 
 
-def _reached(start: str, leads: dict[str, list[str]], joins: set[str]) -> set[str]:
-    reached: set[str] = set()
+def reached(start: str, leads: dict[str, list[str]], joins: set[str]) -> set[str]:
+    """The steps that a token may come to from a step on, before it waits at a join."""
+    found: set[str] = set()
     waiting = [start]
     while waiting:
         name = waiting.pop()
-        if name not in reached and name not in joins:
-            reached.add(name)
+        if name not in found and name not in joins:
+            found.add(name)
             waiting += leads.get(name, ())
-    return reached
+    return found
 
 
 def _meet(fork: list[set[str]], step: str, others: set[str]) -> bool:

@@ -3,6 +3,7 @@
 import re
 from typing import Final
 
+from noetl.playbook.check_races import reached
 from noetl.playbook.dialects.draft import (
     Draft,
     arcs_of,
@@ -84,7 +85,7 @@ def _run_again(draft: Draft, names: set[str]) -> set[str]:
         return names  # an iterator is right for those that run once, too
     again = steps_on_circles(draft)
     for targets in forks:
-        ways = [_reached(target, leads, joins) for target in targets]
+        ways = [reached(target, leads, joins) for target in targets]
         for number, way in enumerate(ways):
             again.update(*(way & other for other in ways[number + 1 :]))
     return again
@@ -93,14 +94,3 @@ def _run_again(draft: Draft, names: set[str]) -> set[str]:
 def _fires_all(step: Mapping) -> bool:
     spec = below_path(step, "next", "spec")
     return spec is not None and spec.text("mode") == "inclusive"
-
-
-def _reached(start: str, leads: dict[str, list[str]], joins: set[str]) -> set[str]:
-    reached: set[str] = set()
-    waiting = [start]
-    while waiting:
-        name = waiting.pop()
-        if name not in reached and name not in joins:
-            reached.add(name)
-            waiting += leads.get(name, ())
-    return reached
