@@ -12,36 +12,17 @@ from typing import Any, Literal
 
 import msgspec
 
-Source = Literal["server", "worker"]
-End = Literal["completed", "failed", "cancelled"]
-"""How an execution ends."""
-
-
-class Event(
-    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="name", gc=False
-):
-    """Anything that can stand in the log."""
-
-
-class StepEvent(Event, frozen=True, kw_only=True, omit_defaults=True, gc=False):
-    """An event of one step run."""
-
-    step: str
-    """The name of the step."""
-    step_run_id: str
-    """The run of the step."""
-
-
-class TaskEvent(StepEvent, frozen=True, kw_only=True, omit_defaults=True, gc=False):
-    """An event of one task run; its id tells in which iteration it stands (EVT-0)."""
-
-    task_run_id: str
-    """One arrival at the task, with all its attempts (TASK-9)."""
-    task: str
-    """The label of the task."""
-    part: int = msgspec.field(default=0, name="leg")
-    """The part of the run that a worker was working on."""
-
+from noetl.messages.event import End as End
+from noetl.messages.event import Event as Event
+from noetl.messages.event import Source as Source
+from noetl.messages.event import StepEvent as StepEvent
+from noetl.messages.event import TaskEvent as TaskEvent
+from noetl.messages.loop_events import IterationDone as IterationDone
+from noetl.messages.loop_events import IterationEvent as IterationEvent
+from noetl.messages.loop_events import IterationFailed as IterationFailed
+from noetl.messages.loop_events import IterationStarted as IterationStarted
+from noetl.messages.loop_events import LoopDone as LoopDone
+from noetl.messages.loop_events import LoopStarted as LoopStarted
 
 # ── the request (SRV-2) ──────────────────────────────────────────────────────────────────────
 
@@ -292,78 +273,6 @@ class CtxPatched(Event, frozen=True, kw_only=True, tag="ctx.patched"):
     """The run that wrote them."""
     task_run_id: str | None = None
     """The task run that wrote them; None for the reducers of a loop (LOOP-5)."""
-
-
-# ── loops ────────────────────────────────────────────────────────────────────────────────────
-
-
-class LoopStarted(StepEvent, frozen=True, kw_only=True, tag="loop.started"):
-    """The collection of a loop is known (LOOP-1); the worker tells it of a nested one (LOOP-7)."""
-
-    total: int
-    """How many elements it has."""
-    items: Any
-    """The collection, or a reference to it (LOOP-1)."""
-    mode: Literal["sequential", "parallel"]
-    """Whether one iteration waits for the other."""
-    exec: Literal["local", "distributed"] = "local"
-    """Whether one worker runs it, or the pool."""
-    part: int = msgspec.field(default=0, name="leg")
-    """Of a nested loop: the part that it runs in."""
-    parent_id: str | None = None
-    """The task run of a nested loop."""
-
-
-class IterationEvent(StepEvent, frozen=True, kw_only=True, omit_defaults=True, gc=False):
-    """An event of one iteration."""
-
-    index: int
-    """Which one, from 0."""
-    iteration_id: str
-    """The iteration (EVT-0)."""
-    part: int = msgspec.field(default=0, name="leg")
-    """The part of the run that it runs in."""
-    parent_id: str | None = None
-    """The task run of a nested loop."""
-
-
-class IterationStarted(IterationEvent, frozen=True, kw_only=True, tag="loop.iteration.started"):
-    """An iteration begins."""
-
-
-class IterationDone(IterationEvent, frozen=True, kw_only=True, tag="loop.iteration.done"):
-    """An iteration has ended well."""
-
-    result: Any = None
-    """Its `_prev` at the end (SCOPE-3)."""
-
-
-class IterationFailed(IterationEvent, frozen=True, kw_only=True, tag="loop.iteration.failed"):
-    """An iteration has failed."""
-
-    error: dict[str, Any]
-    """Why (OUT-4)."""
-
-
-class LoopDone(StepEvent, frozen=True, kw_only=True, tag="loop.done"):
-    """The loop's own end; `parent_id` names the task run of a nested one, which never routes."""
-
-    total: int
-    """How many iterations there are."""
-    done: int
-    """How many ended well."""
-    failed: int = 0
-    """How many failed."""
-    results: Any = []
-    """Their results in index order, null for a failed one (LOOP-6)."""
-    errors: Any = []
-    """`{index, error}` of those that failed."""
-    part: int = msgspec.field(default=0, name="leg")
-    """Of a nested loop: the part that it ran in."""
-    parent_id: str | None = None
-    """The task run of a nested loop."""
-    source: Source = "worker"
-    """Who told it (LOOP-10)."""
 
 
 # ── routing and the end ──────────────────────────────────────────────────────────────────────
