@@ -1,6 +1,6 @@
 """Whatever stands in the text and wherever the cursor is, an editor gets an answer."""
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.unit.cli.editor.test_answers import TEXT
 
@@ -15,6 +15,7 @@ TYPED = st.one_of(
 )
 
 
+@example(0, 0, "? ", 1, 0)
 @given(PLACES, PLACES, TYPED, st.integers(0, 40), st.integers(0, 90))
 def test_no_text_and_no_place_is_too_strange(
     start: int, end: int, typed: str, line: int, column: int

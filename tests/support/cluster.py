@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -23,15 +24,19 @@ from noetl.server.replay import rows_of
 from noetl.settings import Settings
 from noetl.tools.table import Toolbox
 
+OFTEN = 1000
+"""How often a fact is asked for in each turn of the loop; after that, less often."""
 PATIENCE = 180.0
 """Seconds before a test that hangs fails; never a time that is expected to pass."""
 
 
 async def until(fact: Any) -> None:
-    """Wait for a fact, not for a time."""
+    """Wait for a fact, not for a time; whoever asks all the time lets threads have their turn."""
     async with asyncio.timeout(PATIENCE):
-        while not fact():
-            await asyncio.sleep(0)
+        for asked in count():
+            if fact():
+                return
+            await (asyncio.sleep(0) if asked < OFTEN else asyncio.to_thread(int))
 
 
 async def turns(count: int = 200) -> None:

@@ -4,6 +4,8 @@ import re
 from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
+from yaml.nodes import Node, ScalarNode
+
 from noetl.cli.editor.cursor import MARK, Cursor, cursor_at
 from noetl.cli.editor.language import (
     AtCursor,
@@ -92,7 +94,7 @@ class OpenDocument:
             entries = [] if model is None else template_names(cursor, model, self.kinds)
             return _offered(entries, "name", left, _NAME)
         if cursor.key or setting.key == MARK:
-            there = {key.value for key, _ in cursor.way[-1].node.value} if cursor.key else set()
+            there = _keys_of(cursor.way[-1].node) if cursor.key else set()
             entries = [entry for entry in keys_at(setting) if entry.name not in there]
             colon = _REST.sub("", right, count=1).lstrip().startswith(":")
             if cursor.flow:  # what is nested goes on behind it
@@ -150,6 +152,11 @@ def _about_key(setting: AtCursor, word: str) -> str | None:
     if setting.kind is not None and word in input_fields(setting.kind.inputs):
         return input_entry(setting.kind, word).about
     return None
+
+
+def _keys_of(node: Node) -> set[str]:
+    """The keys that stand there already; while one types, a key may be a list or a mapping."""
+    return {key.value for key, _ in node.value if isinstance(key, ScalarNode)}
 
 
 def _row(text: str, line: int) -> str:
