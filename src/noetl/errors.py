@@ -163,6 +163,10 @@ class PlaybookNotFound(NoetlError):
     """The catalog has no playbook of this path, or not this version of it."""
 
 
+class LimitReached(NoetlError):
+    """A start above the limit of its playbook, which says to refuse it (LIMIT-2)."""
+
+
 class KeyReused(NoetlError):
     """An idempotency key stands for another request already."""
 

@@ -37,7 +37,16 @@ MOST_LINES_KEPT = 100_000
 class DecisionChain:
     """The decisions of one execution in one batch, each on top of the one before."""
 
-    __slots__ = ("commits", "decisions", "expected", "last", "notes", "row", "snapshot")
+    __slots__ = (
+        "commits",
+        "decisions",
+        "expected",
+        "last",
+        "notes",
+        "releases",
+        "row",
+        "snapshot",
+    )
 
     def __init__(self, expected: int) -> None:
         self.decisions: list[Decision] = []
@@ -46,6 +55,7 @@ class DecisionChain:
         self.row: ExecutionRow | None = None
         self.snapshot: tuple[int, bytes] | None = None
         self.notes: list[int] = []
+        self.releases: list[str] = []
 
     def grow(self, decision: Decision, commit: Commit) -> None:
         """Add the next decision of the execution."""
@@ -58,6 +68,8 @@ class DecisionChain:
             self.snapshot = (decision.last, decision.snapshot)
         if decision.notes:
             self.notes += decision.notes
+        if decision.releases:
+            self.releases += decision.releases
 
     @property
     def at(self) -> int:
@@ -66,7 +78,9 @@ class DecisionChain:
     @property
     def more(self) -> bool:
         """Whether it changes more than where the execution stands."""
-        return self.row is not None or self.snapshot is not None or bool(self.notes)
+        return (
+            self.row is not None or self.snapshot is not None or bool(self.notes or self.releases)
+        )
 
     def columns(self) -> list[Any]:
         """The row as it is after the last decision; later ones have moved `updated_at` on."""

@@ -10,6 +10,7 @@ OURS: dict[type[NoetlError], tuple[int, str, str]] = {
     errors.ExecutionNotFound: (404, "execution_not_found", "GET /api/executions lists them"),
     errors.PlaybookNotFound: (404, "playbook_not_found", "GET /api/catalog lists them"),
     errors.PlaybookRejected: (422, "playbook_rejected", "fix what the findings show"),
+    errors.LimitReached: (429, "limit_reached", "ask again when others have ended"),
     errors.KeyReused: (409, "key_reused", "take a new Idempotency-Key for a new request"),
     errors.VersionConflict: (409, "conflict", "ask again"),
     errors.HomeInUse: (409, "in_use", "ask again when it is free"),

@@ -21,6 +21,7 @@ TONES: dict[str, Tone] = {
     "failed": "error",
     "cancelled": "warning",
     "paused": "warning",
+    "queued": "warning",
     "interrupted": "warning",
 }
 

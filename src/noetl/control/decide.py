@@ -11,8 +11,10 @@ from typing import Any
 from noetl.control.deciding import Deciding, Needs
 from noetl.control.ending import settle
 from noetl.control.execution import Execution, Part, is_stopped
+from noetl.control.limits import waiting_for
 from noetl.control.loops import end, end_early, offer
 from noetl.control.reporting import take_report
+from noetl.control.scheduling import fire, park
 from noetl.control.timing import too_long
 from noetl.errors import NeedsBody, TemplateFailed
 from noetl.messages import events as e
@@ -88,10 +90,39 @@ def _start(deciding: Deciding, request: r.StartExecution) -> None:
         deciding.make(e.RequestEvaluated(error=template_error(fault, "`workload`")))
         return
     deciding.emit(evaluated)
+    asked = request.limit
+    if asked is not None and asked.place:
+        deciding.emit(
+            e.ExecutionQueued(
+                limit=asked.limit, key=asked.key, place=asked.place, priority=asked.priority
+            )
+        )
+        return
+    if asked is not None:
+        deciding.emit(e.ExecutionAdmitted(limit=asked.limit, key=asked.key))
+    _begin(deciding)
+
+
+def _begin(deciding: Deciding) -> None:
+    plan = deciding.plan
     deciding.emit(e.WorkflowStarted(step=plan.entry))
     token_id = f"{deciding.execution.seq}.0"
     deciding.emit(e.TokenCreated(token_id=token_id, step=plan.entry))
     deciding.tokens.append(deciding.execution.tokens[token_id])
+
+
+def _limit_granted(deciding: Deciding, granted: r.LimitGranted) -> None:
+    """LIMIT-2: what waited for its limit goes on; whoever is told twice goes on once."""
+    execution = deciding.execution
+    if granted.holder:
+        token = waiting_for(execution, granted.holder)
+        if token is not None and execution.status == "paused":
+            park(deciding, token, "paused")
+        elif token is not None:
+            fire(deciding, token)
+    elif execution.status == "queued" and not execution.stop:
+        deciding.emit(e.ExecutionAdmitted(limit=execution.path, key=execution.limit_key))
+        _begin(deciding)
 
 
 def _cancel(deciding: Deciding, request: r.CancelExecution) -> None:
@@ -191,6 +222,7 @@ def given_up(execution: Execution, part: Part) -> dict[str, Any]:
 
 TAKE: dict[type[Any], Callable[[Deciding, Any], None]] = {
     r.StartExecution: _start,
+    r.LimitGranted: _limit_granted,
     r.CancelExecution: _cancel,
     r.TimeIsUp: _time_is_up,
     r.StepTimeIsUp: _step_time_is_up,

@@ -4,6 +4,7 @@ from typing import Any
 
 from noetl.control.admission import drop, worth_another_try
 from noetl.control.deciding import Deciding
+from noetl.control.limits import waits_for_limit
 from noetl.control.routing import route
 from noetl.control.scheduling import arrive
 from noetl.messages import events as e
@@ -27,6 +28,8 @@ def settle(deciding: Deciding) -> None:
             if deciding.tokens:
                 continue
         if execution.runs or execution.finished or execution.status == "paused":
+            return
+        if waits_for_limit(execution):
             return
         end_quietly(deciding)
         if not deciding.tokens:

@@ -80,7 +80,10 @@ def _meet(execution: Execution, token: Token, source: str) -> None:
 
 
 def _token_parked(execution: Execution, event: e.TokenParked, _: Plan) -> None:
-    execution.tokens[event.token_id].waits = event.reason
+    token = execution.tokens[event.token_id]
+    token.waits = event.reason
+    if event.reason == "limit":
+        token.key, token.priority = event.key, event.priority
 
 
 def _token_dropped(execution: Execution, event: e.TokenDropped, _: Plan) -> None:
@@ -272,6 +275,18 @@ def _fail(execution: Execution, step: str, error: dict[str, Any]) -> None:
         execution.failures.append(Failure(step, error))
 
 
+def _queued(execution: Execution, event: e.ExecutionQueued, _: Plan) -> None:
+    execution.status = "queued"
+    execution.limit_key = event.key
+
+
+def _admitted(execution: Execution, event: e.ExecutionAdmitted, _: Plan) -> None:
+    if execution.status == "queued":
+        execution.admitted = execution.now
+    execution.status = "running"
+    execution.limit_key = event.key
+
+
 def _paused(execution: Execution, _: e.ExecutionPaused, __: Plan) -> None:
     execution.status = "paused"
 
@@ -318,6 +333,8 @@ EVOLVE: dict[type[e.Event], Evolve] = {
     e.StepDone: cast(Evolve, _step_done),
     e.StepFailed: _step_failed,
     e.NextEvaluated: _next_evaluated,
+    e.ExecutionQueued: _queued,
+    e.ExecutionAdmitted: _admitted,
     e.ExecutionPaused: _paused,
     e.ExecutionResumed: _resumed,
     e.ExecutionCancelled: _cancelled,

@@ -12,7 +12,7 @@ import msgspec
 from noetl.pipeline.frame import Frame, Iteration
 from noetl.playbook.plan import Plan
 
-Status = Literal["running", "paused", "completed", "failed", "cancelled"]
+Status = Literal["queued", "running", "paused", "completed", "failed", "cancelled"]
 
 
 class Token(msgspec.Struct, kw_only=True):
@@ -28,7 +28,10 @@ class Token(msgspec.Struct, kw_only=True):
     rounds: dict[str, int] = {}
     verdict: bool | None = None
     """The admission's last answer; None: not asked yet (ADM-4)."""
-    waits: Literal["refused", "join", "paused", ""] = ""
+    waits: Literal["refused", "join", "paused", "limit", ""] = ""
+    key: str = ""
+    """Of `limit`: what is counted apart, and which goes first."""
+    priority: int = 0
     round: str = ""
     """At a join: the round in which it meets others (NEXT-7)."""
 
@@ -194,6 +197,9 @@ class Execution(msgspec.Struct, kw_only=True):
     """Why nothing new may start."""
     final_done: bool = False
     finished: bool = False
+    limit_key: str = ""
+    admitted: int = 0
+    """When it got its place after it was queued (ms): its time counts from then on."""
     error: dict[str, Any] | None = None
     bodies: dict[str, bytes] = {}
     """Bodies that the last decision made and that must be stored before it (EVT-4)."""

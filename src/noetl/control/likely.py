@@ -36,7 +36,9 @@ def likely(plan: Plan, execution: Execution, given: r.Input) -> list[Reference]:
             gather(found, event.get("bases"), 1)
             look_behind(found, plan, execution, run, event)
     for token in execution.tokens.values():
-        if token.waits == "refused" or (token.waits and isinstance(given, r.ResumeExecution)):
+        if token.waits == "refused" or (
+            token.waits and isinstance(given, r.ResumeExecution | r.LimitGranted)
+        ):
             look(found, plan.steps[token.step].touches, scope_of(execution, token.args))
     return list(found.values())
 

@@ -6,9 +6,13 @@ from noetl.control.admission import admits, drop
 from noetl.control.deciding import Deciding
 from noetl.control.execution import Token
 from noetl.control.joins import gather, too_late
+from noetl.control.limits import asked
 from noetl.control.loops import end, start_loop
+from noetl.errors import TemplateFailed
 from noetl.messages import events as e
 from noetl.messages.outcome import make_error
+from noetl.pipeline.policy import template_error
+from noetl.playbook.plan import LimitPlan
 
 
 def arrive(deciding: Deciding, token: Token) -> None:
@@ -24,7 +28,10 @@ def arrive(deciding: Deciding, token: Token) -> None:
         return
     if step.join is None or not token.round:
         if step.admission is None or admits(deciding, token, token.args):
-            schedule(deciding, token, [token])
+            if step.limit is None:
+                schedule(deciding, token, [token])
+            else:
+                wait_for_limit(deciding, token, step.limit, token.args)
         return
     if too_late(execution, token):
         deciding.emit(e.TokenAbsorbed(token_id=token.token_id, step=token.step, round=token.round))
@@ -33,7 +40,41 @@ def arrive(deciding: Deciding, token: Token) -> None:
     if met is None:
         park(deciding, token, "join")
     elif admits(deciding, token, met.args):
+        if step.limit is None:
+            schedule(deciding, token, met.tokens, args=met.args, rounds=met.rounds)
+        else:
+            wait_for_limit(deciding, token, step.limit, met.args)
+
+
+def fire(deciding: Deciding, token: Token) -> None:
+    """LIMIT-2: a token that was admitted and now has its place; it is not asked again."""
+    step = deciding.plan.steps[token.step]
+    met = gather(deciding.execution, step.join, token) if step.join and token.round else None
+    if met is None:
+        schedule(deciding, token, [token])
+    else:
         schedule(deciding, token, met.tokens, args=met.args, rounds=met.rounds)
+
+
+def wait_for_limit(
+    deciding: Deciding, token: Token, limit: LimitPlan, args: dict[str, Any]
+) -> None:
+    """LIMIT-2: every run of a limited step waits for its place, which the server asks for."""
+    if token.waits == "limit":
+        return
+    try:
+        key, priority = deciding.evaluate(lambda scope: asked(limit, scope), deciding.scope(args))
+    except TemplateFailed as fault:
+        error = template_error(fault, f"the limit of step '{token.step}'")
+        deciding.emit(
+            e.TokenDropped(token_id=token.token_id, step=token.step, reason="limit", error=error)
+        )
+        return
+    deciding.emit(
+        e.TokenParked(
+            token_id=token.token_id, step=token.step, reason="limit", key=key, priority=priority
+        )
+    )
 
 
 def park(deciding: Deciding, token: Token, reason: Any) -> None:

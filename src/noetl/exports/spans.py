@@ -272,6 +272,8 @@ Act = Callable[[Trace, int, Envelope], list[Span] | None]
 
 ACTS: dict[str, Act] = {
     "playbook.execution.requested": Trace._requested,
+    "execution.queued": Trace._noted,
+    "execution.admitted": Trace._noted,
     "execution.paused": Trace._noted,
     "execution.resumed": Trace._noted,
     "execution.cancelled": Trace._noted,

@@ -63,6 +63,28 @@ class RequestEvaluated(Event, frozen=True, kw_only=True, tag="playbook.request.e
     """Why the request is refused; the execution fails with it."""
 
 
+class LimitEvent(Event, frozen=True, kw_only=True, omit_defaults=True):
+    """An event of the limit on executions of a playbook (LIMIT-2)."""
+
+    limit: str
+    """What the limit is on: the path of the playbook."""
+    key: str = ""
+    """What is counted apart under it."""
+
+
+class ExecutionQueued(LimitEvent, frozen=True, kw_only=True, tag="execution.queued"):
+    """It waits for a place under its limit; nothing of it has begun."""
+
+    place: int
+    """In the queue, when it was asked."""
+    priority: int = 0
+    """The highest goes first."""
+
+
+class ExecutionAdmitted(LimitEvent, frozen=True, kw_only=True, tag="execution.admitted"):
+    """It has a place under its limit until it ends."""
+
+
 class WorkflowStarted(Event, frozen=True, kw_only=True, tag="workflow.started"):
     """The first token is about to be made."""
 
@@ -102,8 +124,15 @@ class TokenEvent(Event, frozen=True, kw_only=True, omit_defaults=True):
 class TokenParked(TokenEvent, frozen=True, kw_only=True, tag="token.parked"):
     """The token waits."""
 
-    reason: Literal["refused", "join", "paused"] = "refused"
-    """For what: admission refused it, others of its join are missing, the execution is paused."""
+    reason: Literal["refused", "join", "paused", "limit"] = "refused"
+    """
+    For what: admission refused it, others of its join are missing, the execution is paused, the
+    limit of the step is reached.
+    """
+    key: str = ""
+    """Of `limit`: what is counted apart under it."""
+    priority: int = 0
+    """Of `limit`: the highest goes first."""
 
 
 class TokenDropped(TokenEvent, frozen=True, kw_only=True, tag="token.dropped"):
@@ -351,6 +380,8 @@ Boundary = StepDone | StepFailed | LoopDone
 AnyEvent = (
     ExecutionRequested
     | RequestEvaluated
+    | ExecutionQueued
+    | ExecutionAdmitted
     | WorkflowStarted
     | TokenCreated
     | TokenParked

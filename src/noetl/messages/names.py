@@ -36,6 +36,8 @@ class Row(NamedTuple):
 EVENTS: dict[str, Row] = {
     "playbook.execution.requested": Row("server", "playbook", "in_progress", "", "server", "lists"),
     "playbook.request.evaluated": Row("server", "playbook", "in_progress", "", "server", ""),
+    "execution.queued": Row("server", "workflow", "paused", "", "server", "lists"),
+    "execution.admitted": Row("server", "workflow", "in_progress", "", "server", "lists"),
     "workflow.started": Row("server", "workflow", "in_progress", "", "server", ""),
     "token.created": Row("server", "step", "in_progress", "token_id", "server", ""),
     "token.enqueued": Row("server", "step", "in_progress", "step_run_id", "server", ""),
@@ -121,7 +123,7 @@ first here moves first: another order is another decision (`RULES` in `messages.
 
 PLAIN = frozenset(
     {
-        *("digest", "folder", "iteration_id", "kind", "on", "parent_execution_id"),
+        *("digest", "folder", "iteration_id", "key", "kind", "limit", "on", "parent_execution_id"),
         *("parent_id", "parent_step_run_id", "path", "pool", "round", "rounds", "source"),
         *("step", "step_run_id", "store", "task", "task_run_id", "to", "token_id"),
         *("tokens", "trace_id", "version", "worker"),

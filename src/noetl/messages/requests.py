@@ -19,6 +19,16 @@ The rules that new executions are decided by. A log names its own (`ExecutionReq
 """
 
 
+class LimitAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """What the limit on executions of a playbook said to a start (LIMIT-2)."""
+
+    limit: str
+    key: str = ""
+    priority: int = 0
+    place: int = 0
+    """0: it may begin."""
+
+
 class StartExecution(msgspec.Struct, frozen=True, kw_only=True):
     """Run a playbook. The payload reaches `workload` and nothing else (DOC-3)."""
 
@@ -37,6 +47,8 @@ class StartExecution(msgspec.Struct, frozen=True, kw_only=True):
     rules: int = RULES
     refused: dict[str, Any] | None = None
     """Why nothing of it runs: the playbook is not there, or not valid (SRV-2)."""
+    limit: LimitAnswer | None = None
+    """Where its playbook has a limit."""
 
 
 class CancelExecution(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,6 +71,13 @@ ORDERS: dict[str, type[CancelExecution | PauseExecution | ResumeExecution]] = {
     "resume": ResumeExecution,
 }
 """What a client may order, by the last word of its route; each carries its reason."""
+
+
+class LimitGranted(msgspec.Struct, frozen=True, kw_only=True):
+    """There is a place under a limit, for the execution or for one run of a step (LIMIT-2)."""
+
+    holder: str = ""
+    """The step run that it is for; empty: the execution."""
 
 
 class TimeIsUp(msgspec.Struct, frozen=True, kw_only=True):
@@ -117,6 +136,7 @@ Input = (
     | CancelExecution
     | PauseExecution
     | ResumeExecution
+    | LimitGranted
     | TimeIsUp
     | StepTimeIsUp
     | PartClaimed

@@ -23,6 +23,7 @@ from noetl.messages.trace import trace_in
 from noetl.node.answers import Answers
 from noetl.node.children import Children
 from noetl.node.following import Following
+from noetl.node.limited import LimitedStarts
 from noetl.node.playbooks import PlaybookFinder, record_refusal
 from noetl.playbook.plan import Plan
 from noetl.ports.bodies import Bodies
@@ -33,6 +34,7 @@ from noetl.ports.storage import Storage
 from noetl.server.active import ActiveExecution
 from noetl.server.finding import Version
 from noetl.server.library import Library
+from noetl.server.limits import LimitKeeper
 from noetl.server.ownership import Ownership
 from noetl.server.replay import rows_of
 from noetl.server.report import report_of
@@ -79,10 +81,12 @@ class ControlPlane:
         )
         self.library = Library(storage, settings.bounds)
         self.ownership = Ownership(storage, self.server, self.library, says, adopts=adopts)
+        self.limits = LimitKeeper(self.server, storage.limits, says)
         self.playbooks = PlaybookFinder(storage, shared=settings.db is not None)
         self.register = self.playbooks.register
         self.bodies = bodies
         self.children = Children(self)
+        self.limited = LimitedStarts(self)
         self.answers = Answers(self)
         following = Following(self)
         self.ended, self.follow = following.ended, following.follow
@@ -109,6 +113,7 @@ class ControlPlane:
         parent_id: str | None = None,
         trace_id: str | None = None,
         refused: dict[str, Any] | None = None,
+        limit: r.LimitAnswer | None = None,
     ) -> ActiveExecution:
         """Begin an execution; it exists when `begun` is committed."""
         request = r.StartExecution(
@@ -124,6 +129,7 @@ class ControlPlane:
             parent_id=parent_id,
             trace_id=trace_id,
             refused=refused,
+            limit=limit,
         )
         active = self.server.start(request, plan, folder, self.ownership.term)
         return self.ownership.mind(active)
@@ -136,6 +142,8 @@ class ControlPlane:
         this id before. Raises OutcomeUnknown where the log went away before it answered: if the
         decision is there after all, `Ownership.compare` finds it and it runs (T23).
         """
+        if plan.limit is not None:
+            request |= await self.limited.asked(plan, execution_id, request)
         active = self.begin(plan, execution_id=execution_id, **request)
         try:
             assert active.begun is not None, "it was decided"
@@ -247,6 +255,13 @@ class ControlPlane:
                 code="finished",
                 status=409,
             )
+        if row.status == "queued" and kind != "cancel":
+            raise ServerRefused(
+                f"execution {execution_id} is queued, and nothing of it runs: it cannot be "
+                f"{kind}d; `noetl cancel {execution_id}` takes it out of the queue",
+                code="queued",
+                status=409,
+            )
         active = self.server.find(execution_id)
         if active is not None and self.ownership.sure():
             try:
@@ -326,6 +341,7 @@ class ControlPlane:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self.limits.close()
 
     async def close(self) -> None:
         """Write what waits, and let go of everything."""

@@ -98,14 +98,16 @@ class LocalNode(ControlPlane):
         plan = await self.library.plan_of(text, folder, plan)
         if former is not None:
             await keep_former(self.storage.playbooks, text, plan.path, former)
-        active = self.begin(
-            plan,
-            execution_id=execution_id or new_execution_id(),
-            payload=payload,
-            ctx=ctx,
-            version=plan.version,
-            folder=folder,
-        )
+        name = execution_id or new_execution_id()
+        request: dict[str, Any] = {
+            "payload": payload,
+            "ctx": ctx,
+            "version": plan.version,
+            "folder": folder,
+        }
+        if plan.limit is not None:
+            request |= await self.limited.asked(plan, name, request)
+        active = self.begin(plan, execution_id=name, **request)
         return self._watched(active)
 
     async def resume(self, execution_id: str) -> ActiveExecution:

@@ -121,9 +121,7 @@ class ServerNode(ControlPlane):
     async def counts(self) -> dict[str, Any]:
         executions = self.storage.executions
         return {
-            "executions": {
-                status: await executions.count(status) for status in ("queued", *get_args(Status))
-            },
+            "executions": {status: await executions.count(status) for status in get_args(Status)},
             "owned": len(self.server.owned),
             "parts_waiting": self.dispatcher.parts.pools(),
             "leases": len(self.dispatcher.leases),

@@ -1,5 +1,6 @@
 """Which blocks has the language, and which keys has each? (DOC, ADM, TASK, LOOP, NEXT)"""
 
+from noetl.playbook.limit_blocks import LIMIT, LIMIT_PER
 from noetl.playbook.shape import (
     Block,
     Boolean,
@@ -84,6 +85,7 @@ EXECUTOR_SPEC = Block(
         "entry_step": Field(Text(), "Step that gets the first token.", "DOC-5"),
         "final_step": Field(Text(), "Step that runs once at the end.", "NEXT-6"),
         "policy": Field(Inside("executor policy"), "Limits and results.", "DOC-4"),
+        "limit": Field(Inside("limit"), "How many executions run at once.", "LIMIT-1"),
         "defaults": Field(Inside("defaults"), "What lies under every `spec`.", "DOC-4"),
     },
 )
@@ -174,6 +176,9 @@ STEP_SPEC = Block(
         "timeout": Field(_SECONDS, "Seconds for the whole step run.", "TASK-10"),
         "lease": Field(Inside("lease"), "How long a worker owns the run.", "TASK-10"),
         "join": Field(Inside("join"), "Waits for tokens of several steps.", "NEXT-7"),
+        "limit": Field(
+            Inside("limit"), "How many runs of it there are at once, in all executions.", "LIMIT-1"
+        ),
     },
 )
 STEP_POLICY = Block(
@@ -437,6 +442,8 @@ BLOCKS: dict[str, Block] = {
         KEYCHAIN_ENTRY,
         STEP,
         STEP_SPEC,
+        LIMIT,
+        LIMIT_PER,
         STEP_POLICY,
         ADMIT,
         ADMIT_RULE,

@@ -80,6 +80,8 @@ CODES: dict[str, Code] = {
     ),
     **_errors("DIA-S4", no_counterpart="What an older dialect says here has no counterpart."),
     **_errors("DOC-5", unknown_entry="`entry_step` names no step."),
+    **_errors("LIMIT-1", empty_limit="A limit says nothing that could be reached."),
+    **_errors("LIMIT-2", limit_over="The limit of a step does something else than queue."),
     **_errors(
         "NEXT-6",
         unknown_final="`final_step` names no step.",

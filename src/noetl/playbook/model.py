@@ -35,6 +35,19 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     timeout: float | None = None
 
 
+class Limit(Located, frozen=True, kw_only=True):
+    """LIMIT-1: what holds over all executions of a playbook."""
+
+    at_once: int | None = None
+    total: int | None = None
+    count: int | None = None
+    seconds: float = 0.0
+    """At most `count` begin in this time."""
+    key: str | None = None
+    over: Literal["queue", "refuse", "cancel_old"] = "queue"
+    priority: int | str = 0
+
+
 class Executor(msgspec.Struct, frozen=True, kw_only=True):
     """DOC-4. `defaults` are merged into the parts already; they are not kept."""
 
@@ -45,6 +58,7 @@ class Executor(msgspec.Struct, frozen=True, kw_only=True):
     reference_first: bool = False
     fail_fast: bool = False
     limits: Limits = Limits()
+    limit: Limit | None = None
     reduce: dict[str, Reducer] = {}
     """SCOPE-6: ctx keys whose writes are folded, whoever makes them."""
 
@@ -184,6 +198,7 @@ class Step(Located, frozen=True, kw_only=True):
     desc: str = ""
     admission: Admission | None = None
     join: Join | None = None
+    limit: Limit | None = None
     timeout: float | None = None
     lease: LeaseSpec = LeaseSpec()
     loop: Loop | None = None

@@ -7,7 +7,7 @@ from yaml.nodes import MappingNode, SequenceNode
 from noetl.playbook import blocks
 from noetl.playbook.model import Executor, KeychainEntry, Limits, Playbook, Step, Task
 from noetl.playbook.parse_loops import parse_reduce
-from noetl.playbook.parse_steps import parse_step
+from noetl.playbook.parse_steps import parse_limit, parse_step
 from noetl.playbook.parse_tasks import Defaults, parse_task
 from noetl.playbook.reader import At, Reader
 from noetl.playbook.retired import WORKBOOK_LIST
@@ -52,6 +52,8 @@ def _parse_executor(reader: Reader, at: At | None) -> tuple[Executor, Defaults]:
                 known[key] = reader.value(spec[key])
         if "policy" in spec:
             known |= _parse_policy(reader, spec["policy"])
+        if "limit" in spec:
+            known["limit"] = parse_limit(reader, spec["limit"])
         if "defaults" in spec:
             defaults = _parse_defaults(reader, spec["defaults"])
     return Executor(**known), defaults

@@ -5,8 +5,19 @@ from typing import Any
 from yaml.nodes import MappingNode, ScalarNode, SequenceNode
 
 from noetl.playbook import blocks
+from noetl.playbook.limit_blocks import LIMIT, LIMIT_PER
 from noetl.playbook.merging import spec_under
-from noetl.playbook.model import Admission, AdmitRule, Arc, Join, LeaseSpec, Loop, Router, Step
+from noetl.playbook.model import (
+    Admission,
+    AdmitRule,
+    Arc,
+    Join,
+    LeaseSpec,
+    Limit,
+    Loop,
+    Router,
+    Step,
+)
 from noetl.playbook.parse_loops import parse_loop
 from noetl.playbook.parse_tasks import Defaults, parse_pipeline, read_rule
 from noetl.playbook.reader import At, Reader
@@ -64,12 +75,36 @@ def _parse_spec(reader: Reader, at: At) -> dict[str, Any]:
         parts["lease"] = LeaseSpec(**{k: float(reader.value(v)) for k, v in lease.items()})
     if "join" in fields:
         parts["join"] = _parse_join(reader, fields["join"])
+    if "limit" in fields:
+        parts["limit"] = limit = parse_limit(reader, fields["limit"])
+        if limit.over != "queue":
+            reader.report(
+                "limit-over",
+                reader.entries(fields["limit"])["over"],
+                f"a run of a step can only wait for its limit, found '{limit.over}'",
+                "leave 'over' out, or give the limit to the executor: executor.spec.limit",
+            )
     if "policy" in fields:
         policy = reader.fields(blocks.STEP_POLICY, fields["policy"])
         admit = reader.fields(blocks.ADMIT, policy["admit"]) if "admit" in policy else {}
         if "rules" in admit:
             parts["admission"] = _parse_admission(reader, policy["admit"], admit)
     return parts
+
+
+def parse_limit(reader: Reader, at: At) -> Limit:
+    """LIMIT-1: of a step, or of the executor."""
+    fields = reader.fields(LIMIT, at)
+    per = reader.fields(LIMIT_PER, fields.pop("per")) if "per" in fields else {}
+    known = {key: reader.value(entry) for key, entry in (fields | per).items()}
+    if not reader.entries(at).keys() & set(LIMIT.requires_any):
+        reader.report(
+            "empty-limit",
+            at,
+            "the limit says nothing that could be reached",
+            "say how many: at_once: 4, or per: { count: 100, seconds: 60 }",
+        )
+    return Limit(place=reader.place(at), **known)
 
 
 def _parse_join(reader: Reader, at: At) -> Join:

@@ -27,6 +27,7 @@ from noetl.playbook.model import (
     Join,
     KeychainEntry,
     LeaseSpec,
+    Limit,
     Limits,
     Loop,
     Mode,
@@ -148,6 +149,14 @@ class RouterPlan(msgspec.Struct, frozen=True, kw_only=True):
     after_failure: tuple[ArcPlan, ...]
 
 
+class LimitPlan(msgspec.Struct, frozen=True, kw_only=True):
+    """LIMIT-1. `key` and `priority` are evaluated when something is to begin."""
+
+    spec: Limit
+    key: Evaluate | None
+    priority: Evaluate
+
+
 class StepPlan(msgspec.Struct, frozen=True, kw_only=True):
     """One step, ready to be scheduled."""
 
@@ -155,6 +164,7 @@ class StepPlan(msgspec.Struct, frozen=True, kw_only=True):
     pipeline: Pipeline
     admission: AdmissionPlan | None = None
     join: Join | None = None
+    limit: LimitPlan | None = None
     loop: LoopPlan | None = None
     router: RouterPlan | None = None
     timeout: float | None = None
@@ -175,6 +185,9 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     final: str | None
     executor: Executor
     limits: Limits
+    limit: LimitPlan | None = None
+    limited: bool = False
+    """Whether it or one of its steps has a limit (LIMIT-1)."""
     workload: dict[str, Any]
     """As `compile_tree` leaves it: mappings stay mappings, everything else is a callable."""
     workbook: dict[str, TaskPlan]
@@ -202,6 +215,8 @@ def make_plan(playbook: Playbook, text: str, kinds: Mapping[str, Kind] = KINDS) 
         final=playbook.executor.final_step,
         executor=playbook.executor,
         limits=playbook.executor.limits,
+        limit=plan_limit(playbook.executor.limit),
+        limited=bool(playbook.executor.limit or any(step.limit for step in playbook.steps)),
         workload=compile_tree(playbook.workload),
         workbook=borrowed,
         keychain=playbook.keychain,
@@ -233,12 +248,20 @@ def plan_step(step: Step, kinds: Mapping[str, Kind], workbook: Workbook) -> Step
         pipeline=plan_pipeline(step.tasks, kinds, workbook),
         admission=plan_admission(step.admission) if step.admission else None,
         join=step.join,
+        limit=plan_limit(step.limit),
         loop=plan_loop(step.loop) if step.loop else None,
         router=plan_router(step.router) if step.router else None,
         timeout=step.timeout,
         lease=step.lease,
         touches=touches_of(step),
     )
+
+
+def plan_limit(limit: Limit | None) -> LimitPlan | None:
+    if limit is None:
+        return None
+    key = None if limit.key is None else compile_value(limit.key)
+    return LimitPlan(spec=limit, key=key, priority=compile_value(limit.priority))
 
 
 def touches_of(step: Step) -> Paths:

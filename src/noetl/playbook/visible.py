@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 from noetl.kinds.kind import Kind
 from noetl.playbook.check_graph import arcs_of
 from noetl.playbook.check_tasks import pipelines_of
-from noetl.playbook.model import Arc, Playbook, Rule, Step, Task, Then
+from noetl.playbook.model import Arc, Limit, Playbook, Rule, Step, Task, Then
 
 Shape = Mapping[str, Any] | None
 """The keys below a value, each with its own shape; None: any key may be there."""
@@ -22,7 +22,9 @@ _SERVER = ("workload", "ctx", "args", "execution_id")
 _PIPELINE = (*_SERVER, "iter", "_prev", "_task", "_attempt")
 PLACES: Final[Mapping[str, tuple[str, ...]]] = {
     "workload": ("workload", "execution_id"),
+    "limit": ("workload", "execution_id"),
     "admit": (*_SERVER, "event"),
+    "step limit": _SERVER,
     "loop": _SERVER,
     "arc": (*_SERVER, "event"),
     "input": _PIPELINE,
@@ -58,6 +60,9 @@ def spots(
     """Every value of a playbook that is rendered, with what it sees; `brought` by a request."""
     yield from _workload(playbook.workload)
     view = DocumentNames(playbook, kinds, brought)
+    if playbook.executor.limit is not None:
+        seen = {name: view.base[name] for name in PLACES["limit"]}
+        yield from _limit(playbook.executor.limit, "limit", seen)
     for step in playbook.steps:
         yield from _step(view, step)
     for name, task in playbook.workbook.items():
@@ -179,6 +184,8 @@ def _step(view: DocumentNames, step: Step) -> Iterator[RenderedValue]:
         seen = {**server, "event": _ARRIVED}
         for rule in step.admission.rules:
             yield RenderedValue(rule.when, f"{rule.place.path}.when", "admit", seen)
+    if step.limit is not None:
+        yield from _limit(step.limit, "step limit", server)
     iter_ = _set_iter(step.tasks, view)
     if step.loop is not None:
         yield RenderedValue(step.loop.items, f"{step.loop.place.path}.in", "loop", server)
@@ -187,6 +194,11 @@ def _step(view: DocumentNames, step: Step) -> Iterator[RenderedValue]:
     routed: Seen = {**server, "event": _EVENT}
     for arc in step.router.arcs if step.router is not None else ():
         yield from _arc(arc, routed)
+
+
+def _limit(limit: Limit, place: str, seen: Seen) -> Iterator[RenderedValue]:
+    yield RenderedValue(limit.key, f"{limit.place.path}.key", place, seen)
+    yield RenderedValue(limit.priority, f"{limit.place.path}.priority", place, seen)
 
 
 def _arc(arc: Arc, seen: Seen) -> Iterator[RenderedValue]:

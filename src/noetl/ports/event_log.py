@@ -58,6 +58,8 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     """The state after this decision, when the tail has grown long enough."""
     notes: tuple[int, ...] = ()
     """The notes of the inbox that it obeys: they go with its commit, and stay if it is refused."""
+    releases: tuple[str, ...] = ()
+    """Claims on limits that end with its commit: step runs, or the execution with all (`""`)."""
 
 
 class LogRow(msgspec.Struct, frozen=True):

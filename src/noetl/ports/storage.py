@@ -7,6 +7,7 @@ from noetl.ports.catalog import Catalog
 from noetl.ports.credentials import Credentials
 from noetl.ports.event_log import EventLog, Executions, Inbox, Owners, Playbooks, Printed
 from noetl.ports.keys import Keys
+from noetl.ports.limits import LimitClaims
 from noetl.ports.roster import Roster
 from noetl.ports.tokens import Tokens
 
@@ -34,6 +35,8 @@ class Storage(Protocol):
     def tokens(self) -> Tokens: ...
     @property
     def roster(self) -> Roster: ...
+    @property
+    def limits(self) -> LimitClaims: ...
     @property
     def credentials(self) -> Credentials: ...
     @property

@@ -40,6 +40,7 @@ class Appender:
         shown: bool,
         alone: bool,
         notes: tuple[int, ...],
+        releases: tuple[str, ...],
     ) -> Commit:
         """The answer comes with the commit. `alone`: nothing else waits, commit at once."""
         execution = active.execution
@@ -57,6 +58,7 @@ class Appender:
             row=self.row(active, at) if shown else None,
             snapshot=snapshot,
             notes=notes,
+            releases=releases,
         )
         self.uncommitted += 1
         active.uncommitted += 1

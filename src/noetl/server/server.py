@@ -9,13 +9,14 @@ import asyncio
 from collections import ChainMap
 from collections.abc import Callable, MutableMapping
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 from noetl.control.decide import decide
 from noetl.control.deciding import Needs
 from noetl.control.dispatch import may_run_ahead
 from noetl.control.execution import Execution
 from noetl.control.likely import likely
+from noetl.control.limits import released
 from noetl.errors import NoetlError
 from noetl.masking import KNOWN
 from noetl.messages import events as e
@@ -48,10 +49,21 @@ REFUSED = Taken([], committed())
 Watcher = Callable[[ActiveExecution, list[e.Event]], None]
 
 
+class LimitFollower(Protocol):
+    """Who asks for places under limits (LIMIT)."""
+
+    def follow(self, active: ActiveExecution, events: list[e.Event], commit: Commit) -> None:
+        """Something was decided: ask for what waits now, and pass on what was released."""
+
+    def take_up(self, active: ActiveExecution) -> None:
+        """It is decided here from now on, and may wait."""
+
+
 class Server:
     """Owns executions: takes inputs, writes decisions, hands out parts."""
 
     runner: Runner
+    limits: LimitFollower
 
     def __init__(
         self, *, log: EventLog, results: ResultStore, bodies: Bodies, me: str, run_ahead: bool
@@ -76,8 +88,8 @@ class Server:
         active = self._own(Execution(execution_id=request.execution_id), plan, folder, term)
         active.started_at = now()
         active.version = request.version
-        arm_execution(self, active)
         active.begun = self.receive(active, request).committed
+        arm_execution(self, active)
         return active
 
     def go_on(
@@ -97,6 +109,8 @@ class Server:
             return active
         arm_execution(self, active)
         self.handout.offer_open(active)
+        if plan.limited:
+            self.limits.take_up(active)
         return active
 
     def _own(
@@ -164,6 +178,7 @@ class Server:
             shown=shown or not expected,
             alone=self._is_alone(active, parts, expected),
             notes=notes,
+            releases=released(active.plan, events),
         )
         self._dispatch(active, events, parts, commit, shown=shown)
         return Taken(events, commit)
@@ -238,6 +253,8 @@ class Server:
             self.chore(self.runner.cancel(active.execution.execution_id))
         if parts:
             self.handout.follow(active, parts, commit)
+        if active.plan.limited:
+            self.limits.follow(active, events, commit)
         if active.touches_world:
             self.handout.tidy(active, events)
         if self.watchers:

@@ -19,10 +19,11 @@ def now() -> int:
 
 
 def arm_execution(server: "Server", active: ActiveExecution) -> None:
-    """DOC-4 `limits.timeout`."""
-    seconds = active.plan.limits.timeout
-    if seconds is not None:
-        left = max(0.0, active.started_at / 1000 + seconds - time.time())
+    """DOC-4 `limits.timeout`: it counts from the start, or from the end of the queue (LIMIT-2)."""
+    seconds, execution = active.plan.limits.timeout, active.execution
+    if seconds is not None and execution.status != "queued" and not execution.finished:
+        since = execution.admitted or active.started_at
+        left = max(0.0, since / 1000 + seconds - time.time())
         up = r.TimeIsUp(seconds=seconds)
         active.timers[""] = asyncio.get_running_loop().call_later(
             left, lambda: server.is_active(active) and server.receive(active, up)

@@ -18,6 +18,7 @@ from noetl.control.deciding import Needs
 from noetl.control.evolve import evolve
 from noetl.control.execution import Execution, Run
 from noetl.control.likely import likely
+from noetl.control.limits import LIMIT
 from noetl.control.timing import too_long
 from noetl.errors import BodyLost, NoetlError
 from noetl.messages import events as e
@@ -149,7 +150,14 @@ async def input_of(state: Execution, plan: Plan, recorded: list[e.Event], load: 
         )
     match recorded[0]:
         case e.ExecutionRequested() as requested:
-            return await request_of(state, requested, load, refusal_in(recorded))
+            refused = refusal_in(recorded)
+            return await request_of(state, requested, load, refused, limit_in(recorded))
+        case e.ExecutionAdmitted():
+            return r.LimitGranted()
+        case e.StepScheduled() as scheduled:
+            return r.LimitGranted(holder=scheduled.step_run_id)
+        case e.TokenParked() | e.TokenDropped() as kept:
+            return r.LimitGranted(holder=f"{state.tokens[kept.token_id].seq}.0")
         case e.ExecutionCancelled(by="timeout"):
             return r.TimeIsUp(seconds=plan.limits.timeout or 0.0)
         case e.ExecutionCancelled() as cancelled:
@@ -204,11 +212,27 @@ def refusal_in(recorded: list[e.Event]) -> dict[str, Any] | None:
     match recorded[:2]:
         case [e.ExecutionRequested(digest=stand_in.DIGEST), e.RequestEvaluated(error=error)]:
             return error
+        case [_, e.RequestEvaluated(error=dict() as error)] if LIMIT in str(error.get("message")):
+            return error
+    return None
+
+
+def limit_in(recorded: list[e.Event]) -> r.LimitAnswer | None:
+    """LIMIT-2: what its limit said to a start."""
+    match recorded[2:3]:
+        case [e.ExecutionQueued(limit=limit, key=key, priority=priority, place=place)]:
+            return r.LimitAnswer(limit=limit, key=key, priority=priority, place=place)
+        case [e.ExecutionAdmitted(limit=limit, key=key)]:
+            return r.LimitAnswer(limit=limit, key=key)
     return None
 
 
 async def request_of(
-    state: Execution, event: e.ExecutionRequested, load: Load, refused: dict[str, Any] | None
+    state: Execution,
+    event: e.ExecutionRequested,
+    load: Load,
+    refused: dict[str, Any] | None,
+    limit: r.LimitAnswer | None,
 ) -> r.StartExecution:
     """EVT-4: what was too large for the log is fetched, to be moved out again."""
 
@@ -234,6 +258,7 @@ async def request_of(
         parent_id=event.parent_id,
         rules=event.rules,
         refused=refused,
+        limit=limit,
     )
 
 

@@ -7,10 +7,12 @@ import msgspec
 
 from noetl.control.execution import Execution, Run, Token
 from noetl.control.joins import needed
+from noetl.control.limits import waiting_for, words_of
 from noetl.messages import events as e
 from noetl.messages.codec import decode_events
 from noetl.messages.envelope import timestamp
 from noetl.playbook.plan import Pipeline, Plan
+from noetl.ports.limits import LimitPlace
 from noetl.ports.storage import Storage
 
 RECENT = 60_000
@@ -18,7 +20,7 @@ RECENT = 60_000
 LOOKED_AT = 500
 """Rows of the log that are read for the moment from which something waits."""
 
-WaitKind = Literal["task", "worker", "timer", "loop", "refused", "join", "paused"]
+WaitKind = Literal["task", "worker", "timer", "loop", "refused", "join", "paused", "limit"]
 
 
 class WaitReason(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -57,6 +59,17 @@ async def waits_in(
     storage: Storage, execution: Execution, plan: Plan, holder: str | None
 ) -> list[WaitReason]:
     """What an execution waits for; `holder`: whoever decides for it now, and lives."""
+    if plan.limited and not execution.finished:
+        places = await storage.limits.places(execution.execution_id)
+        limits = [wait_for_limit(execution, plan, place) for place in places if place.place]
+    else:
+        limits = []
+    return limits + await _waits_in(storage, execution, plan, holder)
+
+
+async def _waits_in(
+    storage: Storage, execution: Execution, plan: Plan, holder: str | None
+) -> list[WaitReason]:
     waiting = {run.step_run_id for run in execution.runs.values() if unclaimed(run)}
     if not waiting:
         return waits_of(execution, plan)
@@ -89,7 +102,24 @@ async def since_when(storage: Storage, execution_id: str, runs: set[str]) -> dic
 def waits_of(execution: Execution, plan: Plan, workers: Workers = UNCOUNTED) -> list[WaitReason]:
     """Every run in flight and every token that led to none, in order of their making."""
     runs = [wait for run in execution.runs.values() for wait in waits_of_run(run, plan, workers)]
-    return runs + [wait_of_token(execution, token, plan) for token in execution.tokens.values()]
+    tokens = [token for token in execution.tokens.values() if token.waits != "limit"]
+    return runs + [wait_of_token(execution, token, plan) for token in tokens]
+
+
+def wait_for_limit(execution: Execution, plan: Plan, place: LimitPlace) -> WaitReason:
+    """LIMIT-2: what a queued execution or a token of a limited step waits for."""
+    token = waiting_for(execution, place.holder)
+    limit = plan.steps[token.step].limit if token is not None else plan.limit
+    of = f"step '{token.step}'" if token is not None else f"playbook '{plan.path}'"
+    key = f" for '{place.key}'" if place.key else ""
+    numbers = f" ({words_of(limit.spec)})" if limit is not None else ""
+    return WaitReason(
+        step=plan.entry if token is None else token.step,
+        token_id=None if token is None else token.token_id,
+        kind="limit",
+        words=f"place {place.place:,} in the queue: the limit of {of}{numbers} is reached{key}",
+        since=timestamp(place.since),
+    )
 
 
 def waits_of_run(run: Run, plan: Plan, workers: Workers) -> list[WaitReason]:

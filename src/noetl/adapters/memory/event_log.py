@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import msgspec
 
 from noetl.adapters.batching import check, overtaken, still_refused
+from noetl.adapters.memory.limits import drop_claims
 from noetl.adapters.memory.tables import MemoryTables
 from noetl.errors import NoetlError, VersionConflict
 from noetl.ports.commit import Commit
@@ -67,3 +68,5 @@ class MemoryEventLog:
             tables.snapshots[name] = Snapshot(decision.last, decision.snapshot)
         for number in decision.notes:
             tables.notes.pop(number, None)
+        for holder in decision.releases:
+            drop_claims(tables, name, holder)

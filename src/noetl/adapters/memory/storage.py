@@ -6,6 +6,7 @@ from typing import Self
 
 from noetl.adapters.memory.event_log import MemoryEventLog
 from noetl.adapters.memory.executions import MemoryExecutions
+from noetl.adapters.memory.limits import MemoryLimits, drop_claims
 from noetl.adapters.memory.owners import MemoryInbox, MemoryOwners
 from noetl.adapters.memory.registers import MemoryCatalog, MemoryKeys, MemoryRoster, MemoryTokens
 from noetl.adapters.memory.tables import MemoryTables
@@ -64,6 +65,7 @@ class MemoryStorage:
         self.keys = MemoryKeys(self.tables)
         self.tokens = MemoryTokens(self.tables)
         self.roster = MemoryRoster(self.tables)
+        self.limits = MemoryLimits(self.tables, me)
         self.credentials = self.tables.credentials
         self.key: bytes | None = self.tables.key
         self.folder: Path | None = None
@@ -88,6 +90,7 @@ class MemoryStorage:
             del rows[name]
             self.tables.decisions.pop(name, None)
             self.tables.snapshots.pop(name, None)
+            drop_claims(self.tables, name, "")
         self.tables.notes = {
             number: note for number, note in self.tables.notes.items() if note.execution_id in rows
         }

@@ -4,12 +4,25 @@ import asyncio
 import secrets
 from itertools import count
 
+import msgspec
+
 from noetl.adapters.memory.credentials import MemoryCredentials
 from noetl.errors import ExecutionNotFound
 from noetl.ports.catalog import CatalogEntry
 from noetl.ports.event_log import ExecutionRow, LogRow, Note, PrintedLine, Snapshot
+from noetl.ports.limits import LimitClaim
 from noetl.ports.roster import ServerRow, WorkerRow
 from noetl.ports.tokens import TokenRow
+
+
+class ClaimRow(msgspec.Struct, kw_only=True):
+    """A claim on a limit, as it is kept."""
+
+    claim: LimitClaim
+    process: str
+    turn: int
+    asked_at: int
+    granted_at: int | None = None
 
 
 class MemoryTables:
@@ -26,6 +39,10 @@ class MemoryTables:
         self.workers: dict[str, WorkerRow] = {}
         self.servers: dict[str, ServerRow] = {}
         self.notes: dict[int, Note] = {}
+        self.claims: dict[tuple[str, str], ClaimRow] = {}
+        """Claims on limits, by execution and holder."""
+        self.begun: list[tuple[str, str, int]] = []
+        """What began under a limit on starts: group, key and when."""
         self.left = asyncio.Event()
         """Replaced with every note that is left: whoever waits holds the one before."""
         self.numbers = count(1)

@@ -12,7 +12,7 @@ from msgspec.structs import astuple
 
 from noetl.adapters.batching import DecisionBatch, DecisionChain
 
-WRITTEN, SNAPSHOT, PRINTED, NOTE = 19, 3, 7, 2
+WRITTEN, SNAPSHOT, PRINTED, NOTE, RELEASE = 19, 3, 7, 2, 2
 """How many columns the parts of the statement take."""
 BETWEEN = "\x1f"
 """Stands in no id and, unescaped, in no JSON."""
@@ -47,12 +47,14 @@ def everything(batch: DecisionBatch) -> list[Any]:
     snapshots = [(name, *chain.snapshot) for name, chain in chains.items() if chain.snapshot]
     lines = [tuple(map(storable, astuple(line))) for line in batch.lines]
     notes = [(name, number) for name, chain in chains.items() for number in chain.notes]
+    releases = [(name, holder) for name, chain in chains.items() for holder in chain.releases]
     return [
         *_moved(batch, (chain for chain in chains.values() if chain.row is None)),
         *_transposed(rows, WRITTEN),
         *_transposed(snapshots, SNAPSHOT),
         *_transposed(lines, PRINTED),
         *_transposed(notes, NOTE),
+        *_transposed(releases, RELEASE),
     ]
 
 

@@ -141,3 +141,48 @@ delete from noetl.server where name = $1
 -- name: servers
 select name, address, version, started_at, seen_at
 from noetl.server where seen_at >= $1 order by name
+
+-- name: take_limits
+select place from noetl.limit_take($1::json)
+
+-- name: grant_limits
+select execution_id, holder from noetl.limit_grant($1)
+
+-- name: waiting_groups
+select distinct limit_group from noetl.limit_claim where granted_at is null
+
+-- name: granted_claims
+select execution_id, holder from noetl.limit_claim where granted_at >= noetl.now_ms() - 60000
+
+-- name: release_claim
+delete from noetl.limit_claim where execution_id = $1 and ($2 = '' or holder = $2)
+
+-- name: forget_begun
+delete from noetl.limit_begun where until < noetl.now_ms()
+
+-- name: drop_unbegun
+-- Of processes that died before the execution existed.
+delete from noetl.limit_claim
+where not exists (
+        select from noetl.execution where execution.execution_id = limit_claim.execution_id
+    )
+    and not exists (
+        select from noetl.process
+        where process.token = limit_claim.process and process.expires_at > now()
+    )
+
+-- name: limit_places
+select
+    claim.execution_id, claim.holder, claim.limit_group, claim.limit_key,
+    case when claim.granted_at is not null then 0 else (
+        select 1 + count(*) from noetl.limit_claim as other
+        where other.limit_group = claim.limit_group and other.granted_at is null
+            and (-other.priority, other.turn, other.asked_at, other.execution_id)
+                < (-claim.priority, claim.turn, claim.asked_at, claim.execution_id)
+    ) end as place,
+    coalesce(claim.granted_at, claim.asked_at) as since
+from noetl.limit_claim as claim where execution_id = $1
+
+-- name: limit_holders
+select execution_id from noetl.limit_claim
+where limit_group = $1 and limit_key = $2 order by asked_at

@@ -117,7 +117,7 @@ select
 
 -- name: append_all
 -- token, term, batch; columns of: moved executions, decisions, rows with the expected seq,
--- snapshots, printed lines, obeyed notes
+-- snapshots, printed lines, obeyed notes, released claims
 with mine as (
     update noetl.process set batch = $3, xid = pg_current_xact_id()
     where token = $1 and term = $2
@@ -214,6 +214,13 @@ told as (
 obeyed as (
     delete from noetl.note using unnest($42::text[], $43::bigint[]) as given (execution_id, note_id)
     where note.note_id = given.note_id
+        and given.execution_id in (select execution_id from advanced)
+),
+released as (
+    delete from noetl.limit_claim
+    using unnest($44::text[], $45::text[]) as given (execution_id, holder)
+    where limit_claim.execution_id = given.execution_id
+        and (given.holder = '' or limit_claim.holder = given.holder)
         and given.execution_id in (select execution_id from advanced)
 )
 select
@@ -435,5 +442,6 @@ order by number
 with decisions as (delete from noetl.decision where execution_id = $1),
 snapshots as (delete from noetl.snapshot where execution_id = $1),
 lines as (delete from noetl.printed where execution_id = $1),
-notes as (delete from noetl.note where execution_id = $1)
+notes as (delete from noetl.note where execution_id = $1),
+claims as (delete from noetl.limit_claim where execution_id = $1)
 delete from noetl.execution where execution_id = $1

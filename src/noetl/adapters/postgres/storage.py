@@ -7,6 +7,7 @@ from noetl.adapters.postgres.database import prepare
 from noetl.adapters.postgres.door import Door, Says
 from noetl.adapters.postgres.inbox import PostgresInbox
 from noetl.adapters.postgres.lease import ProcessLease
+from noetl.adapters.postgres.limits import PostgresLimits
 from noetl.adapters.postgres.owners import PostgresOwners
 from noetl.adapters.postgres.reader import PostgresReader
 from noetl.adapters.postgres.registers import (
@@ -42,6 +43,7 @@ class PostgresStorage:
         self.keys = PostgresKeys(reader)
         self.tokens = SqlTokens(reader)
         self.roster = SqlRoster(reader)
+        self.limits = PostgresLimits(writer, reader, me)
         self.credentials = PostgresCredentials(reader)
 
     async def open(self) -> None:

@@ -41,6 +41,9 @@ def write_batch(
     snapshots = [(name, *chain.snapshot) for name, chain in chains.items() if chain.snapshot]
     _write(connection, "keep_snapshots", snapshots)
     drop_notes(connection, [(number,) for chain in chains.values() for number in chain.notes])
+    for name, chain in chains.items():
+        for holder in chain.releases:
+            connection.execute(SQL["release_claim"], (name, holder))
 
 
 def write_one(cursor: apsw.Cursor, decision: Decision, me: str) -> None:

@@ -104,3 +104,107 @@ delete from server where name = ?
 
 -- name: servers
 select name, address, version, started_at, seen_at from server where seen_at >= ? order by name
+
+-- name: claim_limit
+insert or ignore into limit_claim (
+    execution_id, holder, limit_group, limit_key, at_once, total, count, seconds, priority, turn,
+    asked_at, process
+)
+values (
+    :execution_id, :holder, :group, :key, :at_once, :total, :count, :seconds, :priority,
+    max(
+        (
+            select ifnull(max(turn) + 1, 0) from limit_claim
+            where limit_group = :group and limit_key = :key and granted_at is null
+        ),
+        (
+            select ifnull(min(turn), 0) from limit_claim
+            where limit_group = :group and granted_at is null
+        )
+    ),
+    :now, :process
+)
+
+-- name: next_claim
+-- The first of each key that has a place; of those the one whose turn it is.
+with recursive keys (key) as (
+    select min(limit_key) from limit_claim where limit_group = :group and granted_at is null
+    union all
+    select (
+        select min(limit_key) from limit_claim
+        where limit_group = :group and granted_at is null and limit_key > keys.key
+    )
+    from keys where key is not null
+)
+select head.execution_id, head.holder, head.limit_key, head.count, head.seconds
+from keys join limit_claim as head
+    on (head.execution_id, head.holder) = (
+        select execution_id, holder from limit_claim
+        where limit_group = :group and limit_key = keys.key and granted_at is null
+        order by priority desc, turn, asked_at, execution_id limit 1
+    )
+where (head.at_once is null or head.at_once > (
+        select count(*) from limit_claim as held
+        where held.limit_group = :group and held.limit_key = head.limit_key
+            and held.granted_at is not null
+    ))
+    and (head.count is null or head.count > (
+        select count(*) from limit_begun
+        where limit_group = :group and limit_key = head.limit_key
+            and at > :now - head.seconds * 1000
+    ))
+    and (head.total is null or head.total > (
+        select count(*) from limit_claim as held
+        where held.limit_group = :group and held.granted_at is not null
+    ))
+order by head.priority desc, head.turn, head.asked_at, head.execution_id limit 1
+
+-- name: grant_claim
+update limit_claim set granted_at = ? where execution_id = ? and holder = ?
+
+-- name: count_begun
+insert into limit_begun (limit_group, limit_key, at, until) values (?, ?, ?, ?)
+
+-- name: forget_begun
+delete from limit_begun where until < ?
+
+-- name: waiting_groups
+select distinct limit_group from limit_claim where granted_at is null
+
+-- name: granted_claims
+select execution_id, holder from limit_claim where granted_at >= ?
+
+-- name: release_claim
+delete from limit_claim where execution_id = ?1 and (?2 = '' or holder = ?2)
+
+-- name: unbegun_claims
+-- Of processes that may have died before the execution existed.
+select distinct claim.execution_id, process.pid, process.ticks, process.boot
+from limit_claim as claim left join process on process.token = claim.process
+where not exists (
+    select 1 from execution where execution.execution_id = claim.execution_id
+)
+
+-- name: limit_place
+select iif(claim.granted_at is not null, 0, (
+    select 1 + count(*) from limit_claim as other
+    where other.limit_group = claim.limit_group and other.granted_at is null
+        and (-other.priority, other.turn, other.asked_at, other.execution_id)
+            < (-claim.priority, claim.turn, claim.asked_at, claim.execution_id)
+))
+from limit_claim as claim where execution_id = ? and holder = ?
+
+-- name: limit_places
+select
+    claim.execution_id, claim.holder, claim.limit_group, claim.limit_key,
+    iif(claim.granted_at is not null, 0, (
+        select 1 + count(*) from limit_claim as other
+        where other.limit_group = claim.limit_group and other.granted_at is null
+            and (-other.priority, other.turn, other.asked_at, other.execution_id)
+                < (-claim.priority, claim.turn, claim.asked_at, claim.execution_id)
+    )),
+    ifnull(claim.granted_at, claim.asked_at)
+from limit_claim as claim where execution_id = ?
+
+-- name: limit_holders
+select execution_id from limit_claim where limit_group = ? and limit_key = ? order by asked_at

@@ -244,6 +244,9 @@ delete from printed where execution_id = ?
 -- name: forget_notes
 delete from note where execution_id = ?
 
+-- name: forget_claims
+delete from limit_claim where execution_id = ?
+
 -- name: forget_execution
 delete from execution where execution_id = ?
 

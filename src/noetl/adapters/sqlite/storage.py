@@ -9,6 +9,7 @@ import apsw
 from noetl.adapters.sql import SqlEventLog, SqlPlaybooks, SqlPrinted, SqlRoster, SqlTokens
 from noetl.adapters.sqlite.database import may_be_written, open_database, open_to_look, write
 from noetl.adapters.sqlite.inbox import SqliteInbox
+from noetl.adapters.sqlite.limits import SqliteLimits
 from noetl.adapters.sqlite.locks import PATIENCE, Locks, Says, to_stderr
 from noetl.adapters.sqlite.owners import SqliteOwners, register
 from noetl.adapters.sqlite.reader import SqliteReader
@@ -26,6 +27,7 @@ PARTS = (
     "forget_snapshot",
     "forget_printed",
     "forget_notes",
+    "forget_claims",
     "forget_execution",
 )
 """What an execution has in the home; its row last."""
@@ -51,6 +53,7 @@ class SqliteStorage:
         self.keys = SqliteKeys(statements)
         self.tokens = SqlTokens(statements)
         self.roster = SqlRoster(statements)
+        self.limits = SqliteLimits(writer, self._reader, me)
         self.credentials = SqliteCredentials(statements)
 
     async def prune(self, before: int, *, limit: int = 1000) -> list[str]:

@@ -89,6 +89,7 @@ class SqliteWriter(BatchWriter):
             decision.row is not None
             or decision.snapshot is not None
             or decision.notes
+            or decision.releases
             or self._refused
             or self._lines
             or self._first is not None

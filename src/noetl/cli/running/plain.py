@@ -39,6 +39,7 @@ class PlainShow:
         self._loops: dict[tuple[str, str], LoopLine] = {}
         self._root: str | None = None
         self._names: dict[str, str] = {}
+        self._queued: set[str] = set()
 
     def begin(self, execution: Execution) -> None:
         """The first decision has named it already; of a resumed one, take up its loops."""
@@ -167,6 +168,19 @@ class PlainShow:
         reason = f": {short(event.reason)}" if event.reason else ""
         self.line(execution_id, "execution", f"being cancelled ({event.by}){reason}")
 
+    def queued(self, execution_id: str, event: e.ExecutionQueued) -> None:
+        key = f" for '{short(event.key)}'" if event.key else ""
+        self._queued.add(execution_id)
+        self.line(
+            execution_id, "execution", f"queued, place {event.place:,}: its limit is reached{key}"
+        )
+
+    def admitted(self, execution_id: str, event: e.ExecutionAdmitted) -> None:
+        del event
+        if execution_id in self._queued:
+            self._queued.discard(execution_id)
+            self.line(execution_id, "execution", "admitted")
+
     def paused(self, execution_id: str, event: e.ExecutionPaused) -> None:
         del event
         self.line(execution_id, "execution", f"paused; go on with: noetl resume {execution_id}")
@@ -189,6 +203,8 @@ SAY: dict[type[e.Event], Callable[[PlainShow, str, Any], None]] = {
     e.LoopDone: PlainShow.loop_done,
     e.TokenDropped: PlainShow.dropped,
     e.ExecutionCancelled: PlainShow.cancelled,
+    e.ExecutionQueued: PlainShow.queued,
+    e.ExecutionAdmitted: PlainShow.admitted,
     e.ExecutionPaused: PlainShow.paused,
     e.ExecutionResumed: PlainShow.resumed,
 }

@@ -203,7 +203,12 @@ class Progress:
             self._known.pop(execution.execution_id, None)
 
 
-STATES: dict[type[e.Event], str] = {e.ExecutionPaused: "paused", e.ExecutionResumed: "running"}
+STATES: dict[type[e.Event], str] = {
+    e.ExecutionQueued: "queued",
+    e.ExecutionAdmitted: "running",
+    e.ExecutionPaused: "paused",
+    e.ExecutionResumed: "running",
+}
 FOLLOW: dict[type[e.Event], Callable[[Progress, ExecutionProgress, Any], None]] = {
     e.ExecutionRequested: Progress.requested,
     e.TokenParked: Progress.parked,

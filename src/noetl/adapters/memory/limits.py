@@ -1,0 +1,122 @@
+"""Limits in memory: the plainest way to say what the contract says."""
+
+import time
+from collections.abc import Iterator, Sequence
+
+from noetl.adapters.memory.tables import ClaimRow, MemoryTables
+from noetl.ports.limits import LimitClaim, LimitPlace
+
+LATELY = 60_000
+"""Milliseconds for which a grant is named."""
+
+
+class MemoryLimits:
+    """LimitClaims; see its contract."""
+
+    def __init__(self, tables: MemoryTables, me: str) -> None:
+        self._tables = tables
+        self._me = me
+
+    async def take(self, claims: Sequence[LimitClaim]) -> list[int]:
+        now = _now()
+        for claim in claims:
+            self._tables.claims.setdefault(
+                (claim.execution_id, claim.holder),
+                ClaimRow(claim=claim, process=self._me, turn=self._turn(claim), asked_at=now),
+            )
+        await self.grant()
+        found = [self._tables.claims[claim.execution_id, claim.holder] for claim in claims]
+        return [self._place(row) for row in found]
+
+    async def grant(self) -> list[tuple[str, str]]:
+        now, named = _now(), []
+        for row in self._waiting():
+            if self._fits(row.claim, now):
+                row.granted_at = now
+                named.append((row.claim.execution_id, row.claim.holder))
+                if row.claim.count is not None:
+                    self._tables.begun.append((row.claim.group, row.claim.key, now))
+        return named
+
+    async def granted(self) -> list[tuple[str, str]]:
+        since = _now() - LATELY
+        return [
+            name
+            for name, row in self._tables.claims.items()
+            if row.granted_at is not None and row.granted_at >= since
+        ]
+
+    async def release(self, execution_id: str, holder: str = "") -> None:
+        drop_claims(self._tables, execution_id, holder)
+
+    async def abandoned(self) -> int:
+        gone = [
+            name
+            for name, row in self._tables.claims.items()
+            if name[0] not in self._tables.rows and row.process not in self._tables.alive
+        ]
+        for name in gone:
+            del self._tables.claims[name]
+        return len(gone)
+
+    async def holders(self, group: str, key: str) -> list[str]:
+        rows = [row for row in self._of(group) if row.claim.key == key]
+        return [row.claim.execution_id for row in sorted(rows, key=lambda row: row.asked_at)]
+
+    async def places(self, execution_id: str) -> list[LimitPlace]:
+        return [
+            LimitPlace(
+                execution_id=execution_id,
+                holder=row.claim.holder,
+                group=row.claim.group,
+                key=row.claim.key,
+                place=self._place(row),
+                since=row.asked_at if row.granted_at is None else row.granted_at,
+            )
+            for name, row in self._tables.claims.items()
+            if name[0] == execution_id
+        ]
+
+    def _of(self, group: str) -> Iterator[ClaimRow]:
+        return (row for row in self._tables.claims.values() if row.claim.group == group)
+
+    def _waiting(self) -> list[ClaimRow]:
+        rows = [row for row in self._tables.claims.values() if row.granted_at is None]
+        return sorted(rows, key=lambda row: (-row.claim.priority, row.turn, row.asked_at))
+
+    def _turn(self, claim: LimitClaim) -> int:
+        """The keys take turns: after the last of its own key, and not before who goes now."""
+        rows = [row for row in self._of(claim.group) if row.granted_at is None]
+        own = [row.turn for row in rows if row.claim.key == claim.key]
+        return max(max(own, default=-1) + 1, min((row.turn for row in rows), default=0))
+
+    def _fits(self, claim: LimitClaim, now: int) -> bool:
+        held = [row.claim for row in self._of(claim.group) if row.granted_at is not None]
+        of_key = sum(other.key == claim.key for other in held)
+        since = now - int(claim.seconds * 1000)
+        begun = sum(
+            (group, key) == (claim.group, claim.key) and at > since
+            for group, key, at in self._tables.begun
+        )
+        return (
+            (claim.total is None or len(held) < claim.total)
+            and (claim.at_once is None or of_key < claim.at_once)
+            and (claim.count is None or begun < claim.count)
+        )
+
+    def _place(self, row: ClaimRow) -> int:
+        if row.granted_at is not None:
+            return 0
+        waiting = [one for one in self._waiting() if one.claim.group == row.claim.group]
+        return 1 + waiting.index(row)
+
+
+def drop_claims(tables: MemoryTables, execution_id: str, holder: str) -> None:
+    """Those of a step run, or all of an execution."""
+    gone = [name for name in tables.claims if name[0] == execution_id and holder in ("", name[1])]
+    for name in gone:
+        del tables.claims[name]
+
+
+def _now() -> int:
+    return int(time.time() * 1000)

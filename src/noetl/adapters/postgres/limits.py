@@ -1,0 +1,52 @@
+"""Limits on PostgreSQL: functions of the database, so that counting takes one round trip."""
+
+from collections.abc import Sequence
+
+import msgspec
+from msgspec.structs import asdict
+
+from noetl.adapters.postgres.reader import PostgresReader
+from noetl.adapters.postgres.writer import PostgresWriter
+from noetl.adapters.sql import struct_of
+from noetl.ports.limits import LimitClaim, LimitPlace
+
+
+class PostgresLimits:
+    """LimitClaims; see its contract."""
+
+    def __init__(self, writer: PostgresWriter, reader: PostgresReader, me: str) -> None:
+        self._writer = writer
+        self._reader = reader
+        self._me = me
+
+    async def take(self, claims: Sequence[LimitClaim]) -> list[int]:
+        if not self._writer.lease.held:
+            await self._writer.enter()
+        given = [asdict(claim) | {"process": self._me} for claim in claims]
+        rows = await self._reader.rows("take_limits", msgspec.json.encode(given).decode())
+        return [row[0] for row in rows]
+
+    async def grant(self) -> list[tuple[str, str]]:
+        named: list[tuple[str, str]] = []
+        for (group,) in await self._reader.rows("waiting_groups"):
+            rows = await self._reader.rows("grant_limits", group)
+            named += [(name, holder) for name, holder in rows]
+        return named
+
+    async def granted(self) -> list[tuple[str, str]]:
+        rows = await self._reader.rows("granted_claims")
+        return [(name, holder) for name, holder in rows]
+
+    async def release(self, execution_id: str, holder: str = "") -> None:
+        await self._reader.write("release_claim", execution_id, holder)
+
+    async def abandoned(self) -> int:
+        await self._reader.write("forget_begun")
+        return await self._reader.write("drop_unbegun")
+
+    async def holders(self, group: str, key: str) -> list[str]:
+        return [row[0] for row in await self._reader.rows("limit_holders", group, key)]
+
+    async def places(self, execution_id: str) -> list[LimitPlace]:
+        rows = await self._reader.rows("limit_places", execution_id)
+        return [struct_of(LimitPlace, row) for row in rows]

@@ -1,0 +1,110 @@
+"""
+What does a limit over all executions ask of one, and what does one give back? (LIMIT)
+
+Counting happens elsewhere (`ports.limits`), for a decision sees one execution. Here is what is
+claimed, and when it is released.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from noetl.control.execution import Execution, Token
+from noetl.errors import TemplateFailed
+from noetl.messages import events as e
+from noetl.messages import requests as r
+from noetl.messages.codec import encode
+from noetl.pipeline.policy import template_error
+from noetl.playbook.model import Limit
+from noetl.playbook.plan import LimitPlan, Plan, Scope
+from noetl.playbook.workload import materialize
+
+LONGEST = 500
+"""Characters of a key."""
+
+
+def asked(limit: LimitPlan, scope: Scope) -> tuple[str, int]:
+    """The key and the priority, as text and whole number; TemplateFailed where they are neither."""
+    key = "" if limit.key is None else as_key(limit.key(scope))
+    priority = limit.priority(scope)
+    if isinstance(priority, float) and priority.is_integer():
+        priority = int(priority)
+    if not isinstance(priority, int) or isinstance(priority, bool) or abs(priority) > 2**31 - 1:
+        raise TemplateFailed(
+            f"`priority` is {encode(priority).decode()[:80]}: write a whole number"
+        )
+    return key, priority
+
+
+def as_key(value: Any) -> str:
+    if value is None or value == "":
+        raise TemplateFailed("`key` is empty: a limit counts by it")
+    text = value if isinstance(value, str) else encode(value).decode()
+    if len(text) > LONGEST:
+        raise TemplateFailed(f"`key` has {len(text)} characters: a key has {LONGEST} at most")
+    return text
+
+
+def start_asked(
+    plan: Plan, payload: dict[str, Any], execution_id: str
+) -> r.LimitAnswer | dict[str, Any] | None:
+    """
+    What a start asks of its playbook's limit; an error where that cannot be told.
+
+    None where nothing is limited, and where the workload itself cannot be made: the decision says
+    so.
+    """
+    if plan.limit is None:
+        return None
+    try:
+        workload = materialize(plan, payload, execution_id)
+    except TemplateFailed:
+        return None
+    try:
+        key, priority = asked(plan.limit, {"workload": workload, "execution_id": execution_id})
+    except TemplateFailed as fault:
+        return template_error(fault, LIMIT)
+    return r.LimitAnswer(limit=plan.path, key=key, priority=priority)
+
+
+LIMIT = "`executor.spec.limit`"
+
+
+def waiting(execution: Execution) -> Iterator[tuple[str, Token]]:
+    """Step runs that wait for their limit: the run that each token will lead to (EVT-0)."""
+    for token in execution.tokens.values():
+        if token.waits == "limit":
+            yield f"{token.seq}.0", token
+
+
+def waiting_for(execution: Execution, holder: str) -> Token | None:
+    return next((token for run, token in waiting(execution) if run == holder), None)
+
+
+def waits_for_limit(execution: Execution) -> bool:
+    """Whether something that does not run now will, when a limit lets it."""
+    if execution.stop:
+        return False
+    return execution.status == "queued" or any(True for _ in waiting(execution))
+
+
+def released(plan: Plan, events: Iterable[e.Event]) -> tuple[str, ...]:
+    """The claims that end with these events: those of step runs, or all with the execution."""
+    holders: list[str] = []
+    if not plan.limited:
+        return ()
+    for event in events:
+        if isinstance(event, e.WorkflowFinished):
+            return ("",)
+        inner = isinstance(event, e.LoopDone) and event.parent_id is not None
+        if inner or not isinstance(event, e.StepDone | e.StepFailed | e.LoopDone):
+            continue
+        if plan.steps[event.step].limit is not None:
+            holders.append(event.step_run_id)
+    return tuple(holders)
+
+
+def words_of(limit: Limit) -> str:
+    """The numbers of a limit, as the playbook writes them."""
+    per = None if limit.count is None else f"{{count: {limit.count}, seconds: {limit.seconds:g}}}"
+    said = {"at_once": limit.at_once, "total": limit.total, "per": per}
+    return ", ".join(f"{name}: {value}" for name, value in said.items() if value is not None)

@@ -1,0 +1,53 @@
+"""What becomes of a start whose playbook has a limit (LIMIT-2)."""
+
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from noetl.control.limits import words_of
+from noetl.errors import ExecutionNotFound, LimitReached, ServerRefused
+from noetl.messages import requests as r
+from noetl.playbook.plan import Plan
+
+if TYPE_CHECKING:
+    from noetl.node.control_plane import ControlPlane
+
+
+class LimitedStarts:
+    """Asks the limit before an execution begins: it goes on, is queued, or is refused."""
+
+    def __init__(self, plane: "ControlPlane") -> None:
+        self._plane = plane
+
+    async def asked(self, plan: Plan, execution_id: str, request: dict[str, Any]) -> dict[str, Any]:
+        """What the request is to say besides; raises LimitReached."""
+        assert plan.limit is not None, "only such a start is asked about"
+        if await self._counts_with_its_parent(plan.path, request.get("parent_execution_id")):
+            return {}
+        answer = await self._plane.limits.answer(plan, request["payload"], execution_id)
+        if not isinstance(answer, r.LimitAnswer):
+            return {"refused": answer}
+        over = plan.limit.spec.over
+        if answer.place and over == "refuse":
+            await self._plane.limits.give_back(execution_id)
+            key = f" for '{answer.key}'" if answer.key else ""
+            numbers = words_of(plan.limit.spec)
+            raise LimitReached(
+                f"the limit of playbook '{plan.path}' is reached{key} ({numbers}); try again later"
+            )
+        if answer.place and over == "cancel_old":
+            self._plane.server.chore(self._cancel_older(answer, execution_id))
+        return {"limit": answer}
+
+    async def _counts_with_its_parent(self, path: str, parent: str | None) -> bool:
+        """A child under the limit of an execution above it would wait for itself."""
+        while parent is not None:
+            row = await self._plane.storage.executions.find(parent)
+            if row is not None and row.path == path:
+                return True
+            parent = None if row is None else row.parent_execution_id
+        return False
+
+    async def _cancel_older(self, answer: r.LimitAnswer, execution_id: str) -> None:
+        for older in await self._plane.limits.before(answer, execution_id):
+            with suppress(ServerRefused, ExecutionNotFound):
+                await self._plane.order(older, "cancel", f"{execution_id} was started (limit)")

@@ -1,0 +1,69 @@
+"""How much runs at once, over all executions and servers (LIMIT)."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import msgspec
+
+
+class LimitClaim(msgspec.Struct, frozen=True, kw_only=True):
+    """What wants to begin under a limit: an execution, or one run of a step."""
+
+    execution_id: str
+    holder: str = ""
+    """The step run; empty: the whole execution."""
+    group: str
+    """What the limit is on: a playbook, or a step of one."""
+    key: str = ""
+    """What is counted apart within the group."""
+    at_once: int | None = None
+    total: int | None = None
+    count: int | None = None
+    seconds: float = 0.0
+    priority: int = 0
+
+
+class LimitPlace(msgspec.Struct, frozen=True, kw_only=True):
+    """A claim that waits or holds, as it is shown."""
+
+    execution_id: str
+    holder: str
+    group: str
+    key: str
+    place: int
+    """0: it holds its place; else how many go before it, and one."""
+    since: int
+    """When it began to wait, or to hold (ms)."""
+
+
+class LimitClaims(Protocol):
+    """
+    Contract, checked for every adapter by tests/contracts/test_limits.py:
+    - `take` makes the claims and answers with the place of each: 0 where it may begin, else its
+      place in the queue. A claim that is there already keeps what it has, so asking twice is
+      asking once;
+    - what is granted is never more than the limits of the claims allow, whoever asks at the same
+      time (LIMIT-3): `at_once` and `count` in `seconds` hold for each key of a group, `total` for
+      the group;
+    - the next one is that of the highest priority, then the keys take turns, then the oldest
+      (LIMIT-4); nothing that may begin waits for one that may not;
+    - `grant` lets begin whatever may begin by now, and names it;
+    - `granted` names what was granted lately, so that each server finds what waits with it;
+    - `holders` are the executions with a claim under a key, the oldest claim first;
+    - a claim ends with the decision that releases it (`Decision.releases`), or by `release`; with
+      `abandoned` end those of processes that died before their execution existed.
+    """
+
+    async def take(self, claims: Sequence[LimitClaim]) -> list[int]: ...
+
+    async def grant(self) -> list[tuple[str, str]]: ...
+
+    async def granted(self) -> list[tuple[str, str]]: ...
+
+    async def release(self, execution_id: str, holder: str = "") -> None: ...
+
+    async def abandoned(self) -> int: ...
+
+    async def holders(self, group: str, key: str) -> list[str]: ...
+
+    async def places(self, execution_id: str) -> list[LimitPlace]: ...

@@ -1,0 +1,195 @@
+"""
+Who asks for places under limits, and goes on with what has got one (LIMIT).
+
+What waits is kept in the home (`ports.limits`), so a place is never given twice and a server that
+dies takes none with it. Whoever has something waiting looks often; who has nothing does not look.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import partial
+from typing import Any
+
+from noetl.control.limits import released, start_asked, waiting
+from noetl.errors import NoetlError
+from noetl.messages import events as e
+from noetl.messages import requests as r
+from noetl.playbook.model import Limit
+from noetl.playbook.plan import Plan
+from noetl.ports.commit import Commit
+from noetl.ports.limits import LimitClaim, LimitClaims
+from noetl.server.active import ActiveExecution
+from noetl.server.server import Server
+from noetl.server.timers import arm_execution
+
+LOOK = 0.25
+"""Seconds between two looks for places that became free elsewhere."""
+
+SWEEP = 5.0
+"""Seconds between two looks for claims of servers that died before their start was recorded."""
+
+
+class LimitKeeper:
+    """Asks, waits and goes on for the executions of one server."""
+
+    def __init__(self, server: Server, limits: LimitClaims, says: Callable[[str], None]) -> None:
+        self._server = server
+        self._limits = limits
+        self._says = says
+        self._asked: list[tuple[LimitClaim, asyncio.Future[int]]] = []
+        self._waiting: dict[tuple[str, str], ActiveExecution] = {}
+        self._free = asyncio.Event()
+        self._watching: asyncio.Task[None] | None = None
+        self._swept = 0.0
+        server.limits = self
+
+    # ── starts ───────────────────────────────────────────────────────────────────────────────
+
+    async def answer(
+        self, plan: Plan, payload: dict[str, Any], execution_id: str
+    ) -> r.LimitAnswer | dict[str, Any] | None:
+        """What the playbook's limit says to a start; an error where its key cannot be told."""
+        asked = start_asked(plan, payload, execution_id)
+        if not isinstance(asked, r.LimitAnswer) or plan.limit is None:
+            return asked
+        claim = claim_of(plan.limit.spec, plan.path, asked.key, asked.priority, execution_id)
+        place = await self._ask(claim)
+        return r.LimitAnswer(limit=asked.limit, key=asked.key, priority=asked.priority, place=place)
+
+    async def give_back(self, execution_id: str) -> None:
+        """A start that is not made after all."""
+        await self._limits.release(execution_id)
+        self._free.set()
+
+    async def before(self, answer: r.LimitAnswer, execution_id: str) -> list[str]:
+        """Older executions under the same key that have not ended, oldest first."""
+        older = await self._limits.holders(answer.limit, answer.key)
+        return [name for name in older if name != execution_id]
+
+    def _ask(self, claim: LimitClaim) -> "asyncio.Future[int]":
+        """What one turn of the loop asks for is asked in one piece."""
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[int] = loop.create_future()
+        if not self._asked:
+            loop.call_soon(lambda: self._server.chore(self._ask_all()))
+        self._asked.append((claim, future))
+        return future
+
+    async def _ask_all(self) -> None:
+        asked, self._asked = self._asked, []
+        try:
+            places = await self._limits.take([claim for claim, _ in asked])
+        except NoetlError as away:
+            for _, future in asked:
+                if not future.done():
+                    future.set_exception(away)
+            return
+        for (_, future), place in zip(asked, places, strict=True):
+            if not future.done():
+                future.set_result(place)
+
+    # ── what is decided ──────────────────────────────────────────────────────────────────────
+
+    def follow(self, active: ActiveExecution, events: list[e.Event], commit: Commit) -> None:
+        if released(active.plan, events):
+            commit.add_done_callback(lambda _: self._free.set())
+        if any(isinstance(one, e.ExecutionQueued | e.TokenParked) for one in events):
+            commit.add_done_callback(partial(self._committed, active))
+
+    def take_up(self, active: ActiveExecution) -> None:
+        self._server.chore(self._ask_for(active))
+
+    def _committed(self, active: ActiveExecution, commit: Commit) -> None:
+        if commit.exception() is None:
+            self.take_up(active)
+
+    async def _ask_for(self, active: ActiveExecution) -> None:
+        """Ask for all that waits in an execution: who has asked before keeps what it has."""
+        claims = list(claims_of(active))
+        for claim in claims:
+            self._waiting[claim.execution_id, claim.holder] = active
+        self._watch()
+        try:
+            places = await asyncio.gather(*(self._ask(claim) for claim in claims))
+        except NoetlError:
+            return  # the watcher asks again
+        for claim, place in zip(claims, places, strict=True):
+            if place == 0:
+                self._go_on(claim.execution_id, claim.holder)
+
+    # ── waiting ──────────────────────────────────────────────────────────────────────────────
+
+    def _watch(self) -> None:
+        if self._waiting and (self._watching is None or self._watching.done()):
+            self._watching = asyncio.get_running_loop().create_task(self._watch_all())
+
+    async def _watch_all(self) -> None:
+        while self._waiting:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._free.wait(), LOOK)
+            self._free.clear()
+            try:
+                await self._look()
+            except NoetlError as away:
+                self._says(f"waits for the limits: {away}")
+                await asyncio.sleep(LOOK)
+            except Exception as fault:  # promise 7
+                self._says(f"a fault of NoETL itself: {type(fault).__name__}: {fault}")
+                await asyncio.sleep(LOOK)
+
+    async def _look(self) -> None:
+        for (name, holder), active in list(self._waiting.items()):
+            if not self._server.is_active(active) or active.execution.finished:
+                self._waiting.pop((name, holder), None)
+        if time.monotonic() - self._swept >= SWEEP:
+            self._swept = time.monotonic()
+            await self._limits.abandoned()
+        await self._limits.grant()
+        for name, holder in await self._limits.granted():
+            self._go_on(name, holder)
+
+    def _go_on(self, execution_id: str, holder: str) -> None:
+        active = self._waiting.pop((execution_id, holder), None)
+        if active is None or not self._server.is_active(active):
+            return
+        queued = active.execution.status == "queued"
+        self._server.receive(active, r.LimitGranted(holder=holder))
+        if queued:
+            arm_execution(self._server, active)
+
+    async def close(self) -> None:
+        if self._watching is not None:
+            self._watching.cancel()
+            await asyncio.gather(self._watching, return_exceptions=True)
+
+
+def claims_of(active: ActiveExecution) -> Iterator[LimitClaim]:
+    """What an execution waits for now."""
+    execution, plan = active.execution, active.plan
+    name = execution.execution_id
+    if execution.status == "queued" and plan.limit is not None:
+        # It asked before it was queued: the claim is there, with its place.
+        yield claim_of(plan.limit.spec, plan.path, execution.limit_key, 0, name)
+    for holder, token in waiting(execution):
+        limit = plan.steps[token.step].limit
+        if limit is not None:
+            group = f"{plan.path} {token.step}"
+            yield claim_of(limit.spec, group, token.key, token.priority, name, holder)
+
+
+def claim_of(
+    limit: Limit, group: str, key: str, priority: int, execution_id: str, holder: str = ""
+) -> LimitClaim:
+    return LimitClaim(
+        execution_id=execution_id,
+        holder=holder,
+        group=group,
+        key=key,
+        at_once=limit.at_once,
+        total=limit.total,
+        count=limit.count,
+        seconds=limit.seconds,
+        priority=priority,
+    )

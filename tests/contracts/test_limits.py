@@ -1,0 +1,168 @@
+"""What limits over all executions promise (LIMIT-1 to LIMIT-4)."""
+
+import asyncio
+from typing import Any
+
+import pytest
+from tests.contracts.homes import Homes, answer_of, decision, row
+
+from noetl.ports.limits import LimitClaim
+from noetl.ports.storage import Storage
+
+
+def claim(name: str, **fields: Any) -> LimitClaim:
+    usual: dict[str, Any] = {"group": "jobs", "at_once": 2}
+    return LimitClaim(execution_id=name, **(usual | fields))
+
+
+async def begin(home: Storage, name: str) -> None:
+    await home.log.append(decision(name, 0, row=row(name, owner=home.owners.me)))
+
+
+async def finish(home: Storage, name: str, *holders: str) -> None:
+    ended = row(name, owner=None, status="completed", finished_at=9, seq=2)
+    await home.log.append(decision(name, 1, row=ended, releases=holders or ("",)))
+
+
+@pytest.mark.rule("LIMIT-2")
+async def test_what_is_over_the_limit_has_a_place(homes: Homes) -> None:
+    home, other = await homes.open(), await homes.open()
+    assert await home.limits.take([claim("a"), claim("b"), claim("c")]) == [0, 0, 1]
+    assert await other.limits.take([claim("d")]) == [2]
+    assert await other.limits.take([claim("c"), claim("a")]) == [1, 0], "asking twice is once"
+    assert await home.limits.grant() == []
+
+
+@pytest.mark.rule("LIMIT-3")
+async def test_a_place_is_free_with_the_commit_that_ends_it(homes: Homes) -> None:
+    home, other = await homes.open(), await homes.open()
+    await home.limits.take([claim("a"), claim("b"), claim("c")])
+    await begin(home, "a")
+    await finish(home, "a")
+    assert await other.limits.grant() == [("c", "")]
+    assert ("c", "") in await home.limits.granted()
+    assert await home.limits.take([claim("c")]) == [0]
+    assert [(one.place, one.key) for one in await home.limits.places("c")] == [(0, "")]
+    assert await home.limits.places("a") == []
+
+
+@pytest.mark.rule("LIMIT-3")
+async def test_a_decision_that_is_refused_releases_nothing(homes: Homes) -> None:
+    home = await homes.open()
+    await home.limits.take([claim("a", at_once=1), claim("b", at_once=1)])
+    await begin(home, "a")
+    late = home.log.append(decision("a", 7, releases=("",)))
+    assert await answer_of(late) == "VersionConflict"
+    assert await home.limits.grant() == []
+
+
+@pytest.mark.rule("LIMIT-3")
+async def test_step_runs_are_released_one_by_one(homes: Homes) -> None:
+    home = await homes.open()
+    runs = [claim("a", holder=holder, group="jobs/load") for holder in ("3.0", "5.0", "7.0")]
+    assert await home.limits.take(runs) == [0, 0, 1]
+    await begin(home, "a")
+    await home.log.append(decision("a", 1, releases=("5.0",)))
+    assert await home.limits.grant() == [("a", "7.0")]
+    await home.limits.release("a", "3.0")
+    assert [one.holder for one in await home.limits.places("a")] == ["7.0"]
+
+
+@pytest.mark.rule("LIMIT-1")
+async def test_each_key_counts_for_itself_and_the_total_over_all(homes: Homes) -> None:
+    home = await homes.open()
+    asked = [claim(f"{key}{n}", key=key, at_once=2, total=3) for key in "xyz" for n in range(3)]
+    places = await home.limits.take(asked)
+    held = [one.execution_id for one, place in zip(asked, places, strict=True) if place == 0]
+    assert sorted(held) == ["x0", "y0", "z0"], "the keys take turns"
+    await home.limits.release("y0")
+    await home.limits.release("z0")
+    assert sorted(await home.limits.grant()) == [("x1", ""), ("y1", "")]
+    await home.limits.release("y1")
+    assert await home.limits.grant() == [("z1", "")], "x has its two"
+
+
+@pytest.mark.rule("LIMIT-4")
+async def test_priority_then_keys_in_turn_then_age(homes: Homes) -> None:
+    home = await homes.open()
+    first = claim("first", at_once=1, total=1, key="x")
+    assert await home.limits.take([first]) == [0]
+    waiting = [
+        *(claim(f"x{n}", key="x", at_once=1, total=1) for n in range(3)),
+        *(claim(f"y{n}", key="y", at_once=1, total=1) for n in range(3)),
+        claim("urgent", key="x", at_once=1, total=1, priority=5),
+    ]
+    for one in waiting:
+        await home.limits.take([one])
+    order = []
+    now = "first"
+    for _ in waiting:
+        await home.limits.release(now)
+        ((now, _holder),) = await home.limits.grant()
+        order.append(now)
+    assert order == ["urgent", "x0", "y0", "x1", "y1", "x2", "y2"]
+
+
+@pytest.mark.rule("LIMIT-4")
+async def test_a_key_that_comes_late_does_not_wait_behind_a_long_queue(homes: Homes) -> None:
+    home = await homes.open()
+    both: dict[str, Any] = {"at_once": 1, "total": 1}
+    await home.limits.take([claim("first", key="x", **both)])
+    await home.limits.take([claim(f"x{n:02}", key="x", **both) for n in range(20)])
+    await home.limits.take([claim("late", key="y", **both)])
+    order = []
+    now = "first"
+    for _ in range(3):
+        await home.limits.release(now)
+        ((now, _holder),) = await home.limits.grant()
+        order.append(now)
+    assert "late" in order[:2]
+
+
+@pytest.mark.rule("LIMIT-1")
+async def test_so_many_begin_in_a_time(homes: Homes) -> None:
+    home = await homes.open()
+    often = {"at_once": None, "count": 2, "seconds": 3600.0}
+    assert await home.limits.take([claim(name, **often) for name in "abc"]) == [0, 0, 1]
+    await home.limits.release("a")
+    assert await home.limits.grant() == [], "it counts when something began, not what runs"
+    at_once = {"at_once": None, "count": 1, "seconds": 0.0}
+    assert await home.limits.take([claim(name, group="g", **at_once) for name in "de"]) == [0, 0]
+
+
+@pytest.mark.rule("LIMIT-3")
+async def test_many_at_once_never_get_one_too_many(homes: Homes) -> None:
+    views = [await homes.open() for _ in range(3)]
+    names = [f"{number:03}" for number in range(60)]
+    asks = [
+        views[number % 3].limits.take([claim(name, at_once=4)]) for number, name in enumerate(names)
+    ]
+    places = [place for (place,) in await asyncio.gather(*asks)]
+    assert places.count(0) == 4
+    running = {name for name, place in zip(names, places, strict=True) if place == 0}
+    ended: set[str] = set()
+    while running:
+        await asyncio.gather(
+            *(views[n % 3].limits.release(name) for n, name in enumerate(sorted(running)))
+        )
+        ended |= running
+        grants = await asyncio.gather(*(view.limits.grant() for view in views))
+        running = {name for some in grants for name, _ in some}
+        assert len(running) <= 4
+    assert ended == set(names), "none is forgotten"
+
+
+@pytest.mark.rule("LIMIT-3")
+async def test_what_a_dead_process_never_began_is_given_back(homes: Homes) -> None:
+    home, other = await homes.open(), await homes.open()
+    await begin(other, "begun")
+    one = {"at_once": 1, "group": "g"}
+    assert await other.limits.take([claim("begun"), claim("unbegun", **one)]) == [0, 0]
+    assert await home.limits.take([claim("next", **one)]) == [1]
+    await home.limits.abandoned()
+    assert await home.limits.grant() == [], "it may still begin"
+    await homes.kill(other)
+    await begin(home, "next")
+    assert await home.limits.abandoned() == 1
+    assert await home.limits.grant() == [("next", "")]
+    assert await home.limits.take([claim("begun")]) == [0]
