@@ -18,6 +18,8 @@ from packaging.utils import canonicalize_name
 from tests.house.packages import LOCK, Pin, installed_version, locked
 from tests.house.tree import ROOT
 
+from noetl.extras import DISTRIBUTION
+
 PIP_AUDIT = "pip-audit==2.10.1"
 PATIENCE = 300.0
 
@@ -40,7 +42,7 @@ def wanted() -> set[str]:
     groups = [project["project"]["dependencies"], *extras, project["dependency-groups"]["dev"]]
     requirements = [Requirement(text) for group in groups for text in group]
     here = [one for one in requirements if one.marker is None or one.marker.evaluate()]
-    return {str(canonicalize_name(one.name)) for one in here} - {"noetl"}
+    return {str(canonicalize_name(one.name)) for one in here} - {DISTRIBUTION}
 
 
 def advisories_in(told: str) -> list[str]:
