@@ -42,10 +42,10 @@ def program(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Program:
     words = [sys.executable, "-m", "pip", "--python", str(python), "install", "--quiet"]
     subprocess.run([*words, "--no-index", "--no-deps", str(wheel)], check=True, capture_output=True)
 
-    def run(*words: str | Path, **environment: str) -> Answer:
+    def run(*words: str | Path, by: str = "noetl", **environment: str) -> Answer:
         settings = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
         done = subprocess.run(
-            [python.with_name("noetl"), *words],
+            [python.with_name(by), *words],
             capture_output=True,
             text=True,
             timeout=60,
@@ -66,6 +66,11 @@ def test_it_is_the_distribution_and_brings_its_licence(wheel: Path) -> None:
 def test_the_first_example_runs(program: Program) -> None:
     ran = program("run", HELLO)
     assert (ran.code, "Good morning, world!" in ran.out + ran.err) == (0, True), ran
+
+
+def test_a_program_runs_it_too(program: Program) -> None:
+    ran = program("-c", f"import noetl; print(noetl.run({str(HELLO)!r}).status)", by="python")
+    assert (ran.code, ran.out, ran.err) == (0, "completed\n", "")
 
 
 @pytest.mark.parametrize("words", [("--help",), ("--version",), ("list",), ("validate", HELLO)])
