@@ -6,7 +6,7 @@ INTO := $(BIN)/uv pip install --quiet --python $(BIN)/python --compile-bytecode
 PARALLEL ?= -n 4 --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check lint types floors words tools unit bench bench-distributed chaos faults fuzz audit sbom size docs format lock clean
+.PHONY: help setup run test check lint types floors words tools unit bench bench-distributed chaos faults fuzz audit sbom size docs site format lock clean
 
 help: ## show what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -78,6 +78,9 @@ size: setup ## what the core takes on disk, package by package
 docs: setup ## write the generated pages again
 	$(RUN) tests.conformance.matrix
 	$(RUN) tests.house.reference
+
+site: setup ## the pages as a site with search, in dist/site
+	$(RUN) tests.house.site
 
 format: setup ## let ruff put the code in order
 	$(BIN)/ruff check --fix .

@@ -2,16 +2,12 @@
 What can be installed beside the core, and the command that installs it (decision 0056).
 
 The command fits where this NoETL came from (a checkout, a file, an index) and the environment
-that it runs in: what it prints can be pasted.
+that it runs in: what it prints can be pasted. Every command imports this file: whatever the answer
+needs is imported with the question.
 """
 
-import importlib.util
-import json
-import shutil
 import sys
-from pathlib import Path
 from typing import Final
-from urllib.parse import unquote, urlsplit
 
 DISTRIBUTION: Final = "noetl-engine"
 """The name on a package index, where `noetl` is another program."""
@@ -39,8 +35,10 @@ def needs(what: str, extra: str) -> str:
 
 
 def is_installed(extra: str) -> bool:
+    from importlib.util import find_spec
+
     try:
-        return importlib.util.find_spec(EXTRAS[extra]) is not None
+        return find_spec(EXTRAS[extra]) is not None
     except (ModuleNotFoundError, ValueError):  # ValueError: it was made unimportable
         return False
 
@@ -52,16 +50,23 @@ def command_for(extra: str) -> str:
 
 def _installer() -> str:
     """The shortest words that reach the environment of this process."""
+    import shutil
+    from importlib.util import find_spec
+    from pathlib import Path
+
     found = shutil.which("pip")
     if found is not None and Path(found).parent == Path(sys.executable).parent:
         return "pip install"
-    if importlib.util.find_spec("pip") is not None:
+    if find_spec("pip") is not None:
         return f"{sys.executable} -m pip install"
     return f"uv pip install --python {sys.executable}"
 
 
 def _source(extra: str) -> str:
     """What to install: NoETL from where it came, as PEP 610 records it."""
+    from pathlib import Path
+    from urllib.parse import unquote, urlsplit
+
     origin = _origin()
     url = str(origin.get("url", ""))
     if "dir_info" in origin:
@@ -75,6 +80,7 @@ def _source(extra: str) -> str:
 
 def _origin() -> dict[str, dict[str, str]]:
     """Empty where it came from an index, or was never installed."""
+    import json
     from importlib.metadata import PackageNotFoundError, distribution
 
     try:

@@ -39,7 +39,7 @@ def faults_of(pins: Mapping[str, Pin]) -> Iterator[str]:
 def wanted() -> set[str]:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
     extras = project["project"]["optional-dependencies"].values()
-    groups = [project["project"]["dependencies"], *extras, project["dependency-groups"]["dev"]]
+    groups = [project["project"]["dependencies"], *extras, *project["dependency-groups"].values()]
     requirements = [Requirement(text) for group in groups for text in group]
     here = [one for one in requirements if one.marker is None or one.marker.evaluate()]
     return {str(canonicalize_name(one.name)) for one in here} - {DISTRIBUTION}
