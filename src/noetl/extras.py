@@ -54,12 +54,13 @@ def _installer() -> str:
     from importlib.util import find_spec
     from pathlib import Path
 
-    found = shutil.which("pip")
-    if found is not None and Path(found).parent == Path(sys.executable).parent:
+    found, python = shutil.which("pip"), Path(sys.executable)
+    if found is not None and Path(found).parent == python.parent:
         return "pip install"
+    shown = python.relative_to(Path.cwd()) if python.is_relative_to(Path.cwd()) else python
     if find_spec("pip") is not None:
-        return f"{sys.executable} -m pip install"
-    return f"uv pip install --python {sys.executable}"
+        return f"{shown} -m pip install"
+    return f"uv pip install --python {shown}"
 
 
 def _source(extra: str) -> str:

@@ -72,18 +72,24 @@ def test_what_was_never_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> N
 
 @pytest.mark.parametrize("on_path", [True, False])
 def test_it_goes_into_the_environment_of_this_process(
-    monkeypatch: pytest.MonkeyPatch, on_path: bool
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, on_path: bool
 ) -> None:
     here = Path(sys.executable)
     found = str(here.with_name("pip")) if on_path else "/usr/bin/pip"
     monkeypatch.setattr(shutil, "which", lambda _: found)
     words = "pip install " if on_path else f"{here} -m pip install "
+    monkeypatch.chdir("/")
+    assert command_for("s3").startswith(words if on_path else f"{here.relative_to('/')} -m pip ")
+    monkeypatch.chdir(tmp_path)
     assert command_for("s3").startswith(words)
 
 
-def test_an_environment_without_pip_is_one_of_uv(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_environment_without_pip_is_one_of_uv(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setattr(shutil, "which", lambda _: None)
     monkeypatch.setitem(sys.modules, "pip", None)
+    monkeypatch.chdir(tmp_path)
     assert command_for("s3").startswith(f"uv pip install --python {sys.executable} ")
 
 
