@@ -2,24 +2,30 @@
 PYTHON ?= python3
 BIN := .venv/bin
 RUN := $(BIN)/python -m
+INTO := $(BIN)/uv pip install --quiet --python $(BIN)/python --compile-bytecode
 PARALLEL ?= -n 4 --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check lint types floors words tools unit bench bench-distributed chaos faults fuzz audit sbom docs format lock clean
+.PHONY: help setup run test check lint types floors words tools unit bench bench-distributed chaos faults fuzz audit sbom size docs site format lock clean
 
 help: ## show what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
 setup: .venv/ready ## create .venv and install everything into it, pinned and hashed
 
-.venv/ready: requirements.lock pyproject.toml
+# What running needs, and no more; a file whose hash differs from the lock's is refused.
+.venv/core: requirements.lock pyproject.toml
 	$(PYTHON) -m venv .venv
 	$(RUN) pip install --quiet --disable-pip-version-check uv
-	$(BIN)/uv pip install --quiet --python $(BIN)/python --compile-bytecode --require-hashes -r requirements.lock
-	$(BIN)/uv pip install --quiet --python $(BIN)/python --no-build-isolation --no-deps -e .
+	$(INTO) -c requirements.lock hatchling editables
+	$(INTO) -c requirements.lock --no-build-isolation -e .
 	touch $@
 
-run: setup ## run the first example
+.venv/ready: .venv/core
+	$(INTO) --require-hashes -r requirements.lock
+	touch $@
+
+run: .venv/core ## run the first example
 	$(BIN)/noetl run examples/01-hello/playbook.yaml
 
 test: check unit ## everything that CI runs
@@ -66,9 +72,15 @@ audit: setup ## pins, hashes and known vulnerabilities of what is installed; AUD
 sbom: setup ## what the wheel brings with it, as CycloneDX, in dist/
 	$(RUN) tests.house.sbom
 
+size: setup ## what the core takes on disk, package by package
+	$(RUN) tests.house.size
+
 docs: setup ## write the generated pages again
 	$(RUN) tests.conformance.matrix
 	$(RUN) tests.house.reference
+
+site: setup ## the pages as a site with search, in dist/site
+	$(RUN) tests.house.site
 
 format: setup ## let ruff put the code in order
 	$(BIN)/ruff check --fix .

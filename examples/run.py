@@ -49,7 +49,11 @@ def main(words: list[str]) -> int:
         print("usage: python examples/run.py NAME [OPTIONS OF noetl run]", file=sys.stderr)
         print(f"NAME is one of: {', '.join(names)}", file=sys.stderr)
         return USAGE
-    return run(FOLDER / words[0], words[1:])
+    try:
+        return run(FOLDER / words[0], words[1:])
+    except ModuleNotFoundError as missing:
+        print(f"its services need the package {missing.name}: run `make setup`", file=sys.stderr)
+        return USAGE
 
 
 if __name__ == "__main__":

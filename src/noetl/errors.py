@@ -14,6 +14,7 @@ NoetlError
 ├── CredentialUnreadable  the caller's: it is there, but not with this key, or it was changed
 ├── CredentialUnavailable the world's: who keeps it cannot be asked now; later it may work
 ├── SettingRefused        the caller's: a setting has a value that it cannot have
+├── ExecutionFailed       the author's: it was run and did not complete; carries what it came to
 ├── ExecutionNotFound     the caller's: no such execution in this home
 ├── VersionConflict       nobody's: another writer was first; load again and decide again
 ├── LogUnavailable        the world's: the log cannot be written (disk full, read-only home)
@@ -117,6 +118,15 @@ class CredentialUnavailable(NoetlError):
 
 class SettingRefused(NoetlError):
     """A setting has a value that it cannot have; the message names it and what is expected."""
+
+
+class ExecutionFailed(NoetlError):
+    """An execution did not complete; `result` is what it came to (`noetl.RunResult`)."""
+
+    def __init__(self, message: str, *, result: Any) -> None:
+        super().__init__(message)
+        self.result = result
+        self.execution_id = result.execution_id
 
 
 class ExecutionNotFound(NoetlError):

@@ -18,6 +18,8 @@ from packaging.utils import canonicalize_name
 from tests.house.packages import LOCK, Pin, installed_version, locked
 from tests.house.tree import ROOT
 
+from noetl.extras import DISTRIBUTION
+
 PIP_AUDIT = "pip-audit==2.10.1"
 PATIENCE = 300.0
 
@@ -37,10 +39,10 @@ def faults_of(pins: Mapping[str, Pin]) -> Iterator[str]:
 def wanted() -> set[str]:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
     extras = project["project"]["optional-dependencies"].values()
-    groups = [project["project"]["dependencies"], *extras, project["dependency-groups"]["dev"]]
+    groups = [project["project"]["dependencies"], *extras, *project["dependency-groups"].values()]
     requirements = [Requirement(text) for group in groups for text in group]
     here = [one for one in requirements if one.marker is None or one.marker.evaluate()]
-    return {str(canonicalize_name(one.name)) for one in here} - {"noetl"}
+    return {str(canonicalize_name(one.name)) for one in here} - {DISTRIBUTION}
 
 
 def advisories_in(told: str) -> list[str]:

@@ -10,6 +10,8 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from tests.house.tree import ROOT
 
+from noetl.extras import DISTRIBUTION
+
 LOCK = ROOT / "requirements.lock"
 HASH = re.compile(r"--hash=sha256:([0-9a-f]{64})\b")
 
@@ -54,7 +56,7 @@ def needs_of(found: Distribution, extras: Iterable[str] = ()) -> Iterator[Requir
 def closure(extras: Iterable[str] = ()) -> dict[str, set[str]]:
     """Every package that the wheel brings with these extras → those that it asks for itself."""
     found: dict[str, set[str]] = {}
-    ahead = [("noetl", frozenset(extras))]
+    ahead = [(DISTRIBUTION, frozenset(extras))]
     while ahead:
         name, wanted = ahead.pop()
         needs = list(needs_of(distribution(name), wanted))

@@ -115,7 +115,7 @@ def kind_part(kind: Kind) -> str:
     if kind.fault:
         notes.append(f"It cannot be used: {kind.fault}.")
     if kind.extra:
-        notes.append(f"Needs the extra `noetl[{kind.extra}]`.")
+        notes.append(f"Needs the extra `{kind.extra}`.")
     if (ROOT / TOOL_PAGES / f"{kind.name}.md").exists():
         notes.append(f"[More about it](tools/{kind.name}.md).")
     return f"## {kind.name}\n\n{' '.join(notes)}\n\n{inputs_of(kind)}"

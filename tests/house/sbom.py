@@ -14,7 +14,9 @@ from typing import Any
 from tests.house.packages import Pin, closure, locked
 from tests.house.tree import ROOT
 
-EXTRAS = tuple(distribution("noetl").metadata.get_all("Provides-Extra") or ())
+from noetl.extras import DISTRIBUTION
+
+EXTRAS = tuple(distribution(DISTRIBUTION).metadata.get_all("Provides-Extra") or ())
 FOLDER = ROOT / "dist"
 
 
@@ -23,9 +25,9 @@ def document() -> dict[str, Any]:
     pins, always, everything = locked(), closure(), closure(EXTRAS)
     components = [
         component(pins[name], needed=name in always)
-        for name in sorted(everything.keys() - {"noetl"})
+        for name in sorted(everything.keys() - {DISTRIBUTION})
     ]
-    version = distribution("noetl").version
+    version = distribution(DISTRIBUTION).version
     graph = [
         {"ref": purl(name, pins), "dependsOn": sorted(purl(one, pins) for one in needs)}
         for name, needs in sorted(everything.items())
@@ -39,11 +41,11 @@ def document() -> dict[str, Any]:
         "metadata": {
             "component": {
                 "type": "application",
-                "bom-ref": purl("noetl", pins),
-                "name": "noetl",
+                "bom-ref": purl(DISTRIBUTION, pins),
+                "name": DISTRIBUTION,
                 "version": version,
-                "purl": purl("noetl", pins),
-                "licenses": licences_of("noetl"),
+                "purl": purl(DISTRIBUTION, pins),
+                "licenses": licences_of(DISTRIBUTION),
             }
         },
         "components": components,
@@ -93,7 +95,7 @@ def licences_of(name: str) -> list[dict[str, Any]]:
 
 def main() -> None:
     FOLDER.mkdir(exist_ok=True)
-    path = Path(FOLDER, f"noetl-{distribution('noetl').version}.cdx.json")
+    path = Path(FOLDER, f"{DISTRIBUTION}-{distribution(DISTRIBUTION).version}.cdx.json")
     made = document()
     path.write_text(json.dumps(made, indent=2) + "\n", "utf-8")
     print(f"wrote {path.relative_to(ROOT)}: {len(made['components'])} components")

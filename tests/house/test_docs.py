@@ -94,7 +94,7 @@ def test_each_dependency_has_its_reason_in_the_changelog() -> None:
     wanted = [
         *project["project"]["dependencies"],
         *(name for extra in extras for name in extra),
-        *project["dependency-groups"]["dev"],
+        *(name for group in project["dependency-groups"].values() for name in group),
     ]
     names = {re.split(r"[\[<>=;]", name)[0] for name in wanted} - {project["project"]["name"]}
     text = (ROOT / "CHANGELOG.md").read_text("utf-8")

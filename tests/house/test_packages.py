@@ -8,6 +8,8 @@ from tests.house.audit import advisories_in, faults_of, verdict
 from tests.house.packages import Pin, closure, locked, pins_in
 from tests.house.sbom import EXTRAS, document
 
+from noetl.extras import DISTRIBUTION
+
 HASH = "0" * 64
 TOLD = json.dumps(
     {
@@ -64,7 +66,7 @@ def test_the_bill_of_materials_has_every_package_once_with_version_hash_and_lice
     assert re.fullmatch(r"urn:uuid:[0-9a-f-]{36}", made["serialNumber"])
     names = [one["name"] for one in made["components"]]
     assert names == sorted(set(names))
-    assert set(names) == closure(EXTRAS).keys() - {"noetl"}
+    assert set(names) == closure(EXTRAS).keys() - {DISTRIBUTION}
     pins = locked()
     for one in made["components"]:
         assert one["version"] == pins[one["name"]].version

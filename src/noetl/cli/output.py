@@ -9,6 +9,7 @@ import click
 from noetl.cli.source import reason_of
 from noetl.cli.terminal import steady, wants_colour
 from noetl.errors import NoetlError, UnwritableFile
+from noetl.extras import needs
 
 if TYPE_CHECKING:
     from noetl.cli.completing import Items
@@ -39,7 +40,7 @@ def examples(*lines: str) -> str:
 
 def needs_extra(command: str, extra: str) -> NoetlError:
     """What to do where the library of a command is not installed."""
-    return NoetlError(f"`{command}` needs an extra: install it with pip install 'noetl[{extra}]'")
+    return NoetlError(needs(f"`{command}`", extra))
 
 
 def print_json(value: object) -> None:

@@ -6,9 +6,10 @@ from noetl.cli import exits
 from noetl.cli.background.launch import await_ready, follow, launch, stop, variables
 from noetl.cli.contexts import Target
 from noetl.cli.lazy import HelpfulGroup
-from noetl.cli.output import JSON, examples, print_json, print_line, tell
+from noetl.cli.output import JSON, examples, needs_extra, print_json, print_line, tell
 from noetl.cli.target import aimed, at_server
 from noetl.cli.tokens import token
+from noetl.extras import is_installed
 from noetl.messages.envelope import timestamp
 from noetl.node.pid_file import PidFile, RunningProcess
 from noetl.settings import Settings, read_settings
@@ -84,11 +85,17 @@ def start(
     `token`, where commands on the same home find it. With --open it asks for none, and listens on
     loopback only. While the database or the queue is away it waits, and says so.
     """
+    demand_framework("noetl server start")
     settings = read_settings(flags=flags)
     if foreground:
         return in_foreground(settings, workers)
     words = ["server", "start", "--foreground", "--worker", str(workers)]
     return in_background(settings, words, timeout, as_json)
+
+
+def demand_framework(command: str) -> None:
+    if not is_installed("server"):
+        raise needs_extra(command, "server")
 
 
 def in_foreground(settings: Settings, workers: int) -> int:

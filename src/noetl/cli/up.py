@@ -10,7 +10,7 @@ from noetl.cli import exits
 from noetl.cli.background.launch import stop
 from noetl.cli.background.voice import say
 from noetl.cli.output import JSON, examples, tell
-from noetl.cli.server import NAME, OPEN, WAIT, in_background
+from noetl.cli.server import NAME, OPEN, WAIT, demand_framework, in_background
 from noetl.node.pid_file import PidFile
 from noetl.settings import Settings, read_settings
 
@@ -47,6 +47,7 @@ def up(
     With --postgres and --nats those come from packages (the extra `try`) and keep their files
     below the home. They are for trying out: see docs/operate/servers.md for real ones.
     """
+    demand_framework("noetl up")
     settings = read_settings(flags={"port": port, "auth": auth})
     if detach:
         flags = [("--postgres", postgres), ("--nats", nats)]

@@ -4,11 +4,11 @@ import re
 from collections.abc import AsyncIterator
 from pathlib import Path
 
-import duckdb
-
+from noetl.errors import NoetlError
 from noetl.exports.columns import COLUMNS
 from noetl.exports.export import ExportBody
 from noetl.exports.files import discard, pour, replacing, telling
+from noetl.extras import is_installed, needs
 from noetl.tools.sql.values import quoted
 
 CONFIG: dict[str, str | bool | int | float | list[str]] = {
@@ -31,6 +31,8 @@ async def write_parquet(path: Path, rows: AsyncIterator[ExportBody]) -> None:
     They pass through a file of lines beside it, because the columns are written group by group:
     memory stays bounded, whatever the length of the log.
     """
+    if not is_installed("duckdb"):
+        raise NoetlError(needs("Parquet", "duckdb"))
     with telling(path):
         if path.exists() and not path.is_file() and not path.is_dir():
             raise ValueError("Parquet needs an ordinary file")
@@ -56,6 +58,8 @@ def copying(rows: Path, file: Path) -> str:
 
 
 def _copy(staged: Path, part: Path) -> None:
+    import duckdb
+
     try:
         with duckdb.connect(":memory:", config=CONFIG) as connection:
             connection.execute(copying(staged, part))

@@ -46,9 +46,9 @@ class TransformInputs(Inputs, frozen=True, kw_only=True):
 
     streams: ClassVar[tuple[str, ...]] = ("input",)
     value: Annotated[Any, doc("The result: any structure of templates, seeing `_prev`.")] = None
-    jq: Annotated[
-        str | None, doc("A jq program, run on `input`; needs the extra `noetl[transform]`.")
-    ] = None
+    jq: Annotated[str | None, doc("A jq program, run on `input`; needs the extra `transform`.")] = (
+        None
+    )
     input: Annotated[Any, doc("What the jq program reads; `_prev` if left out.")] = None
 
 

@@ -78,6 +78,7 @@ POSTGRES = _sql(
     tells=("code", "sqlstate", "message", "rowcount"),
     knobs=("pool", "timeout.connect"),
     needs={"": ("auth",)},
+    extra="postgres",
 )
 DUCKDB = _sql(
     "duckdb",
@@ -86,6 +87,7 @@ DUCKDB = _sql(
     block="duckdb",
     tells=("exception_type", "message", "rowcount"),
     knobs=("resources",),
+    extra="duckdb",
 )
 SNOWFLAKE = _sql(
     "snowflake",

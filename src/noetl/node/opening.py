@@ -8,6 +8,7 @@ from collections.abc import Callable
 from noetl.adapters.files.object_store import RESULTS, FileObjectStore
 from noetl.adapters.sqlite.storage import open_storage as open_sqlite
 from noetl.errors import HomeInUse, LogUnavailable, SettingRefused
+from noetl.extras import is_installed, needs
 from noetl.ports.result_store import ResultStore
 from noetl.ports.storage import Storage
 from noetl.private import private_file, private_folder
@@ -47,6 +48,7 @@ async def open_settings_storage(
     """The home on SQLite, or in the database that is set. `looking`: nothing will be written."""
     if settings.db is None:
         return await open_sqlite(settings.home, says=says, looking=looking)
+    _demand_driver()
     from noetl.adapters.postgres.storage import open_storage as open_postgres
 
     while True:
@@ -65,6 +67,11 @@ async def open_settings_storage(
             says(f"{away}; it is waited for")
 
 
+def _demand_driver() -> None:
+    if not is_installed("postgres"):
+        raise SettingRefused(needs("a database (NOETL_DB, --db)", "postgres"))
+
+
 async def open_local_storage(settings: Settings, *, looking: bool = False) -> Storage:
     """`noetl run` keeps what it does in the home folder, whatever servers use."""
     return await open_sqlite(settings.home, looking=looking)
@@ -79,6 +86,7 @@ def open_results(settings: Settings, *, local: bool = False) -> ResultStore:
     if chosen == "postgres":
         if settings.db is None:
             raise SettingRefused("NOETL_RESULTS=postgres needs NOETL_DB, the database to use")
+        _demand_driver()
         from noetl.adapters.postgres.object_store import PostgresObjectStore
 
         return ResultStore(PostgresObjectStore(settings.db))

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from noetl.extras import needs
 from noetl.messages.outcome import Outcome, failed
 
 
@@ -19,8 +20,7 @@ class Refusal(Exception):
 
 def needs_extra(what: str, extra: str) -> Refusal:
     """An optional dependency is not there."""
-    says = f"{what} needs an extra: install it with pip install 'noetl[{extra}]'"
-    return Refusal("not_found", says)
+    return Refusal("not_found", needs(what, extra))
 
 
 def json_of(value: Any, wrong: str) -> bytes:

@@ -5,6 +5,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from noetl.extras import is_installed, needs
+from noetl.kinds.table import KINDS
 from noetl.messages.outcome import Outcome, failed
 from noetl.tools.bounds import Bounds
 from noetl.tools.frame import FramedTool
@@ -43,14 +45,15 @@ GIVEN: dict[str, tuple[str, ...]] = {
 
 
 class BrokenTool(FramedTool):
-    """Stands for the tool of a plugin that cannot be had, so that a policy learns why."""
+    """Stands for a tool that cannot be made, so that a policy learns why."""
 
-    def __init__(self, why: str) -> None:
+    def __init__(self, why: str, block: dict[str, Any] | None = None) -> None:
         self._why = why
+        self._empty = block
 
     async def _run(self, call: ToolCall[Any], workplace: Workplace) -> Outcome:
         del call, workplace
-        return failed("not_found", self._why)
+        return failed("not_found", self._why, block=self._empty)
 
 
 class Toolbox(Mapping[str, Tool]):
@@ -74,12 +77,25 @@ class Toolbox(Mapping[str, Tool]):
             self._built[kind] = self._plugged(kind)
         if kind not in self._built:
             module, _, name = self._table[kind].partition(":")
-            factory = getattr(importlib.import_module(module), name)
+            try:
+                factory = getattr(importlib.import_module(module), name)
+            except ModuleNotFoundError:
+                without = self._without_extra(kind)
+                if without is None:
+                    raise
+                return without
             given = (self._home,) if kind in WITH_HOME else ()
             bounds = self.bounds
             kept = {name: getattr(bounds, name) for name in GIVEN.get(kind, ())}
             self._built[kind] = factory(*given, **kept)
         return self._built[kind]
+
+    def _without_extra(self, kind: str) -> Tool | None:
+        """What stands in for a tool until its extra is installed; None: that is not the reason."""
+        known = KINDS.get(kind)
+        if known is None or known.extra is None or is_installed(known.extra):
+            return None
+        return BrokenTool(needs(f"'{kind}'", known.extra), dict.fromkeys(known.tells or ()))
 
     def _plugged(self, kind: str) -> Tool:
         """The tool of a plugin. What it fails to make fails the calls, and nothing else."""

@@ -11,8 +11,9 @@ import pytest
 
 from noetl.cli import doctor as doctors
 from noetl.cli.contexts import Target
-from noetl.cli.doctor import EXTRAS, checks_of, extras
+from noetl.cli.doctor import checks_of, extras
 from noetl.cli.main import main
+from noetl.extras import command_for
 from noetl.settings import SETTINGS, Settings
 
 NOWHERE = Target(None)
@@ -101,9 +102,8 @@ def test_a_clock_is_compared_with_the_database(
 
 
 def test_extras_that_are_not_installed_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(doctors, "is_there", lambda module: module != EXTRAS["quantum"])
-    assert "; not: quantum (pip install 'noetl[NAME]')" in extras().says
-    assert not doctors.is_there(EXTRAS["quantum"])
+    monkeypatch.setattr(doctors, "is_installed", lambda extra: extra != "quantum")
+    assert f"; not: quantum ({command_for('NAME')})" in extras().says
 
 
 def test_every_setting_is_shown_with_its_origin(

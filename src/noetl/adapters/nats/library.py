@@ -3,6 +3,7 @@
 from asyncio import CancelledError
 
 from noetl.errors import SettingRefused
+from noetl.extras import needs
 
 try:
     from nats import errors
@@ -11,9 +12,7 @@ try:
     from nats.js import JetStreamContext, api
     from nats.js import errors as stream_errors
 except ImportError:
-    raise SettingRefused(
-        "NATS (queue, or results=nats) needs an extra: install it with pip install 'noetl[nats]'"
-    ) from None
+    raise SettingRefused(needs("NATS (queue, or results=nats)", "nats")) from None
 
 __all__ = [
     "FAULTS",

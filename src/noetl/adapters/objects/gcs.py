@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from noetl.adapters.objects.s3 import PART, told
 from noetl.adapters.threads import Threads
 from noetl.errors import SettingRefused
+from noetl.extras import needs
 from noetl.ports.object_store import PIECE, Spool, StoreRefused
 from noetl.tools.storage.gcs import failure_of
 
@@ -100,9 +101,7 @@ def _client() -> Any:
         from google.auth.exceptions import GoogleAuthError
         from google.cloud.storage import Client
     except ImportError:
-        raise SettingRefused(
-            "results in gs:// need an extra: install it with pip install 'noetl[gcs]'"
-        ) from None
+        raise SettingRefused(needs("NOETL_RESULTS=gs://…", "gcs")) from None
     if os.environ.get(EMULATOR):
         return Client.create_anonymous_client()
     try:

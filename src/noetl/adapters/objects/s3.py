@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import Any, TypeVar
 
 from noetl.errors import SettingRefused
+from noetl.extras import needs
 from noetl.messages.outcome import Outcome
 from noetl.ports.object_store import PIECE, Spool, StoreAway, StoreRefused
 from noetl.tools.storage.s3 import failure_of
@@ -26,9 +27,7 @@ class S3ObjectStore:
             import obstore
             from obstore.store import S3Store
         except ImportError:
-            raise SettingRefused(
-                "results in s3:// need an extra: install it with pip install 'noetl[s3]'"
-            ) from None
+            raise SettingRefused(needs("NOETL_RESULTS=s3://…", "s3")) from None
         self._api = obstore
         self.place = f"s3://{bucket}/{prefix}".rstrip("/")
         self._store = S3Store(

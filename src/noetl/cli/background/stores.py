@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from noetl.errors import NoetlError
+from noetl.extras import needs
 from noetl.private import private_file, private_folder
 from noetl.tools.children import spawn
 
@@ -24,11 +25,10 @@ UNPRIVILEGED = "nobody"
 USER = "noetl"
 PATIENCE = 60.0
 LOOK = 0.05
-INSTALL = "pip install 'noetl[try]'"
 
 
 def missing(what: str) -> NoetlError:
-    return NoetlError(f"{what} for trying out is not installed; install it with: {INSTALL}")
+    return NoetlError(needs(f"{what} for trying out", "try"))
 
 
 def free_port() -> int:

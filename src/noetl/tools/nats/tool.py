@@ -1,13 +1,13 @@
 """Talks to NATS for tasks of kind `nats`."""
 
 import asyncio
-import importlib.util
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from noetl.extras import is_installed
 from noetl.kinds.messaging import NatsInputs
 from noetl.messages.outcome import Outcome, ok
 from noetl.tools.frame import FramedTool
-from noetl.tools.refusal import Refusal
+from noetl.tools.refusal import Refusal, needs_extra
 from noetl.tools.retries import repeated
 from noetl.tools.tool import ToolCall, Workplace
 
@@ -29,8 +29,8 @@ class NatsTool(FramedTool):
             await self._connections.close()
 
     async def _run(self, call: ToolCall[NatsInputs], workplace: Workplace) -> Outcome:
-        if importlib.util.find_spec("nats") is None:
-            raise Refusal("not_found", "'nats' needs an extra: pip install 'noetl[nats]'")
+        if not is_installed("nats"):
+            raise needs_extra("'nats'", "nats")
         from noetl.tools.nats import connections, failures, operations
 
         operation, needs = operations.OPERATIONS[call.inputs.operation]

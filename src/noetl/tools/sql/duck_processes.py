@@ -11,12 +11,13 @@ from typing import Any
 
 import msgspec
 
+from noetl.extras import is_installed
 from noetl.tools.bounds import DEMANDED, Namespaces
 from noetl.tools.children import ENVIRONMENT, INSIDE, end_all, spawn
 from noetl.tools.framed_socket import FramedSocket, PeerGone
 from noetl.tools.process.folders import Folders
 from noetl.tools.process.inside.namespaces import UNCONFINED
-from noetl.tools.refusal import Refusal
+from noetl.tools.refusal import Refusal, needs_extra
 from noetl.tools.sql.duck_protocol import CONFINED, DuckRequest
 
 PATIENCE = 2.0
@@ -68,6 +69,8 @@ class DuckProcesses:
         raise AssertionError("either it was started, or it raised")
 
     async def _start(self) -> None:
+        if not is_installed("duckdb"):
+            raise needs_extra("'duckdb'", "duckdb")
         self.folder = self._folders.new()
         ours, theirs = socket.socketpair()
         known = {name: os.environ[name] for name in HANDED_ON if name in os.environ}

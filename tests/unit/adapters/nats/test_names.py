@@ -7,6 +7,7 @@ import pytest
 
 from noetl.adapters.nats.library import errors, reason_of, stream_errors
 from noetl.adapters.nats.names import Names, token_of
+from noetl.extras import command_for
 
 
 @pytest.mark.parametrize(
@@ -49,7 +50,7 @@ def test_a_missing_extra_names_the_command() -> None:
         "except SettingRefused as refused:\n    print(refused)"
     )
     told = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    assert "pip install 'noetl[nats]'" in told.stdout, told.stderr
+    assert command_for("nats") in told.stdout, told.stderr
 
 
 @pytest.mark.parametrize(

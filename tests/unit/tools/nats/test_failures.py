@@ -11,6 +11,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from tests.support.nats import NatsServer, running
 from tests.unit.tools.nats.bench import Bench
 
+from noetl.extras import needs
 from noetl.playbook.model import Timeout
 from noetl.tools.nats.connections import SEED, USER, checksum, public_of, raw_of
 from noetl.tools.refusal import Refusal
@@ -249,5 +250,5 @@ def test_a_server_without_streams() -> None:
 def test_a_missing_extra_names_its_command(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
     error = bench.error("publish", subject="a")
-    assert error["message"] == "'nats' needs an extra: pip install 'noetl[nats]'"
+    assert error["message"] == needs("'nats'", "nats")
     assert error["kind"] == "not_found"

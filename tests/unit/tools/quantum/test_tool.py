@@ -9,6 +9,7 @@ import pytest
 from tests.support.workplace import BenchPlace, call_of
 from tests.unit.tools.quantum.bench import BELL, Bench, Elsewhere
 
+from noetl.extras import command_for
 from noetl.kinds.quantum import QuantumInputs
 from noetl.masking import KNOWN
 from noetl.messages.outcome import Outcome
@@ -119,7 +120,7 @@ def test_a_missing_extra_names_the_command(bench: Bench, monkeypatch: pytest.Mon
     )
     error = bench.error()
     assert error["kind"] == "not_found"
-    assert "pip install 'noetl[quantum]'" in error["message"]
+    assert command_for("quantum") in error["message"]
 
 
 def test_many_counts_go_to_the_result_store(bench: Bench) -> None:

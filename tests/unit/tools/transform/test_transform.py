@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from tests.support.workplace import BenchPlace, call_of
 
+from noetl.extras import needs
 from noetl.kinds.flow import TransformInputs
 from noetl.masking import KNOWN
 from noetl.messages.outcome import Outcome
@@ -158,7 +159,7 @@ def test_a_missing_extra_names_its_command(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
     assert error(".") == {
         "kind": "not_found",
-        "message": "'jq' needs an extra: install it with pip install 'noetl[transform]'",
+        "message": needs("'jq'", "transform"),
         "retryable": False,
     }
     (outcome,) = run(TransformInputs(value=1))
