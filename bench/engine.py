@@ -18,7 +18,7 @@ from bench.log import raw_commit, raw_file, raw_rows
 from bench.playbooks import FIBONACCI, chain, loop
 from bench.size import sized
 from noetl.adapters.sqlite.database import CHECKPOINT_PAGES
-from noetl.messages.events import Event, StepDone
+from noetl.messages.events import Event, IterationDone, StepDone
 from noetl.node.local import LocalNode
 from noetl.server.active import ActiveExecution
 from noetl.settings import Settings
@@ -94,16 +94,18 @@ async def run(local: LocalNode, text: str, payload: dict[str, Any] | None = None
     return perf_counter() - began
 
 
-def steps_in(events: list[Event]) -> int:
+def steps_in(events: list[Event], what: type[Event] = StepDone) -> int:
     """How many steps a row ends: one that ran without a worker shares the row of its order."""
-    return sum(type(event) is StepDone for event in events)
+    return sum(type(event) is what for event in events)
 
 
-def noting(ends: list[float]) -> Callable[[ActiveExecution, list[Event]], None]:
-    """Note the time of every step's end."""
+def noting(
+    ends: list[float], what: type[Event] = StepDone
+) -> Callable[[ActiveExecution, list[Event]], None]:
+    """Note the time of every end of a step, or of an iteration."""
 
     def note(_: ActiveExecution, events: list[Event]) -> None:
-        ends.extend([perf_counter()] * steps_in(events))
+        ends.extend([perf_counter()] * steps_in(events, what))
 
     return note
 
@@ -136,9 +138,13 @@ async def sequential(raw: apsw.Connection, waits: LocalNode) -> Figure:
     commits, turns = [], []
     raw_rows(raw)
     await run(waits, loop("parallel"), {"numbers": list(range(ITERATIONS))})
+    ends: list[float] = []
+    waits.server.watchers.append(noting(ends, IterationDone))
     for _ in range(REPEATS):
         commits += [raw_commit(raw) for _ in range(STEPS)]
-        turns.append(await run(waits, text, {"numbers": numbers}) / STEPS)
+        ends.clear()
+        await run(waits, text, {"numbers": numbers})
+        turns += between(ends, STEPS)
     return Figure.of("sequential iteration / raw commit", turns, commits, 1.6, "s")
 
 

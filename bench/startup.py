@@ -19,9 +19,10 @@ IMPORTS = "import yaml, msgspec, jinja2, click"
 RUN_IMPORTS = f"{IMPORTS}, apsw, asyncio"
 
 COMPARED = (
-    ("noetl --help / python -c pass", [NOETL, "--help"], "pass", 8.0),
+    ("noetl --help / python -c pass", [NOETL, "--help"], "pass", 4.0),
     ("noetl validate / imports only", [NOETL, "validate", HELLO], IMPORTS, 1.5),
     ("noetl run / imports only", [NOETL, "run", HELLO], RUN_IMPORTS, 2.0),
+    ("noetl run / python -c pass", [NOETL, "run", HELLO], "pass", 10.0),
 )
 
 

@@ -1,5 +1,5 @@
 """
-What can be installed beside the core, and the command that installs it (decision 0056).
+What can be installed beside the core, and the command that installs it (decision 0054).
 
 The command fits where this NoETL came from (a checkout, a file, an index) and the environment
 that it runs in: what it prints can be pasted. Every command imports this file: whatever the answer

@@ -6,11 +6,10 @@ out another way: an error of the driver, a line that a child printed. While noth
 registered every question costs one `if`.
 """
 
-import base64
 import re
+from binascii import b2a_base64
 from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any
-from urllib.parse import quote, quote_plus
 
 MASK = "***"
 SHORTEST = 6
@@ -190,6 +189,9 @@ def _forms(text: str) -> Iterator[str]:
         yield from _in_json(written)  # JSON in a text of JSON
         yield from _in_bytes(written.encode("utf-8", "replace"))
     yield from _in_html(text)
+    # Imported here: the help of the program needs it not, and most runs have no secret.
+    from urllib.parse import quote, quote_plus
+
     for safe in UNTOUCHED:
         for written in (quote(text, safe, errors="replace"), quote_plus(text, safe)):
             yield from (written, _percent.sub(_lower, written))
@@ -245,14 +247,14 @@ def _in_base64(value: bytes) -> Iterator[str]:
     share bits with a neighbour are left out.
     """
     for before in range(3):
-        text = base64.b64encode(b"\0" * before + value).decode()
+        text = b2a_base64(b"\0" * before + value, newline=False).decode()
         first = -(-before * 8 // 6)
         last = (before + len(value)) * 8 // 6
         sure = text[first:last]
         if len(sure) >= SHORTEST:
             yield sure
             yield sure.replace("+", "-").replace("/", "_")
-            yield quote(sure, safe="")
+            yield sure.replace("+", "%2B").replace("/", "%2F").replace("=", "%3D")
 
 
 def _upper(found: re.Match[str]) -> str:

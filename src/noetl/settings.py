@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable, Mapping
-from difflib import get_close_matches
 from math import inf
 from pathlib import Path
 from typing import Any, Literal
@@ -294,6 +293,8 @@ def values_in(file: Path) -> dict[str, Any]:
         if key in TABLES:
             continue
         if key not in SETTINGS:
+            from difflib import get_close_matches
+
             close = get_close_matches(key, SETTINGS, n=1)
             hint = f"did you mean '{close[0]}'?" if close else f"there are: {', '.join(SETTINGS)}"
             raise SettingRefused(f"{file}: there is no setting '{key}'; {hint}")

@@ -12,7 +12,7 @@ from noetl.extras import DISTRIBUTION
 
 MEGABYTE = 1_000_000
 MOST = 100 * MEGABYTE
-"""Of the core as `pip install` leaves it; decision 0056 asks for less than 120 MB."""
+"""Of the core as `pip install` leaves it; decision 0054 asks for less than 120 MB."""
 SHOWN = 12
 
 

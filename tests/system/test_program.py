@@ -18,6 +18,7 @@ import sys
 from noetl.cli.main import main
 main(["--help"])
 heavy = {"yaml", "jinja2", "msgspec", "json", "rich", "asyncio", "noetl.cli.validate"}
+heavy |= {"difflib", "shutil", "urllib.parse", "base64", "noetl.masking", "noetl.cli.terminal"}
 print("loaded:", sorted(heavy & set(sys.modules)))
 """
 

@@ -15,9 +15,8 @@ from msgspec.structs import astuple
 from noetl.adapters.batching import BatchWriter
 from noetl.adapters.registers import CatalogReads, check_added, entry_of, now_ms, shortened
 from noetl.ports.catalog import CatalogEntry
-from noetl.ports.commit import Commit
 from noetl.ports.credentials import SealedCredential
-from noetl.ports.event_log import Decision, ExecutionRow, LogRow, PrintedLine, Snapshot
+from noetl.ports.event_log import ExecutionRow, LogRow, PrintedLine, Snapshot
 from noetl.ports.roster import ServerRow, WorkerRow
 from noetl.ports.tokens import TokenRow
 
@@ -46,11 +45,9 @@ class SqlEventLog:
     """EventLog; see its contract."""
 
     def __init__(self, writer: BatchWriter, statements: Statements) -> None:
-        self._writer = writer
         self._statements = statements
-
-    def append(self, decision: Decision, *, alone: bool = False) -> Commit:
-        return self._writer.append(decision, alone=alone)
+        self.append = writer.append
+        self.forget = writer.forget
 
     async def read(
         self, execution_id: str, *, after: int = 0, limit: int = 1000
@@ -64,9 +61,6 @@ class SqlEventLog:
     async def snapshot(self, execution_id: str) -> Snapshot | None:
         found = await self._statements.one("read_snapshot", execution_id)
         return None if found is None else Snapshot(*found)
-
-    def forget(self, execution_id: str) -> None:
-        self._writer.forget(execution_id)
 
 
 class SqlExecutions:

@@ -1,7 +1,6 @@
 """Groups of commands: with help where none is named, and importing one only when it is called."""
 
 from collections.abc import Mapping
-from difflib import get_close_matches
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -52,6 +51,8 @@ class LazyGroup(HelpfulGroup):
 
     def unknown(self, name: str) -> str:
         """The sentence about a command that is not in the table."""
+        from difflib import get_close_matches
+
         close = get_close_matches(name, self.table, n=1, cutoff=0.5)
         remedy = f"did you mean '{close[0]}'?" if close else f"there are: {', '.join(self.table)}"
         return f"no such command '{name}'; {remedy}"

@@ -10,9 +10,7 @@ from noetl import __version__
 from noetl.cli import exits
 from noetl.cli.commands import COMMANDS
 from noetl.cli.lazy import LazyGroup
-from noetl.cli.terminal import plain
 from noetl.errors import NoetlError
-from noetl.masking import KNOWN, without_password
 
 EPILOG = """\b
 Examples:
@@ -54,12 +52,22 @@ def call(words: list[str]) -> int:
 
         return shell_complete(program, {}, "noetl", COMPLETING, os.environ[COMPLETING])
     # Not `program.main`: it turns a broken pipe and Ctrl-C into exits of its own.
-    with program.make_context("noetl", words) as ctx:
+    with program.make_context("noetl", words, terminal_width=width()) as ctx:
         code = program.invoke(ctx)
     # A full disk or a closed pipe shows itself only when the last bytes leave.
     if sys.stdout is not None:
         sys.stdout.flush()
     return code if isinstance(code, int) else exits.OK
+
+
+def width() -> int:
+    """Columns for help, as click counts them: to ask, it imports what packs archives."""
+    said = os.environ.get("COLUMNS", "")
+    try:
+        columns = int(said) if said.isdecimal() else os.get_terminal_size(1).columns
+    except OSError:
+        columns = 0
+    return max(min(columns or 80, 80) - 2, 50)
 
 
 def guarded(work: Callable[[], int], words: Sequence[str]) -> int:
@@ -89,6 +97,8 @@ def guarded(work: Callable[[], int], words: Sequence[str]) -> int:
 
 def refuse(message: str, words: Sequence[str], *, remedy: str = "") -> int:
     """Say why the command could not be run; a reader of `--json` gets an object on stdout."""
+    from noetl.masking import KNOWN, without_password
+
     message = without_password(KNOWN.masked(message))
     if wants_json(words):
         import json
@@ -119,6 +129,8 @@ def remedy_of(wrong: click.UsageError) -> str:
 
 
 def complain(sentence: str) -> None:
+    from noetl.cli.terminal import plain
+
     click.echo(plain(sentence, keep="\n"), err=True)
 
 

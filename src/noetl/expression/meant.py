@@ -1,7 +1,6 @@
 """Which known name did the author of an unknown one mean?"""
 
 from collections.abc import Iterable, Mapping
-from difflib import get_close_matches
 from itertools import islice
 from typing import Any, Final
 
@@ -15,7 +14,11 @@ def closest(name: str, known: Iterable[str], most: int = MOST_NAMES) -> str | No
     names = list(islice(known, most))
     letters = sorted(name.lower())  # in another case, or in another order
     same = [other for other in names if sorted(other.lower()) == letters]
-    near = same or get_close_matches(name[:60], names, n=1, cutoff=0.7)
+    if same:
+        return same[0]
+    from difflib import get_close_matches
+
+    near = get_close_matches(name[:60], names, n=1, cutoff=0.7)
     return near[0] if near else None
 
 

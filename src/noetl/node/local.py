@@ -12,8 +12,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from noetl.adapters.memory.object_store import MemoryObjectStore
-from noetl.adapters.memory.storage import MemoryStorage
 from noetl.errors import NoetlError
 from noetl.node.control_plane import ControlPlane
 from noetl.node.direct import DirectSession
@@ -81,6 +79,9 @@ class LocalNode(ControlPlane):
     @classmethod
     def in_memory(cls, settings: Settings, tools: Toolbox) -> "LocalNode":
         """The same system on a storage that is gone with the process: tests and simulations."""
+        from noetl.adapters.memory.object_store import MemoryObjectStore
+        from noetl.adapters.memory.storage import MemoryStorage
+
         return cls(settings, MemoryStorage(), results=ResultStore(MemoryObjectStore()), tools=tools)
 
     async def run_text(

@@ -1,7 +1,6 @@
 """How long to wait before a task runs again (TASK-3)."""
 
 from collections.abc import Mapping
-from email.utils import parsedate_to_datetime
 from typing import Any
 
 from noetl.playbook.model import Backoff
@@ -41,6 +40,9 @@ def told_by(outcome: Mapping[str, Any]) -> float:
         return 0.0
     if said.strip().isdecimal():
         return float(said)
+    # Imported here: it takes long to import, and hardly any run needs it.
+    from email.utils import parsedate_to_datetime
+
     try:
         since = parsedate_to_datetime(str(headers.get("date")))
         return max(0.0, (parsedate_to_datetime(said) - since).total_seconds())

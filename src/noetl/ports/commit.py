@@ -29,6 +29,10 @@ class Commit:
     def done(self) -> bool:
         return self._done
 
+    def is_kept(self) -> bool:
+        """Whether it is committed already: then nobody need wait for it."""
+        return self._done and self._fault is None
+
     def exception(self) -> BaseException | None:
         """Why it was refused; None when it was committed, or before the answer."""
         return self._fault

@@ -182,8 +182,9 @@ class LoopWork(PartWork):
             breath = count % BREATH == 0  # a commit that was made at once gives nobody a turn
             if not run_ahead or breath:
                 self.report()
-            if not run_ahead and self.committed is not None:
-                await self.committed
+            committed = self.committed
+            if not run_ahead and committed is not None and not committed.is_kept():
+                await committed
             if breath:
                 await (self.worker.breathe(self) if run_ahead else asyncio.sleep(0))
             if end.error is not None and self.loop.on_failure == "stop":

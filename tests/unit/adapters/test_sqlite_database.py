@@ -97,6 +97,7 @@ async def test_an_older_format_is_brought_up_to_date(tmp_path: Path, version: in
     assert [found.execution_id for found in await home.executions.page(since=1)] == ["a"]
     # A program of the older format that has the home open goes on.
     older.execute("update execution set seq = 3 where execution_id = 'a'")
+    older.execute("insert into decision values ('a', 3, 3, 7, '[{}]')")
     assert (await home.executions.find("a")).seq == 3  # type: ignore[union-attr]
     older.close()
     for each in (home, other):

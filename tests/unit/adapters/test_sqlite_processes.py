@@ -31,7 +31,7 @@ def stands_at(home: Path) -> dict[str, int]:
     try:
         assert connection.execute("pragma integrity_check").fetchall() == [("ok",)]
         rows: dict[str, int] = dict(
-            connection.execute("select execution_id, seq from execution").fetchall()  # type: ignore[arg-type]
+            connection.execute("select execution_id, seq from execution_row").fetchall()  # type: ignore[arg-type]
         )
         spans = connection.execute(
             "select execution_id, count(*), min(first_seq), max(last_seq) from decision group by 1"

@@ -69,6 +69,62 @@ async def test_a_lone_decision_is_committed_on_the_thread_of_the_caller(homes: S
     assert commits.threads == [here, "noetl-log", here]
 
 
+class Statements:
+    """What the writer asks of the database."""
+
+    def __init__(self, home: SqliteStorage) -> None:
+        self.asked: list[str] = []
+        home.writer.connection.set_exec_trace(self._seen)
+
+    def _seen(self, _: Any, statement: str, __: Any) -> bool:
+        self.asked.append(statement.split()[0])
+        return True
+
+
+async def test_a_lone_decision_after_another_writes_one_row_and_reads_none(
+    homes: SqliteHomes,
+) -> None:
+    home = await homes.open()
+    await home.log.append(decision("a", 0))
+    statements = Statements(home)
+    for number in (1, 2, 3):
+        await home.log.append(decision("a", number), alone=True)
+    assert statements.asked == ["begin", "select", "insert", "commit", *WROTE, *WROTE]
+    found = await home.executions.find("a")
+    assert found is not None
+    assert (found.seq, found.updated_at) == (4, decision("a", 3).at)
+
+
+WROTE = ["begin", "insert", "commit"]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "update execution set owner = 'somebody' where execution_id = 'a'",
+        "insert into decision values ('a', 3, 3, 7, '[{}]')",
+        "delete from decision where execution_id = 'a'",
+        "delete from execution where execution_id = 'a'",
+    ],
+)
+@pytest.mark.parametrize("by_another", [True, False])
+async def test_a_lone_decision_sees_what_was_written_since_the_last_one(
+    homes: SqliteHomes, change: str, by_another: bool
+) -> None:
+    home = await homes.open()
+    await home.log.append(decision("a", 0))
+    await home.log.append(decision("a", 1), alone=True)
+    if by_another:
+        other = apsw.Connection(str(home.folder / "noetl.db"))
+        other.execute(change)
+        other.close()
+    else:
+        await home.writer.transact(lambda connection: connection.execute(change))
+    before = await home.log.read("a")
+    assert await answer_of(home.log.append(decision("a", 2), alone=True)) == "VersionConflict"
+    assert await home.log.read("a") == before
+
+
 async def test_what_waits_is_not_overtaken_by_a_lone_decision(homes: SqliteHomes) -> None:
     home = await homes.open()
     commits = Commits(home)

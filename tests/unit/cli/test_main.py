@@ -8,7 +8,7 @@ import click
 import pytest
 
 from noetl.cli.commands import COMMANDS
-from noetl.cli.main import guarded, main, program, wants_json
+from noetl.cli.main import guarded, main, program, wants_json, width
 from noetl.errors import NoetlError
 
 
@@ -84,6 +84,16 @@ def test_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> None:
     for name, entry in COMMANDS.items():
         assert f"  {name}" in out
         assert entry.summary in out
+
+
+@pytest.mark.parametrize(
+    ("columns", "wide"), [("60", 58), ("52", 50), ("20", 50), ("200", 78), ("0", 78), ("wide", 78)]
+)
+def test_help_is_as_wide_as_click_makes_it(
+    monkeypatch: pytest.MonkeyPatch, columns: str, wide: int
+) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    assert width() == click.HelpFormatter().width == wide
 
 
 def test_no_words_at_all_give_the_help(capsys: pytest.CaptureFixture[str]) -> None:

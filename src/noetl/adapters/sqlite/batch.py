@@ -1,10 +1,10 @@
 """
 What one transaction writes: decisions of many executions, checked and then written in bulk.
 
-The seq that an execution must stand at, and that nobody else owns it (promise 4), are conditions of
-the statement that advances it. If all are advanced, as nearly always, that was the check. If one is
-not, `Overtaken` is raised, and the caller rolls back and comes again with `look_first`, which finds
-out which ones to refuse.
+Where an execution stands is what its last decision says (decision 0053). Whether all of a batch
+stand where they must, and nobody else owns one (promise 4), is asked in a few statements. If not,
+`Overtaken` is raised, and the caller rolls back and comes again with `look_first`, which finds out
+which ones to refuse.
 """
 
 from typing import Any
@@ -17,7 +17,7 @@ from noetl.adapters.sqlite.statements import SQL, in_bulk
 from noetl.ports.event_log import Decision, ExecutionRow, PrintedLine
 
 COLUMNS = ExecutionRow.__struct_fields__
-ADVANCE_ONE, APPEND_ONE = SQL["advance_one"], SQL["append_one"]
+STANDS_AT, APPEND_ONE = SQL["stands_at"], SQL["append_one"]
 
 
 class Overtaken(Exception):
@@ -46,13 +46,16 @@ def write_batch(
             connection.execute(SQL["release_claim"], (name, holder))
 
 
-def write_one(cursor: apsw.Cursor, decision: Decision, me: str) -> None:
-    """A lone decision that changes no row: nothing to gather, two plain statements."""
-    name, expected, last, at = decision.execution_id, decision.expected, decision.last, decision.at
-    cursor.execute(ADVANCE_ONE, (last, at, name, expected, me))
-    if cursor.connection.changes() != 1:
+def append_one(cursor: apsw.Cursor, decision: Decision) -> None:
+    """A lone decision that changes no row, of an execution that is known to stand there."""
+    first, last = decision.expected + 1, decision.last
+    cursor.execute(APPEND_ONE, (decision.execution_id, first, last, decision.at, decision.events))
+
+
+def check_one(connection: apsw.Connection, decision: Decision, me: str) -> None:
+    """That the execution stands where its decision says, and is nobody else's."""
+    if _stands_at(connection, decision.execution_id, me) != (decision.expected, True):
         raise Overtaken
-    cursor.execute(APPEND_ONE, (name, expected + 1, last, at, decision.events))
 
 
 def write_printed(connection: apsw.Connection, lines: list[PrintedLine]) -> None:
@@ -65,13 +68,18 @@ def drop_notes(connection: apsw.Connection, notes: list[tuple[Any, ...]]) -> Non
     _write(connection, "drop_notes", notes)
 
 
+def _stands_at(connection: apsw.Connection, name: str, me: str) -> tuple[int, bool]:
+    """The `seq` of an execution (0: there is none), and whether this process may move it."""
+    stored = connection.execute(STANDS_AT, (name,)).fetchone()
+    owner, seq = (None, 0) if stored is None else stored
+    return seq, owner in (None, me)
+
+
 def _drop_overtaken(connection: apsw.Connection, batch: DecisionBatch, me: str) -> None:
     for name, chain in list(batch.chains.items()):
-        stored = connection.execute(SQL["stands_at"], (name,)).fetchone()
-        stands_at, owner = (0, None) if stored is None else stored
-        there = (stored is None) == (chain.expected == 0)
-        if stands_at != chain.expected or not there or owner not in (None, me):
-            batch.too_late(name, stands_at)
+        seq, mine = _stands_at(connection, name, me)
+        if seq != chain.expected or not mine:
+            batch.too_late(name, seq)
 
 
 def _advance(connection: apsw.Connection, batch: DecisionBatch, me: str) -> None:
@@ -80,20 +88,22 @@ def _advance(connection: apsw.Connection, batch: DecisionBatch, me: str) -> None
     moved: list[tuple[Any, ...]] = []
     for name, chain in batch.chains.items():
         if chain.row is None:
-            moved.append((name, chain.expected, chain.last, chain.at, me))
+            moved.append((name, chain.expected, me))
         elif chain.expected == 0:
             begun.append(tuple(chain.columns()))
         else:
             changed.append((*chain.columns(), chain.expected, me))
-    for statement, rows in (
-        ("start_executions", begun),
-        ("change_executions", changed),
-        ("advance_executions", moved),
-    ):
+    for statement, rows in (("start_executions", begun), ("change_executions", changed)):
         before = connection.total_changes()
         _write(connection, statement, rows)
         if rows and connection.total_changes() - before != len(rows):
             raise Overtaken
+    standing = 0
+    for text, parameters in in_bulk("standing_executions", moved):
+        found: Any = connection.execute(text, parameters).fetchall()
+        standing += found[0][0]
+    if standing != len(moved):
+        raise Overtaken
 
 
 def _write(connection: apsw.Connection, name: str, rows: list[tuple[Any, ...]]) -> None:

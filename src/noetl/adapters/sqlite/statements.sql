@@ -19,12 +19,14 @@ insert into execution (
 select * from (values @rows(18)) where column1 is not null
 on conflict do nothing
 
--- name: advance_executions
--- execution_id, expected, last, at, who writes
-update execution set seq = given.column3, updated_at = given.column4
-from (values @rows(5)) as given
-where execution.execution_id = given.column1 and execution.seq = given.column2
-    and ifnull(execution.owner, given.column5) = given.column5
+-- name: standing_executions
+-- execution_id, expected, who writes; how many of them stand there and are nobody else's
+select count(*) from (values @rows(3)) as given
+cross join execution on execution.execution_id = given.column1
+where ifnull(execution.owner, given.column3) = given.column3 and given.column2 = (
+    select last_seq from decision
+    where decision.execution_id = given.column1 order by first_seq desc limit 1
+)
 
 -- name: change_executions
 -- the columns of the row, then expected and who writes
@@ -36,12 +38,11 @@ update execution set
     queued_at = given.column14, wake_at = given.column15, origin_execution_id = given.column16,
     origin_seq = given.column17, seq = given.column18
 from (values @rows(20)) as given
-where execution.execution_id = given.column1 and execution.seq = given.column19
-    and ifnull(execution.owner, given.column20) = given.column20
-
--- name: advance_one
-update execution set seq = ?, updated_at = ?
-where execution_id = ? and seq = ? and (owner = ? or owner is null)
+where execution.execution_id = given.column1
+    and ifnull(execution.owner, given.column20) = given.column20 and given.column19 = (
+        select last_seq from decision
+        where decision.execution_id = given.column1 order by first_seq desc limit 1
+    )
 
 -- name: append_one
 insert into decision (execution_id, first_seq, last_seq, at, events)
@@ -61,7 +62,13 @@ insert into printed (execution_id, step, task_run_id, attempt, at, stream, text)
 select * from (values @rows(7)) where column1 is not null
 
 -- name: stands_at
-select seq, owner from execution where execution_id = ?
+select
+    owner,
+    (
+        select last_seq from decision
+        where decision.execution_id = execution.execution_id order by first_seq desc limit 1
+    )
+from execution where execution_id = ?
 
 -- name: read_decisions
 select first_seq, last_seq, at, cast(events as blob) from decision
@@ -82,7 +89,7 @@ select
     execution_id, path, digest, status, started_at, updated_at, version, finished_at,
     parent_execution_id, owner, error, limit_key, priority, queued_at, wake_at,
     origin_execution_id, origin_seq, seq
-from execution where execution_id = ?
+from execution_row where execution_id = ?
 
 -- name: page_executions
 -- `@lead` is the filter whose index is walked: the planner cannot choose, for a filter that may
@@ -91,7 +98,7 @@ select
     execution_id, path, digest, status, started_at, updated_at, version, finished_at,
     parent_execution_id, owner, error, limit_key, priority, queued_at, wake_at,
     origin_execution_id, origin_seq, seq
-from execution
+from execution_row
 where @lead
     and (:status is null or status = :status)
     and (:path is null or path = :path)
@@ -106,7 +113,7 @@ select
     execution_id, path, digest, status, started_at, updated_at, version, finished_at,
     parent_execution_id, owner, error, limit_key, priority, queued_at, wake_at,
     origin_execution_id, origin_seq, seq
-from execution
+from execution_row
 where started_at >= ifnull(:since, 0) and started_at < ifnull(:until, 9223372036854775807)
     and (:status is null or status = :status)
     and (:path is null or path = :path)
@@ -135,7 +142,7 @@ select
     execution_id, path, digest, status, started_at, updated_at, version, finished_at,
     parent_execution_id, owner, error, limit_key, priority, queued_at, wake_at,
     origin_execution_id, origin_seq, seq
-from execution where parent_execution_id = ? order by number
+from execution_row where parent_execution_id = ? order by number
 
 -- name: count_executions
 select count(*) from execution where status = ?

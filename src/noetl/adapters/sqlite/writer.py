@@ -4,6 +4,10 @@ Who writes into the home: a thread, so that the loop goes on while the disk is b
 When a caller says that nothing else waits, and that is so, the commit is made at once on the
 loop's own thread, which saves two changes of thread. While `_unsettled` is 0 the writing thread
 does not touch the connection, for its answer is the last thing it does.
+
+Every commit to the file, of any connection, changes its version as this one sees it under the write
+lock. While it is the one that a lone commit left, that execution stands where the commit left it,
+and belongs to whom it did: nothing need be read to be sure (decision 0053).
 """
 
 import threading
@@ -23,7 +27,7 @@ from noetl.adapters.batching import (
     Job,
     batches,
 )
-from noetl.adapters.sqlite.batch import Overtaken, write_batch, write_one, write_printed
+from noetl.adapters.sqlite.batch import Overtaken, append_one, check_one, write_batch, write_printed
 from noetl.adapters.sqlite.faults import OF_THE_WORLD, OVER_SOON, unavailable
 from noetl.adapters.sqlite.locks import Locks
 from noetl.adapters.sqlite.statements import SQL
@@ -48,6 +52,8 @@ class SqliteWriter(BatchWriter):
         self.folder = folder
         self._cursor = connection.cursor()
         self._first: Job | None = first
+        self._stands: tuple[str, int, int] | None = None
+        """What a lone commit left: the execution, its `seq`, and the version of the file."""
         self._queue: SimpleQueue[list[Entry] | None] = SimpleQueue()
         self._thread: threading.Thread | None = None
 
@@ -95,14 +101,18 @@ class SqliteWriter(BatchWriter):
             or self._first is not None
         ):
             return False
-        cursor = self._cursor
+        cursor, connection = self._cursor, self.connection
+        name = decision.execution_id
         try:
             cursor.execute(BEGIN)
-            write_one(cursor, decision, self._me)
+            if self._stands != (name, decision.expected, connection.data_version()):
+                check_one(connection, decision, self._me)
+            append_one(cursor, decision)
             cursor.execute(COMMIT)
         except Exception:  # whatever it is, `_write` meets it again and says what it means
             self._roll_back()
             return False
+        self._stands = (name, decision.last, connection.data_version())
         return True
 
     def _hand_over(self, gathered: list[Entry]) -> None:

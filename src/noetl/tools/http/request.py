@@ -57,7 +57,9 @@ async def make_request(call: ToolCall[HttpInputs], workplace: Workplace) -> Requ
     if not _TOKEN.fullmatch(inputs.method):
         says = f"'{inputs.method}' is no request method; expected a word such as GET"
         raise Refusal("input", says)
-    url = url_of(inputs.url).extend_query(list(pairs(inputs.params)))
+    url = url_of(inputs.url)
+    if inputs.params:
+        url = url.extend_query(list(pairs(inputs.params)))
     headers = headers_of(inputs.headers)
     body, content_type = body_of(inputs)
     if content_type:

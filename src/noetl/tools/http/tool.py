@@ -2,7 +2,7 @@
 
 import asyncio
 from contextlib import ExitStack
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, ClassVar
 
 import aiohttp
@@ -59,17 +59,16 @@ class HttpTool(FramedTool):
             await session.close()
 
     async def _run(self, call: ToolCall[HttpInputs], workplace: Workplace) -> Outcome:
-        name = "the request"
+        request = None
         try:
             async with asyncio.timeout(call.timeout.total):
                 request = await make_request(call, workplace)
-                name = request.name
                 sending = partial(self._send, request, call, workplace)
                 return await repeated(sending, call.client_retries, self._pause)
         except TimeoutError as fault:
-            return timed_out(name, fault, call.timeout)
+            return timed_out(name_of(request), fault, call.timeout)
         except UnicodeError as fault:
-            return failed("input", f"{name} cannot be sent: {fault}")
+            return failed("input", f"{name_of(request)} cannot be sent: {fault}")
 
     async def _send(self, request: Request, call: ToolCall[Any], workplace: Workplace) -> Outcome:
         limits = silence_of(call.timeout)
@@ -108,6 +107,11 @@ class HttpTool(FramedTool):
         return session
 
 
+def name_of(request: Request | None) -> str:
+    return "the request" if request is None else request.name
+
+
+@lru_cache(64)
 def silence_of(timeout: Timeout) -> Timeout:
     """The task's timeouts, and the house's where the task is silent."""
     told = {name: value for name, value in asdict(timeout).items() if value is not None}
