@@ -145,8 +145,10 @@ def _store(text: str) -> str:
 
 
 SETTINGS: dict[str, Setting] = {
-    "home": Setting(Path, "a folder", "where the log, results and caches lie"),
-    "slots": Setting(_from(1), "a whole number >= 1", "tool calls that `noetl run` runs at once"),
+    "home": Setting(Path, "a folder", "where the log, results and caches are stored"),
+    "slots": Setting(
+        _from(1), "a whole number >= 1", "how many tool calls `noetl run` runs at once"
+    ),
     "run_ahead": Setting(
         _switch,
         "1 or 0",
@@ -160,31 +162,33 @@ SETTINGS: dict[str, Setting] = {
     "db": Setting(
         _url("postgresql", "postgres"),
         "postgresql://USER:PASSWORD@HOST/NAME",
-        "where servers keep the log, and commands that read look; unset: SQLite in the home",
+        "where servers store the log and commands read it; unset: SQLite in the home",
         "url",
     ),
     "queue": Setting(
         _url("nats", "tls", "ws", "wss"),
         "nats://HOST:PORT",
-        "where servers wake workers; unset: workers ask the server itself",
+        "how servers wake workers; unset: workers poll the server",
         "url",
     ),
     "results": Setting(
         _store,
         "files, postgres, nats, s3://BUCKET/PREFIX or gs://BUCKET/PREFIX",
-        "where large results lie; unset: beside the log",
+        "where large results are stored; unset: next to the log",
     ),
-    "host": Setting(str, "an address", "where a server listens; others than loopback need `auth`"),
+    "host": Setting(
+        str, "an address", "the address a server listens on; any other than loopback needs `auth`"
+    ),
     "port": Setting(
-        _from(0, 65535), "a port, 0 to 65535", "where a server listens; 0: any that is free"
+        _from(0, 65535), "a port, 0 to 65535", "the port a server listens on; 0: any free port"
     ),
     "auth": Setting(_switch, "1 or 0", "whether a server asks for tokens"),
-    "pool": Setting(_word, "a name", "the pool for which a worker works"),
-    "concurrency": Setting(_from(1), "a whole number >= 1", "parts that a worker runs at once"),
+    "pool": Setting(_word, "a name", "the pool a worker belongs to"),
+    "concurrency": Setting(_from(1), "a whole number >= 1", "how many parts a worker runs at once"),
     "lease_ttl": Setting(
         _from(1, kind=float),
         "a number of seconds >= 1",
-        "how long a worker keeps what it runs without a word from it, in seconds",
+        "how long a worker keeps its work without renewing the lease, in seconds",
     ),
     "drain": Setting(
         _from(0, kind=float),
@@ -195,8 +199,12 @@ SETTINGS: dict[str, Setting] = {
     "server": Setting(
         _url("http", "https"), "http://HOST:PORT", "the server that commands talk to", "url"
     ),
-    "token": Setting(str, "a token", "what commands and workers show to the server", "secret"),
-    "context": Setting(_word, "a name", "the named server that commands talk to; local: the home"),
+    "token": Setting(
+        str, "a token", "the token that commands and workers send to the server", "secret"
+    ),
+    "context": Setting(
+        _word, "a name", "the named server that commands talk to; `local` means the home"
+    ),
     "files": Setting(
         Path,
         "a folder",
@@ -271,7 +279,7 @@ def settings_file(environment: Mapping[str, str], folder: Path | None = None) ->
     named = environment.get("NOETL_CONFIG")
     if named:
         if not Path(named).is_file():
-            raise SettingRefused(f"NOETL_CONFIG names '{named}', which is no file")
+            raise SettingRefused(f"NOETL_CONFIG names '{named}', which is not a file")
         return Path(named)
     file = (Path.cwd() if folder is None else folder) / FILE
     return file if file.is_file() else None

@@ -264,7 +264,7 @@ def test_an_endpoint_that_cannot_be_is_not_asked(objects: Objects, endpoint: str
     outcome = objects.ask("get", "a", endpoint=endpoint)
 
     assert error_of(outcome) == ("input", False)
-    assert message_of(outcome).startswith("'endpoint' is no address of a server; expected http://")
+    assert message_of(outcome).startswith("'endpoint' is not a server address; expected http://")
     assert "p w" not in message_of(outcome)
 
 

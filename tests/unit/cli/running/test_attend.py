@@ -59,7 +59,7 @@ class Broken:
 @pytest.mark.parametrize(
     ("fault", "said"),
     [
-        (OSError("gone"), "progress can no longer be shown (gone); the execution goes on\n"),
+        (OSError("gone"), "progress can no longer be shown (gone); the execution continues\n"),
         (BrokenPipeError(), ""),
     ],
 )
