@@ -152,7 +152,7 @@ SETTINGS: dict[str, Setting] = {
     "run_ahead": Setting(
         _switch,
         "1 or 0",
-        "whether steps without effect may run before the decision behind them is committed",
+        "whether steps without side effects may run before the decision for them is committed",
     ),
     "retention_days": Setting(
         _from(0, kind=float),
@@ -182,7 +182,7 @@ SETTINGS: dict[str, Setting] = {
     "port": Setting(
         _from(0, 65535), "a port, 0 to 65535", "the port a server listens on; 0: any free port"
     ),
-    "auth": Setting(_switch, "1 or 0", "whether a server asks for tokens"),
+    "auth": Setting(_switch, "1 or 0", "whether a server requires tokens"),
     "pool": Setting(_word, "a name", "the pool a worker belongs to"),
     "concurrency": Setting(_from(1), "a whole number >= 1", "how many parts a worker runs at once"),
     "lease_ttl": Setting(
@@ -193,8 +193,8 @@ SETTINGS: dict[str, Setting] = {
     "drain": Setting(
         _from(0, kind=float),
         "a number of seconds >= 0",
-        "how long a worker that is told to stop lets its tasks run on, in seconds; what has not"
-        " ended by then is given back and runs again elsewhere",
+        "how long a stopping worker lets its tasks run, in seconds; tasks that take longer are"
+        " returned and run again elsewhere",
     ),
     "server": Setting(
         _url("http", "https"), "http://HOST:PORT", "the server that commands talk to", "url"
@@ -208,23 +208,25 @@ SETTINGS: dict[str, Setting] = {
     "files": Setting(
         Path,
         "a folder",
-        "the folder below which tools reach files; unset: that of the playbook, and more"
+        "the folder that tools can access; unset: the folder of the playbook, and more"
         " ([trust model](trust-model.md#files))",
     ),
     "namespaces": Setting(
         _namespaces,
         "auto, demand or off",
-        "whether children of tools get namespaces, or Landlock where the kernel allows none: where"
-        " it can, or nothing runs without, or never",
+        "whether processes of tasks are isolated by namespaces or Landlock: if the kernel can"
+        " (`auto`), always, or else they do not run (`demand`), or never (`off`)",
     ),
     "libs_build": Setting(
-        _switch, "1 or 0", "whether `libs` of python tasks may be built from source, by their code"
+        _switch,
+        "1 or 0",
+        "whether `libs` of python tasks may be built from source, which runs their code",
     ),
     "http_deny": Setting(
         _denied,
         "link_local, private or none",
-        "addresses that `http` tasks do not reach: those local to a link, where clouds keep"
-        " credentials; or all that are not of the internet; or none",
+        "addresses that `http` tasks cannot reach: link-local ones, where clouds provide"
+        " credentials; or all private ones; or none",
     ),
 }
 

@@ -35,7 +35,7 @@ def test_the_page_shows_what_happens(folder: Path) -> None:
     lines = answer.out.splitlines()
     assert [line.split(" (")[0] for line in lines[1:4]] == [
         "  ok    a warm day",
-        "  ok    a busy server is asked again",
+        "  ok    a busy server is tried again",
         "  ok    after three attempts it gives up",
     ]
     assert lines[-1].startswith("3 tests passed in ")

@@ -52,7 +52,7 @@ class ContainerInputs(Inputs, frozen=True, kw_only=True):
     env: Environment = {}
     mounts: Annotated[
         list[dict[str, Any]],
-        doc("Files and folders beside the playbook: `{source, target, read_only}`."),
+        doc("Files and folders next to the playbook: `{source, target, read_only}`."),
     ] = []
     network: Annotated[str, doc("Network of the container; none by default.")] = "none"
     workdir: Annotated[str | None, doc("Working folder in the container.")] = None

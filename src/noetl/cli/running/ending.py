@@ -33,7 +33,7 @@ def see_through(begin: Begin, *, as_json: bool) -> int:
 def how_on(execution_id: str | None) -> str:
     if execution_id is None:
         return "if it was started, `noetl list` shows it"
-    return f"go on with: noetl resume {execution_id}"
+    return f"continue with: noetl resume {execution_id}"
 
 
 def last_words(report: ExecutionReport, *, as_json: bool) -> int:
