@@ -106,13 +106,6 @@ class Evaluation:
     def body(self, value: Any) -> Any:
         return body_of(self.scope, value) if type(value) is Reference else value
 
-    def measured(self, value: Any, times: int = 1) -> tuple[int, bool]:
-        """The size of a value that is gone through so many times; does it hold references?"""
-        prices = self.meter.prices
-        size, references = measure(value, prices.heavy)
-        self.charge(times * (1 + size // (WEIGHT_OF_A_NODE * prices.nodes)))
-        return size, references
-
     def whole(self, value: Any, times: int = 1) -> Any:
         """`value` with the bodies of all references inside, measured and charged."""
         if type(value) in SCALARS:
@@ -122,13 +115,13 @@ class Evaluation:
             self.charge_text(value)
             return value
         value = self.body(value)
-        _, references = self.measured(value, times)
+        references = charge_size(self, value, times)
         return self.filled(value) if references else value
 
     def built(self, value: Any) -> Any:
         """A container that the template has just built: measured, else as it is."""
         if type(value) in CONTAINERS:
-            self.measured(value)
+            charge_size(self, value)
         return value
 
     def search(self, element: Any, container: Any) -> None:
@@ -180,3 +173,11 @@ class Evaluation:
         if name not in known or name.startswith("$"):
             raise TemplateRuntimeError(f"No {kind} named {name!r} found.")
         return known[name]
+
+
+def charge_size(evaluation: Evaluation, value: Any, times: int = 1) -> bool:
+    """Charge what it takes to go through a value so many times; does it hold references?"""
+    prices = evaluation.meter.prices
+    size, references = measure(value, prices.heavy)
+    evaluation.charge(times * (1 + size // (WEIGHT_OF_A_NODE * prices.nodes)))
+    return references
