@@ -95,7 +95,7 @@ def test_what_is_away_is_said_without_its_password(tmp_path: Path) -> None:
     )
     checks = checks_of(settings, Target("http://127.0.0.1:9", "hunter22"))
     failed = {check.name for check in checks if check.state == "failed"}
-    assert failed == {"database", "queue", "server", "clock"}
+    assert failed == {"database", "key", "queue", "server", "clock"}
     assert "hunter22" not in " ".join(check.says for check in checks)
 
 
