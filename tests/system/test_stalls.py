@@ -47,6 +47,10 @@ BIG = "range(99999) | sum == {}"
 GROUPS = "{{ range(99999) | batch(1) | groupby('0') | length }}"
 
 
+def limited(limit: dict[str, object]) -> dict[str, object]:
+    return {"kind": "distributed", "spec": {"limit": limit}}
+
+
 def slow(kind: str) -> str:
     """Templates of the server that took it seconds."""
     many = [arc("last", BIG.format(n)) for n in range(50)]
@@ -57,6 +61,10 @@ def slow(kind: str) -> str:
         case "workload":
             declared = {f"k{n}": f"{{{{ {BIG.format(n)} }}}}" for n in range(50)}
             return playbook(step("first", start), workload=declared)
+        case "key":
+            declared = {f"k{n}": f"{{{{ {BIG.format(n)} }}}}" for n in range(50)}
+            limit = {"at_once": 5, "key": "{{ workload.k1 }}"}
+            return playbook(step("first", start), workload=declared, executor=limited(limit))
         case "admission":
             rules = [refuse(BIG.format(n)) for n in range(50)]
             last = step("last", call("more"), admit=rules)
@@ -69,7 +77,7 @@ def slow(kind: str) -> str:
 
 
 @pytest.mark.rule("TPL-5")
-@pytest.mark.parametrize("kind", ["arcs", "workload", "admission", "groupby"])
+@pytest.mark.parametrize("kind", ["arcs", "workload", "key", "admission", "groupby"])
 def test_no_template_of_a_server_stops_it(tmp_path: Path, kind: str) -> None:
     """Fifty guards had stopped it for eleven seconds. Others are answered meanwhile."""
 
