@@ -9,6 +9,7 @@ import msgspec
 from noetl.control.evolve import EVOLVE
 from noetl.control.execution import Execution, Run, Token
 from noetl.errors import NeedsBody, TemplateFailed
+from noetl.expression.limits import LARGEST_LOADED
 from noetl.expression.lookup import BODIES
 from noetl.expression.meter import METER, NOW, THEN, Meter
 from noetl.messages import events as e
@@ -26,6 +27,13 @@ OPAQUE = (
     "(`{{ ctx.token }}`); let a task of the step use it"
 )
 """KEY-3."""
+
+
+TOO_LARGE = (
+    f"the value has more than {LARGEST_LOADED // 1024**2} MiB, which no server loads for a "
+    "template: let a task of the step look at it"
+)
+"""TPL-5."""
 
 
 class EventName(str):
@@ -137,6 +145,8 @@ class Deciding:
                 why = self._lost.get(need.reference.key)
                 if why is not None:  # RES-4: the template cannot be evaluated, and that is why
                     raise TemplateFailed(why) from None
+                if self.execution.rules >= 4 and need.reference.size > LARGEST_LOADED:
+                    raise TemplateFailed(TOO_LARGE) from None
                 if not self._is_made(need.reference):
                     raise
             except TemplateFailed as fault:

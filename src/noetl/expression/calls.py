@@ -122,7 +122,9 @@ def call_method(
     result = method(*args, **kwargs)
     if isinstance(result, str):
         fits(len(result), "text")
-    elif isinstance(result, list | tuple):
+    elif isinstance(result, list | tuple) or (
+        isinstance(result, dict) and evaluation.meter.prices.broad
+    ):
         evaluation.charge(len(result))
     return result
 

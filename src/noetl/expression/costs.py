@@ -13,6 +13,8 @@ from noetl.expression.limits import (
 
 COPIED: Final = 100_000
 """Characters copied in a turn: striptags copies the rest of a text for each of its tags."""
+COMPARED: Final = 10_000
+"""Characters compared in a turn."""
 COUNTED: Final = (str, list, tuple, dict, range)
 
 
@@ -44,6 +46,12 @@ def charge_method(evaluation: Evaluation, name: str, value: str) -> None:
     """Before a method of a text."""
     if evaluation.meter.prices.broad:
         charge_slow(evaluation, name, value)
+
+
+def charge_compared(evaluation: Evaluation, value: Any) -> None:
+    """Before a text is compared with another, letter by letter."""
+    if isinstance(value, str) and evaluation.meter.prices.broad:
+        evaluation.charge(len(value) // COMPARED)
 
 
 def charged_elements(evaluation: Evaluation, name: str, value: Any) -> Any:

@@ -11,7 +11,7 @@ from jinja2.tests import TESTS as STOCK_TESTS
 from jinja2.utils import pass_context
 
 from noetl.expression.calls import join_fits, replacement_fits, spread, turned, width_fits
-from noetl.expression.costs import charge_number, charge_slow, charged_elements
+from noetl.expression.costs import charge_compared, charge_number, charge_slow, charged_elements
 from noetl.expression.evaluation import Evaluation
 from noetl.expression.formatting import printf
 from noetl.expression.limits import (
@@ -314,6 +314,7 @@ FILTERS: Final[Mapping[str, Filter]] = {
 UNTOUCHED: Final = frozenset({"defined", "undefined"})  # they look at the name, not at the value
 
 
+WRITTEN: Final = frozenset({"lower", "upper"})  # they make text of whatever they get
 OWN_TESTS: Final[Mapping[str, Filter]] = {
     "filter": lambda context, name: name in context.evaluation.eval_ctx.environment.filters,
     "test": lambda context, name: name in context.evaluation.eval_ctx.environment.tests,
@@ -330,6 +331,11 @@ def bounded_test(name: str, stock: Filter) -> Filter:
             value = evaluation.whole(value)
         elif type(value) is Reference:
             value = evaluation.body(value)
+        prices = evaluation.meter.prices
+        if name in WRITTEN and prices.broad:
+            value = evaluation.whole(value, prices.writing)
+        elif args:
+            charge_compared(evaluation, value)
         return stock(value, *(evaluation.body(argument) for argument in args))
 
     return apply

@@ -7,6 +7,7 @@ from jinja2.exceptions import TemplateRuntimeError
 from noetl.messages.reference import Reference
 
 LARGEST_VALUE: Final = 10_000_000  # characters of text; containers are estimated
+LARGEST_LOADED: Final = 256 * 1024**2  # bytes of JSON behind a reference, for a server to look into
 LONGEST_RANGE: Final = 100_000
 MOST_DIGITS: Final = 4_300
 MOST_TURNS: Final = 1_000_000

@@ -9,8 +9,10 @@ from tests.support.steps import arc, call, noop, step
 from noetl.control.decide import decide
 from noetl.control.deciding import Needs
 from noetl.control.execution import Execution
+from noetl.expression.limits import LARGEST_LOADED
 from noetl.messages import events as e
 from noetl.messages import requests as r
+from noetl.messages.reference import Reference
 
 LONG = "range(99999) | sum == {}"
 RIGHT = 99998 * 99999 // 2
@@ -61,3 +63,18 @@ def test_whoever_is_hurried_is_told_that_it_takes_long(hurried: bool) -> None:
     start = r.StartExecution(execution_id="x1", path="p", digest="d")
     found = decide(made.plan, Execution(execution_id="x1"), start, at=1, hurried=hurried)
     assert (found == Needs((), time=True)) is hurried
+
+
+@pytest.mark.rule("TPL-5", "RES-2")
+def test_no_server_loads_a_huge_value_for_a_template() -> None:
+    """Two gibibytes of a stream had been loaded for `event.result.stdout | length`."""
+    huge = Reference(
+        store="memory", key=f"x1/{'0' * 64}", size=LARGEST_LOADED + 1, checksum="0" * 64
+    )
+    made = scenario(
+        step("start", call("ask"), arcs=[arc("there", "event.result.out | length > 1")]),
+        step("there", noop("rest")),
+    ).answers("ask", ok({"out": huge}))
+    ran = made.run()
+    assert ran.status == "failed"
+    assert "more than 256 MiB" in ran.error["message"]

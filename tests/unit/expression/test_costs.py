@@ -10,7 +10,8 @@ from noetl.errors import TemplateError
 from noetl.expression.evaluation import Evaluation
 from noetl.expression.filters import FILTERS
 from noetl.expression.limits import MOST_TURNS
-from noetl.expression.template import compile_text
+from noetl.expression.meter import METER, Meter
+from noetl.expression.template import compile_guard, compile_text
 
 SIZE = 20_000
 ARGUMENTS = {
@@ -105,6 +106,25 @@ def test_a_turn_of_a_filter_takes_no_longer_than_others(
         else:
             dear[value] = f"{seconds / turns / usual:.0f} times, {turns} turns"
     assert dear == {}
+
+
+@pytest.mark.rule("TPL-5")
+@pytest.mark.parametrize(
+    "guard",
+    [
+        *("workload.text is lower", "workload.list is upper", "workload.text == workload.other"),
+        *("workload.text is eq(workload.other)", "workload.map.copy() == 1"),
+    ],
+)
+def test_what_looks_at_all_of_a_value_costs_turns(guard: str) -> None:
+    """A router has room for thousands of such guards: for nothing each, they stop a server."""
+    text = "a" * 8_000_000
+    held = {"text": text, "other": f"{text[:-1]}b", "list": [text[:9]] * 200_000}
+    meter = Meter(shared=True)
+    compile_guard(f"{{{{ {guard} }}}}")(
+        {"workload": {**held, "map": dict.fromkeys(map(str, range(10_000)))}, METER: meter}
+    )
+    assert meter.turns > 500
 
 
 TAGS = ["<a>" * 33_000] * 90
