@@ -63,7 +63,7 @@ chaos: setup ## two servers and four workers, 2,000 executions, one process kill
 faults: setup tools ## every fault test at the default lease times and at its full size
 	NOETL_FAULTS=full $(RUN) pytest -s tests/faults tests/system/test_fleet_faults.py
 
-fuzz: setup ## chance against the parser and the templates
+fuzz: setup ## chance against the parser, the templates and the queue
 	$(RUN) fuzz --runs 5000 --seed 1
 
 audit: setup ## pins, hashes and known vulnerabilities of what is installed; AUDIT=strict: nobody to ask is a failure

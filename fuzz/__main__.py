@@ -1,4 +1,4 @@
-"""`python -m fuzz --runs 2000 --seed 1`: chance against the parser and the templates."""
+"""`python -m fuzz --runs 2000 --seed 1`: chance against the parser, the templates and the queue."""
 
 import argparse
 import sys
@@ -10,6 +10,7 @@ from random import Random
 from bench.generate import generate
 
 from fuzz.fuzz_playbook import check_input
+from fuzz.fuzz_signing import CORPUS
 from fuzz.mutate import spoilt
 
 ROOT = Path(__file__).parent.parent
@@ -37,7 +38,7 @@ def main() -> int:
 
 def seeds() -> list[bytes]:
     playbooks = [path.read_bytes() for pattern in PLAYBOOKS for path in sorted(ROOT.glob(pattern))]
-    return [*playbooks, generate(90).encode(), *TEMPLATES]
+    return [*playbooks, generate(90).encode(), *TEMPLATES, *CORPUS]
 
 
 def by_chance(runs: int, seed: int) -> int:

@@ -6,6 +6,7 @@ A playbook may be rejected and a template may fail; nothing else may be raised.
 
 from typing import Any
 
+from fuzz.fuzz_signing import check_signed
 from noetl.cli.findings import render
 from noetl.cli.graph.drawing import draw
 from noetl.cli.graph.mermaid import mermaid
@@ -56,8 +57,10 @@ def check_template(content: bytes) -> None:
 
 
 def check_input(content: bytes) -> None:
-    """The first byte chooses, so that one corpus serves both."""
+    """The first byte chooses, so that one corpus serves all."""
     if content[:1] == b"\x01":
         check_template(content[1:])
+    elif content[:1] == b"\x02":
+        check_signed(content[1:])
     else:
         check_playbook(content)

@@ -9,6 +9,7 @@ NoetlError
 │   ├── TemplateFault       it does not parse, or uses what the sandbox forbids; found at load
 │   └── TemplateFailed      it could not be evaluated (undefined value, wrong types, a limit)
 ├── NeedsBody             nobody's: a template touched a reference whose body is not loaded yet
+├── TakesLong             nobody's: templates take too many turns for an event loop
 ├── BodyLost              the world's: a stored body is missing or does not match its checksum
 ├── CredentialMissing     the caller's: no credential of that name in keychain or store
 ├── CredentialUnreadable  the caller's: it is there, but not with this key, or it was changed
@@ -98,6 +99,13 @@ class NeedsBody(NoetlError):
     def __init__(self, reference: Any) -> None:
         super().__init__(f"the body of {reference.key} is not loaded")
         self.reference = reference
+
+
+class TakesLong(NoetlError):
+    """Templates take more turns than an event loop has time for; ask again in a thread."""
+
+    def __init__(self) -> None:
+        super().__init__("it takes too long for an event loop")
 
 
 class BodyLost(NoetlError):

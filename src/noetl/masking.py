@@ -25,6 +25,11 @@ UNTOUCHED = ("", "/", "!'()*~", RESERVED, f"{RESERVED}%")
 CORE = re.compile(rf"[A-Za-z0-9_.\-]{{{SHORTEST},}}")
 """Characters that no form of text writes in another way."""
 
+BEGINNING = 8
+"""Characters of a form that are looked for first."""
+
+_special = re.compile(r"([^A-Za-z0-9_@%+=:,./\n-])")
+"""What a shell takes for something else."""
 _escape = re.compile(r"\\u([0-9a-f]{4})")
 _percent = re.compile("%[0-9A-F]{2}")
 
@@ -174,13 +179,15 @@ def marks_of(value: str) -> Iterator[str]:
         return
     for text in (value, *_lines(value)):
         core = max(CORE.findall(text), key=len, default="")
-        yield from _core_forms(core) if core else _forms(text)
+        # Without a core the beginnings do: many forms begin alike.
+        yield from _core_forms(core) if core else {form[:BEGINNING] for form in _forms(text)}
 
 
 def _core_forms(core: str) -> Iterator[str]:
     """The core stands in every form of text as it is, and in every form of bytes as these."""
     yield core
     yield from _in_bytes(core.encode())
+    yield from (_percented(core), _percented(core).lower())
 
 
 def _forms(text: str) -> Iterator[str]:
@@ -189,13 +196,40 @@ def _forms(text: str) -> Iterator[str]:
         yield from _in_json(written)  # JSON in a text of JSON
         yield from _in_bytes(written.encode("utf-8", "replace"))
     yield from _in_html(text)
+    for told in dict.fromkeys((text, *_in_json(text))):  # JSON in a URL
+        yield from _in_url(told)
+    yield from _quoted(text)
+    yield from (repr(text)[1:-1], ascii(text)[1:-1])
+
+
+def _in_url(text: str) -> Iterator[str]:
     # Imported here: the help of the program needs it not, and most runs have no secret.
     from urllib.parse import quote, quote_plus
 
     for safe in UNTOUCHED:
-        for written in (quote(text, safe, errors="replace"), quote_plus(text, safe)):
+        for written in dict.fromkeys((quote(text, safe, errors="replace"), quote_plus(text, safe))):
             yield from (written, _percent.sub(_lower, written))
-    yield from (repr(text)[1:-1], ascii(text)[1:-1])
+    once = quote(text, "", errors="replace")
+    if once != text:
+        yield quote(once, "")
+    yield from (_percented(text), _percented(text).lower())
+
+
+def _percented(text: str) -> str:
+    """Every byte with a percent sign, as some write what they do not trust."""
+    return "".join(f"%{byte:02X}" for byte in text.encode("utf-8", "replace"))
+
+
+def _quoted(text: str) -> Iterator[str]:
+    """Inside a literal of SQL or CSV, and as a word of a shell."""
+    yield from (text.replace("'", "''"), text.replace('"', '""'))
+    escaped = text.replace("\\", "\\\\")
+    yield from (escaped, escaped.replace("'", "\\'"), escaped.replace('"', '\\"'))
+    yield escaped.replace("'", "''")
+    for within in ("'\"'\"'", "'\\''"):
+        yield text.replace("'", within)
+    yield _special.sub(r"\\\1", text)
+    yield re.sub(r'(["$`\\])', r"\\\1", text)
 
 
 def _in_json(text: str) -> Iterator[str]:

@@ -94,4 +94,4 @@ def test_workers_of_other_versions_work_on_while_they_speak_alike(tmp_path: Path
 
 def test_what_workers_must_know_has_a_number() -> None:
     """Decision 0051: whoever changes the rules of decisions gives the protocol its next number."""
-    assert (SPEAKS, RULES) == (2, 3)
+    assert (SPEAKS, RULES) == (2, 4)

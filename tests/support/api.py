@@ -33,6 +33,9 @@ class Deaf:
         del by
         return Answer(server=self.name, tidy=[call.worker])
 
+    async def check_keeper(self, execution_id: str, by: Caller) -> None:
+        """Whoever comes may store what he likes."""
+
     async def reply(self, question: Question, by: Caller) -> Reply:
         del by
         return Reply(error={"code": "not_found", "message": type(question).__name__})

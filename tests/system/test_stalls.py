@@ -1,14 +1,17 @@
 """No loop stands still: not for a large playbook, and not for thousands of executions that wait."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
+import aiohttp
 import pytest
+from tests.support.api import served
 from tests.support.canned import CannedTools
 from tests.support.cluster import Cluster, clustered, until
 from tests.support.direct_link import DirectLink, Exchange
 from tests.support.stalls import no_stall
-from tests.support.steps import arc, call, playbook, step
+from tests.support.steps import arc, call, loop, playbook, refuse, sets, step
 
 from noetl.node.server import ServerNode
 from noetl.node.work_plane import WorkPlane
@@ -40,6 +43,84 @@ def one_router() -> str:
     return playbook(step("first", call("fetch"), arcs=arcs), step("last", call("more")))
 
 
+BIG = "range(99999) | sum == {}"
+GROUPS = "{{ range(99999) | batch(1) | groupby('0') | length }}"
+
+
+def limited(limit: dict[str, object]) -> dict[str, object]:
+    return {"kind": "distributed", "spec": {"limit": limit}}
+
+
+def slow(kind: str) -> str:
+    """Templates of the server that took it seconds."""
+    many = [arc("last", BIG.format(n)) for n in range(50)]
+    start = call("fetch")
+    match kind:
+        case "arcs":
+            return playbook(step("first", start, arcs=many), step("last", call("more")))
+        case "workload":
+            declared = {f"k{n}": f"{{{{ {BIG.format(n)} }}}}" for n in range(50)}
+            return playbook(step("first", start), workload=declared)
+        case "key":
+            declared = {f"k{n}": f"{{{{ {BIG.format(n)} }}}}" for n in range(50)}
+            limit = {"at_once": 5, "key": "{{ workload.k1 }}"}
+            return playbook(step("first", start), workload=declared, executor=limited(limit))
+        case "admission":
+            rules = [refuse(BIG.format(n)) for n in range(50)]
+            last = step("last", call("more"), admit=rules)
+            return playbook(step("first", start, arcs=[arc("last")]), last)
+        case "groupby":
+            return playbook(step("first", call("more"), loop=loop(GROUPS)))
+        case _:  # a step that the server would run by itself
+            declared = {f"k{n}": f"{{{{ {BIG.format(n)} }}}}" for n in range(50)}
+            return playbook(step("first", sets("n", **declared)))
+
+
+@pytest.mark.rule("TPL-5")
+@pytest.mark.parametrize("kind", ["arcs", "workload", "key", "admission", "groupby"])
+def test_no_template_of_a_server_stops_it(tmp_path: Path, kind: str) -> None:
+    """Fifty guards had stopped it for eleven seconds. Others are answered meanwhile."""
+
+    async def test(cluster: Cluster) -> None:
+        node = await cluster.server()
+        cluster.worker(CannedTools())
+        async with served(node) as api, aiohttp.ClientSession() as client, no_stall():
+            running = asyncio.ensure_future(cluster.run(slow(kind)))
+            answers = 0
+            while not running.done():
+                async with client.get(f"{api.url}/healthz") as answer:
+                    answers += answer.status == 200
+            execution = await running
+        assert answers
+        assert execution.error is not None
+        assert "1,000,000 turns" in execution.error["message"]
+
+    patiently(test, tmp_path)
+
+
+def test_a_server_leaves_long_steps_to_workers(tmp_path: Path) -> None:
+    """What it would run by itself, since it touches nothing (decision 0040)."""
+
+    async def test(cluster: Cluster) -> None:
+        node = await cluster.server()
+        async with no_stall():
+            await cluster.start(slow("inline"))
+            await until(lambda: waiting(node) == 1)
+
+    patiently(test, tmp_path)
+
+
+def patiently(test: Callable[[Cluster], Awaitable[None]], home: Path) -> None:
+    """A stall of ours is there each time, one of others is not."""
+    for more in (True, True, False):
+        try:
+            clustered(test, home)
+            return
+        except AssertionError:
+            if not more:
+                raise
+
+
 @pytest.mark.parametrize("text", [large(), one_task(), one_router()], ids=["steps", "task", "arcs"])
 def test_a_playbook_of_1600_kb_stops_nobody(tmp_path: Path, text: str) -> None:
     """It is registered, planned by the server, fetched and planned by the worker, and run."""
@@ -54,13 +135,7 @@ def test_a_playbook_of_1600_kb_stops_nobody(tmp_path: Path, text: str) -> None:
         assert execution.status == "completed", execution.error
         assert [made.label for made in tools.calls] == ["fetch"]
 
-    for more in (True, True, False):  # a stall of ours is there each time, one of others is not
-        try:
-            clustered(test, tmp_path)
-            return
-        except AssertionError:
-            if not more:
-                raise
+    patiently(test, tmp_path)
 
 
 async def open_node(settings: Settings, exchange: Exchange) -> ServerNode:

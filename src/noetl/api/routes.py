@@ -29,6 +29,8 @@ MB = 1024 * KB
 JSON = ("application/json",)
 ALL = "/api/executions"
 ONE = "/api/executions/{execution_id:str}"
+LARGEST_BODY = 12 * 1024**3
+"""What a tool streams has at most 2 GiB, of which JSON writes no character with more than six."""
 KINDS = (
     CatalogRoutes,
     ExecutionsRoutes,
@@ -51,8 +53,8 @@ class Route(NamedTuple):
     """A method of one of KINDS."""
     takes: tuple[str, ...] = ()
     """Types of the body; none for a route without one."""
-    most: int | None = 64 * KB
-    """Bytes of the body; None where it is taken piece by piece."""
+    most: int = 64 * KB
+    """Bytes of the body."""
     status: int = 200
     """What OpenAPI calls the usual answer."""
 
@@ -90,7 +92,7 @@ ROUTES = (
     Route("POST", "/api/worker/calls", "worker", W.call, JSON, 64 * MB),
     Route("POST", "/api/worker/questions", "worker", W.ask, JSON, 64 * MB),
     Route("GET", "/api/worker/wake", "worker", W.wake),
-    Route("POST", "/api/worker/results", "worker", W.keep, JSON, None, status=201),
+    Route("POST", "/api/worker/results", "worker", W.keep, JSON, LARGEST_BODY, status=201),
     Route("GET", "/api/worker/results", "worker", W.fetch),
     Route("GET", "/api/runtime", "viewer", R.runtime),
     Route("GET", "/healthz", "open", R.live),

@@ -88,8 +88,14 @@ class WorkerRoutes:
     async def keep(
         self, request: Asking, execution_id: FromQuery[str], hint: Hint = None
     ) -> Response[t.Stored]:
-        """Store a body (RES-1); it is streamed, so size does not cost memory."""
-        writer = self._plane.results.open(known(execution_id))
+        """
+        Store a body (RES-1) of an execution that the worker has a part of.
+
+        It is streamed, so size does not cost memory.
+        """
+        by = caller_of(request.scope.get("auth"))
+        await self._plane.dispatcher.check_keeper(known(execution_id), by)
+        writer = self._plane.results.open(execution_id)
         try:
             async for piece in request.stream():
                 await asyncio.to_thread(writer.write, piece)

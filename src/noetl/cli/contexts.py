@@ -105,7 +105,7 @@ def is_users(origin: str, reading: Reading) -> bool:
     in the home. Whoever wrote the `noetl.toml` of a folder is not the owner of the user's token.
     """
     project = settings_file({})
-    if project is None or os.environ.get("NOETL_CONFIG"):
+    if project is None or VARIABLES.get("NOETL_CONFIG"):
         return True
     own = reading.settings.home / FILE
     return origin != str(project) and (

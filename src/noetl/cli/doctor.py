@@ -23,6 +23,7 @@ from noetl.errors import NoetlError
 from noetl.extras import EXTRAS, command_for, is_installed, needs
 from noetl.masking import without_password
 from noetl.node.pid_file import FOLDER as RUN
+from noetl.ports.credentials import SealedCredential
 from noetl.private import OTHERS, open_to_others
 from noetl.settings import SETTINGS, Reading, Settings, read_with_origins, shown
 
@@ -62,7 +63,7 @@ def doctor(server: str | None, context: str | None, as_json: bool) -> int:
     """
     Print every setting with its value and origin, and check the installation.
 
-    Checks home, database, queue, server, clock, isolation and extras; secrets are masked.
+    Checks home, database, key, queue, server, clock, isolation and extras; secrets are masked.
     """
     reading = read_with_origins(flags={"server": server, "context": context})
     checks = checks_of(reading.settings, target_of(server, context))
@@ -98,6 +99,7 @@ def checks_of(settings: Settings, target: Target) -> list[Check]:
     looks: dict[str, Callable[[], Check]] = {
         "home": lambda: home(settings),
         "database": lambda: database(settings),
+        "key": lambda: key(settings),
         "queue": lambda: queue(settings),
         "server": lambda: server_of(target),
         "clock": lambda: clock(settings),
@@ -148,6 +150,42 @@ def database(settings: Settings) -> Check:
 
     open_database(settings.home).close()
     return Check("database", "ok", f"SQLite in {settings.home / FILE}")
+
+
+def key(settings: Settings) -> Check:
+    """Whether the key at hand opens what is sealed in the home or the database."""
+    from noetl.keychain.keys import KeySource
+    from noetl.keychain.store import what_of
+
+    rows = asyncio.run(sealed_rows(settings))
+    if not rows:
+        return Check("key", "absent", "nothing is sealed yet")
+    keys = KeySource(settings.home)
+    closed = [row for row in rows if keys.absent or row.key_id not in keys.ring]
+    if closed:
+        return Check(
+            "key",
+            "failed",
+            f"no available key decrypts {what_of(closed)}: set the right one (NOETL_KEY, "
+            "NOETL_KEY_FILE, or `key` in the home), or see `noetl credential rotate --help`",
+        )
+    return Check("key", "ok", f"it opens all {len(rows)} that are sealed")
+
+
+async def sealed_rows(settings: Settings) -> list[SealedCredential]:
+    """Of everything that the key serves: the home, and the database that is set."""
+    from noetl.node.opening import open_settings_storage
+
+    places = {None, settings.db} if (settings.home / FILE).exists() else {settings.db} - {None}
+    rows: list[SealedCredential] = []
+    for db in places:
+        place = msgspec.structs.replace(settings, db=db)
+        storage = await open_settings_storage(place, lambda _: None, looking=True)
+        try:
+            rows += await storage.credentials.all()
+        finally:
+            await storage.close()
+    return rows
 
 
 async def asked_postgres(url: str) -> tuple[str, float]:

@@ -111,7 +111,9 @@ def refuse(message: str, words: Sequence[str], *, remedy: str = "") -> int:
 
 
 def report_bug(bug: Exception, words: Sequence[str]) -> int:
-    if os.environ.get("NOETL_DEBUG") == "1":
+    from noetl.tools.environment import VARIABLES
+
+    if VARIABLES.get("NOETL_DEBUG") == "1":
         import traceback
 
         traceback.print_exception(bug)

@@ -16,7 +16,7 @@ from noetl.control.loops import end, end_early, offer
 from noetl.control.reporting import take_report
 from noetl.control.scheduling import fire, park
 from noetl.control.timing import too_long
-from noetl.errors import NeedsBody, TemplateFailed
+from noetl.errors import NeedsBody, TakesLong, TemplateFailed
 from noetl.messages import events as e
 from noetl.messages import requests as r
 from noetl.messages.outcome import make_error
@@ -36,6 +36,7 @@ def decide(
     at: int,
     bodies: MutableMapping[str, Any] | None = None,
     lost: Mapping[str, str] | None = None,
+    hurried: bool = False,
 ) -> list[e.Event] | Needs:
     """
     The events that follow, in order; none when the input comes too late or twice.
@@ -43,18 +44,23 @@ def decide(
     `execution` is moved along; `at` is the time (ms) that the row will have. `bodies` holds the
     values behind references, by key; `lost` says why one cannot be had (RES-4). `likely` tells
     beforehand which will be asked for. Needs means: the execution is spoiled; load those bodies,
-    and ask again on a state that was read again from the log.
+    and ask again on a state that was read again from the log. Whoever is `hurried`, since an event
+    loop waits for him, may be told so of a decision that only takes long (TPL-5).
     """
     if execution.finished:  # NEXT-8: from then on every report is refused
         return []
     execution.now = at
-    deciding = Deciding(plan, execution, {} if bodies is None else bodies, lost or {})
+    deciding = Deciding(
+        plan, execution, {} if bodies is None else bodies, lost or {}, hurried=hurried
+    )
     try:
         TAKE[type(given)](deciding, given)
         if deciding.events:
             settle(deciding)
     except NeedsBody as need:
         return Needs(tuple(deciding.missing) or (need.reference,))
+    except TakesLong:
+        return Needs((), time=True)
     return deciding.events
 
 
@@ -84,7 +90,9 @@ def _start(deciding: Deciding, request: r.StartExecution) -> None:
         return
     try:
         execution_id = deciding.execution.execution_id
-        workload = deciding.evaluate(lambda _: materialize(plan, request.payload, execution_id), {})
+        workload = deciding.evaluate(
+            lambda seen: materialize(plan, request.payload, execution_id, seen), deciding.beside
+        )
         evaluated = deciding.fit(e.RequestEvaluated(workload=workload), strict=True)
     except TemplateFailed as fault:
         deciding.make(e.RequestEvaluated(error=template_error(fault, "`workload`")))

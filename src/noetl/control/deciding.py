@@ -9,6 +9,9 @@ import msgspec
 from noetl.control.evolve import EVOLVE
 from noetl.control.execution import Execution, Run, Token
 from noetl.errors import NeedsBody, TemplateFailed
+from noetl.expression.limits import LARGEST_LOADED
+from noetl.expression.lookup import BODIES
+from noetl.expression.meter import METER, NOW, THEN, Meter
 from noetl.messages import events as e
 from noetl.messages.codec import decode_body, encode
 from noetl.messages.fitting import HOLDS, INLINE, EventTooLarge, Fitting, is_small
@@ -24,6 +27,13 @@ OPAQUE = (
     "(`{{ ctx.token }}`); let a task of the step use it"
 )
 """KEY-3."""
+
+
+TOO_LARGE = (
+    f"the value has more than {LARGEST_LOADED // 1024**2} MiB, which no server loads for a "
+    "template: let a task of the step look at it"
+)
+"""TPL-5."""
 
 
 class EventName(str):
@@ -44,6 +54,8 @@ class Needs(msgspec.Struct, frozen=True):
     """A decision cannot be made before these bodies are loaded; its execution is spoiled."""
 
     references: tuple[Reference, ...]
+    time: bool = False
+    """It takes longer than an event loop may stand still."""
 
 
 class Deciding:
@@ -56,7 +68,9 @@ class Deciding:
     """
 
     __slots__ = (
+        "_beside",
         "_bodies",
+        "_hurried",
         "_lost",
         "boundaries",
         "events",
@@ -72,6 +86,8 @@ class Deciding:
         execution: Execution,
         bodies: MutableMapping[str, Any],
         lost: Mapping[str, str],
+        *,
+        hurried: bool = False,
     ) -> None:
         self.plan = plan
         self.execution = execution
@@ -84,6 +100,20 @@ class Deciding:
         """Bodies that must be loaded before this can be decided."""
         self._bodies = bodies
         self._lost = lost
+        self._hurried = hurried
+        self._beside: Scope | None = None
+
+    @property
+    def beside(self) -> Scope:
+        """
+        What templates use and no author sees. All those of a decision share their turns (TPL-5);
+        before rules 4 each had its own.
+        """
+        if self._beside is None:
+            shared = self.execution.rules >= 4
+            meter = Meter(NOW if shared else THEN, shared=shared, hurried=self._hurried)
+            self._beside = {BODIES: self._bodies, METER: meter}
+        return self._beside
 
     @property
     def own(self) -> e.Source:
@@ -115,6 +145,8 @@ class Deciding:
                 why = self._lost.get(need.reference.key)
                 if why is not None:  # RES-4: the template cannot be evaluated, and that is why
                     raise TemplateFailed(why) from None
+                if self.execution.rules >= 4 and need.reference.size > LARGEST_LOADED:
+                    raise TemplateFailed(TOO_LARGE) from None
                 if not self._is_made(need.reference):
                     raise
             except TemplateFailed as fault:
@@ -152,7 +184,7 @@ class Deciding:
             "ctx": execution.ctx,
             "args": args,
             "execution_id": execution.execution_id,
-            "$bodies": self._bodies,
+            **self.beside,
         }
         if event is not None:
             scope["event"] = event

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from noetl.control.execution import Execution, Run
+from noetl.expression.limits import LARGEST_LOADED
 from noetl.expression.lookup import SEARCHED
 from noetl.messages import events as e
 from noetl.messages import requests as r
@@ -107,7 +108,7 @@ def values_at(path: tuple[str, ...], scope: Scope) -> Iterable[Any]:
 
 def gather(found: dict[str, Reference], value: Any, depth: int) -> None:
     if isinstance(value, Reference):
-        if value.sealed is None:
+        if value.sealed is None and value.size <= LARGEST_LOADED:
             found[value.key] = value
     elif depth and isinstance(value, dict | list) and len(value) <= WIDEST:
         for below in value.values() if isinstance(value, dict) else value:

@@ -10,6 +10,7 @@ from typing import Any
 
 from noetl.control.execution import Execution, Token
 from noetl.errors import TemplateFailed
+from noetl.expression.meter import METER, Meter
 from noetl.messages import events as e
 from noetl.messages import requests as r
 from noetl.messages.codec import encode
@@ -45,22 +46,24 @@ def as_key(value: Any) -> str:
 
 
 def start_asked(
-    plan: Plan, payload: dict[str, Any], execution_id: str
+    plan: Plan, payload: dict[str, Any], execution_id: str, *, hurried: bool = False
 ) -> r.LimitAnswer | dict[str, Any] | None:
     """
     What a start asks of its playbook's limit; an error where that cannot be told.
 
     None where nothing is limited, and where the workload itself cannot be made: the decision says
-    so.
+    so. Whoever is `hurried` hears TakesLong of what an event loop has no time for (TPL-5).
     """
     if plan.limit is None:
         return None
     try:
-        workload = materialize(plan, payload, execution_id)
+        beside: Scope = {METER: Meter(shared=True, hurried=hurried)}
+        workload = materialize(plan, payload, execution_id, beside)
     except TemplateFailed:
         return None
     try:
-        key, priority = asked(plan.limit, {"workload": workload, "execution_id": execution_id})
+        scope = {**beside, "workload": workload, "execution_id": execution_id}
+        key, priority = asked(plan.limit, scope)
     except TemplateFailed as fault:
         return template_error(fault, LIMIT)
     return r.LimitAnswer(limit=plan.path, key=key, priority=priority)

@@ -9,7 +9,7 @@ from jinja2.exceptions import SecurityError
 from jinja2.runtime import BlockReference, LoopContext, Macro, Undefined
 from jinja2.utils import Joiner
 
-from noetl.expression.costs import charge_slow
+from noetl.expression.costs import charge_method
 from noetl.expression.evaluation import Evaluation
 from noetl.expression.formatting import format_map, formatted
 from noetl.expression.limits import LimitExceeded, fits
@@ -108,7 +108,7 @@ def call_method(
     args = tuple(evaluation.whole(argument) for argument in args)
     if isinstance(owner, str):
         evaluation.charge_text(owner)
-        charge_slow(evaluation, name, owner)
+        charge_method(evaluation, name, owner)
         if name == "join" and args:
             args = (turned(evaluation, args[0]), *args[1:])
         if name in FORMATS:
@@ -122,7 +122,9 @@ def call_method(
     result = method(*args, **kwargs)
     if isinstance(result, str):
         fits(len(result), "text")
-    elif isinstance(result, list | tuple):
+    elif isinstance(result, list | tuple) or (
+        isinstance(result, dict) and evaluation.meter.prices.broad
+    ):
         evaluation.charge(len(result))
     return result
 

@@ -8,16 +8,14 @@ from jinja2.nodes import EvalContext
 
 from noetl.expression.limits import (
     CHARACTERS_PER_TURN,
-    MOST_TURNS,
-    NODES_PER_TURN,
     SCALARS,
     WEIGHT_OF_A_NODE,
-    LimitExceeded,
     fits,
     measure,
     weight,
 )
 from noetl.expression.lookup import attribute, body_of, member
+from noetl.expression.meter import METER, Meter
 from noetl.expression.missing import Missing
 from noetl.messages.reference import Reference
 
@@ -56,7 +54,7 @@ class Evaluation:
     they look up goes through our lookup and what they iterate is counted.
     """
 
-    __slots__ = ("eval_ctx", "scope", "turns", "undefined")
+    __slots__ = ("eval_ctx", "meter", "scope", "undefined")
     is_async = False
 
     def __init__(
@@ -65,7 +63,8 @@ class Evaluation:
         self.scope = scope
         self.undefined = undefined
         self.eval_ctx = eval_ctx
-        self.turns = 0
+        meter: Meter | None = scope.get(METER)
+        self.meter = Meter() if meter is None else meter.of_evaluation()
 
     @property
     def evaluation(self) -> "Evaluation":
@@ -84,16 +83,18 @@ class Evaluation:
         return self.eval_ctx.environment.newline_sequence
 
     def charge(self, turns: int) -> None:
-        self.turns += turns
-        if self.turns > MOST_TURNS:
-            raise LimitExceeded(f"the template would take more than {MOST_TURNS:,} turns")
+        meter = self.meter
+        meter.turns += turns
+        if meter.turns > meter.most:
+            meter.exceed()
 
     def charge_text(self, text: str) -> None:
         """Working through a text, or making it."""
         self.charge(1 + weight(text) // CHARACTERS_PER_TURN)
 
     def getitem(self, value: Any, key: Any) -> Any:
-        self.charge(1)  # asked by filters, for each element and step of their `attribute`
+        """Asked by filters, for each element and step of their `attribute`."""
+        self.charge(self.meter.prices.member)
         return member(value, key, self.scope, self.undefined)
 
     def getattr(self, value: Any, name: str) -> Any:
@@ -105,7 +106,7 @@ class Evaluation:
     def body(self, value: Any) -> Any:
         return body_of(self.scope, value) if type(value) is Reference else value
 
-    def whole(self, value: Any) -> Any:
+    def whole(self, value: Any, times: int = 1) -> Any:
         """`value` with the bodies of all references inside, measured and charged."""
         if type(value) in SCALARS:
             return value
@@ -114,15 +115,13 @@ class Evaluation:
             self.charge_text(value)
             return value
         value = self.body(value)
-        size, references = measure(value)
-        self.charge(1 + size // (WEIGHT_OF_A_NODE * NODES_PER_TURN))
+        references = charge_size(self, value, times)
         return self.filled(value) if references else value
 
     def built(self, value: Any) -> Any:
         """A container that the template has just built: measured, else as it is."""
         if type(value) in CONTAINERS:
-            size, _ = measure(value)
-            self.charge(1 + size // (WEIGHT_OF_A_NODE * NODES_PER_TURN))
+            charge_size(self, value)
         return value
 
     def search(self, element: Any, container: Any) -> None:
@@ -131,7 +130,8 @@ class Evaluation:
         if isinstance(element, str):
             times += weight(element) // CHARACTERS_PER_TURN
         elif type(element) in CONTAINERS:
-            times += measure(element)[0] // (WEIGHT_OF_A_NODE * NODES_PER_TURN)
+            prices = self.meter.prices
+            times += measure(element, prices.heavy)[0] // (WEIGHT_OF_A_NODE * prices.nodes)
         self.charge(times * len(container))
 
     def filled(self, value: Any) -> Any:
@@ -173,3 +173,11 @@ class Evaluation:
         if name not in known or name.startswith("$"):
             raise TemplateRuntimeError(f"No {kind} named {name!r} found.")
         return known[name]
+
+
+def charge_size(evaluation: Evaluation, value: Any, times: int = 1) -> bool:
+    """Charge what it takes to go through a value so many times; does it hold references?"""
+    prices = evaluation.meter.prices
+    size, references = measure(value, prices.heavy)
+    evaluation.charge(times * (1 + size // (WEIGHT_OF_A_NODE * prices.nodes)))
+    return references

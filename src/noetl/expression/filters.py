@@ -11,7 +11,7 @@ from jinja2.tests import TESTS as STOCK_TESTS
 from jinja2.utils import pass_context
 
 from noetl.expression.calls import join_fits, replacement_fits, spread, turned, width_fits
-from noetl.expression.costs import charge_number, charge_slow
+from noetl.expression.costs import charge_compared, charge_number, charge_slow, charged_elements
 from noetl.expression.evaluation import Evaluation
 from noetl.expression.formatting import printf
 from noetl.expression.limits import (
@@ -31,7 +31,6 @@ from noetl.expression.output import LAZY, text
 from noetl.messages.reference import Reference
 
 Filter = Callable[..., Any]
-CHARACTERS_PER_QUOTE: Final = 25  # quoting goes letter by letter
 REMOVED: Final = frozenset({"random"})  # chance: a decision must be the same when replayed
 
 
@@ -198,10 +197,11 @@ def rounded(given: Given) -> None:
 
 
 def quoted(given: Given) -> None:
+    prices = given.evaluation.meter.prices
     if isinstance(given.value, str):
-        given.evaluation.charge(fits(weight(given.value), "quoted text") // CHARACTERS_PER_QUOTE)
-    elif type(given.value) not in SCALARS:
-        given.evaluation.charge(measure(given.value)[0] // CHARACTERS_PER_QUOTE)
+        given.evaluation.charge(fits(weight(given.value), "quoted text") // prices.quoted)
+    elif prices.broad and type(given.value) not in SCALARS:
+        given.evaluation.charge(measure(given.value, prices.heavy)[0] // prices.quoted)
 
 
 def batched(given: Given) -> None:
@@ -260,6 +260,7 @@ def bounded(name: str, stock: Filter) -> Filter:
         value = taken(evaluation, value, passing=passing, iterating=iterating)
         args = tuple(evaluation.whole(argument) for argument in args)
         charge_slow(evaluation, name, value)
+        value = charged_elements(evaluation, name, value)
         if before is not None:
             before(Given(evaluation, value, args, kwargs))
         if leading == "eval_context":
@@ -277,9 +278,13 @@ def taken(evaluation: Evaluation, value: Any, *, passing: bool, iterating: bool)
     if isinstance(value, LAZY):
         return evaluation.counted(cast("Iterable[Any]", value))
     value = evaluation.body(value)
+    if type(value) is int:
+        charge_number(evaluation, value)
     if iterating and isinstance(value, str | list | tuple | dict | range):
         evaluation.charge(len(value))
-    return value if passing else evaluation.whole(value)
+    if passing:
+        return value
+    return evaluation.whole(value, 1 if iterating else evaluation.meter.prices.writing)
 
 
 def handed_on(evaluation: Evaluation, value: Any, result: Any) -> Any:
@@ -309,6 +314,7 @@ FILTERS: Final[Mapping[str, Filter]] = {
 UNTOUCHED: Final = frozenset({"defined", "undefined"})  # they look at the name, not at the value
 
 
+WRITTEN: Final = frozenset({"lower", "upper"})  # they make text of whatever they get
 OWN_TESTS: Final[Mapping[str, Filter]] = {
     "filter": lambda context, name: name in context.evaluation.eval_ctx.environment.filters,
     "test": lambda context, name: name in context.evaluation.eval_ctx.environment.tests,
@@ -325,6 +331,11 @@ def bounded_test(name: str, stock: Filter) -> Filter:
             value = evaluation.whole(value)
         elif type(value) is Reference:
             value = evaluation.body(value)
+        prices = evaluation.meter.prices
+        if name in WRITTEN and prices.broad:
+            value = evaluation.whole(value, prices.writing)
+        elif args:
+            charge_compared(evaluation, value)
         return stock(value, *(evaluation.body(argument) for argument in args))
 
     return apply

@@ -7,6 +7,7 @@ from jinja2.exceptions import TemplateRuntimeError
 from noetl.messages.reference import Reference
 
 LARGEST_VALUE: Final = 10_000_000  # characters of text; containers are estimated
+LARGEST_LOADED: Final = 256 * 1024**2  # bytes of JSON behind a reference, for a server to look into
 LONGEST_RANGE: Final = 100_000
 MOST_DIGITS: Final = 4_300
 MOST_TURNS: Final = 1_000_000
@@ -14,13 +15,11 @@ DEEPEST_VALUE: Final = 100  # levels of lists and mappings, as in a document (DO
 DEEPEST_TEMPLATE: Final = 60  # levels of brackets and conditions inside one template
 LONGEST_PATH: Final = 200  # steps from a name to a value
 CHARACTERS_PER_TURN: Final = 250  # working through text costs turns too; it is memory as well
-NODES_PER_TURN: Final = 4  # so does measuring a container
 NODES_PER_RUN: Final = 16  # and a run through a long block
 LONGEST_STATEMENTS: Final = 65_536  # characters of a template with statements: compiling is slow
 SLOWEST_TEXT: Final = 100_000  # characters for filters whose cost grows faster than their input
 
 PLAIN_INTEGER: Final = 2**256
-TURNS_PER_NUMBER: Final = 100  # what writing a larger one may cost: it grows with their square
 LARGEST_INTEGER: Final = 10**MOST_DIGITS
 MOST_BITS: Final = LARGEST_INTEGER.bit_length()
 
@@ -65,8 +64,11 @@ def bounded_range(*bounds: int, **named: int) -> range:
     return turns
 
 
-def measure(value: Any) -> tuple[int, bool]:
-    """The estimated size of a value, shared parts counted each time; does it hold references?"""
+def measure(value: Any, heavy: int) -> tuple[int, bool]:
+    """
+    The estimated size of a value, shared parts counted each time, with what a long number weighs;
+    does it hold references?
+    """
     size, references = WEIGHT_OF_A_NODE, False
     level = [value]
     for _ in range(DEEPEST_VALUE + 1):
@@ -75,7 +77,7 @@ def measure(value: Any) -> tuple[int, bool]:
             kind = type(node)
             if kind in SCALARS:
                 if kind is int and not -PLAIN_INTEGER < node < PLAIN_INTEGER:
-                    size += TURNS_PER_NUMBER * WEIGHT_OF_A_NODE * NODES_PER_TURN
+                    size += heavy
                 continue
             if isinstance(node, str):
                 size += len(node)

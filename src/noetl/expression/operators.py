@@ -6,6 +6,7 @@ from typing import Any, Final
 from jinja2.runtime import Undefined, markup_join, str_join
 from markupsafe import Markup
 
+from noetl.expression.costs import charge_compared
 from noetl.expression.evaluation import Evaluation
 from noetl.expression.formatting import printf
 from noetl.expression.limits import (
@@ -96,7 +97,11 @@ def contains(evaluation: Evaluation, element: Any, container: Any) -> bool:
 
 def comparable(evaluation: Evaluation, value: Any) -> Any:
     """What `==` may compare deeply: references inside stand for their bodies."""
-    return evaluation.whole(value) if type(value) in (dict, list, tuple) else evaluation.body(value)
+    if type(value) in (dict, list, tuple):
+        return evaluation.whole(value)
+    value = evaluation.body(value)
+    charge_compared(evaluation, value)
+    return value
 
 
 def concatenate(evaluation: Evaluation, values: tuple[Any, ...], escaping: bool = False) -> str:

@@ -21,7 +21,8 @@ def text(evaluation: Evaluation, value: Any) -> str:
         if kind is int:
             charge_number(evaluation, value)
         return str(value)
-    written = str(plain(evaluation, evaluation.whole(value), tuples=True))
+    value = evaluation.whole(value, evaluation.meter.prices.writing)
+    written = str(plain(evaluation, value, tuples=True))
     fits(len(written), "text")
     return written
 

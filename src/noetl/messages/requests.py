@@ -6,7 +6,7 @@ import msgspec
 
 from noetl.messages.events import Event
 
-RULES = 3
+RULES = 4
 """
 The rules that new executions are decided by. A log names its own (`ExecutionRequested.rules`):
 
@@ -16,6 +16,7 @@ The rules that new executions are decided by. A log names its own (`ExecutionReq
    they gather lies in chunks (LOOP-5).
 3. The end of a run says who told it where that was the server (EVT-1). An undefined name is told
    with the one that may have been meant (VAL-5).
+4. The templates of one decision share their turns, and filters cost what they take (TPL-5).
 """
 
 

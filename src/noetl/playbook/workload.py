@@ -3,16 +3,19 @@
 from collections.abc import Mapping
 from typing import Any
 
-from noetl.playbook.plan import Plan
+from noetl.playbook.plan import Plan, Scope
 
 
-def materialize(plan: Plan, payload: Mapping[str, Any], execution_id: str) -> dict[str, Any]:
+def materialize(
+    plan: Plan, payload: Mapping[str, Any], execution_id: str, seen: Scope | None = None
+) -> dict[str, Any]:
     """
     Merge first, then render top-down: a default that refers to an overridden key sees the
     payload's value (decision 0001). What came with the payload is data and is never rendered.
+    `seen` holds what templates need besides: bodies, a meter.
     """
     workload: dict[str, Any] = {}
-    scope = {"workload": workload, "execution_id": execution_id}
+    scope = {**(seen or {}), "workload": workload, "execution_id": execution_id}
     _fill(workload, plan.workload, payload, scope)
     return workload
 

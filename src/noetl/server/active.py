@@ -77,6 +77,11 @@ class ActiveExecution:
         return self.execution.execution_id
 
     @property
+    def in_log(self) -> bool:
+        """Whether all that was asked of it is there, its start above all."""
+        return not self.uncommitted and (self.begun is None or self.begun.done())
+
+    @property
     def due_for_snapshot(self) -> bool:
         if self.tail < SNAPSHOT_AFTER:
             return False

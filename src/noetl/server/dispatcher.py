@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from noetl.control.dispatch import Command
+from noetl.control.dispatch import Command, open_parts
 from noetl.control.execution import Execution, Run
 from noetl.control.folding import locate
 from noetl.errors import NoetlError, ServerAway, ServerRefused
@@ -232,6 +232,23 @@ class Dispatcher:
         if not self.keeper.may_speak(active, hold, question.worker, question.pool):
             raise ServerRefused("the worker does not hold the lease that it names", code="refused")
 
+    async def check_keeper(self, execution_id: str, by: Caller) -> None:
+        """RES-1: whoever stores a body holds a lease on a part of its execution; ServerRefused."""
+        active = await self._bring(execution_id)
+        if isinstance(active, str):
+            raise ServerRefused(ABSENT[active].reason, code=active, status=STATUSES[active])
+        await _readable(active)
+        pool = active.plan.executor.pool
+        leases = self.leases.of_execution(execution_id)
+        if any(not by.strange(lease.worker, pool) for lease in leases):
+            return
+        # After a take-over a lease may be unheard of until its worker renews it here.
+        unheard = len(leases) < sum(1 for _ in open_parts(active.execution))
+        code = "later" if unheard and by.pool in (None, pool) else "forbidden"
+        raise ServerRefused(
+            "no part of the execution is held with this token", code=code, status=STATUSES[code]
+        )
+
     def _keep_lines(self, worker: str, lines: list[PrintedLine]) -> list[PrintedLine]:
         """Keep what was printed where this worker works or worked; the others are the answer."""
         others = []
@@ -403,3 +420,4 @@ ABSENT = {
     "later": Verdict("later", reason="the execution is being taken over"),
 }
 """What a report hears whose execution this server does not have."""
+STATUSES = {"ended": 403, "forbidden": 403, "moved": 421, "later": 503}

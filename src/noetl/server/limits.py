@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any
 
 from noetl.control.limits import released, start_asked, waiting
-from noetl.errors import NoetlError
+from noetl.errors import NoetlError, TakesLong
 from noetl.messages import events as e
 from noetl.messages import requests as r
 from noetl.playbook.model import Limit
@@ -21,6 +21,7 @@ from noetl.playbook.plan import Plan
 from noetl.ports.commit import Commit
 from noetl.ports.limits import LimitClaim, LimitClaims
 from noetl.server.active import ActiveExecution
+from noetl.server.loading import SLOW
 from noetl.server.server import Server
 from noetl.server.timers import arm_execution
 
@@ -51,7 +52,11 @@ class LimitKeeper:
         self, plan: Plan, payload: dict[str, Any], execution_id: str
     ) -> r.LimitAnswer | dict[str, Any] | None:
         """What the playbook's limit says to a start; an error where its key cannot be told."""
-        asked = start_asked(plan, payload, execution_id)
+        try:
+            asked = start_asked(plan, payload, execution_id, hurried=True)
+        except TakesLong:
+            ask = partial(start_asked, plan, payload, execution_id)
+            asked = await asyncio.get_running_loop().run_in_executor(SLOW, ask)
         if not isinstance(asked, r.LimitAnswer) or plan.limit is None:
             return asked
         claim = claim_of(plan.limit.spec, plan.path, asked.key, asked.priority, execution_id)

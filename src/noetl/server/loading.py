@@ -1,9 +1,18 @@
-"""Inputs that wait until the bodies are loaded that their decision looks into (RES-2)."""
+"""Inputs whose decision cannot be made at once: bodies are loaded (RES-2), or it takes long."""
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+import asyncio
+from collections import ChainMap
+from collections.abc import Callable, MutableMapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from noetl.errors import BodyLost
+from noetl.control.decide import decide
+from noetl.control.deciding import Needs
+from noetl.control.execution import Execution
+from noetl.errors import BodyLost, ExecutionNotFound
+from noetl.messages import events as e
+from noetl.messages.codec import encode_events
 from noetl.messages.reference import Reference
 from noetl.messages.requests import Input
 from noetl.ports.bodies import Bodies
@@ -12,17 +21,34 @@ from noetl.ports.event_log import EventLog
 from noetl.ports.session import PartLost, Taken, refused_writes
 from noetl.server.active import ActiveExecution, Waiting
 from noetl.server.replay import replay
+from noetl.server.timers import now
 
 if TYPE_CHECKING:
     from noetl.server.server import Server
 
 
-class Spoiled(Exception):
-    """A decision found that it needs bodies: the state has moved and must be read again."""
+SLOW = ThreadPoolExecutor(1, thread_name_prefix="decider")
+"""One at a time: each takes its turns with the interpreter from the event loop."""
 
-    def __init__(self, references: Sequence[Reference]) -> None:
+
+NOTHING = Needs(())
+
+
+class Spoiled(Exception):
+    """A decision found what it needs: the state has moved and must be read again."""
+
+    def __init__(self, needs: Needs) -> None:
         super().__init__()
-        self.references = references
+        self.needs = needs
+
+
+class Decided(NamedTuple):
+    """What was decided, on a state that stood at `expected`, at a time (ms)."""
+
+    events: list[e.Event]
+    text: bytes
+    expected: int
+    at: int
 
 
 class Loading:
@@ -39,39 +65,38 @@ class Loading:
         at_hand, lost = self._bodies.at_hand, self.lost
         return [one for one in references if one.key not in at_hand and one.key not in lost]
 
+    def bodies(self) -> MutableMapping[str, Any]:
+        """What a decision may look into; what it adds is its own."""
+        at_hand = self._bodies.at_hand
+        return ChainMap({}, at_hand) if at_hand else {}
+
     def queue(
         self,
         active: ActiveExecution,
         given: Input,
         notes: tuple[int, ...],
-        wanted: Sequence[Reference] = (),
+        needs: Needs = NOTHING,
         *,
         again: bool = False,
     ) -> Taken:
-        """The input waits in its place until the bodies are there; nothing else is held up."""
+        """The input waits in its place until all is there; nothing else is held up."""
         waiting = Waiting(given, notes, Commit())
         active.inputs.append(waiting)
         if len(active.inputs) == 1:
-            self._server.chore(self._load(active, wanted, again=again))
+            self._server.chore(self._load(active, needs, again=again))
         return Taken(None, waiting.commit)
 
-    async def _load(
-        self, active: ActiveExecution, wanted: Sequence[Reference], *, again: bool
-    ) -> None:
+    async def _load(self, active: ActiveExecution, needs: Needs, *, again: bool) -> None:
         lost: list[str] = []
+        decided: Decided | None = None
         try:
             if active.held:  # what is asked for may be on its way to the store
                 await active.settled()
-            for reference in wanted:
-                try:
-                    await self._bodies.load(reference)
-                except BodyLost as gone:  # RES-4: the template that touches it says so
-                    self.lost[reference.key] = str(gone)
-                    lost.append(reference.key)
-            if again:
-                await active.settled()
-                execution_id = active.execution.execution_id
-                active.execution, _ = await replay(self._log, execution_id, active.plan)
+            await self._fetch(needs.references, lost)
+            if needs.time:
+                decided = await self._decide_aside(active, active.inputs[0].given, lost)
+            elif again:
+                active.execution = await self._read_again(active)
         except Exception as fault:
             self._server.drop(active, fault)
             return
@@ -81,12 +106,52 @@ class Loading:
             if not self._server.is_active(active):  # the one before was its last
                 one.commit.settle(active.finished.exception() or PartLost("it is not here"))
                 continue
-            taken = self._server.receive(active, one.given, notes=one.notes)
+            if decided is not None:
+                taken, decided = self._server.record(active, decided, one.notes), None
+            else:
+                taken = self._server.receive(active, one.given, notes=one.notes)
             _follow(one.commit, taken)
         for key in lost:  # another time it may be there
             self.lost.pop(key, None)
         if not active.inputs:
             self._server.handout.offer_postponed(active)
+
+    async def _fetch(self, wanted: Sequence[Reference], lost: list[str]) -> None:
+        for reference in wanted:
+            try:
+                await self._bodies.load(reference)
+            except BodyLost as gone:  # RES-4: the template that touches it says so
+                self.lost[reference.key] = str(gone)
+                lost.append(reference.key)
+
+    async def _read_again(self, active: ActiveExecution) -> Execution:
+        """The state as the log has it."""
+        await active.settled()
+        execution_id = active.execution_id
+        try:
+            return (await replay(self._log, execution_id, active.plan))[0]
+        except ExecutionNotFound:  # its start is what is decided
+            return Execution(execution_id=execution_id)
+
+    async def _decide_aside(
+        self, active: ActiveExecution, given: Input, lost: list[str]
+    ) -> Decided:
+        """TPL-5: what takes longer than a loop may stand still is decided in a thread."""
+        while True:
+            execution = await self._read_again(active)
+            expected, at = execution.seq, now()
+            ask = partial(decide, at=at, bodies=self.bodies(), lost=self.lost)
+            work = partial(_written, partial(ask, active.plan, execution, given))
+            found, text = await asyncio.get_running_loop().run_in_executor(SLOW, work)
+            if not isinstance(found, Needs):
+                active.execution = execution
+                return Decided(found, text, expected, at)
+            await self._fetch(found.references, lost)
+
+
+def _written(ask: Callable[[], list[e.Event] | Needs]) -> tuple[list[e.Event] | Needs, bytes]:
+    found = ask()
+    return found, b"" if isinstance(found, Needs) else encode_events(found)
 
 
 def _follow(commit: Commit, taken: Taken) -> None:

@@ -124,12 +124,12 @@ class Ownership:
         """What is owned and what is in memory are the same, whatever happened (promises 1, 6)."""
         owners = self._storage.owners
         lapses = owners.lapses
-        before = {one.execution_id for one in self._server.owned if not one.uncommitted}
+        before = {one.execution_id for one in self._server.owned if one.in_log}
         owned = set(await owners.owned())
         for active in self._server.owned:
             name = active.execution_id
             gone = name in before and name not in owned
-            if gone and not active.uncommitted and not active.finished.done():
+            if gone and active.in_log and not active.finished.done():
                 self._server.drop(active, HomeInUse(f"another server owns execution {name} now"))
         for name in owned:
             if self._server.find(name) is None and name not in self.aside:

@@ -6,8 +6,7 @@ tokens belongs into `control`.
 """
 
 import asyncio
-from collections import ChainMap
-from collections.abc import Callable, MutableMapping
+from collections.abc import Callable
 from functools import partial
 from typing import Any, Protocol
 
@@ -32,7 +31,7 @@ from noetl.ports.session import Taken
 from noetl.server.active import ActiveExecution
 from noetl.server.appending import Appender
 from noetl.server.handout import Handout, Runner
-from noetl.server.loading import Loading, Spoiled
+from noetl.server.loading import Decided, Loading, Spoiled
 from noetl.server.timers import arm_execution, now
 
 GRANTS = 20
@@ -68,7 +67,6 @@ class Server:
     def __init__(
         self, *, log: EventLog, results: ResultStore, bodies: Bodies, me: str, run_ahead: bool
     ) -> None:
-        self._bodies = bodies
         self._run_ahead = run_ahead
         self._active: dict[str, ActiveExecution] = {}
         self.watchers: list[Watcher] = []
@@ -76,7 +74,6 @@ class Server:
         self._chores: set[asyncio.Task[Any]] = set()
         self.appender = Appender(log, results, me, self.chore)
         self._loading = Loading(self, log, bodies)
-        self._lost = self._loading.lost
         self.handout = Handout(self)
 
     # ── executions ───────────────────────────────────────────────────────────────────────────
@@ -155,21 +152,26 @@ class Server:
         execution = active.execution
         guess = likely(active.plan, execution, given)
         if guess and (wanted := self._loading.missing(guess)):
-            return self._loading.queue(active, given, notes, wanted)
+            return self._loading.queue(active, given, notes, Needs(tuple(wanted)))
         expected, at = execution.seq, now()
         try:
             events = self._decided(active, given, at)
             if events and active.runs_through:
                 self._run_on(active, events, at)
-            text = encode_events(events)
+            decided = Decided(events, encode_events(events), expected, at)
         except Spoiled as spoiled:
-            return self._loading.queue(active, given, notes, spoiled.references, again=True)
+            return self._loading.queue(active, given, notes, spoiled.needs, again=True)
         except Exception as fault:  # promise 7: whatever it is, the others go on
             self.drop(active, fault)
             return REFUSED
+        return self.record(active, decided, notes)
+
+    def record(self, active: ActiveExecution, decided: Decided, notes: tuple[int, ...]) -> Taken:
+        """Append what was decided on the state as it is now, and dispatch."""
+        events, text, expected, at = decided
         if not events:
             return REFUSED
-        parts, shown = outlook(events, execution)
+        parts, shown = outlook(events, active.execution)
         commit = self.appender.append(
             active,
             expected,
@@ -193,11 +195,17 @@ class Server:
     # ── deciding ─────────────────────────────────────────────────────────────────────────────
 
     def _decided(self, active: ActiveExecution, given: r.Input, at: int) -> list[e.Event]:
-        at_hand = self._bodies.at_hand
-        bodies: MutableMapping[str, Any] = ChainMap({}, at_hand) if at_hand else {}
-        found = decide(active.plan, active.execution, given, at=at, bodies=bodies, lost=self._lost)
+        found = decide(
+            active.plan,
+            active.execution,
+            given,
+            at=at,
+            bodies=self._loading.bodies(),
+            lost=self._loading.lost,
+            hurried=True,
+        )
         if isinstance(found, Needs):
-            raise Spoiled(found.references)
+            raise Spoiled(found)
         return found
 
     def _run_on(self, active: ActiveExecution, events: list[e.Event], at: int) -> None:

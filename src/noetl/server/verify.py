@@ -6,8 +6,10 @@ the request, an order, or the worker's own events among those of the row. What a
 write and was refused (LOOP-5) is not recorded; its `task.done` is taken as it stands in the log.
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import suppress
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -69,16 +71,21 @@ class Proof:
         first = self.decided.seq + 1
         given = await input_of(self.decided, self.plan, recorded, self.load)
         loaded: dict[str, Any] = {}
+        long = False
         wanted: Iterable[Reference] = likely(self.plan, self.decided, given)
         while True:
             for reference in wanted:
                 await self._load_into(loaded, reference)
-            events = decide(self.plan, self.decided, given, at=at, bodies=loaded, lost=self.lost)
+            ask = partial(decide, at=at, bodies=loaded, lost=self.lost, hurried=not long)
+            if long:
+                events = await asyncio.to_thread(ask, self.plan, self.decided, given)
+            else:
+                events = ask(self.plan, self.decided, given)
             self.decided.bodies.clear()
             if not isinstance(events, Needs):
                 break
-            wanted = events.references  # the state is spoiled: go on from the one by folding
-            self.decided = thawed(frozen(self.folded))
+            wanted, long = events.references, long or events.time
+            self.decided = thawed(frozen(self.folded))  # it is spoiled: go on from the other
         compare(events, recorded, first)
         self.folded.now = at
         for event in recorded:

@@ -38,6 +38,7 @@ GIVEN: dict[str, tuple[str, ...]] = {
     "http": ("deny",),
     "python": ("namespaces", "private", "build"),
     "duckdb": ("namespaces", "private"),
+    "quantum": ("namespaces", "private"),
     "script": ("namespaces", "private"),
     "shell": ("namespaces", "private"),
 }

@@ -5,6 +5,9 @@ import time
 from typing import Any
 
 from noetl.control.execution import Execution, Run
+from noetl.errors import TakesLong
+from noetl.expression.lookup import BODIES
+from noetl.expression.meter import METER, Meter
 from noetl.messages import events as e
 from noetl.messages.fitting import is_small
 from noetl.pipeline.drive import End, Surroundings, run_pipeline
@@ -48,7 +51,8 @@ def run_through(plan: Plan, execution: Execution, run: Run, worker: str) -> list
         "args": run.args,
         "iter": {},
         "execution_id": execution_id,
-        "$bodies": {},
+        BODIES: {},
+        METER: Meter(shared=True, hurried=True),
     }
     prefix = run_id.partition(".")[0]
     driven = run_pipeline(plan.steps[step].pipeline, Frame(), scope, prefix, around, events)
@@ -56,7 +60,7 @@ def run_through(plan: Plan, execution: Execution, run: Run, worker: str) -> list
         driven.send(None)
     except StopIteration as stop:
         end: End = stop.value
-    except TooLarge:
+    except (TooLarge, TakesLong):
         return None
     else:
         driven.close()

@@ -1,5 +1,6 @@
 """What the doctor sees, and what it says about it."""
 
+import base64
 import json
 import socket
 import threading
@@ -45,6 +46,7 @@ def test_a_machine_that_nobody_has_used_is_well(tmp_path: Path) -> None:
     assert found == {
         "home": "ok",
         "database": "ok",
+        "key": "absent",
         "queue": "absent",
         "server": "absent",
         "clock": "ok",
@@ -52,6 +54,18 @@ def test_a_machine_that_nobody_has_used_is_well(tmp_path: Path) -> None:
         "extras": "ok",
     }
     assert not home.exists()
+
+
+def test_a_key_opens_what_is_sealed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without it the first task that needs a credential would be the first to say so."""
+    monkeypatch.setenv("NOETL_HOME", str(tmp_path))
+    assert main(["credential", "add", "db", "--kind", "generic", "--field", "word=abcdefgh"]) == 0
+    assert states(Settings(home=tmp_path))["key"] == "ok"
+    (tmp_path / "key").rename(tmp_path / "elsewhere")
+    lost = next(one for one in checks_of(Settings(home=tmp_path), NOWHERE) if one.name == "key")
+    assert (lost.state, "'db'" in lost.says) == ("failed", True)
+    monkeypatch.setenv("NOETL_KEY", base64.b64encode(bytes(32)).decode())
+    assert states(Settings(home=tmp_path))["key"] == "failed"
 
 
 def test_a_home_that_cannot_be_written(tmp_path: Path) -> None:
@@ -81,7 +95,7 @@ def test_what_is_away_is_said_without_its_password(tmp_path: Path) -> None:
     )
     checks = checks_of(settings, Target("http://127.0.0.1:9", "hunter22"))
     failed = {check.name for check in checks if check.state == "failed"}
-    assert failed == {"database", "queue", "server", "clock"}
+    assert failed == {"database", "key", "queue", "server", "clock"}
     assert "hunter22" not in " ".join(check.says for check in checks)
 
 

@@ -3,6 +3,8 @@
 import base64
 import html
 import json
+import re
+import shlex
 from collections.abc import Callable
 from urllib.parse import quote, quote_plus
 from xml.sax import saxutils
@@ -64,6 +66,19 @@ FORMS: dict[str, Callable[[str], str]] = {
     "repr": repr,
     "repr, ascii": ascii,
     "repr of bytes": lambda text: repr(text.encode()),
+    "sql": lambda text: "'" + text.replace("'", "''") + "'",
+    "sql with backslashes": lambda text: text.replace("\\", "\\\\").replace("'", "\\'"),
+    "csv": lambda text: '"' + text.replace('"', '""') + '"',
+    "shell": shlex.quote,
+    "shell, by hand": lambda text: "'" + text.replace("'", "'\\''") + "'",
+    "shell, double quotes": lambda text: re.sub(r'(["$`\\])', r"\\\1", text),
+    "shell, %q": lambda text: re.sub(r"([^\w@%+=:,./-])", r"\\\1", text, flags=re.ASCII),
+    "percent, all": lambda text: "".join(f"%{byte:02X}" for byte in text.encode()),
+    "percent, all, small": lambda text: "".join(f"%{byte:02x}" for byte in text.encode()),
+    "percent twice": lambda text: quote(quote(text, safe=""), safe=""),
+    "json in a URL": lambda text: quote(json.dumps({"p": text}), safe=""),
+    "json in a form": lambda text: quote_plus(json.dumps({"p": text}, ensure_ascii=False)),
+    "json in a path": lambda text: quote(json.dumps([text])),
 }
 
 
@@ -194,5 +209,5 @@ def test_the_secrets_in_a_text_are_named() -> None:
 
 def test_the_longest_form_bounds_what_a_stream_must_hold() -> None:
     masking = knowing("short-secret", "x" * 100)
-    assert masking.longest == 200  # in hex
+    assert masking.longest == 300  # each byte with a percent sign
     assert Masking().longest == 0

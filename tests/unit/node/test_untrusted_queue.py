@@ -168,7 +168,7 @@ async def staged(
 @asynccontextmanager
 async def attacking(url: str, mark: Path) -> AsyncIterator[Attacker]:
     client = Client()
-    await client.connect(url)
+    await client.connect(url, inbox_prefix=f"{NAMES.inbox('worker', 'default')}.beside")
     attacker = Attacker(client, mark)
     await attacker.open()
     try:

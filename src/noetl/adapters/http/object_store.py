@@ -13,6 +13,7 @@ from noetl.ports.object_store import PIECE, Spool, StoreAway, StoreRefused
 
 PATH = "/api/worker/results"
 GONE = 410
+MOVED = 421
 ANSWER = aiohttp.ClientTimeout(total=None, sock_connect=10, sock_read=20)
 AWAY = (aiohttp.ClientError, OSError, TimeoutError)
 
@@ -92,6 +93,6 @@ async def _checked(answer: Any) -> aiohttp.ClientResponse:
     message, _ = reason_in(await answer.read(), answer.status)
     if answer.status == GONE:
         raise FileNotFoundError(message)
-    if answer.status >= 500:
+    if answer.status >= 500 or answer.status == MOVED:
         raise StoreAway(message)
     raise StoreRefused(f"the server refused a result: {message}")

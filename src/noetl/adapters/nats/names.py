@@ -53,5 +53,9 @@ class Names(msgspec.Struct, frozen=True):
         """Where answers come: `server`, `worker` and pool, `results`; users are kept to theirs."""
         return ".".join(("_INBOX", self.root, *map(token_of, whose)))
 
+    def may_answer(self, reply: str) -> bool:
+        """Whether an answer goes to a worker: else a question could make a server say anything."""
+        return reply.startswith(f"{self.inbox('worker')}.")
+
     def nudges(self, worker: str) -> str:
         return f"{self.root}.worker.{token_of(worker)}"

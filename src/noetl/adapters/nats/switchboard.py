@@ -122,12 +122,13 @@ class NatsSwitchboard:
         return lambda told: self.line.start(self._send(reply, told))
 
     def _hear_roll(self, message: Msg) -> None:
-        if message.reply:
+        if self._names.may_answer(message.reply):
             self.line.start(self.line.publish(message.reply, self._listener.name.encode()))
 
     def _whole(self, message: Msg) -> bytes | None:
-        # Without a reply subject nobody waits for the answer, and reports would go unconfirmed.
-        if not message.reply:
+        # Without a subject for the answer nobody waits for it, and reports would go unconfirmed;
+        # with one that is no worker's, whoever asks could speak through a server.
+        if not self._names.may_answer(message.reply):
             return None
         return self._parts.join(message.reply, message.data, message.headers)
 

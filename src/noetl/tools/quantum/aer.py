@@ -4,7 +4,7 @@ import asyncio
 import importlib.util
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from itertools import count
 from pathlib import Path
@@ -12,13 +12,22 @@ from typing import Any
 
 import msgspec
 
-from noetl.tools.children import PIPE, end_group, spawn_async
+from noetl.tools.bounds import DEMANDED, Namespaces
+from noetl.tools.children import INSIDE, PIPE, end_all, spawn_async
 from noetl.tools.process.folders import Folders
+from noetl.tools.process.inside.namespaces import UNCONFINED
 from noetl.tools.quantum.circuits import version_of
 from noetl.tools.quantum.provider import Accepted, JobSpec, JobState
 from noetl.tools.refusal import Refusal, needs_extra
 from noetl.tools.resources import DEFAULT
 
+PROGRAM = (
+    "import sys; sys.path.insert(0, sys.argv[1]); from inside.namespaces import bind_to, confine; "
+    "private, shown = (word.split('\\n') if word else [] for word in sys.argv[4:6]); "
+    "bind_to(confine(sys.argv[2], int(sys.argv[3]), (0, 1, 2), private, shown)); del sys.path[0]; "
+    "from noetl.tools.quantum.inside.serve import main; main(*sys.argv[5:])"
+)
+"""Confined as other children are: what reads circuits and runs them is not trusted with more."""
 MOST_OPEN = 256
 """Jobs that have a process; a further one is refused until another has ended."""
 LOST = "the process that ran it is gone; submit the circuit again"
@@ -48,7 +57,16 @@ class Job(msgspec.Struct):
 class AerProvider:
     """See `provider.Provider`. `most` jobs run at once; the others are queued."""
 
-    def __init__(self, *, most: int | None = None, most_open: int = MOST_OPEN) -> None:
+    def __init__(
+        self,
+        *,
+        most: int | None = None,
+        most_open: int = MOST_OPEN,
+        namespaces: Namespaces = "auto",
+        private: Sequence[str] = (),
+    ) -> None:
+        self._namespaces = namespaces
+        self._private = "\n".join(private)
         self._most = most or len(os.sched_getaffinity(0))
         self._most_open = most_open
         self._folders = Folders("quantum")
@@ -111,7 +129,7 @@ class AerProvider:
     async def close(self) -> None:
         process, self._process = self._process, None
         if process is not None:
-            end_group(process.pid)
+            end_all(process.pid)
             await process.wait()
         if self._listening is not None:
             await self._listening
@@ -142,9 +160,10 @@ class AerProvider:
                 raise needs_extra("the provider 'aer'", "quantum")
         if self._folder is None:
             self._folder = Path(self._folders.new())
-        words = ("-m", "noetl.tools.quantum.inside.serve", str(self._folder), str(self._most))
+        kept = (self._namespaces, str(os.getpid()), self._private)
+        words = (INSIDE, *kept, str(self._folder), str(self._most))
         self._process = await spawn_async(
-            *(sys.executable, "-I", *words), stdin=PIPE, cwd=self._folder
+            *(sys.executable, "-I", "-c", PROGRAM, *words), stdin=PIPE, cwd=self._folder
         )
         self._listening = asyncio.create_task(self._listen(self._process))
 
@@ -167,13 +186,14 @@ class AerProvider:
                     versions=told.versions or job.told.versions,
                 )
                 job.heard.set()
-        end_group(process.pid)
-        await process.wait()
+        end_all(process.pid)
+        code = await process.wait()
         if self._process is process:
             self._process = None
+        why = ("failed", DEMANDED) if code == UNCONFINED else ("lost", LOST)
         for job in self._jobs.values():
             if job.told.status not in ENDED:
-                job.told = msgspec.structs.replace(job.told, status="lost", message=LOST)
+                job.told = msgspec.structs.replace(job.told, status=why[0], message=why[1])
             job.heard.set()
 
 

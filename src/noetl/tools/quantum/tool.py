@@ -2,7 +2,8 @@
 
 import asyncio
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from importlib.metadata import entry_points
 from typing import Any
 
@@ -11,6 +12,7 @@ import msgspec
 from noetl.kinds.quantum import QuantumInputs
 from noetl.masking import KNOWN
 from noetl.messages.outcome import Outcome, failed, ok
+from noetl.tools.bounds import Namespaces
 from noetl.tools.frame import FramedTool
 from noetl.tools.quantum.aer import AerProvider
 from noetl.tools.quantum.circuits import bound
@@ -42,8 +44,15 @@ class QuantumTool(FramedTool):
 
     keeps_time = True
 
-    def __init__(self, providers: "Providers | None" = None) -> None:
-        self._providers = providers or Providers()
+    def __init__(
+        self,
+        providers: "Providers | None" = None,
+        *,
+        namespaces: Namespaces = "auto",
+        private: Sequence[str] = (),
+    ) -> None:
+        aer = partial(AerProvider, namespaces=namespaces, private=private)
+        self._providers = providers or Providers({"aer": aer})
         self._jobs: dict[tuple[str, str], KnownJob] = {}
 
     async def call(self, call: ToolCall[QuantumInputs], workplace: Workplace) -> Outcome:
@@ -200,13 +209,12 @@ async def fitted(result: dict[str, Any], call: ToolCall[Any], workplace: Workpla
 
 
 GROUP = "noetl.quantum"
-BUILT_IN: Mapping[str, Callable[[], Provider]] = {"aer": AerProvider}
 
 
 class Providers:
     """Each is made when it is first asked for, and kept."""
 
-    def __init__(self, table: Mapping[str, Callable[[], Provider]] = BUILT_IN) -> None:
+    def __init__(self, table: Mapping[str, Callable[[], Provider]]) -> None:
         self._table = table
         self._made: dict[str, Provider] = {}
 

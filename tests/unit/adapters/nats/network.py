@@ -68,7 +68,8 @@ class Network:
         """A connection beside our own."""
         client = Client()
         self._open.append(client)
-        await client.connect(self.server.url)
+        inbox = f"{self.names.inbox('worker', 'default')}.beside"
+        await client.connect(self.server.url, inbox_prefix=inbox)
         return client
 
     async def stream(self) -> JetStreamContext:

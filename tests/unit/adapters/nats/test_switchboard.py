@@ -8,6 +8,7 @@ from tests.contracts.lines import Desk, call
 from tests.unit.adapters.nats.network import Network
 
 from noetl.adapters.nats import switchboard as switchboard_module
+from noetl.adapters.nats.library import Msg
 from noetl.errors import ServerAway
 from noetl.ports.link import Answer
 
@@ -92,8 +93,33 @@ async def test_installations_do_not_hear_each_other(network: Network, root: str)
     desk = Desk()
     await network.serve(desk)
     client = await network.client()
-    await client.publish(f"{root}.server.s1", msgspec.json.encode(call(1)), "x")
+    inbox = f"{network.names.inbox('worker', 'default')}.x"
+    await client.publish(f"{root}.server.s1", msgspec.json.encode(call(1)), inbox)
     await client.flush()
     link = await network.opened()
     await link.call("s1", call(2))
     assert [heard.free for heard in desk.heard] == [2]
+
+
+async def test_a_server_answers_to_workers_alone(network: Network) -> None:
+    """Whoever may ask could have it say something anywhere else, as itself."""
+    desk, names = Desk(), network.names
+    await network.serve(desk)
+    client = await network.client()
+    elsewhere = [names.calls("s2"), names.inbox("server"), names.nudges("w"), "their.subject"]
+    heard: list[str] = []
+
+    async def hear(message: Msg) -> None:
+        heard.append(message.subject)
+
+    for subject in elsewhere:
+        await client.subscribe(subject, cb=hear)
+        for asked in (names.calls("s1"), names.questions("s1"), names.any_ask, names.any_roll):
+            told = b"" if asked == names.any_roll else msgspec.json.encode(call(1))
+            await client.publish(asked, told, reply=subject)
+    await client.flush()
+    link = await network.opened()
+    assert (await link.call("s1", call(2))).tidy == ["2"]
+    assert [one.free for one in desk.heard] == [2]
+    await client.flush()
+    assert heard == []

@@ -2,10 +2,14 @@
 
 import os
 import signal
+from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.unit.tools.quantum.bench import BELL, TURN, Bench, long_circuit
+
+from noetl.tools.bounds import DEMANDED
+from noetl.tools.children import descendants
 
 BIT = BELL.replace("[2]", "[1]").replace("cx q[0], q[1];\n", "")
 
@@ -131,9 +135,12 @@ def test_too_many_open_jobs_are_refused_for_now() -> None:
 
 
 def serving(bench: Bench) -> int:
+    """The process that jobs are forked from; where there are namespaces it has gone on in them."""
     process = bench.provider._process
     assert process is not None
-    return process.pid
+    mine = os.readlink("/proc/self/ns/pid")
+    inner = [pid for pid in children_of(process.pid) if os.readlink(f"/proc/{pid}/ns/pid") != mine]
+    return inner[-1] if inner else process.pid
 
 
 def children_of(pid: int) -> list[int]:
@@ -206,5 +213,28 @@ def test_closing_leaves_no_process() -> None:
     pid = serving(bench)
     job = children_of(pid)[0]
     bench.close()
-    assert not os.path.exists(f"/proc/{pid}")
-    assert not everything(job)
+    while everything(pid) or everything(job):  # they were killed; the kernel takes its time
+        os.sched_yield()
+
+
+def test_its_processes_are_confined_as_other_children_are(tmp_path: Path) -> None:
+    made = Bench(namespaces="demand", private=[str(tmp_path)])
+    try:
+        assert sum(made.counts().values())
+        process = made.provider._process
+        assert process is not None
+        spaces = {os.readlink(f"/proc/{pid}/ns/mnt") for pid in descendants(process.pid)}
+        assert spaces
+        assert os.readlink("/proc/self/ns/mnt") not in spaces
+    finally:
+        made.close()
+
+
+def test_what_must_be_confined_and_cannot_is_not_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    ends = "import os, sys; sys.stdin.readline(); os._exit(97)"
+    monkeypatch.setattr("noetl.tools.quantum.aer.PROGRAM", ends)
+    made = Bench(namespaces="demand")
+    try:
+        assert made.error()["message"] == DEMANDED
+    finally:
+        made.close()

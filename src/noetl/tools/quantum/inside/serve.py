@@ -11,7 +11,6 @@ import os
 import resource
 import select
 import signal
-import sys
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -141,15 +140,10 @@ def tell(descriptor: int, job: str, **fields: Any) -> None:
     os.write(descriptor, line + b"\n")
 
 
-def main() -> None:
-    folder, most = sys.argv[1:]
+def main(folder: str, most: str) -> None:
     told = os.dup(1)
     os.set_inheritable(told, False)
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     import noetl.tools.quantum.inside.simulate  # noqa: F401  (before the first fork)
 
     Jobs(Path(folder), int(most), told).serve(0)
-
-
-if __name__ == "__main__":
-    main()
