@@ -10,10 +10,12 @@ from pathlib import Path
 import pytest
 
 from noetl.cli import doctor as doctors
+from noetl.cli.background.launch import used_by
 from noetl.cli.contexts import Target
 from noetl.cli.doctor import checks_of, extras
 from noetl.cli.main import main
 from noetl.extras import command_for
+from noetl.node.pid_file import PidFile
 from noetl.settings import SETTINGS, Settings
 
 NOWHERE = Target(None)
@@ -44,6 +46,7 @@ def test_a_machine_that_nobody_has_used_is_well(tmp_path: Path) -> None:
     found = states(Settings(home=home))
     assert found == {
         "home": "ok",
+        "server here": "absent",
         "database": "ok",
         "queue": "absent",
         "server": "absent",
@@ -52,6 +55,18 @@ def test_a_machine_that_nobody_has_used_is_well(tmp_path: Path) -> None:
         "extras": "ok",
     }
     assert not home.exists()
+
+
+def test_the_server_that_runs_here_says_what_it_uses(tmp_path: Path) -> None:
+    theirs = Settings(home=tmp_path, db="postgresql://app:hunter2@db/noetl")
+    mine = Settings(home=tmp_path)
+    with PidFile(tmp_path, "server").held("a server") as tell:
+        tell("http://127.0.0.1:8765", uses=used_by(theirs))
+        told = next(one for one in checks_of(mine, NOWHERE) if one.name == "server here")
+    assert told.state == "ok"
+    assert "database postgresql://app:***@db/noetl, queue none, auth" in told.says
+    assert f"the settings here say otherwise: database SQLite in {tmp_path}" in told.says
+    assert "hunter2" not in told.says
 
 
 def test_a_home_that_cannot_be_written(tmp_path: Path) -> None:
