@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from noetl.masking import MASK
 from noetl.messages import events as e
 from noetl.messages.codec import encode
 from noetl.messages.envelope import timestamp
@@ -156,10 +157,20 @@ def answer_of(outcome: dict[str, Any]) -> dict[str, Any]:
 def body_words(body: Any) -> str | None:
     if body is None or body == "":
         return None
-    if isinstance(body, Reference):
-        return f"({body.size} bytes, kept outside the log)" if body.sealed is None else "***"
+    body = without_references(body)
     text = body if isinstance(body, str) else encode(body).decode("utf-8", "replace")
     return text if len(text) <= LONGEST_BODY else f"{text[:LONGEST_BODY]}…"
+
+
+def without_references(value: Any) -> Any:
+    """What is not in the log in the place of its value: secrets stay masked (KEY-2)."""
+    if isinstance(value, Reference):
+        return f"({value.size} bytes, kept outside the log)" if value.sealed is None else MASK
+    if isinstance(value, dict):
+        return {key: without_references(below) for key, below in value.items()}
+    if isinstance(value, list):
+        return [without_references(below) for below in value]
+    return value
 
 
 def traceback_of(outcome: dict[str, Any], task: Task, document: PlaybookText) -> list[str]:

@@ -112,6 +112,7 @@ def test_an_answer_over_http_is_told_with_its_body() -> None:
         ("x" * 3000, "x" * 2000 + "…"),
         (Reference("memory", "x1/a", 4000, "a"), "(4000 bytes, kept outside the log)"),
         (Reference("memory", "x1/a", 40, "a", sealed="s"), "***"),
+        ({"a": [Reference("memory", "x1/a", 40, "a", sealed="s")]}, '{"a":["***"]}'),
     ],
 )
 def test_bodies_are_cut_and_masked(body: Any, words: str | None) -> None:
