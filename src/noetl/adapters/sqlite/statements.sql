@@ -149,7 +149,7 @@ select
     execution_id, path, digest, status, started_at, updated_at, version, finished_at,
     parent_execution_id, owner, error, limit_key, priority, queued_at, wake_at,
     origin_execution_id, origin_seq, seq
-from execution where execution_id >= ?1 and execution_id < ?2 order by number desc limit ?3
+from execution_row where execution_id >= ?1 and execution_id < ?2 order by number desc limit ?3
 
 -- name: count_executions
 select count(*) from execution where status = ?
