@@ -2,6 +2,7 @@
 
 import asyncio
 import signal
+from contextlib import suppress
 
 import msgspec
 
@@ -16,7 +17,7 @@ from noetl.cli.running.show import Show
 from noetl.client.async_client import AsyncClient
 from noetl.client.stream import LAST
 from noetl.control.execution import Execution
-from noetl.errors import ServerAway
+from noetl.errors import NoetlError, ServerAway
 from noetl.messages import events as e
 from noetl.messages.codec import decode_events
 from noetl.server.views.explanation import Explanation
@@ -112,9 +113,10 @@ class Hearing:
         self._heard = 0
 
     async def live(self) -> None:
-        """Show lines while they come."""
+        """Show lines while they come; a server that is away may be back with the next look."""
         while True:
-            await self.rest()
+            with suppress(NoetlError):
+                await self.rest()
             await asyncio.sleep(POLL)
 
     async def rest(self) -> None:
