@@ -3,7 +3,7 @@
 import asyncio
 import gc
 from collections.abc import Awaitable, Callable, Coroutine
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
@@ -14,8 +14,10 @@ from noetl.errors import LogUnavailable, NoetlError
 from noetl.node.local import LocalNode
 from noetl.server.active import ActiveExecution
 from noetl.server.report import ExecutionReport, report_of
-from noetl.server.views.explanation import Explanation, explanation_of
 from noetl.settings import Settings
+
+if TYPE_CHECKING:
+    from noetl.server.views.explanation import Explanation
 
 T = TypeVar("T")
 Begin = Callable[[LocalNode], Awaitable[ActiveExecution]]
@@ -36,7 +38,7 @@ class Attended(msgspec.Struct, frozen=True):
     execution_id: str | None
     """None where it was interrupted before anything was begun, as far as is known."""
     report: ExecutionReport | None
-    explanation: Explanation | None = None
+    explanation: "Explanation | None" = None
     """Of one that failed, where its log is not too long to be read at once."""
 
 
@@ -103,6 +105,8 @@ async def attended(local: LocalNode, active: ActiveExecution) -> Attended:
     report = await report_of(active.execution, local.results, took)
     explained = None
     if report.status == "failed" and active.execution.seq <= READ_AT_ONCE:
+        from noetl.server.views.explanation import explanation_of  # only where something failed
+
         row = await local.row(execution_id)
         explained = await explanation_of(local.storage, row, active.execution, active.plan)
     return Attended(execution_id, report, explained)

@@ -2,21 +2,23 @@
 
 import os
 import sys
+from typing import TYPE_CHECKING
 
 import click
 
 from noetl.cli import exits
 from noetl.cli.output import print_line
 from noetl.cli.running.attend import Begin, attend
-from noetl.cli.running.details import failure_lines
 from noetl.cli.running.show import Show, SteadyShow
 from noetl.cli.running.words import error_words, seconds, value_words
 from noetl.cli.terminal import Paint, columns, plain, wants_colour
 from noetl.errors import NoetlError
 from noetl.messages.codec import encode_shown
 from noetl.server.report import ExecutionReport, handled_words
-from noetl.server.views.explanation import Explanation
 from noetl.settings import read_settings
+
+if TYPE_CHECKING:
+    from noetl.server.views.explanation import Explanation
 
 EXITS = {"completed": exits.OK, "failed": exits.FAILED, "cancelled": exits.FAILED}
 SHOWN_KEYS = 20
@@ -38,7 +40,7 @@ def how_on(execution_id: str | None) -> str:
     return f"continue with: noetl resume {execution_id}"
 
 
-def last_words(report: ExecutionReport, explanation: Explanation | None, *, as_json: bool) -> int:
+def last_words(report: ExecutionReport, explanation: "Explanation | None", *, as_json: bool) -> int:
     """The end of an execution, for programs and for people; the exit code that goes with it."""
     try:
         if as_json:
@@ -66,14 +68,17 @@ def make_show(*, err: bool) -> Show:
     return SteadyShow(PlainShow(err=err))
 
 
-def tell(report: ExecutionReport, explanation: Explanation | None, *, err: bool) -> None:
+def tell(report: ExecutionReport, explanation: "Explanation | None", *, err: bool) -> None:
     """The end for people: what it came to, what failed, and on the last line how."""
     paint, room = Paint(wants_colour(err=err)), columns(err=err)
     if not err:
         for line in values_of(report, room):
             print_line(line)
-    for line in failure_lines(explanation):
-        print_line(line, err=err)
+    if explanation is not None:
+        from noetl.cli.running.details import failure_lines  # only where something failed
+
+        for line in failure_lines(explanation):
+            print_line(line, err=err)
     print_line(last_line(report, paint), err=err)
 
 
