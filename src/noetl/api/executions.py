@@ -87,16 +87,18 @@ class ExecutionsRoutes:
         parent: Text = None,
         since: FromQuery[datetime | None] = None,
         until: FromQuery[datetime | None] = None,
+        prefix: Text = None,
         cursor: Cursor = None,
         limit: Limit = USUAL,
     ) -> Response[t.ExecutionPage]:
-        """Executions, the newest first. `path` may be a glob; then a page may be short."""
+        """Executions, the newest first. `path` may be a glob; `prefix` begins their ids."""
         page = await self._questions.executions(
             status=status,
             path=path,
             parent=parent,
             since=millis(since),
             until=millis(until),
+            prefix=prefix,
             cursor=cursor,
             limit=limit,
         )

@@ -48,10 +48,18 @@ class PlaneQuestions:
         parent: str | None = None,
         since: int | None = None,
         until: int | None = None,
+        prefix: str | None = None,
         cursor: str | None = None,
         limit: int = PAGE,
     ) -> t.ExecutionPage:
-        """The newest first. `path` may be a glob; then a page may be short."""
+        """
+        The newest first. `path` may be a glob; then a page may be short.
+
+        `prefix` is what their ids begin with: it is asked alone, and has one page.
+        """
+        if prefix is not None:
+            begun = await self.storage.executions.starting(prefix, limit=limit)
+            return t.ExecutionPage(executions=await self.listed(begun), next=None)
         asked: dict[str, Any] = {
             "status": status,
             "parent": parent,
@@ -160,10 +168,10 @@ class PlaneQuestions:
         """The output of the tasks."""
         await self.plane.row(execution_id)
         first = min(max(place_in(cursor, int) or 0, 0), FARTHEST)
-        rows = await self.storage.printed.read(execution_id, step=step, limit=first + limit + 1)
-        lines = [line_of(line) for line in rows[first : first + limit]]
-        last = first + limit
-        next = cursor_of(last) if len(rows) > last and last < FARTHEST else None
+        read, last = self.storage.printed.read, first + limit
+        rows = await read(execution_id, step=step, skip=first, limit=limit + 1)
+        lines = [line_of(line) for line in rows[:limit]]
+        next = cursor_of(last) if len(rows) > limit and last < FARTHEST else None
         return t.LinePage(lines=lines, next=next)
 
     # ── the catalog ──────────────────────────────────────────────────────────────────────────

@@ -126,10 +126,11 @@ def executions(
     parent: str | None = None,
     since: str | None = None,
     until: str | None = None,
+    prefix: str | None = None,
     cursor: str | None = None,
     limit: int = 100,
 ) -> Ask[t.ExecutionPage]:
-    """Executions, the newest first."""
+    """Executions, the newest first; `prefix`, asked alone, is what their ids begin with."""
     return _get(
         "/api/executions",
         t.ExecutionPage,
@@ -138,6 +139,7 @@ def executions(
         parent=parent,
         since=since,
         until=until,
+        prefix=prefix,
         cursor=cursor,
         limit=limit,
     )

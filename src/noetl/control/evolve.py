@@ -24,6 +24,10 @@ from noetl.playbook.plan import Plan
 Evolve = Callable[[Execution, Any, Plan], None]
 
 
+GOES_ON = frozenset(("continue", "jump", "break"))
+"""What a policy may say after an error so that its pipeline goes on, or ends well (TASK-2)."""
+
+
 def evolve(execution: Execution, event: e.Event, plan: Plan) -> None:
     """Apply `event`, which gets the next `seq`."""
     execution.seq += 1
@@ -180,6 +184,8 @@ def _task_done(execution: Execution, event: e.TaskDone, plan: Plan) -> None:
     _progress(execution, run.parts[event.part])
     if run.suspended:
         run.suspended.pop(event.task_run_id, None)
+    if event.outcome["status"] == "error" and event.do in GOES_ON:
+        execution.errors_passed += 1
     take_task_done(execution, run, event, plan.steps[run.step], plan.executor.reduce)
 
 
@@ -236,7 +242,10 @@ def _step_done(execution: Execution, event: e.StepDone | e.LoopDone, plan: Plan)
     if isinstance(event, e.LoopDone) and event.parent_id is not None:
         execution.runs[event.step_run_id].parts[event.part].taken += 1
         return  # a nested loop's end is settled by its task (LOOP-7)
-    result = event.results if isinstance(event, e.LoopDone) else event.result
+    if isinstance(event, e.LoopDone):
+        result, execution.errors_passed = event.results, execution.errors_passed + event.failed
+    else:
+        result = event.result
     execution.runs.pop(event.step_run_id)
     execution.tallies[event.step].status = "done"
     if plan.steps[event.step].router is not None:
@@ -266,6 +275,10 @@ def _next_evaluated(execution: Execution, event: e.NextEvaluated, _: Plan) -> No
             execution.leaves[step] = result
         else:
             _fail(execution, step, error)
+    elif ending is not None and ending[2] is not None:
+        execution.failures_handled += 1
+        if execution.first_handled is None:
+            execution.first_handled = Failure(ending[0], ending[2])
 
 
 def _fail(execution: Execution, step: str, error: dict[str, Any]) -> None:

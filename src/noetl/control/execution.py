@@ -157,7 +157,7 @@ class Tally(msgspec.Struct):
 
 
 class Failure(msgspec.Struct):
-    """A failure that no arc took."""
+    """The failure of a step."""
 
     step: str
     error: dict[str, Any]
@@ -193,6 +193,11 @@ class Execution(msgspec.Struct, kw_only=True):
     """The boundary whose router has not answered yet: step, result, error."""
     failures: list[Failure] = []
     failed: int = 0
+    errors_passed: int = 0
+    """Errors after which it went on: a policy let them pass, or a loop its failed iterations."""
+    failures_handled: int = 0
+    """Failures of steps that an arc took (NEXT-3)."""
+    first_handled: Failure | None = None
     stop: Literal["", "cancel", "fail_fast", "timeout"] = ""
     """Why nothing new may start."""
     final_done: bool = False

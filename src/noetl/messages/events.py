@@ -276,6 +276,8 @@ class TaskDone(TaskEvent, frozen=True, kw_only=True, tag="task.done"):
     """What the rule made of `_prev`, evaluated."""
     error: dict[str, Any] | None = None
     """Why the pipeline fails, where that is not the outcome's own error (`retry_exhausted`)."""
+    inputs: dict[str, Any] = {}
+    """Of an error: the inputs as they were rendered, cut short and masked, for people."""
 
 
 class TaskSuspended(TaskEvent, frozen=True, kw_only=True, tag="task.suspended"):

@@ -93,8 +93,11 @@ class Holds(NamedTuple):
 
     moves: Literal["whole", "each", "error", "stays"]
     """How it leaves the log where it is too large: whole, key by key, shortened, or never."""
-    secret: Literal["data", "words", "outcome"]
-    """Data is sealed where it holds a secret, for pipelines go on with it; words are masked."""
+    secret: Literal["data", "words", "outcome", "shown"]
+    """
+    Data is sealed where it holds a secret, for pipelines go on with it; words are masked, but for
+    those of ours that policies ask for; what is only shown is masked throughout.
+    """
 
 
 FIELDS: dict[str, Holds] = {
@@ -114,6 +117,7 @@ FIELDS: dict[str, Holds] = {
     "error": Holds("error", "words"),
     "loop": Holds("each", "data"),
     "waits_for": Holds("each", "data"),
+    "inputs": Holds("each", "shown"),
     "reason": Holds("stays", "words"),
 }
 """

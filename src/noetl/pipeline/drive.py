@@ -18,9 +18,12 @@ from noetl.messages.outcome import Outcome, failed, make_error
 from noetl.messages.reference import Reference
 from noetl.pipeline.advance import FAILED, advance, failure_of
 from noetl.pipeline.frame import Frame
-from noetl.pipeline.policy import GO_ON, PolicyVerdict, judge, template_error
-from noetl.playbook.model import TaskSpec
+from noetl.pipeline.policy import GO_ON, PolicyVerdict, judge, seconds_in, template_error
+from noetl.playbook.model import TaskSpec, Timeout
 from noetl.playbook.plan import LoopPlan, Pipeline, Plan, Scope, TaskPlan
+
+NO_ANSWER = Outcome(status="ok")
+"""Of a task that calls nothing."""
 
 
 class CallTool(msgspec.Struct, frozen=True):
@@ -144,19 +147,19 @@ def run_pipeline(
         began = around.now()
         if task.kind == "noop":  # SCOPE-3: it passes `_prev` through
             outcome: dict[str, Any] = {"status": "ok", "result": frame.prev, "error": None}
-            took, given, passed = 0, None, None
+            took, answer = 0, NO_ANSWER
         else:
             answer = yield from invoke(task, task, scope, frame, task_run_id, attempt, around)
             outcome = recorded(answer, task, around.conceal)
-            given, passed = answer.writes, answer.passed
             took = round((around.now() - began) * 1000)
         outcome["meta"] = meta(attempt, began, took, task_run_id, around)
         plain = task.choose is None and outcome["status"] == "ok"  # TASK-2
         verdict = GO_ON if plain else (yield from weigh(task, scope, outcome, attempt, around))
-        done = around.fit(settled(task, verdict, outcome, given, task_run_id, attempt, around))
+        done = settled(task, verdict, outcome, answer, task_run_id, attempt, around)
+        done = around.fit(done)
         events.append(done)
-        if done.set_ctx or passed:
-            done = yield from write(done, scope, around, writes, passed)
+        if done.set_ctx or answer.passed:
+            done = yield from write(done, scope, around, writes, answer.passed)
         if done.set_iter:
             scope["iter"] = {**scope["iter"], **done.set_iter}
         ended = advance(frame, done, pipeline)
@@ -243,13 +246,13 @@ def settled(
     task: TaskPlan,
     verdict: PolicyVerdict,
     outcome: dict[str, Any],
-    given: dict[str, Any] | None,
+    answer: Outcome,
     task_run_id: str,
     attempt: int,
     around: Surroundings,
 ) -> TaskDone:
     """The outcome and what follows from it: all that resuming needs is in the event (TASK-9)."""
-    if verdict is GO_ON and not given:
+    if verdict is GO_ON and not answer.writes:
         return TaskDone(
             step=around.step,
             step_run_id=around.step_run_id,
@@ -259,7 +262,7 @@ def settled(
             part=around.part,
             outcome=outcome,
         )
-    writes = {**(given or {}), **verdict.set_ctx}
+    writes = {**(answer.writes or {}), **verdict.set_ctx}
     return TaskDone(
         step=around.step,
         step_run_id=around.step_run_id,
@@ -276,6 +279,7 @@ def settled(
         set_ctx=writes,
         set_prev=verdict.set_prev,
         error=None if verdict.error is outcome["error"] else verdict.error,
+        inputs=answer.inputs,
     )
 
 
@@ -295,6 +299,8 @@ def invoke(
     while True:
         try:
             inputs = called.render(scope)
+            if called.timeout is not None:
+                called = timed(called, called.timeout(scope))
             break
         except NeedsBody as need:
             lost = yield Load(need.reference)
@@ -309,6 +315,12 @@ def invoke(
         return Outcome(status="ok", result=frame.prev)
     outcome = yield CallTool(called, inputs, task_run_id, attempt)
     return outcome
+
+
+def timed(task: TaskPlan, value: Any) -> TaskPlan:
+    """TASK-7: the task with the timeout that its template came to."""
+    timeout = Timeout(total=seconds_in("timeout", value))
+    return msgspec.structs.replace(task, spec=msgspec.structs.replace(task.spec, timeout=timeout))
 
 
 def borrow(
@@ -327,7 +339,8 @@ def borrow(
         known = ", ".join(sorted(around.plan.workbook)) or "none"
         return failed("not_found", f"the workbook has no task {name!r}; it has: {known}")
     bound = {**scope, "args": inputs.get("args") or {}}
-    found = msgspec.structs.replace(found, spec=knobs(task.spec, found.spec))
+    timeout = task.timeout or (None if task.spec.timeout else found.timeout)
+    found = msgspec.structs.replace(found, spec=knobs(task.spec, found.spec), timeout=timeout)
     outcome = yield from invoke(task, found, bound, frame, task_run_id, attempt, around)
     block_name = outcome.block_name or found.block or found.kind
     lent = {"task": name, "kind": found.kind}

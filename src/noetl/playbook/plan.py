@@ -75,6 +75,8 @@ class TaskPlan(msgspec.Struct, frozen=True, kw_only=True):
     inputs: type[Inputs]
     render: Evaluate
     spec: TaskSpec
+    timeout: Evaluate | None = None
+    """Gives `spec.timeout`, where that is a template (TASK-7)."""
     choose: Choose | None = None
     """The number of the rule that matches, or -1; None when the task has no policy."""
     thens: tuple[ThenPlan, ...] = ()
@@ -292,6 +294,7 @@ def plan_task(
         inputs=kind.inputs,
         render=compile_value({**kind.left_out, **task.inputs}),
         spec=task.spec,
+        timeout=None if task.spec.timeout_by is None else compile_value(task.spec.timeout_by),
         choose=None if rules is None else compile_rules([rule.when for rule in rules]),
         thens=tuple(plan_then(rule.then) for rule in rules or ()),
         exhausted=below_retries(rules or ()),

@@ -232,6 +232,9 @@ def _tasks(
     for task in tasks:
         if task.inputs:
             yield RenderedValue(task.inputs, task.place.path, "input", seen)
+        if task.spec.timeout_by is not None:
+            place = f"{task.place.path}.spec.timeout"
+            yield RenderedValue(task.spec.timeout_by, place, "input", seen)
         if task.spec.rules:
             judged = {**seen, "outcome": view.outcome(task)}
             for rule in task.spec.rules:

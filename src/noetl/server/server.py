@@ -72,6 +72,8 @@ class Server:
         self.watchers: list[Watcher] = []
         """Called after each decision (live output)."""
         self._chores: set[asyncio.Task[Any]] = set()
+        self.errors_passed = self.failures_handled = 0
+        """Of the executions that ended here."""
         self.appender = Appender(log, results, me, self.chore)
         self._loading = Loading(self, log, bodies)
         self.handout = Handout(self)
@@ -275,6 +277,8 @@ class Server:
         if fault is not None:
             self.drop(active, fault)
         elif active.execution.finished and active.uncommitted == 0:
+            self.errors_passed += active.execution.errors_passed
+            self.failures_handled += active.execution.failures_handled
             active.end()
         for listener in tuple(active.listeners):
             listener()

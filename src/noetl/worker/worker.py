@@ -164,8 +164,8 @@ class Worker:
         """The value of a recorded secret (KEY-3)."""
         return await self.sealing.open(reference)
 
-    def workplace(self, part: PartWork) -> PartWorkplace:
-        return PartWorkplace(self, part.plan, part.command)
+    def workplace(self, part: PartWork, kind: str) -> PartWorkplace:
+        return PartWorkplace(self, part.plan, part.command, kind)
 
     # ── stopping ─────────────────────────────────────────────────────────────────────────────
 

@@ -61,5 +61,7 @@ def test_every_row_of_a_field_is_needed() -> None:
 @pytest.mark.rule("EVT-4")
 def test_of_two_values_of_one_size_the_first_moves_first() -> None:
     """Old logs are verified: the order is part of what was decided."""
-    assert list(HOLDS[e.TaskDone]) == ["outcome", "set_iter", "set_ctx", "set_prev", "error"]
+    assert list(HOLDS[e.TaskDone]) == [
+        *("outcome", "set_iter", "set_ctx", "set_prev", "error", "inputs")
+    ]
     assert list(HOLDS[e.WorkflowFinished]) == ["result", "error"]
