@@ -4,11 +4,13 @@ import os
 import subprocess
 import sys
 import venv
+import zipfile
 from collections.abc import Callable
 from importlib.metadata import distribution
 from pathlib import Path
 
 import pytest
+from tests.house.markdown import blocks_of
 from tests.house.packages import closure
 from tests.house.tree import ROOT
 from tests.system.program import HELLO, Answer
@@ -16,6 +18,11 @@ from tests.system.program import HELLO, Answer
 from noetl.extras import DISTRIBUTION, EXTRAS
 
 Program = Callable[..., Answer]
+SHELL = (
+    "import os, subprocess, sys; here = os.path.dirname(sys.executable); "
+    "os.environ['PATH'] = here + ':' + os.environ['PATH']; "
+    "sys.exit(subprocess.call(['sh', '-ec', sys.argv[1]]))"
+)
 
 
 @pytest.fixture(scope="module")
@@ -61,6 +68,8 @@ def program(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Program:
 
 def test_it_is_the_distribution_and_brings_its_licence(wheel: Path) -> None:
     assert wheel.name.startswith(f"{DISTRIBUTION.replace('-', '_')}-")
+    with zipfile.ZipFile(wheel) as inside:
+        assert [name for name in inside.namelist() if name.endswith("licenses/LICENSE")]
 
 
 def test_the_first_example_runs(program: Program) -> None:
@@ -112,3 +121,11 @@ def test_what_needs_an_extra_says_which(
     said = " ".join((told.out + told.err).split())
     assert "needs an extra: install it with" in said
     assert f"'{DISTRIBUTION}[{extra}] @ file://" in said
+
+
+def test_the_first_lines_of_the_readme_run_as_they_are(program: Program) -> None:
+    first = next(block.text for block in blocks_of(ROOT / "README.md") if block.language == "sh")
+    install, _, rest = first.partition("\n")
+    assert install == "pip install ."  # which is what the environment stands for
+    ran = program("-c", SHELL, rest, by="python")
+    assert (ran.code, "completed" in ran.out) == (0, True), ran
