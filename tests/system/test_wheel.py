@@ -1,6 +1,8 @@
 """The wheel of this checkout in an environment with the core's packages and no others."""
 
+import json
 import os
+import re
 import subprocess
 import sys
 import venv
@@ -23,6 +25,7 @@ SHELL = (
     "os.environ['PATH'] = here + ':' + os.environ['PATH']; "
     "sys.exit(subprocess.call(['sh', '-ec', sys.argv[1]]))"
 )
+EXAMPLES = sorted(path.parent for path in (ROOT / "examples").glob("*/playbook.yaml"))
 
 
 @pytest.fixture(scope="module")
@@ -75,6 +78,23 @@ def test_it_is_the_distribution_and_brings_its_licence(wheel: Path) -> None:
 def test_the_first_example_runs(program: Program) -> None:
     ran = program("run", HELLO)
     assert (ran.code, "Good morning, world!" in ran.out + ran.err) == (0, True), ran
+
+
+@pytest.mark.parametrize("folder", EXAMPLES, ids=lambda folder: folder.name)
+def test_an_example_runs_on_the_core_or_says_what_to_add(program: Program, folder: Path) -> None:
+    """Where its page says that it needs something, the program says so too; never a traceback."""
+    text = (folder / "playbook.yaml").read_text("utf-8")
+    if (folder / "serve.py").exists():
+        ran = program(ROOT / "examples" / "run.py", folder.name, by="python")
+    else:
+        ran = program("run", folder / "playbook.yaml")
+    ended = json.loads((folder / "expected.json").read_text("utf-8"))["status"]
+    as_expected = ran.code == {"completed": 0, "failed": 1}[ended]
+    if "# Needs:" in text:
+        said = " ".join((ran.out + ran.err).split())
+        assert as_expected or re.search(r"pip install|make setup|podman", said), ran
+    else:
+        assert as_expected, ran
 
 
 def test_a_program_runs_it_too(program: Program) -> None:
