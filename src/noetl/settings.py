@@ -144,12 +144,14 @@ def _store(text: str) -> str:
 
 
 SETTINGS: dict[str, Setting] = {
-    "home": Setting(Path, "a folder", "where the log, results and caches lie"),
-    "slots": Setting(_from(1), "a whole number >= 1", "tool calls that `noetl run` runs at once"),
+    "home": Setting(Path, "a folder", "where the log, results and caches are stored"),
+    "slots": Setting(
+        _from(1), "a whole number >= 1", "how many tool calls `noetl run` runs at once"
+    ),
     "run_ahead": Setting(
         _switch,
         "1 or 0",
-        "whether steps without effect may run before the decision behind them is committed",
+        "whether steps without side effects may run before the decision for them is committed",
     ),
     "retention_days": Setting(
         _from(0, kind=float),
@@ -159,63 +161,71 @@ SETTINGS: dict[str, Setting] = {
     "db": Setting(
         _url("postgresql", "postgres"),
         "postgresql://USER:PASSWORD@HOST/NAME",
-        "where servers keep the log, and commands that read look; unset: SQLite in the home",
+        "where servers store the log and commands read it; unset: SQLite in the home",
         "url",
     ),
     "queue": Setting(
         _url("nats", "tls", "ws", "wss"),
         "nats://HOST:PORT",
-        "where servers wake workers; unset: workers ask the server itself",
+        "how servers wake workers; unset: workers poll the server",
         "url",
     ),
     "results": Setting(
         _store,
         "files, postgres, nats, s3://BUCKET/PREFIX or gs://BUCKET/PREFIX",
-        "where large results lie; unset: beside the log",
+        "where large results are stored; unset: next to the log",
     ),
-    "host": Setting(str, "an address", "where a server listens; others than loopback need `auth`"),
+    "host": Setting(
+        str, "an address", "the address a server listens on; any other than loopback needs `auth`"
+    ),
     "port": Setting(
-        _from(0, 65535), "a port, 0 to 65535", "where a server listens; 0: any that is free"
+        _from(0, 65535), "a port, 0 to 65535", "the port a server listens on; 0: any free port"
     ),
-    "auth": Setting(_switch, "1 or 0", "whether a server asks for tokens"),
-    "pool": Setting(_word, "a name", "the pool for which a worker works"),
-    "concurrency": Setting(_from(1), "a whole number >= 1", "parts that a worker runs at once"),
+    "auth": Setting(_switch, "1 or 0", "whether a server requires tokens"),
+    "pool": Setting(_word, "a name", "the pool a worker belongs to"),
+    "concurrency": Setting(_from(1), "a whole number >= 1", "how many parts a worker runs at once"),
     "lease_ttl": Setting(
         _from(1, kind=float),
         "a number of seconds >= 1",
-        "how long a worker keeps what it runs without a word from it, in seconds",
+        "how long a worker keeps its work without renewing the lease, in seconds",
     ),
     "drain": Setting(
         _from(0, kind=float),
         "a number of seconds >= 0",
-        "how long a worker that is told to stop lets its tasks run on, in seconds; what has not"
-        " ended by then is given back and runs again elsewhere",
+        "how long a stopping worker lets its tasks run, in seconds; tasks that take longer are"
+        " returned and run again elsewhere",
     ),
     "server": Setting(
         _url("http", "https"), "http://HOST:PORT", "the server that commands talk to", "url"
     ),
-    "token": Setting(str, "a token", "what commands and workers show to the server", "secret"),
-    "context": Setting(_word, "a name", "the named server that commands talk to; local: the home"),
+    "token": Setting(
+        str, "a token", "the token that commands and workers send to the server", "secret"
+    ),
+    "context": Setting(
+        _word, "a name", "the named server that commands talk to; `local` means the home"
+    ),
     "files": Setting(
         Path,
         "a folder",
-        "the folder below which tools reach files; unset: that of the playbook, and more"
+        "the folder that tools can access; unset: the folder of the playbook, and more"
         " ([trust model](trust-model.md#files))",
     ),
     "namespaces": Setting(
         _namespaces,
         "auto, demand or off",
-        "whether children of tools get namespaces, or Landlock where the kernel allows none: where"
-        " it can, or nothing runs without, or never",
+        "whether processes of tasks are isolated by namespaces or Landlock: if the kernel can"
+        " (`auto`), always, or else they do not run (`demand`), or never (`off`)",
     ),
     "libs_build": Setting(
-        _switch, "1 or 0", "whether `libs` of python tasks may be built from source, by their code"
+        _switch,
+        "1 or 0",
+        "whether `libs` of python tasks may be built from source, which runs their code",
     ),
     "http_deny": Setting(
         _denied,
         "link_local, private or none",
-        "addresses that `http` tasks do not reach: those local to a link, where clouds keep"
-        " credentials; or all that are not of the internet; or none",
+        "addresses that `http` tasks cannot reach: link-local ones, where clouds provide"
+        " credentials; or all private ones; or none",
     ),
 }
 
@@ -270,7 +280,7 @@ def settings_file(environment: Mapping[str, str], folder: Path | None = None) ->
     named = environment.get("NOETL_CONFIG")
     if named:
         if not Path(named).is_file():
-            raise SettingRefused(f"NOETL_CONFIG names '{named}', which is no file")
+            raise SettingRefused(f"NOETL_CONFIG names '{named}', which is not a file")
         return Path(named)
     file = (Path.cwd() if folder is None else folder) / FILE
     return file if file.is_file() else None

@@ -93,7 +93,7 @@ TOO_DEEP = "blocks are nested more than 100 deep"
 TOO_MANY = "the document has more than 200000 values once aliases are expanded"
 TOO_LARGE = "the text is longer than 2097152 bytes"
 EMPTY = "the file holds no document, expected a playbook"
-TAB = "a tab stands here, where YAML allows only spaces"
+TAB = "found a tab where YAML allows only spaces"
 
 UNREADABLE = [
     Unreadable("empty", "", "empty-document", 1, 1, EMPTY),

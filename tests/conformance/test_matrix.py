@@ -74,7 +74,7 @@ CASES = {
         """,
         [("A-1", "test_a"), ("A-1", "test_b")],
     ),
-    "an id that is no literal": (
+    "an id that is not a literal": (
         "@pytest.mark.rule(ONE)\ndef test_a(): ...",
         [(None, "test_a")],
     ),

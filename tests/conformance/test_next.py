@@ -93,7 +93,7 @@ def test_arcs_see_no_local_of_the_pipeline(name: str) -> None:
 
 
 AFTER_FAILURE: dict[str, tuple[list[Tree], str | None, list[str], str]] = {
-    "an arc without `when` is no way out": ([arc("left")], None, [], "failed"),
+    "an arc without `when` is not a way out": ([arc("left")], None, [], "failed"),
     "a guard is": ([arc("left"), arc("right", True)], None, ["right"], "completed"),
     "a guard on the event": (
         [arc("left", "event.name == 'step.failed' and event.error.kind == 'http'")],
@@ -259,7 +259,7 @@ def test_the_final_step_runs_once_when_nothing_else_can() -> None:
     }
     assert ran.inputs("tidy") == [{"status": "completed", "steps": steps, "failures": []}]
     assert ran.labels() == ["fetch", "tidy"]
-    assert ran.result == {"left": None, "right": "fetch"}, "the final step is no leaf"
+    assert ran.result == {"left": None, "right": "fetch"}, "the final step is not a leaf"
 
 
 @pytest.mark.rule("NEXT-6")

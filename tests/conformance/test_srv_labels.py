@@ -58,7 +58,7 @@ def test_what_a_label_does_not_settle_is_said_with_those_that_there_are(tmp_path
         assert "several versions of 'shop/load' are called: 5, 4; name one" in says
         await register(api, labelled("2024-08", "a"))
         again = await ask(api, path="shop/load@2024-08")
-        assert again == (201, "6"), "the same text again is no other one"
+        assert again == (201, "6"), "the same text again is not another one"
         assert (await ask(api, path="shop/nope@2024-08"))[0] == 404
 
     on_api(test, tmp_path)

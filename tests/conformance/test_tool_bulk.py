@@ -171,7 +171,7 @@ def test_a_stored_body_that_changed_loads_nothing(both: Databases) -> None:
         ("copy t to stdout", {}, "input", "needs 'file'"),
         ("select 1", {"rows": []}, "input", "need a last statement like COPY"),
         ("copy t from stdin; select 1", {"rows": []}, "input", "not the last statement"),
-        ("copy t from stdin", {"rows": [], "file": "x"}, "input", "give one of them"),
+        ("copy t from stdin", {"rows": [], "file": "x"}, "input", "give only one of them"),
         ("copy t from stdin", {"rows": {"a": 1}}, "input", "expected a list"),
         ("copy t from stdin", {"rows": [1]}, "input", "row 1 is 1; expected a mapping"),
         ("copy t from stdin", {"rows": [{"a": 1}, {"c": 1}]}, "input", "row 2 has 'c'"),
@@ -182,7 +182,7 @@ def test_a_stored_body_that_changed_loads_nothing(both: Databases) -> None:
         ("copy t from stdin", {"file": "../x.csv"}, "input", "leaves the playbook's folder"),
         ("copy t to stdout", {"file": "no/such/x.csv"}, "input", "cannot write"),
         ("copy nowhere from stdin", {"rows": [{"a": 1}]}, "postgres", "nowhere"),
-        ("copy b from stdin", {"rows": [{"v": "?"}]}, "input", "no base64 text"),
+        ("copy b from stdin", {"rows": [{"v": "?"}]}, "input", "not base64 text"),
     ],
 )
 def test_a_copy_that_cannot_be_says_why(

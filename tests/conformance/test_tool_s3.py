@@ -227,7 +227,7 @@ def test_a_long_list_is_a_reference(objects: Objects) -> None:
         ({"operation": "put", "key": "a", "body": 1, "path": "x"}, "input", "either 'body'"),
         ({"operation": "put", "key": "a", "path": "no.txt"}, "not_found", "there is no file"),
         ({"operation": "put", "key": "a", "path": "../no"}, "input", "leaves the playbook's"),
-        ({"operation": "put", "key": "a", "body": 1, "encoding": "base64"}, "input", "no text"),
+        ({"operation": "put", "key": "a", "body": 1, "encoding": "base64"}, "input", "not text"),
         ({"operation": "put", "key": "a", "body": "?", "encoding": "base64"}, "input", "base64"),
         ({"operation": "put", "key": "a", "body": 1, "encoding": "text"}, "input", "is none"),
         ({"operation": "get", "key": "odd.json"}, "decode", "claims to be JSON and is not"),
@@ -264,7 +264,7 @@ def test_an_endpoint_that_cannot_be_is_not_asked(objects: Objects, endpoint: str
     outcome = objects.ask("get", "a", endpoint=endpoint)
 
     assert error_of(outcome) == ("input", False)
-    assert message_of(outcome).startswith("'endpoint' is no address of a server; expected http://")
+    assert message_of(outcome).startswith("'endpoint' is not a server address; expected http://")
     assert "p w" not in message_of(outcome)
 
 

@@ -104,7 +104,7 @@ async def test_a_decision_on_another_state_is_refused(
     home = await homes.open()
     for expected, last in stored:
         await home.log.append(decision("a", expected, last))
-    with pytest.raises(VersionConflict, match=r"execution a stands at .* load it again"):
+    with pytest.raises(VersionConflict, match=r"execution a is at .* load it again"):
         await home.log.append(decision("a", *late), alone=alone)
     assert spans(await home.log.read("a")) == [(expected + 1, last) for expected, last in stored]
 

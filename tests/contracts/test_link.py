@@ -101,9 +101,9 @@ async def test_each_server_gets_its_own_calls(lines: Lines) -> None:
 async def test_an_unknown_server_is_away(lines: Lines) -> None:
     await lines.serve(Desk())
     link = await lines.link()
-    with pytest.raises(ServerAway, match=r"server 's2' is not there"):
+    with pytest.raises(ServerAway, match=r"server 's2' cannot be reached"):
         await link.call("s2", call())
-    with pytest.raises(ServerAway, match=r"server 's2' is not there"):
+    with pytest.raises(ServerAway, match=r"server 's2' cannot be reached"):
         await link.ask(OwnerWanted("e"), "s2")
     assert (await link.call("s1", call(4))).tidy == ["4"]
 

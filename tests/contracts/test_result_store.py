@@ -117,9 +117,9 @@ async def test_a_body_that_is_not_the_one_is_lost(
     "name", ["", ".", "..", "../x", "a/b", "/etc", "a\x00", ".hidden", "x" * 300]
 )
 async def test_an_id_cannot_leave_the_store(store: ResultStore, name: str) -> None:
-    with pytest.raises(ValueError, match="is no id of an execution"):
+    with pytest.raises(ValueError, match="is not an execution id"):
         await store.put(name, b"1")
-    with pytest.raises(ValueError, match="is no id of an execution"):
+    with pytest.raises(ValueError, match="is not an execution id"):
         store.open(name)
-    with pytest.raises(ValueError, match="is no id of an execution"):
+    with pytest.raises(ValueError, match="is not an execution id"):
         await store.remove(name)

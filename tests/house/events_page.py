@@ -20,20 +20,20 @@ Table = Callable[[Sequence[str], Sequence[Sequence[str]]], str]
 WRITERS = {"server": "the server", "worker": "a worker", "either": "either"}
 
 HEAD = """
-Every event of the log, in the order in which they usually come. Readers see each in
-[an envelope](specification.md#evt-1); the tables here list what stands in its `data`, the fields of
-the envelope are not repeated. A field that has its default is left out of the log, except `attempt`
-and `do` of tasks, which readers always see. Large values stand as references
-([RES-1](specification.md#res-1)), secrets sealed ([KEY-3](specification.md#key-3)). Every `error`
-has `kind`, `message` and `retryable` ([OUT-1](specification.md#out-1)).
+All events of the log, in their usual order. Each event comes in
+[an envelope](specification.md#evt-1); the tables list the fields of its `data`. A field that has
+its default value is left out of the log, except `attempt` and `do` of tasks. Large values are
+references ([RES-1](specification.md#res-1)), secrets are encrypted
+([KEY-3](specification.md#key-3)). Every `error` has `kind`, `message` and `retryable`
+([OUT-1](specification.md#out-1)).
 
-An event is written by the server, by a worker, or by either: the server tells the end of a run
-itself where no worker does (`source` says which it was). The *status* is the usual one; what holds
-an `error` has the status `error`, and so has a `task.done` whose outcome is an error or that ends
-in `fail`.
+An event is written by the server, by a worker, or by either: the server reports the end of a run
+if no worker does (`source` says which it was). The *status* is the usual one; an event with an
+`error` has the status `error`, and so has a `task.done` whose outcome is an error or that ends in
+`fail`.
 
-An older name is known where events are chosen by name (`noetl events --name`, the API), and means
-what it meant: `retry.started` is a `task.started` whose attempt is not the first.
+You can select events by older names too (`noetl events --name`, the API): `retry.started` is a
+`task.started` whose attempt is not the first.
 """
 
 

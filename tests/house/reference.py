@@ -12,9 +12,10 @@ from pathlib import Path
 
 import click
 from tests.conformance.matrix import read_families
-from tests.house import api_page, events_page
+from tests.house import api_page, events_page, navigation
 from tests.house.markdown import blocks_of
-from tests.house.tree import ROOT
+from tests.house.pictures import first_playbook, live_tree, outputs
+from tests.house.tree import ROOT, name_of
 from tests.house.typewords import input_rows, words_for
 
 from noetl.cli.findings import render, summary
@@ -65,8 +66,8 @@ def keys_page() -> str:
     parts = [
         "# Keys\n",
         NOTE,
-        "Which keys each block of a playbook has. Any other key is a finding, unless the block is",
-        "said to be open. Where a *template* may stand, so may a plain value.\n",
+        "The keys of each block of a playbook. Any other key is an error, unless a block is open.",
+        "Where a *template* is expected, you can write a plain value too.\n",
     ]
     for block in BLOCKS.values():
         parts.append(block_part(block))
@@ -100,8 +101,8 @@ def kinds_page() -> str:
     parts = [
         "# Kinds\n",
         NOTE,
-        "What a task may call, and the inputs of each. Any input may be a template. The results",
-        f"are described under {link('OUT-3')}, policies under {link('TASK-2')}.\n",
+        "What a task can call, and the inputs of each kind. Any input can be a template. See",
+        f"{link('OUT-3')} for results and {link('TASK-2')} for policies.\n",
     ]
     return "\n".join([*parts, *(kind_part(kind) for kind in KINDS.values())])
 
@@ -180,15 +181,15 @@ def protocol_page() -> str:
     arrows = [f"  {state} --> {then}: {cell(said)}" for state, said, then, _ in PROTOCOL]
     said = (
         "A *part* is what one worker owns at a time: a whole step run, or a range of a loop's"
-        " iterations. This is its life, from the order in the log to its end.\n",
+        " iterations. This is its life cycle.\n",
         "Workers call, servers answer. A call carries reports, renewals of leases and free places;"
-        " the answer carries verdicts, orders to stop and new parts. A message that is lost is sent"
-        " again, and one that comes twice changes nothing: reports are numbered per part and lease"
-        " epoch. NATS wakes idle workers and carries calls; over HTTP workers ask the server;"
-        " `noetl run` hands everything over in memory.\n\nWorkers also ask: for the text of a"
+        " the answer carries verdicts, orders to stop and new parts. A lost message is sent"
+        " again, and a duplicate changes nothing: reports are numbered per part and lease"
+        " epoch. NATS wakes idle workers and carries calls; over HTTP workers poll the server;"
+        " `noetl run` passes everything in memory.\n\nWorkers also ask: for the text of a"
         " playbook, for children of a task and their ends, for sealed credentials and log keys."
         " Every question names the lease that it is asked under, and only the server that decides"
-        " for its execution answers it; one question, who that is, is anybody's"
+        " for its execution answers it; any server answers which one that is"
         " ([decision 0050](../decisions/0050-a-token-of-workers-names-its-pool.md)). Over NATS"
         " calls, questions and answers are signed"
         " ([decision 0049](../decisions/0049-the-queue-is-not-trusted.md)).\n\nThe number of"
@@ -214,6 +215,7 @@ PAGES: Mapping[str, Callable[[], str]] = {
     "docs/reference/cli.md": cli_page,
     "docs/reference/protocol.md": protocol_page,
     events_page.PAGE: lambda: events_page.page(NOTE, table),
+    "docs/pictures/live-tree.svg": live_tree,
 }
 
 
@@ -227,16 +229,20 @@ def verdict(name: str, text: str) -> str:
 
 def misspelt() -> str:
     """The first playbook of the README with an arc that leads nowhere."""
-    text = first_block("README.md", "")
-    return verdict("weather.yaml", text.replace("- step: report\n          args", MISSPELT))
+    return verdict("sales.yaml", first_playbook().replace("step: total\n          args", MISSPELT))
 
 
 def faults() -> str:
     return verdict("faults.yaml", first_block("docs/learn/02-validation.md", "rejected"))
 
 
-MISSPELT = "- step: raport\n          args"
-SAMPLES: Mapping[str, Callable[[], str]] = {"misspelt": misspelt, "faults": faults}
+MISSPELT = "step: totl\n          args"
+SAMPLES: Mapping[str, Callable[[], str]] = {
+    "misspelt": misspelt,
+    "faults": faults,
+    "ran": lambda: outputs()["ran"],
+    "explained": lambda: outputs()["explained"],
+}
 SAMPLE = re.compile(r"<!-- sample: (\w+) -->\n.*?<!-- end -->", re.DOTALL)
 SAMPLED = ("README.md", "docs/learn/02-validation.md")
 
@@ -272,11 +278,20 @@ def written() -> dict[str, str]:
     tools = {f"{TOOL_PAGES}/{page.name}": with_inputs(page) for page in tool_pages()}
     settings = {SETTINGS_PAGE: with_settings(ROOT / SETTINGS_PAGE)}
     api = {api_page.PAGE: api_page.with_routes(ROOT / api_page.PAGE, table)}
-    return pages | tools | settings | api | {name: with_samples(ROOT / name) for name in SAMPLED}
+    sampled = {name: with_samples(ROOT / name) for name in SAMPLED}
+    return led_on(pages | tools | settings | api | sampled)
+
+
+def led_on(texts: dict[str, str]) -> dict[str, str]:
+    """The same, and all other pages, each with its last line."""
+    for page, line in navigation.paths():
+        text = texts.get(name_of(page)) or page.read_text("utf-8")
+        texts[name_of(page)] = navigation.with_navigation(text, line)
+    return texts
 
 
 def tool_pages() -> list[Path]:
-    return sorted((ROOT / TOOL_PAGES).glob("*.md"))
+    return sorted(p for p in (ROOT / TOOL_PAGES).glob("*.md") if p.name != navigation.INDEX)
 
 
 def main() -> None:

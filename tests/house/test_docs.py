@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from tests.conformance.matrix import read_families
 from tests.house.markdown import anchors_of, links_of, prose_of
+from tests.house.navigation import DOCS, INDEX, RECORDS, indexes, listed
 from tests.house.tree import ROOT, SOURCE, modules, name_of, pages
 
 from noetl.cli.commands import COMMANDS
@@ -110,6 +111,14 @@ def test_every_page_is_reached_from_the_readme() -> None:
         seen.add(page)
         ahead += [(page.parent / target.split("#")[0]).resolve() for _, target in links_of(page)]
     assert [name_of(page) for page in pages() if page not in seen] == []
+
+
+def test_every_page_is_listed_by_its_folder() -> None:
+    """So each has a page before it, one after it, and a way up (`make docs` writes them)."""
+    found = [page for index in indexes() for page in listed(index)]
+    held = [page for page in pages() if page.is_relative_to(DOCS) and page != DOCS / INDEX]
+    alone = [page for page in held if page not in found and RECORDS not in page.parents]
+    assert [name_of(page) for page in alone] == []
 
 
 def test_make_targets_that_pages_name_exist() -> None:

@@ -35,7 +35,7 @@ def test_a_page_of_a_kind_shows_its_inputs_and_an_example(page: Path) -> None:
     assert page.stem in KINDS
     assert f"<!-- inputs: {page.stem} -->" in text
     assert "](../../../examples/" in text
-    assert "\n**Proved against.** " in text
+    assert "\n**Tested against.** " in text
 
 
 @pytest.mark.parametrize("name", SAMPLED)

@@ -2,9 +2,11 @@
 
 import ast
 import re
+from collections.abc import Iterator
 
 import pytest
-from tests.house.tree import ROOT, lines_with, modules, name_of, texts, tree_of
+from tests.house.markdown import prose_of
+from tests.house.tree import ROOT, SOURCE, lines_with, modules, name_of, pages, texts, tree_of
 
 # Some letters stand in brackets, so that a pattern does not find itself.
 LOOSE_ENDS = re.compile(r"\bTO[D]O\b|\bFI[X]ME\b|\bXX[X]\b|NotImplemented[E]rror")
@@ -97,16 +99,31 @@ def test_the_patterns_leave_the_rest_alone(pattern: re.Pattern[str], text: str) 
     assert not pattern.search(text)
 
 
-# ── words that only this project would know ──────────────────────────────────────────────────
+# ── what a user reads is the field's plain English ───────────────────────────────────────────
 
 PRIVATE = re.compile(
-    r"\b(leg|legs|bell|bells|desk|desks|custody|shelf|shelves|furniture|front desk)\b",
-    re.IGNORECASE,
+    r"\b(legs?|bells?|desks?|custody|shelf|shelves|furniture|mend(s|ed)?)\b", re.IGNORECASE
 )
+"""Words that only this project would know."""
 KEPT = re.compile(r'name="(next_)?legs?"|`leg`')
 """The log of earlier releases calls a part `leg`."""
 AS_THEY_WERE = ("docs/decisions/", "CHANGELOG.md", "tests/")
 """Records of what was said at the time, and tests."""
+
+QUAINT = re.compile(
+    r"\b(stands?(?!-| for\b)|stood|anew|lest|thus|whilst|upon|shall|nevertheless|hitherto"
+    r"|hereby|herein|therein|thereof|thence|whence|nay|amongst|alas|forthwith|knobs?"
+    r"|(?:for|in) vain|further ado|for want of|at hand|in good order|if need be|has a say"
+    r"|asks? after|(?:can(?:not)?|may|could) be had|not to be (?:seen|had)|sign of life"
+    r"|a word from|that (?:is|are) none|that cannot be(?= *(?:$|[|.,;:)]))"
+    r"|(?<!there )(?:is|are) no (?!longer|more|one\b|such|\{)[\w'-]+"
+    r"|li(?:e|es) (?:in|below|beside|under|there|where|elsewhere))\b",
+    re.IGNORECASE,
+)
+"""Words of another century, and turns that are right in another language."""
+TO_READ = ("README.md", "GLOSSARY.md", "docs/", "examples/")
+NOT_PROSE = ("docs/decisions/", "docs/conformance.md")
+"""Records, and a page made of the names of tests."""
 
 
 def test_the_field_s_words_are_used() -> None:
@@ -116,3 +133,76 @@ def test_the_field_s_words_are_used() -> None:
         if not place.startswith(AS_THEY_WERE) and not KEPT.search(place)
     ]
     assert found == [], "see GLOSSARY.md for the words to use"
+
+
+def prose() -> Iterator[tuple[str, str]]:
+    """What people read of the pages: no code, neither in blocks nor in lines."""
+    for page in pages():
+        name = name_of(page)
+        if name.startswith(TO_READ) and not name.startswith(NOT_PROSE):
+            for number, line in enumerate(prose_of(page), start=1):
+                yield f"{name}:{number}", re.sub(r"`[^`]*`", "`…`", line)
+
+
+def messages() -> Iterator[tuple[str, str]]:
+    """Every text of the program with a space in it, but for docstrings and what is code."""
+    for path in sorted(SOURCE.rglob("*.py")):
+        for line, text in sentences_in(tree_of(path)):
+            yield f"{name_of(path)}:{line}", text
+
+
+def sentences_in(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    nodes = list(ast.walk(tree))
+    parts = {id(part) for node in nodes if isinstance(node, ast.JoinedStr) for part in node.values}
+    parts |= {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
+    for node in nodes:
+        if isinstance(node, ast.JoinedStr):
+            texts = (str(p.value) if isinstance(p, ast.Constant) else "{}" for p in node.values)
+            yield node.lineno, "".join(texts)
+        elif isinstance(node, ast.Constant) and id(node) not in parts and " " in str(node.value):
+            yield node.lineno, str(node.value)
+
+
+def quaint(texts: Iterator[tuple[str, str]]) -> list[str]:
+    hits = ((place, text, QUAINT.search(text)) for place, text in texts)
+    return [f"{place}: {hit[0]!r} in {text.strip()[:120]!r}" for place, text, hit in hits if hit]
+
+
+def test_pages_are_in_plain_english() -> None:
+    assert quaint(prose()) == [], "say it as you would say it aloud"
+
+
+def test_messages_are_in_plain_english() -> None:
+    """Help, settings, metrics, the API and events are pages as well (`make docs`)."""
+    assert quaint(messages()) == [], "say it as you would say it aloud"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "the key stands twice",
+        "stdin cannot be had here",
+        "'x' is no mapping",
+        "a name that cannot be",
+        "rows that are none",
+        "register it anew",
+        "results lie in NATS",
+        "Without further ado",
+    ],
+)
+def test_quaint_turns_are_found(text: str) -> None:
+    assert QUAINT.search(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "there is no such file",
+        "it is no longer known",
+        "NaN stands for not a number",
+        "a stand-in for the API",
+        "a file that cannot be read",
+    ],
+)
+def test_plain_words_are_left_alone(text: str) -> None:
+    assert not QUAINT.search(text)

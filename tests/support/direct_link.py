@@ -58,7 +58,7 @@ class Exchange:
     def find(self, server: str) -> Listener:
         """Raises ServerAway."""
         if server not in self._listeners:
-            raise ServerAway(f"server '{server}' is not there: nobody listens to its calls")
+            raise ServerAway(f"server '{server}' cannot be reached: nothing answers its calls")
         return self._listeners[server]
 
     def start(self, server: str, work: Coroutine[Any, Any, Any]) -> "asyncio.Task[Any]":

@@ -83,7 +83,7 @@ FAULTS: dict[str, tuple[str, str, str]] = {
     ),
     "loop-over-a-number": (
         "loop",
-        "must come to a list, got int: 5",
+        "must evaluate to a list, got int: 5",
         """
   - step: start
     loop: {in: "{{ 2 + 3 }}", iterator: x}

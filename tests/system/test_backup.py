@@ -95,3 +95,9 @@ def test_a_copy_of_a_live_home_goes_on_where_it_stands(tmp_path: Path) -> None:
     events = copy.here("events", execution_id, "--json").objects()
     [counted] = [e for e in events if (e["name"], e.get("step")) == ("task.done", "count")]
     assert counted["data"]["outcome"]["result"] == 2_000_000
+
+
+def test_the_log_is_copied_before_the_results() -> None:
+    """A body is there before the event that names it: a later copy of bodies has all of a log."""
+    text = next(block.text for block in blocks_of(PAGE) if block.language == "sh")
+    assert text.index("vacuum into") < text.index("cp -R")

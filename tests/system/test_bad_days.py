@@ -127,7 +127,7 @@ def test_what_has_no_end_is_ended(
 
 FAILING = {
     "undefined": (step("start", code("x", "result = 1", n="{{ ctx.nowhere }}")), "nowhere"),
-    "no list": (step("start", noop("x"), loop=loop("{{ 3 }}")), "must come to a list, got int"),
+    "no list": (step("start", noop("x"), loop=loop("{{ 3 }}")), "must evaluate to a list, got int"),
     "conflict": (
         step(
             "start",
@@ -410,7 +410,7 @@ def test_an_interruption_says_how_to_go_on(
     assert running.ended() == 130
     home = Home(tmp_path / "home")
     (name,) = home.roots()
-    assert running.out.splitlines()[-1] == f"interrupted; go on with: noetl resume {name}"
+    assert running.out.splitlines()[-1] == f"interrupted; continue with: noetl resume {name}"
     assert home.status(name) == "running"
 
 

@@ -67,7 +67,7 @@ def test_an_interrupted_run_goes_on_where_it_stood(
     standing.send(number)
     assert standing.end() == 130
     name = standing.execution_id
-    assert standing.lines[-1] == f"interrupted; go on with: noetl resume {name}"
+    assert standing.lines[-1] == f"interrupted; continue with: noetl resume {name}"
     status = gate.noetl("status", name)
     assert f"interrupted; resume with: noetl resume {name}" in status.out
     gate.leave_open()
@@ -108,7 +108,7 @@ def test_json_is_empty_when_interrupted(gate: Gate) -> None:
         process.wait_for(AT_THE_GATE)
         process.send(signal.SIGINT)
         assert process.end() == 130
-        assert process.lines[-1].startswith("interrupted; go on with: noetl resume ")
+        assert process.lines[-1].startswith("interrupted; continue with: noetl resume ")
         assert not [line for line in process.lines if line.startswith("{")]
 
 

@@ -35,7 +35,7 @@ def test_the_page_shows_what_happens(folder: Path) -> None:
     lines = answer.out.splitlines()
     assert [line.split(" (")[0] for line in lines[1:4]] == [
         "  ok    a warm day",
-        "  ok    a busy server is asked again",
+        "  ok    a busy server is tried again",
         "  ok    after three attempts it gives up",
     ]
     assert lines[-1].startswith("3 tests passed in ")
@@ -61,11 +61,11 @@ def test_json_is_one_object_per_file(folder: Path) -> None:
             "status: expected completed",
         ),
         ("step.done]", "step.failed]", "events[4]: expected step.failed after task.done"),
-        ("step.done]", "step.ended]", "events[4]: 'step.ended' is no name of an event"),
+        ("step.done]", "step.ended]", "events[4]: 'step.ended' is not an event name"),
         (
             "fetch.get:",
             "fetch.gets:",
-            "which is no task of the playbook; did you mean 'fetch.get'?",
+            "which is not a task of the playbook; did you mean 'fetch.get'?",
         ),
         ("- ok: { status: 200, data: { degrees: 25 } }", "[]", "no canned outcome for call 1 of"),
         ("- ok: { status: 200, data: { degrees: 25 } }", "- fine: 1", "expected `ok` or `error`"),
@@ -90,7 +90,7 @@ def test_a_call_without_an_outcome_shows_its_inputs(folder: Path) -> None:
     ("old", "new", "code", "said"),
     [
         ("playbook: weather.yaml", "playbook: nowhere.yaml", 3, "cannot read"),
-        ("playbook: weather.yaml", "other: 1", 3, "is no file of playbook tests"),
+        ("playbook: weather.yaml", "other: 1", 3, "is not a playbook test file"),
         ("expect:", "expects:", 3, "unknown field `expects`"),
         ("tests:", "tests: [", 3, "weather.test.yaml:"),
     ],

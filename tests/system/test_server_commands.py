@@ -154,7 +154,7 @@ def test_an_execution_is_followed_paused_resumed_and_cancelled(up: Node) -> None
         follower.wait_for("execution.paused")
         assert "status    paused" in up.there("status", execution_id).out
         resumed = up.there("resume", execution_id)
-        assert (resumed.code, resumed.out) == (0, "the server was told to go on\n")
+        assert (resumed.code, resumed.out) == (0, "the server was told to continue\n")
         follower.wait_for("execution.resumed")
         cancelled = up.there("cancel", execution_id, "--reason", "enough")
         assert (cancelled.code, cancelled.out) == (0, f"execution {execution_id}: cancelled\n")
@@ -168,7 +168,7 @@ def test_an_execution_is_followed_paused_resumed_and_cancelled(up: Node) -> None
 def test_the_home_may_order_what_the_server_runs(up: Node) -> None:
     execution_id = begun(up, "tests/blocked")
     assert up.here("pause", execution_id).out.startswith(f"execution {execution_id}: paused")
-    assert "was told to go on" in up.here("resume", execution_id).out
+    assert "was told to continue" in up.here("resume", execution_id).out
     assert up.here("cancel", execution_id).code == 0
 
 

@@ -26,7 +26,7 @@ def test_a_server_is_started_looked_at_and_stopped(tmp_path: Path) -> None:
         said = up.here("server", "status")
         assert (said.code, said.err) == (0, "")
         assert said.out.startswith(f"running at {up.url}, process {told['pid']}, since ")
-        assert f"the server answers at {up.url}" in up.here("server", "logs").out
+        assert f"the server is ready at {up.url}" in up.here("server", "logs").out
         stopped = up.here("server", "stop")
         assert stopped == (0, f"the server has stopped (process {told['pid']})\n", "")
         assert up.status()["running"] is False
@@ -105,7 +105,7 @@ def test_a_database_that_is_away_is_waited_for(tmp_path: Path) -> None:
     answer = here.here("server", "start", "--port", "0", "--db", away, "--timeout", "2")
     try:
         assert answer.code == 3
-        assert "the server is not ready after 2 s; it goes on in the background" in answer.err
+        assert "the server is not ready after 2 s; it continues in the background" in answer.err
         assert here.status()["running"] is True
         assert here.status()["ready"] is False
         logged = here.here("server", "logs").out
@@ -143,7 +143,7 @@ def slots_of(up: Node, *, workers: int) -> dict[str, int]:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ([], "a worker needs somebody to work for: --server URL, --queue URL, or a server on"),
+        ([], "a worker needs a server to work for: --server URL, --queue URL, or a server on"),
         (["--queue", "nats://x:1", "--server", "http://y"], "--queue and --server exclude"),
         (["--server", "y"], "--server must be http://HOST:PORT, got 'y'"),
         (["--count", "2", "--foreground", "--server", "http://y"], "--foreground runs one worker"),

@@ -294,7 +294,7 @@ def check(decision: Decision) -> None:
 def overtaken(decision: Decision, found: int | None) -> VersionConflict:
     """The refusal of a decision that comes too late."""
     stands = "elsewhere" if found is None else f"at {found}"
-    why = f"stands {stands}, not at {decision.expected}: another writer was first"
+    why = f"is {stands}, not at {decision.expected}: another writer was first"
     if found == decision.expected:
         why = "belongs to another process by now"
     return VersionConflict(

@@ -20,7 +20,7 @@ class AccessRoutes:
         self._gate = context.gate
 
     async def make(self, data: JSONBody[t.TokenRequest]) -> Response[t.TokenMade]:
-        """Make a token; its text is in this answer and nowhere else."""
+        """Create a token; this response is the only place that shows it."""
         made = await make_token(
             self._tokens,
             data.name,
@@ -32,7 +32,7 @@ class AccessRoutes:
         return answered(made, status=201)
 
     async def page(self, cursor: Cursor = None, limit: Limit = USUAL) -> Response[t.TokenPage]:
-        """All tokens, the oldest first; no text of any."""
+        """All tokens, the oldest first, without their text."""
         rows = list(await self._tokens.all())
         after = place_in(cursor, str)
         ids = [row.token_id for row in rows]
@@ -43,7 +43,7 @@ class AccessRoutes:
         )
 
     async def revoke(self, token_id: FromPath[str]) -> None:
-        """From now on the token opens nothing."""
+        """Revoke a token."""
         if not await revoke_token(self._tokens, self._keychain, token_id):
             raise ServerRefused(
                 f"no token '{token_id[:100]}'; GET /api/tokens lists them",

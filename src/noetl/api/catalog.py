@@ -19,7 +19,7 @@ from noetl.ports.large import read_off_loop
 from noetl.tools.plugins import KnownKinds
 
 Migrate = Annotated[
-    bool, QueryParameter(name="migrate", description="Turn an older dialect into this one first.")
+    bool, QueryParameter(name="migrate", description="Translate an older dialect first.")
 ]
 Version = Annotated[
     str | None,
@@ -59,7 +59,7 @@ class CatalogRoutes:
         return answered(await self._questions.playbook(path_in(path), version=version))
 
     async def validate(self, request: Asking) -> Response[t.Validated]:
-        """All that is wrong with a text; nothing is registered."""
+        """All findings of a playbook; nothing is registered."""
         asked = await text_in(request, t.ValidateRequest)
         findings = (await loaded(refuse_large(asked.text))).findings
         valid = all(finding.severity != "error" for finding in findings)

@@ -18,7 +18,7 @@ from noetl.node.server import ServerNode
 
 T = TypeVar("T")
 Asking = Request[object, object, State]
-Limit = Annotated[int, QueryParameter(ge=1, le=200, description="How many at the most.")]
+Limit = Annotated[int, QueryParameter(ge=1, le=200, description="Maximum number of entries.")]
 Cursor = Annotated[
     str | None, QueryParameter(max_length=2000, description="`next` of the page before.")
 ]

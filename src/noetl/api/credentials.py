@@ -32,11 +32,11 @@ class CredentialsRoutes:
         return answered(view_of(t.Credential, await self._found(named)))
 
     async def page(self, cursor: Cursor = None, limit: Limit = USUAL) -> Response[t.CredentialPage]:
-        """What is registered, by name; no values."""
+        """Registered credentials by name, without values."""
         return answered(await self._questions.credentials(cursor=cursor, limit=limit))
 
     async def remove(self, name: FromPath[Path]) -> None:
-        """Forget a credential."""
+        """Remove a credential."""
         if not await self._store.remove(name_in(name)):
             raise missing(name_in(name))
 

@@ -25,8 +25,8 @@ SCHEMAS = "#/components/schemas/{name}"
 SCHEME = "token"
 PARAMETER = re.compile(r"\{(\w+):\w+\}")
 WHAT = (
-    "What a NoETL server answers. Every refusal is an `ErrorBody`. Lists take `limit` "
-    "and `cursor`, which is `next` of the page before."
+    "The API of a NoETL server. Every error is an `ErrorBody`. Lists take `limit` and `cursor`, "
+    "the `next` of the previous page."
 )
 
 Answering = Callable[..., Any]

@@ -50,7 +50,7 @@ class EventsRoutes:
         limit: Limit = USUAL,
         name: Glob = None,
     ) -> Response[t.EventPage]:
-        """Events in their order, from `after` on."""
+        """Events in order, starting after `after`."""
         page = await self._questions.events(
             known(execution_id), after=after or 0, name=name, limit=limit
         )

@@ -57,7 +57,7 @@ class ExecutionsRoutes:
     async def start_many(
         self, data: JSONBody[t.BatchRequest], trace: TraceParent = None
     ) -> Response[t.ExecutionBatch]:
-        """Start many at once; one that is refused does not stop the others."""
+        """Start many at once; a refused one does not stop the others."""
         begun = await asyncio.gather(*(self._begun(asked, trace) for asked in data.executions))
         return answered(t.ExecutionBatch(executions=list(begun)), status=201)
 
@@ -103,30 +103,30 @@ class ExecutionsRoutes:
         return answered(page)
 
     async def standing(self, execution_id: FromPath[str]) -> Response[Standing]:
-        """How an execution stands, and what it waits for."""
+        """The status of an execution and what it waits for."""
         return answered(await self._questions.standing(known(execution_id)))
 
     async def explanation(self, execution_id: FromPath[str]) -> Response[Explanation]:
-        """Why it waits or failed: the chain of causes."""
+        """Why it failed or waits: the chain of causes."""
         return answered(await self._questions.explanation(known(execution_id)))
 
     async def verify(self, request: Asking, execution_id: FromPath[str]) -> Response[Verified]:
-        """Make every decision of its log again, and compare (EVT-5)."""
+        """Repeat every decision of its log and compare (EVT-5)."""
         proving = self._questions.verified(known(execution_id))
         proof = await self._context.unless_gone(request, proving)
         if proof is None:
-            raise ServerAway("the server stops; ask again")
+            raise ServerAway("the server is stopping; try again")
         return answered(proof)
 
     async def state(self, execution_id: FromPath[str]) -> Response[t.ExecutionState]:
-        """The state that the log comes to (EVT-5)."""
+        """The state rebuilt from the log (EVT-5)."""
         execution, _ = await self._plane.state(known(execution_id))
         return answered(t.ExecutionState(**state_of(execution)))
 
     async def result(
         self, request: Asking, execution_id: FromPath[str], wait: Wait = 0
     ) -> Response[t.Summary]:
-        """What it came to, or stands at; with `wait` once it has ended, or after that time."""
+        """Its result or current status; with `wait`, once it has ended or that time has passed."""
         await self._plane.row(known(execution_id))
         summary = None
         if wait:
@@ -143,7 +143,7 @@ class ExecutionsRoutes:
         cursor: Cursor = None,
         limit: Limit = USUAL,
     ) -> Response[t.LinePage]:
-        """What the tasks printed."""
+        """The output of the tasks."""
         page = await self._questions.lines(
             known(execution_id), step=step, cursor=cursor, limit=limit
         )
@@ -164,7 +164,7 @@ class ExecutionsRoutes:
     async def resume(
         self, execution_id: FromPath[str], data: JSONBody[t.OrderRequest | None] = None
     ) -> Response[Listed]:
-        """Let a paused execution go on."""
+        """Resume a paused execution."""
         return await self._order(execution_id, "resume", data)
 
     async def _order(
@@ -179,7 +179,7 @@ def known(execution_id: str) -> str:
     """The id, if it can be one: anything else never reaches a store, where it may be a path."""
     if ID.fullmatch(execution_id) is None:
         raise ServerRefused(
-            f"'{execution_id[:100]}' is no id of an execution", code="malformed", status=400
+            f"'{execution_id[:100]}' is not an execution id", code="malformed", status=400
         )
     return execution_id
 
@@ -187,7 +187,7 @@ def known(execution_id: str) -> str:
 def refuse_unclear(asked: t.ExecuteRequest) -> None:
     if (asked.playbook_id is None) == (asked.path is None):
         raise ServerRefused(
-            "expected `playbook_id`, or `path` and perhaps `version`", code="invalid", status=422
+            "expected `playbook_id`, or `path` and optionally `version`", code="invalid", status=422
         )
     if asked.version is not None and asked.path is None:
         raise ServerRefused("`version` goes with `path`", code="invalid", status=422)

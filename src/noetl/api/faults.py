@@ -18,11 +18,11 @@ LOG = logging.getLogger("noetl.api")
 
 FRAMEWORK: dict[int, tuple[str, str]] = {
     400: ("malformed", "/openapi.json describes what is expected"),
-    401: ("unauthorized", "send `Authorization: Bearer TOKEN` with a token that is good"),
-    403: ("forbidden", "take a token of a role that may"),
+    401: ("unauthorized", "send `Authorization: Bearer TOKEN` with a valid token"),
+    403: ("forbidden", "use a token whose role allows it"),
     404: ("not_found", "/openapi.json lists every route"),
     405: ("method_not_allowed", "/openapi.json lists every route"),
-    413: ("too_large", "send less"),
+    413: ("too_large", "send a smaller body"),
     415: ("unsupported_media_type", "set Content-Type to what the route takes"),
     422: ("invalid", "/openapi.json describes what is expected"),
 }
@@ -53,13 +53,13 @@ def fault_of(wrong: Exception) -> tuple[int, ApiError]:
         return framework_fault(wrong)
     if isinstance(wrong, RecursionError):
         return 400, ApiError(code="malformed", message="the body is nested too deeply")
-    return 500, ApiError(code="internal", message="the server met an error of its own")
+    return 500, ApiError(code="internal", message="internal server error")
 
 
 def framework_fault(wrong: HTTPException) -> tuple[int, ApiError]:
     status = 422 if isinstance(wrong, ValidationException) else wrong.status_code
     if status >= 500:
-        return 500, ApiError(code="internal", message="the server met an error of its own")
+        return 500, ApiError(code="internal", message="internal server error")
     code, hint = FRAMEWORK.get(status, ("refused", ""))
     return status, ApiError(code=code, message=words_of(wrong), hint=hint)
 

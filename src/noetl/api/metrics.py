@@ -22,13 +22,13 @@ class Metrics:
         self._registry = CollectorRegistry()
         self._requests = Counter(
             "noetl_http_requests",
-            "Requests that were answered.",
+            "Answered requests.",
             ["method", "route", "status"],
             registry=self._registry,
         )
         self._seconds = Histogram(
             "noetl_http_answer_seconds",
-            "Seconds until an answer began.",
+            "Seconds until the response started.",
             ["route"],
             registry=self._registry,
         )
@@ -77,4 +77,4 @@ class Counts(Collector):
 
 
 def words(name: str) -> str:
-    return f"{name.replace('_', ' ').capitalize()} as the answering server counts them."
+    return f"{name.replace('_', ' ').capitalize()} as counted by the responding server."

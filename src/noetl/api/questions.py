@@ -123,7 +123,7 @@ class PlaneQuestions:
         name: str | None = None,
         limit: int = SCANNED_EVENTS,
     ) -> t.EventPage:
-        """Events in their order, from `after` on."""
+        """Events in order, starting after `after`."""
         await self.plane.row(execution_id)
         is_wanted = wanted(name)
         trace = await self.trace(execution_id)
@@ -157,7 +157,7 @@ class PlaneQuestions:
         cursor: str | None = None,
         limit: int = FARTHEST,
     ) -> t.LinePage:
-        """What the tasks printed."""
+        """The output of the tasks."""
         await self.plane.row(execution_id)
         first = min(max(place_in(cursor, int) or 0, 0), FARTHEST)
         rows = await self.storage.printed.read(execution_id, step=step, limit=first + limit + 1)
@@ -200,7 +200,7 @@ class PlaneQuestions:
     async def credentials(
         self, *, cursor: str | None = None, limit: int = PAGE
     ) -> t.CredentialPage:
-        """What is registered, by name; no values."""
+        """Registered credentials by name, without values."""
         after = place_in(cursor, str) or ""
         kept = await self.plane.keychain.opened.store.all()
         rows, next = page_of([row for row in kept if row.name > after], limit, lambda row: row.name)

@@ -37,7 +37,7 @@ def bound(role: Role, pool: str | None) -> str:
         return role
     pool = "default" if pool is None else pool
     if POOL.fullmatch(pool) is None:
-        raise ServerRefused(f"'{pool[:100]}' is no name of a pool", code="invalid", status=422)
+        raise ServerRefused(f"'{pool[:100]}' is not a valid pool name", code="invalid", status=422)
     return f"{role}{BETWEEN}{pool}"
 
 

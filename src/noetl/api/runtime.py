@@ -26,7 +26,7 @@ class RuntimeRoutes:
         self._closing = context.closing
 
     async def runtime(self) -> Response[t.Runtime]:
-        """Servers, workers and pools that were seen in the last minute, and what waits."""
+        """Servers, workers and pools seen in the last minute, and what waits."""
         since, roster = int(time.time() * 1000) - RECENT, self._plane.storage.roster
         workers = await roster.workers(since_ms=since)
         servers = await roster.servers(since_ms=since)
@@ -42,15 +42,15 @@ class RuntimeRoutes:
         return answered(told)
 
     async def live(self) -> Response[t.Health]:
-        """Whether the process lives. Says nothing else: it is open to all."""
+        """Whether the process is alive; needs no token."""
         return health(self._plane.health()["live"])
 
     async def ready(self) -> Response[t.Health]:
-        """Whether it takes requests; 503 while it waits for database or queue, or stops."""
+        """Whether it accepts requests; 503 while it waits for database or queue, or stops."""
         return health(self._plane.health()["ready"] and not self._closing.is_set())
 
     async def metrics(self) -> Response[bytes]:
-        """What it counts, for Prometheus."""
+        """Metrics for Prometheus."""
         return Response(self._metrics.text(await self._plane.counts()), media_type=TYPE)
 
 
@@ -61,7 +61,7 @@ class DocumentRoutes:
         self._made: dict[str, Any] | None = None
 
     async def openapi(self) -> Response[dict[str, Any]]:
-        """The document that describes all of this."""
+        """The OpenAPI description."""
         if self._made is None:
             # Imported when it is asked for: it builds an app of its own.
             from noetl.api.description import openapi

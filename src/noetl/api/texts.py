@@ -36,7 +36,7 @@ async def decoded(request: Asking, type: type[T]) -> T:
     except msgspec.ValidationError as wrong:
         raise ValidationException(str(wrong)) from None
     except (msgspec.DecodeError, UnicodeError, RecursionError) as wrong:
-        raise HTTPException(status_code=400, detail=f"the body is no JSON: {wrong}") from None
+        raise HTTPException(status_code=400, detail=f"the body is not JSON: {wrong}") from None
 
 
 async def yaml_in(request: Asking) -> str:

@@ -119,7 +119,7 @@ class ExecuteRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     payload: dict[str, Any] = {}
     """Goes into `workload`, and nowhere else."""
     ctx: dict[str, Any] = {}
-    """What `ctx` begins with (SCOPE-4)."""
+    """The initial `ctx` (SCOPE-4)."""
 
 
 class KeyedRequest(ExecuteRequest, frozen=True, kw_only=True, forbid_unknown_fields=True):

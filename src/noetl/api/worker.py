@@ -25,7 +25,7 @@ Name = Annotated[str, QueryParameter(min_length=1, max_length=200)]
 Hint = Annotated[str | None, QueryParameter(max_length=200)]
 Seconds = Annotated[float, QueryParameter(ge=0, le=30)]
 Whom = Annotated[
-    str | None, QueryParameter(max_length=200, description="The server that is meant; else any.")
+    str | None, QueryParameter(max_length=200, description="Which server to ask; any if left out.")
 ]
 JSON = "application/json"
 FARTHEST = 2**43
@@ -41,7 +41,7 @@ class WorkerRoutes:
         self._under_way: set[asyncio.Task[bytes]] = set()
 
     async def hello(self) -> Response[t.ServerIdentity]:
-        """Whom the worker has reached, and where its results go."""
+        """Which server the worker has reached, and where its results go."""
         told = t.ServerIdentity(
             server=self._plane.name,
             version=__version__,
@@ -52,7 +52,7 @@ class WorkerRoutes:
 
     async def call(self, request: Asking, server: Whom = None) -> Stream:
         """
-        Everything that a worker says at a time.
+        A call of a worker: reports, lease renewals, free places.
 
         The answer begins when the call has taken its place in the order, and ends after the
         commit: a worker may send the next call when the answer to this one has begun.
@@ -77,7 +77,7 @@ class WorkerRoutes:
         hungry: FromQuery[bool] = True,
         wait: Seconds = POLL,
     ) -> Response[t.Woken]:
-        """Wait until there may be something to do, or so many seconds."""
+        """Wait until there may be work, for at most `wait` seconds."""
         strange = caller_of(request.scope.get("auth")).strange(worker, pool)
         if strange:
             raise ServerRefused(strange, code="forbidden", status=403)
@@ -89,9 +89,9 @@ class WorkerRoutes:
         self, request: Asking, execution_id: FromQuery[str], hint: Hint = None
     ) -> Response[t.Stored]:
         """
-        Keep a body (RES-1) of an execution that the worker has a part of.
+        Store a body (RES-1) of an execution that the worker has a part of.
 
-        It is taken piece by piece: a large one needs little memory.
+        It is streamed, so size does not cost memory.
         """
         by = caller_of(request.scope.get("auth"))
         await self._plane.dispatcher.check_keeper(known(execution_id), by)
@@ -111,7 +111,7 @@ class WorkerRoutes:
         key: Name,
         start: Annotated[int, QueryParameter(ge=0, le=FARTHEST)] = 0,
     ) -> Stream:
-        """The JSON text of a body from `start` on; whoever asks for it checks it."""
+        """The JSON text of a body from `start` on; the caller verifies it."""
         results = self._plane.results
         if store != results.name or KEY.fullmatch(key) is None:
             raise BodyLost(f"the body {store}:{key} is not one of this store")

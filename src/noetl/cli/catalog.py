@@ -38,7 +38,7 @@ def catalog(
     """
     List registered playbooks, or print one.
 
-    Without PATH the newest version of every path; with it the text of that playbook.
+    Without PATH, list the newest version of every playbook; with PATH, print its text.
     """
     if path is None and (versions or version is not None):
         raise click.UsageError("--versions and --version need a PATH")

@@ -32,20 +32,20 @@ NAME = click.argument("name", metavar="NAME")
 @click.group(cls=HelpfulGroup, epilog=EPILOG, invoke_without_command=True)
 def context() -> None:
     """
-    Name servers, and choose the one that commands talk to.
+    Name servers and choose the one that commands use.
 
-    Contexts are kept in `contexts.toml` in the home, readable by you alone; a project may bring
-    its own in `noetl.toml`. The context `local` is always there: the home itself.
+    Contexts are stored in `contexts.toml` in the home, readable only by you; a project can have
+    its own in `noetl.toml`. The context `local` always exists: the home itself.
     """
 
 
 @context.command(epilog=ADDED)
 @NAME
-@click.option("--server", metavar="URL", required=True, help="Where it answers.")
+@click.option("--server", metavar="URL", required=True, help="URL of the server.")
 @click.option("--token-stdin", is_flag=True, help="Read its token from standard input.")
 @JSON
 def add(name: str, server: str, token_stdin: bool, as_json: bool) -> None:
-    """Name a server, or change one that is named."""
+    """Add or change a named server."""
     name = checked("context", name)
     if name == LOCAL:
         raise click.UsageError("'local' is the home itself and cannot name a server")
@@ -61,7 +61,7 @@ def add(name: str, server: str, token_stdin: bool, as_json: bool) -> None:
 @NAME
 @JSON
 def use(name: str, as_json: bool) -> None:
-    """Let commands talk to this server from now on; local: to the home."""
+    """Use this server for commands from now on; `local` means the home."""
     target = target_of(None, name)
     write_contexts(read_settings().home, kept(), None if name == LOCAL else name)
     url = shown("server", target.url)
@@ -88,13 +88,13 @@ def listing(as_json: bool) -> None:
 @NAME
 @JSON
 def rm(name: str, as_json: bool) -> None:
-    """Forget a server."""
+    """Remove a named server."""
     contexts, home = kept(), read_settings().home
     if contexts.pop(name, None) is None:
         raise SettingRefused(f"there is no context '{name}' in {home / FILE}")
     used = in_use(home)
     write_contexts(home, contexts, None if used == name else used)
-    tell({"name": name, "removed": True}, f"context '{name}' is forgotten", as_json=as_json)
+    tell({"name": name, "removed": True}, f"context '{name}' is removed", as_json=as_json)
 
 
 def kept() -> dict[str, Context]:

@@ -88,7 +88,7 @@ def add(
     Register a credential, or replace it.
 
     The secret is JSON with its fields, or plain text, which becomes the kind's own secret field
-    (a password, a token). Without --stdin and --file missing fields are asked for, unseen.
+    (a password, a token). Without --stdin and --file you are asked for missing fields.
     """
     if stdin and path:
         raise click.UsageError("--stdin and --file exclude each other")
@@ -158,7 +158,7 @@ def rm(name: str, as_json: bool, target: Target) -> None:
 
 
 @credential.command(epilog=examples("credential rotate", "credential rotate --lost"))
-@click.option("--lost", is_flag=True, help="The old key is lost for good: go on without it.")
+@click.option("--lost", is_flag=True, help="The old key is lost: continue without it.")
 @JSON
 @aimed
 def rotate(lost: bool, as_json: bool, target: Target) -> int:
@@ -168,8 +168,8 @@ def rotate(lost: bool, as_json: bool, target: Target) -> int:
     Each is one transaction, and the old key is dropped after them; interrupted, run it again. Where
     the key comes from NOETL_KEY, set that to the new key, a comma and the old one first.
 
-    What no key at hand opens is left as it is and named, and the exit code is 1: register it anew,
-    or add its key as another line of the key file and rotate again.
+    Values that no available key opens are listed and left unchanged, and the exit code is 1:
+    register them again, or add their key as another line of the key file and rotate again.
     """
     refuse_far(target, "keeps its key to itself: rotate it where the server runs")
     rotated = in_stores(lambda stores: stores[0].rotate(*stores[1:], lost=lost))
@@ -181,14 +181,14 @@ def rotate(lost: bool, as_json: bool, target: Target) -> int:
 def lines_of(rotated: Rotated) -> Iterator[str]:
     yield f"key {rotated.key_id}: {rotated.credentials} credentials encrypted with it"
     for row in rotated.unreadable:
-        yield f"unreadable: '{row.name}' ({row.kind}) needs key {row.key_id}; register it anew"
+        yield f"unreadable: '{row.name}' ({row.kind}) needs key {row.key_id}; register it again"
     if rotated.log_keys_lost:
         yield (
             f"unreadable: {rotated.log_keys_lost} keys of recorded secrets; executions that "
             "recorded one can be replayed, not resumed"
         )
     if rotated.token_keys_lost:
-        yield f"unreadable: keys of {rotated.token_keys_lost} worker tokens; make those anew"
+        yield f"unreadable: keys of {rotated.token_keys_lost} worker tokens; create them again"
 
 
 def refuse_far(target: Target, why: str) -> None:

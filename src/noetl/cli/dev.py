@@ -16,7 +16,7 @@ from noetl.cli.validate import findings_of, tell_findings
 from noetl.errors import NoetlError, UnreadableFile
 
 EPILOG = examples("dev playbook.yaml", "dev playbook.yaml --run python") + (
-    "\n\n\b\nTests are the files *.test.yaml beside FILE, and tests/*.yaml, that name it."
+    "\n\n\b\nTests are the files *.test.yaml next to FILE, and tests/*.yaml, that name it."
 )
 PAUSE = 0.5
 """Seconds between two looks: quick enough for a person, and it works on every file system."""

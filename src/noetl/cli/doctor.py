@@ -34,7 +34,7 @@ Examples:
   noetl doctor --server http://127.0.0.1:8765
 
 \b
-Exit codes: 0 all is well, 1 something that is set cannot be used.
+Exit codes: 0 everything works, 1 something that is set cannot be used.
 """
 PATIENCE = 5.0
 SKEW = 5.0
@@ -56,15 +56,14 @@ class Check(msgspec.Struct, frozen=True):
 
 
 @click.command(epilog=EPILOG)
-@click.option("--server", metavar="URL", help="Check this server, too (NOETL_SERVER).")
-@click.option("--context", metavar="NAME", help="Check the server of this context, too.")
+@click.option("--server", metavar="URL", help="Also check this server (NOETL_SERVER).")
+@click.option("--context", metavar="NAME", help="Also check the server of this context.")
 @JSON
 def doctor(server: str | None, context: str | None, as_json: bool) -> int:
     """
-    Print every setting with its value and its origin, and check what it needs.
+    Print every setting with its value and origin, and check the installation.
 
-    Home, database, key, queue, server, clock, isolation and extras are looked at; secrets are
-    masked.
+    Checks home, database, key, queue, server, clock, isolation and extras; secrets are masked.
     """
     reading = read_with_origins(flags={"server": server, "context": context})
     checks = checks_of(reading.settings, target_of(server, context))
@@ -208,7 +207,7 @@ async def asked_postgres(url: str) -> tuple[str, float]:
             await connection.close()
     except (asyncpg.PostgresError, OSError, TimeoutError, ValueError) as wrong:
         bad = isinstance(wrong, ValueError)  # quotes pieces of the address
-        why = "it is no address" if bad else str(wrong) or "no answer"
+        why = "it is not an address" if bad else str(wrong) or "no answer"
         raise NoetlError(f"{shown('db', url)} cannot be used: {why}; check NOETL_DB") from None
 
 
@@ -226,7 +225,7 @@ def queue(settings: Settings) -> Check:
         url = shown("queue", settings.queue)
         raise NoetlError(f"{url} does not answer: {wrong}; check NOETL_QUEUE") from None
     if greeted != greeting:
-        return Check("queue", "failed", f"{where[0]}:{where[1]} answers, but is no NATS server")
+        return Check("queue", "failed", f"{where[0]}:{where[1]} answers, but is not a NATS server")
     return Check("queue", "ok", f"NATS at {shown('queue', settings.queue)}")
 
 
@@ -263,14 +262,16 @@ def isolation(settings: Settings) -> Check:
 
     if settings.namespaces == "off":
         return Check(
-            "isolation", "absent", "turned off: tasks see files of NoETL (NOETL_NAMESPACES)"
+            "isolation", "absent", "turned off: tasks can read files of NoETL (NOETL_NAMESPACES)"
         )
     if allowed(flags_here(), [], []):
-        return Check("isolation", "ok", "tasks get namespaces of their own")
+        return Check("isolation", "ok", "each task gets its own namespaces")
     if version() > 0:
         return Check("isolation", "ok", f"no namespaces; Landlock {version()} bounds tasks")
     state: State = "failed" if settings.namespaces == "demand" else "absent"
-    return Check("isolation", state, "neither namespaces nor Landlock: tasks see files of NoETL")
+    return Check(
+        "isolation", state, "neither namespaces nor Landlock: tasks can read files of NoETL"
+    )
 
 
 def extras() -> Check:

@@ -31,7 +31,7 @@ POLL = 0.25
 @click.command(epilog=EPILOG)
 @ID
 @click.option(
-    "--name", metavar="GLOB", help="Only events whose name matches; older names are known too."
+    "--name", metavar="GLOB", help="Only events whose name matches; older names work too."
 )
 @click.option("--follow", is_flag=True, help="Wait for more, until the execution has ended.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object per event and line.")
@@ -39,7 +39,7 @@ POLL = 0.25
 def events(
     execution_id: str, name: str | None, follow: bool, as_json: bool, target: Target
 ) -> None:
-    """Print the events of an execution in their order."""
+    """Print the events of an execution in order."""
     is_wanted = wanted(name)
     room, times = columns(), Times()
 

@@ -31,19 +31,23 @@ Examples:
   noetl execute reports/daily --server http://127.0.0.1:8765 --key order-4711
 
 \b
-Exit codes: with --wait as of `noetl run`; without it 0 once the server has it on its disk.
+Exit codes: with --wait those of `noetl run`; without it, 0 once the server has stored the request.
 """
 
 
 @click.command(epilog=EPILOG)
 @click.argument("path", metavar="PATH[@VERSION]", shell_complete=some_playbook)
-@click.option("--version", metavar="V", help="Not the newest, but V: a number or a label.")
+@click.option(
+    "--version", metavar="V", help="Execute this version (a number or a label), not the newest."
+)
 @SETS
 @PAYLOAD
 @CTX
-@click.option("--wait", is_flag=True, help="Show it to its end; exit codes are those of run.")
 @click.option(
-    "--key", metavar="KEY", help="At a server: the same key never starts a second execution."
+    "--wait", is_flag=True, help="Show progress until it ends; exit codes are those of run."
+)
+@click.option(
+    "--key", metavar="KEY", help="With a server: the same key never starts a second execution."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object.")
 @heeding
@@ -63,9 +67,9 @@ def execute(
     """
     Execute a playbook of the catalog by its path.
 
-    VERSION is a number of the catalog, or what `metadata.version` says; without it the newest.
+    VERSION is a catalog number or the `metadata.version`; the newest if left out.
 
-    At a server it runs there; --wait shows it here to its end. Without a server it runs in this
+    With a server it runs there; --wait shows it here until it ends. Without one it runs in this
     process, like `noetl run`.
     """
     given, first = payload_of(payload, sets), ctx_of(ctx)

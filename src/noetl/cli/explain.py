@@ -26,7 +26,7 @@ FACTS = ("execution_id", "status", "interrupted", "causes", "waits", "unmatched"
 @JSON
 @aimed
 def explain(execution_id: str, as_json: bool, target: Target) -> None:
-    """Say why an execution waits or failed: the chain of causes, and what to do next."""
+    """Explain why an execution failed or waits: the chain of causes and what to do next."""
     found = ask(target, lambda asked: asked.explanation(execution_id))
     words = words_of(found)
     facts = {name: getattr(found, name) for name in FACTS}
@@ -39,7 +39,9 @@ def words_of(found: Explanation) -> list[str]:
     stand = stands(found.status, found.interrupted)
     words = [f"execution {execution_id} of {found.path}: {stand}, {took}"]
     if found.interrupted:
-        words.append(f"  the process that ran it is gone; go on with: noetl resume {execution_id}")
+        words.append(
+            f"  the process that ran it is gone; continue with: noetl resume {execution_id}"
+        )
     words += stop_words(found)
     for cause in found.causes[:SHOWN_CAUSES]:
         words += cause_words(cause, execution_id)
@@ -105,7 +107,7 @@ def rule_words(link: FailedTask) -> str:
     """Which rule of the policy decided."""
     place = f" (line {link.line})" if link.line is not None else ""
     if not link.policy:
-        return f"it has no policy: an error fails the step{place}"
+        return f"it has no policy, so an error fails the step{place}"
     if link.rule is None:
         return f"no rule of its policy matched{place}"
     guard = "else" if link.when is None else f"when {link.when}"
@@ -143,17 +145,17 @@ ADVICE: dict[str, str] = {
     "template": "define the name, or cover it with `| default(...)`",
     "input": "correct the input; docs/reference/kinds.md lists what each kind takes",
     "auth": "check the credential that `auth` names in `keychain`",
-    "connection": "check that the other side can be reached, or add a rule with `do: retry`",
+    "connection": "check that the server can be reached, or add a rule with `do: retry`",
     "timeout": "raise the `timeout` of the spec, or add a rule with `do: retry`",
     "http": "look at outcome.http.status, and add a rule for it (`do: retry`, `continue`)",
-    "decode": "the body is not what its content type says: check the other side",
+    "decode": "the body does not match its content type: check the server",
     "postgres": "correct the statement; outcome.pg.code names the SQLSTATE",
     "duckdb": "correct the statement",
     "python": "see what it printed: noetl logs {id} --step {step}",
     "exit": "see what it printed: noetl logs {id} --step {step}",
     "playbook": "explain the child: its id is in the message",
     "policy": "the tool succeeded and a rule ordered `fail`: check that rule's `when`",
-    "loop": "check what `loop.in` comes to, and what its iterations do",
+    "loop": "check the value of `loop.in`, and what its iterations do",
     "limit": "end the cycle, or raise the limit that the message names",
     "ctx_conflict": "declare a reducer for the key (loop.spec.policy.reduce), or use set_iter",
     "retry_exhausted": "fix the cause, or allow more `attempts`",
@@ -161,7 +163,7 @@ ADVICE: dict[str, str] = {
     "not_found": "correct the name",
     "cancelled": "start it again: noetl run",
     "worker_lost": "see in the logs of those workers what ended them, then run it again",
-    "internal": "this is a fault of noetl: please report it",
+    "internal": "this is a bug in noetl: please report it",
 }
 OTHERWISE = "see every event: noetl events {id}"
 

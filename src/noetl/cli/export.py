@@ -59,7 +59,7 @@ class Moment(click.ParamType[int]):
         try:
             return moment_of(value)
         except (ValueError, OverflowError):
-            self.fail(f"'{value}' is no time: expected 2026-01-31T10:00:00Z, or 24h", param, ctx)
+            self.fail(f"'{value}' is not a time: expected 2026-01-31T10:00:00Z, or 24h", param, ctx)
 
 
 def moment_of(text: str) -> int:
@@ -87,7 +87,7 @@ class ExportRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 @click.command(epilog=EPILOG)
 @click.argument("ids", metavar="[ID]...", nargs=-1)
-@click.option("--all", "everything", is_flag=True, help="Every execution that there is.")
+@click.option("--all", "everything", is_flag=True, help="All executions.")
 @click.option(
     "--since",
     type=Moment(),
@@ -100,14 +100,14 @@ class ExportRequest(msgspec.Struct, frozen=True, kw_only=True):
     metavar="SEQ",
     help="Only what comes after SEQ in the log of one execution.",
 )
-@click.option("--format", "form", type=click.Choice([*FORMS]), required=True, help="In which form.")
+@click.option("--format", "form", type=click.Choice([*FORMS]), required=True, help="Output format.")
 @click.option(
     "-o", "--output", "out", type=FILE, metavar="FILE", help="Write to FILE; - is standard output."
 )
 @click.option("--to", metavar="URL", help="Send to the receiver at URL (otlp, clickhouse).")
-@click.option("--auth", metavar="NAME", help="Sign requests with this credential of the home.")
-@click.option("--table", help=f"The table of ClickHouse.  [default: {clickhouse.TABLE}]")
-@click.option("--create", is_flag=True, help="Create the table of ClickHouse if it is missing.")
+@click.option("--auth", metavar="NAME", help="Authenticate with this credential of the home.")
+@click.option("--table", help=f"The ClickHouse table.  [default: {clickhouse.TABLE}]")
+@click.option("--create", is_flag=True, help="Create the ClickHouse table if it is missing.")
 @JSON
 @aimed
 def export(as_json: bool, target: Target, **options: Any) -> int:
@@ -138,7 +138,7 @@ def refuse_nonsense(wanted: ExportRequest) -> None:
         "give -o or --to, not both": wanted.out is not None and wanted.to is not None,
         f"{wanted.form} is written to a file: give -o instead of --to": wanted.to is not None
         and not sends,
-        "parquet is no text: give the file with -o": wanted.form == "parquet"
+        "parquet is not text: give the file with -o": wanted.form == "parquet"
         and wanted.out in (None, "-"),
         "--auth signs requests: give --to": wanted.auth is not None and wanted.to is None,
         "--table and --create belong to --format clickhouse --to URL": (
@@ -162,7 +162,7 @@ def address_of(to: str) -> URL:
         url = URL()
     if url.scheme not in ("http", "https") or not url.host:
         raise click.UsageError(
-            f"--to '{shown_url(url) if url.host else to}' is no address: "
+            f"--to '{shown_url(url) if url.host else to}' is not an address: "
             "expected http://HOST:PORT or https://HOST"
         )
     return url

@@ -28,9 +28,9 @@ SCHEMA = "playbook.schema.json"
 @click.argument("folder", metavar="[FOLDER]", default=".", type=click.Path(readable=False))
 def init(folder: str) -> None:
     """
-    Start a project: a playbook that runs at once, its test, settings for an editor.
+    Create a project: a playbook that runs, its test, and editor settings.
 
-    FOLDER is made where there is none; a file that is there is never written over.
+    FOLDER is created if needed; existing files are never overwritten.
     """
     root = Path(folder)
     made = texts_of(name_for(root.resolve().name))

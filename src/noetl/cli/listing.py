@@ -26,14 +26,16 @@ STATUSES = (*get_args(Status), "interrupted")
 
 
 @click.command("list", epilog=EPILOG)
-@click.option("--status", type=click.Choice(STATUSES), help="Only those that stand like this.")
-@click.option("--path", metavar="GLOB", help="Only those whose playbook's path matches.")
+@click.option(
+    "--status", type=click.Choice(STATUSES), help="Show only executions with this status."
+)
+@click.option("--path", metavar="GLOB", help="Only executions whose playbook path matches.")
 @click.option(
     "--limit",
     type=click.IntRange(min=1),
     default=20,
     show_default=True,
-    help="At most so many, the newest first.",
+    help="Maximum number, the newest first.",
 )
 @JSON
 @aimed

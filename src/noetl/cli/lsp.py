@@ -13,7 +13,7 @@ EPILOG = examples("lsp") + "\n\n\b\nSet it up: docs/reference/editor.md"
 @click.command(epilog=EPILOG)
 def lsp() -> None:
     """
-    Serve an editor over stdin and stdout (LSP), until it says that it is done.
+    Serve an editor over stdin and stdout (LSP) until the editor ends the session.
 
     Findings as you type with fixes, completion, documentation under the cursor, go to step.
     """

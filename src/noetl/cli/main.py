@@ -35,7 +35,7 @@ COMPLETING = "_NOETL_COMPLETE"
 )
 @click.version_option(__version__, message="noetl %(version)s")
 def program() -> None:
-    """Run YAML playbooks: steps routed as tokens, every change kept in a log."""
+    """Run YAML playbooks, locally or on servers and workers; every change is recorded in a log."""
 
 
 def main(args: Sequence[str] | None = None) -> int:
@@ -121,7 +121,7 @@ def report_bug(bug: Exception, words: Sequence[str]) -> int:
     return refuse(
         f"internal error: {name}: {bug}",
         words,
-        remedy="  this is a fault of noetl: please report it, with the output of NOETL_DEBUG=1",
+        remedy="  this is a bug in noetl: please report it, with the output of NOETL_DEBUG=1",
     )
 
 

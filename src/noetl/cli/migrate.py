@@ -21,8 +21,8 @@ Examples:
   noetl run --migrate old.yaml
 
 \b
-The report goes to standard error: each rewrite with its old and its new line, and why.
-Exit codes: 0 canonical, 1 it would change (--check), 2 it cannot be translated whole or is
+The report goes to standard error: each rewrite with its old and new line and the reason.
+Exit codes: 0 canonical, 1 it would change (--check), 2 it cannot be translated completely or is
 broken (then nothing is written), 3 it cannot be read or written.
 """
 
@@ -32,7 +32,7 @@ broken (then nothing is written), 3 it cannot be read or written.
 @click.option(
     "-o", "--output", metavar="FILE", type=FILE, help="Write to FILE instead of standard output."
 )
-@click.option("--in-place", is_flag=True, help="Write the file itself, if anything changes.")
+@click.option("--in-place", is_flag=True, help="Change the file itself.")
 @click.option("--check", is_flag=True, help="Write nothing; exit 1 if anything would change.")
 @click.option("--json", "as_json", is_flag=True, help="Print the report as one JSON object.")
 def migrate_command(
@@ -41,7 +41,7 @@ def migrate_command(
     """
     Translate a playbook of an older dialect; comments, order and spelling are kept.
 
-    FILE is a playbook, or - for standard input. A canonical one comes out as it is.
+    FILE is a playbook, or - for standard input. A canonical playbook is printed unchanged.
     """
     if sum((output is not None, in_place, check)) > 1:
         raise click.UsageError("-o, --in-place and --check exclude each other")

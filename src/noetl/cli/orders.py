@@ -29,7 +29,7 @@ Examples:
   noetl cancel 06h3k9v2q8m4x0c7w1 --reason 'wrong region'
 
 \b
-Exit codes: 0 cancelled, 1 it had ended otherwise before, 3 usage or environment.
+Exit codes: 0 cancelled, 1 it had already ended, 3 usage or environment.
 """
 PAUSE = """\b
 Examples:
@@ -37,7 +37,7 @@ Examples:
   noetl pause 06h3k9v2q8m4x0c7w1 --server http://127.0.0.1:8765
 
 \b
-Exit codes: 0 paused, 1 it had ended before, 3 usage or environment.
+Exit codes: 0 paused, 1 it had already ended, 3 usage or environment.
 """
 RESUME = """\b
 Examples:
@@ -46,7 +46,7 @@ Examples:
   noetl resume 06h3k9v2q8m4x0c7w1 --server http://127.0.0.1:8765 --wait
 
 \b
-Exit codes: as of `noetl run`; at a server without --wait 0 once it was told.
+Exit codes: those of `noetl run`; with a server and without --wait, 0 once it has the request.
 """
 
 
@@ -55,14 +55,14 @@ Exit codes: as of `noetl run`; at a server without --wait 0 once it was told.
 
 @click.command(epilog=CANCEL)
 @ID
-@click.option("--reason", default="", help="Kept in the log beside the order.")
+@click.option("--reason", default="", help="Reason to record in the log.")
 @JSON
 @aimed
 def cancel(execution_id: str, reason: str, as_json: bool, target: Target) -> int:
     """
     Cancel an execution, and wait until it has ended.
 
-    If another process runs it, that process is told; if nobody does, it is ended here.
+    If another process runs it, that process is asked to stop; otherwise it is ended here.
     """
     if target.local:
         status = in_home(lambda local: ended(local, execution_id, reason))
@@ -118,15 +118,15 @@ def order(client: Client, execution_id: str, kind: Order, reason: str = "") -> b
 @aimed
 def pause(execution_id: str, as_json: bool, target: Target) -> int:
     """
-    Pause an execution: steps that run come to their end, no other starts.
+    Pause an execution: running steps finish, no new step starts.
 
-    Whoever runs it is told; `noetl resume` lets it go on.
+    `noetl resume` continues it.
     """
     if target.local:
         status = in_home(lambda local: paused(local, execution_id))
     else:
         status = at_server(target, lambda client: paused_at(client, execution_id))
-    more = f"; go on with: noetl resume {execution_id}" if status == "paused" else ""
+    more = f"; continue with: noetl resume {execution_id}" if status == "paused" else ""
     said = f"execution {execution_id}: {status}{more}"
     tell({"execution_id": execution_id, "status": status}, said, as_json=as_json)
     return exits.OK if status == "paused" else exits.FAILED
@@ -139,7 +139,7 @@ async def paused(local: LocalNode, execution_id: str) -> str:
     while row.status not in SETTLED:
         if await local.storage.owners.holder(execution_id) is None:
             raise NoetlError(
-                f"nobody runs execution {execution_id}: it was interrupted, and nothing of it "
+                f"no process runs execution {execution_id}: it was interrupted, and nothing of it "
                 f"starts before `noetl resume {execution_id}`"
             )
         if not told:
@@ -165,14 +165,14 @@ def paused_at(client: Client, execution_id: str) -> str:
 
 @click.command(epilog=RESUME)
 @ID
-@click.option("--wait", is_flag=True, help="At a server: show it to its end, as here.")
+@click.option("--wait", is_flag=True, help="With a server: show progress until it ends.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object.")
 @aimed
 def resume(execution_id: str, wait: bool, as_json: bool, target: Target) -> int:
     """
-    Go on with an execution that was interrupted or paused, where it stood.
+    Continue an interrupted or paused execution where it stopped.
 
-    What is recorded is not run again. Of an execution that has ended, its end is shown.
+    Recorded tasks are not run again. If the execution has ended, its result is shown.
     """
     if not target.local:
         return resume_at(target, execution_id, wait=wait, as_json=as_json)
@@ -190,7 +190,7 @@ def resume(execution_id: str, wait: bool, as_json: bool, target: Target) -> int:
 def told(execution_id: str, who: str, as_json: bool) -> None:
     if as_json:
         print_json({"execution_id": execution_id, "status": "running"})
-    print_line(f"{who} was told to go on", err=as_json)
+    print_line(f"{who} was told to continue", err=as_json)
 
 
 async def told_owner(local: LocalNode, execution_id: str) -> str | None:

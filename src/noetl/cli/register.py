@@ -32,13 +32,13 @@ Examples:
 
 \b
 Exit codes: 0 all are registered, 2 one is invalid, 3 one cannot be read; the others are
-registered nevertheless.
+still registered.
 """
 
 
 @click.command(epilog=EPILOG)
 @click.argument("files", nargs=-1, required=True, metavar="FILE...", type=FILE)
-@click.option("--migrate", is_flag=True, help="Take playbooks of an older dialect too.")
+@click.option("--migrate", is_flag=True, help="Accept playbooks of an older dialect.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object per file and line.")
 @heeding
 @aimed
@@ -48,8 +48,8 @@ def register(
     """
     Register playbooks in the catalog, to execute them by their path.
 
-    A text that is new becomes the next version of its path; the newest text again stays what it
-    is. FILE is a playbook, or - for standard input.
+    A changed playbook becomes the next version of its path; registering the same text again
+    changes nothing. FILE is a playbook, or - for standard input.
     """
     return max(register_one(name, target, heed, migrate=migrate, as_json=as_json) for name in files)
 

@@ -28,7 +28,7 @@ Exit codes: 0 rebuilt (and proved), 1 the log differs from what follows, 3 usage
     "--verify",
     "proving",
     is_flag=True,
-    help="Make every decision again from its recorded input, and compare.",
+    help="Repeat every decision from its recorded input and compare.",
 )
 @JSON
 @aimed

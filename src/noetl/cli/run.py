@@ -23,7 +23,7 @@ Examples:
 
 \b
 Exit codes: 0 completed, 1 failed or cancelled, 2 invalid playbook, 3 usage or environment,
-130 interrupted (the last line says how to go on).
+130 interrupted (the last line says how to continue).
 """
 
 
@@ -32,7 +32,7 @@ Exit codes: 0 completed, 1 failed or cancelled, 2 invalid playbook, 3 usage or e
 @SETS
 @PAYLOAD
 @CTX
-@click.option("--migrate", is_flag=True, help="Take a playbook of an older dialect too.")
+@click.option("--migrate", is_flag=True, help="Accept a playbook of an older dialect.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object.")
 @heeding
 def run(

@@ -15,7 +15,7 @@ Examples:
   noetl schema -o playbook.schema.json
 
 \b
-Then the first line of a playbook tells the editor where it is:
+Then point the editor to it in the first line of a playbook:
   # yaml-language-server: $schema=./playbook.schema.json
 """
 
@@ -28,7 +28,7 @@ Then the first line of a playbook tells the editor where it is:
     type=FILE,
     help="Write to FILE instead of standard output.",
 )
-@click.option("--json", is_flag=True, expose_value=False, help="Changes nothing: it is JSON.")
+@click.option("--json", is_flag=True, expose_value=False, help="No effect: the output is JSON.")
 def schema(output: str | None) -> None:
     """Print the JSON Schema of playbooks, for completion and checks in an editor."""
     known = KnownKinds()

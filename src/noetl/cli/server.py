@@ -34,10 +34,12 @@ PATIENCE = 60.0
 
 @click.group(cls=HelpfulGroup, epilog=EPILOG, invoke_without_command=True)
 def server() -> None:
-    """Start, stop and look at the server of this home, and make tokens for it."""
+    """Start, stop and inspect the server of this home, and manage its tokens."""
 
 
-FOLLOW = click.option("--follow", "following", is_flag=True, help="Show what comes, until it ends.")
+FOLLOW = click.option(
+    "--follow", "following", is_flag=True, help="Follow new lines until the process ends."
+)
 LINES = click.option(
     "--lines", type=click.IntRange(min=1), metavar="N", help="Only the last N lines."
 )
@@ -54,15 +56,15 @@ WAIT = click.option(
 OPEN = click.option(
     "--auth/--open",
     default=None,
-    help="Ask for tokens [--auth], or let in everybody on this machine.",
+    help="Require tokens [--auth], or let everyone on this machine in.",
 )
 
 
 @server.command(epilog=START)
-@click.option("--foreground", is_flag=True, help="Stay here; Ctrl-C stops it.")
-@click.option("--host", metavar="HOST", help="Where to listen [127.0.0.1].")
-@click.option("--port", metavar="PORT", help="Where to listen [8765]; 0: any that is free.")
-@click.option("--db", metavar="URL", help="PostgreSQL for the log; without it SQLite in the home.")
+@click.option("--foreground", is_flag=True, help="Run in the foreground; Ctrl-C stops it.")
+@click.option("--host", metavar="HOST", help="Address to listen on [127.0.0.1].")
+@click.option("--port", metavar="PORT", help="Port to listen on [8765]; 0: any free port.")
+@click.option("--db", metavar="URL", help="PostgreSQL for the log; default: SQLite in the home.")
 @click.option("--queue", metavar="URL", help="NATS to wake workers with.")
 @click.option(
     "--worker",
@@ -70,7 +72,7 @@ OPEN = click.option(
     type=click.IntRange(min=0),
     default=0,
     metavar="N",
-    help="Start N workers, too, which end with the server.",
+    help="Also start N workers that stop with the server.",
 )
 @OPEN
 @WAIT
@@ -81,9 +83,9 @@ def start(
     """
     Start a server on this home, in the background unless --foreground.
 
-    Its log and its pid file lie in `run` below the home, and the token of whoever owns the home in
-    `token`, where commands on the same home find it. With --open it asks for none, and listens on
-    loopback only. While the database or the queue is away it waits, and says so.
+    Its log and pid file are in `run` in the home, and the token of the owner of the home is in
+    `token`, where commands on the same home find it. With --open it needs no token and listens on
+    loopback only. While the database or the queue is unavailable, it waits and says so.
     """
     demand_framework("noetl server start")
     settings = read_settings(flags=flags)
@@ -117,13 +119,13 @@ def in_background(settings: Settings, words: list[str], patience: float, as_json
     running = await_ready(launched, lambda: ready(file), what="the server", patience=patience)
     if running is None:
         raise click.ClickException(
-            f"the server is not ready after {patience:g} s; it goes on in the background "
+            f"the server is not ready after {patience:g} s; it continues in the background "
             "(`noetl server logs --follow` shows it, `noetl server stop` ends it)"
         )
     if as_json:
         print_json(standing(running, is_ready=True, file=file))
     else:
-        print_line(f"the server answers at {running.url} (process {running.pid})")
+        print_line(f"the server is ready at {running.url} (process {running.pid})")
         print_line(f"export NOETL_SERVER={running.url}", err=True)
     return exits.OK
 
@@ -165,7 +167,7 @@ def stop_server(timeout: float, as_json: bool) -> None:
     """
     Stop the server of this home, and wait until it has ended.
 
-    Its own workers finish what they run; its executions are handed over or wait for its return.
+    Its workers finish what they run; its executions move to another server or wait for this one.
     """
     home = read_settings().home
     ended = stop([PidFile(home, NAME)], patience=timeout)
@@ -179,7 +181,7 @@ def stop_server(timeout: float, as_json: bool) -> None:
 @aimed
 def status(as_json: bool, target: Target) -> int:
     """
-    Say whether a server runs and is ready; of one that is asked by --server, who is there.
+    Show whether a server runs and is ready; with --server, also list its servers and workers.
 
     Exit code 1 where none runs, or it is not ready.
     """
@@ -219,7 +221,7 @@ def runtime(target: Target, as_json: bool) -> int:
 @LINES
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line.")
 def logs(following: bool, lines: int | None, as_json: bool) -> None:
-    """Print what the server has said."""
+    """Print the log of the server."""
     show_log(PidFile(read_settings().home, NAME), following, lines, as_json)
 
 

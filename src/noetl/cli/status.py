@@ -31,7 +31,7 @@ TONES: dict[str, Tone] = {
 @JSON
 @aimed
 def status(execution_id: str, as_json: bool, target: Target) -> None:
-    """Show how an execution stands: what runs, what waits, and for what."""
+    """Show the status of an execution: what runs, what waits, and for what."""
     standing = ask(target, lambda asked: asked.standing(execution_id))
     tell(standing, *lines_of(standing, Paint(wants_colour())), as_json=as_json)
 
@@ -47,7 +47,7 @@ def lines_of(standing: Standing, paint: Paint) -> list[str]:
     if standing.finished_at is not None:
         lines.append(f"finished  {standing.finished_at}, after {seconds(standing.duration_ms)}")
     else:
-        lines.append(f"last word {standing.updated_at}, event {standing.seq}")
+        lines.append(f"updated   {standing.updated_at}, event {standing.seq}")
     if standing.error is not None:
         lines.append(f"error     {error_words(standing.error)}")
     if standing.refused is not None:
@@ -70,7 +70,7 @@ def how_on(standing: Standing) -> str:
     if standing.interrupted:
         return f"; resume with: noetl resume {standing.execution_id}"
     if standing.status == "paused":
-        return f"; go on with: noetl resume {standing.execution_id}"
+        return f"; continue with: noetl resume {standing.execution_id}"
     if standing.status == "failed":
         return f"; why: noetl explain {standing.execution_id}"
     return f", by {decider(standing.owner)}" if standing.owner else ""

@@ -35,8 +35,10 @@ Asked = PlaneQuestions | FarQuestions
 def aimed(command: Callable[..., T]) -> Callable[..., T]:
     """Give a command `--server` and `--context`; it gets `target`, which says where to go."""
 
-    @click.option("--server", metavar="URL", help="Ask this server, not the home (NOETL_SERVER).")
-    @click.option("--context", metavar="NAME", help="Ask the server of this context.")
+    @click.option(
+        "--server", metavar="URL", help="Use this server instead of the home (NOETL_SERVER)."
+    )
+    @click.option("--context", metavar="NAME", help="Use the server of this context.")
     @wraps(command)
     def aimed_command(*args: Any, server: str | None, context: str | None, **options: Any) -> T:
         return command(*args, target=target_of(server, context), **options)

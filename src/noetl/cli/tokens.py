@@ -49,29 +49,33 @@ class DurationType(click.ParamType[int]):
 @click.group(cls=HelpfulGroup, epilog=EPILOG, invoke_without_command=True)
 def token() -> None:
     """
-    Make, list and revoke tokens.
+    Create, list and revoke tokens.
 
-    Without --server they are those of this home (or of NOETL_DB): whoever can write there may
-    make the first one. Roles: viewer < operator < author < admin; worker is for workers alone.
+    Without --server, this works on the tokens of this home (or of NOETL_DB); anyone who can write
+    there can create the first one. Roles: viewer < operator < author < admin; worker is for
+    workers only.
     """
 
 
 @token.command(epilog=examples("server token add ci --role operator --expires 90d"))
 @click.argument("name", metavar="NAME")
-@click.option("--role", type=click.Choice(ROLES), required=True, help="What it may do.")
+@click.option("--role", type=click.Choice(ROLES), required=True, help="Its role.")
 @click.option(
-    "--expires", type=DurationType(), metavar="SPAN", help="When it ends: 12h, 90d; else never."
+    "--expires",
+    type=DurationType(),
+    metavar="SPAN",
+    help="Lifetime, such as 12h or 90d; default: no end.",
 )
-@click.option("--pool", metavar="POOL", help="Of a worker: the pool it works for [default].")
+@click.option("--pool", metavar="POOL", help="For a worker: its pool [default].")
 @JSON
 @aimed
 def add(
     name: str, role: Role, expires: int | None, pool: str | None, as_json: bool, target: Target
 ) -> None:
     """
-    Make a token; its text is printed this once.
+    Create a token and print it; it is not shown again.
 
-    Only a digest of it is kept. NAME says whose it is.
+    Only a digest of it is stored. NAME says who uses it.
     """
     asked: dict[str, Any] = {"expires_in": expires, "pool": pool}
     if target.local:
@@ -117,7 +121,7 @@ def ends(row: TokenView) -> str:
 @JSON
 @aimed
 def revoke(token_id: str, as_json: bool, target: Target) -> None:
-    """Revoke a token, at once and for good."""
+    """Revoke a token immediately and permanently."""
     if target.local:
         known = in_store(lambda home: revoke_token(home.tokens, keys_of(home), token_id))
         if not known:

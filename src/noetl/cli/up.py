@@ -22,13 +22,15 @@ from noetl.settings import Settings, read_settings
     default=2,
     show_default=True,
     metavar="N",
-    help="Workers to start beside the server.",
+    help="Number of workers to start.",
 )
 @click.option("--postgres", is_flag=True, help="Keep the log in a PostgreSQL below the home.")
 @click.option("--nats", is_flag=True, help="Wake workers through a NATS below the home.")
-@click.option("--port", metavar="PORT", help="Where the server listens [8765].")
+@click.option("--port", metavar="PORT", help="Port the server listens on [8765].")
 @OPEN
-@click.option("--detach", is_flag=True, help="Come back when it answers; noetl down stops it.")
+@click.option(
+    "--detach", is_flag=True, help="Return once the server is ready; noetl down stops it."
+)
 @WAIT
 @JSON
 def up(
@@ -42,10 +44,10 @@ def up(
     as_json: bool,
 ) -> int:
     """
-    Start a server with workers, and stop all of it with Ctrl-C or `noetl down`.
+    Start a server with workers; stop them with Ctrl-C or `noetl down`.
 
-    With --postgres and --nats those come from packages (the extra `try`) and keep their files
-    below the home. They are for trying out: see docs/operate/servers.md for real ones.
+    --postgres and --nats come from Python packages (the extra `try`) and keep their files in the
+    home. They are meant for trying things out; see docs/operate/servers.md for production.
     """
     demand_framework("noetl up")
     settings = read_settings(flags={"port": port, "auth": auth})

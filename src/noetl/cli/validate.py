@@ -46,11 +46,13 @@ ADVICE = re.compile(r"\s*`noetl migrate FILE`[^.]*\.")
 @click.command(epilog=EPILOG)
 @click.argument("files", nargs=-1, required=True, metavar="FILE...", type=FILE)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object per file and line.")
-@click.option("--migrate", is_flag=True, help="Judge what an older dialect is translated to.")
+@click.option(
+    "--migrate", is_flag=True, help="Translate an older dialect first, then check the result."
+)
 @STRICT
 def validate(files: tuple[str, ...], as_json: bool, migrate: bool, strict: bool) -> int:
     """
-    Check playbooks and show every fault with its place and its remedy.
+    Check playbooks and show every error with its place and how to fix it.
 
     FILE is a playbook, or - for standard input.
     """
@@ -97,7 +99,7 @@ def tell_findings(
 def heeding(command: Callable[..., T]) -> Callable[..., T]:
     """Give a command `--quiet` and `--strict`; it gets `heed`, which says what warnings mean."""
 
-    @click.option("--quiet", is_flag=True, help="Say nothing of warnings.")
+    @click.option("--quiet", is_flag=True, help="Do not show warnings.")
     @STRICT
     @wraps(command)
     def heeding_command(*args: Any, quiet: bool, strict: bool, **options: Any) -> T:

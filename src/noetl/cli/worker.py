@@ -35,20 +35,24 @@ Examples:
 @click.group(cls=HelpfulGroup, epilog=EPILOG, invoke_without_command=True)
 def worker() -> None:
     """
-    Start, stop and look at workers on this machine.
+    Start, stop and inspect workers on this machine.
 
     A worker has no port of its own: it asks a server (--server) or is woken by NATS (--queue).
     """
 
 
-POOL = click.option("--pool", metavar="POOL", help="Only those of this pool.")
+POOL = click.option("--pool", metavar="POOL", help="Only workers of this pool.")
 
 
 @worker.command(epilog=START)
-@click.option("--pool", metavar="POOL", help="The pool that it works for [default].")
-@click.option("--concurrency", metavar="N", help="Step runs and parts of loops at once [100].")
-@click.option("--queue", metavar="URL", help="NATS that wakes it; servers answer through it.")
-@click.option("--server", metavar="URL", help="The server that it asks (NOETL_SERVER).")
+@click.option("--pool", metavar="POOL", help="The pool it belongs to [default].")
+@click.option(
+    "--concurrency",
+    metavar="N",
+    help="Number of step runs and parts of loops to run at once [100].",
+)
+@click.option("--queue", metavar="URL", help="NATS that connects it to the servers.")
+@click.option("--server", metavar="URL", help="The server to work for (NOETL_SERVER).")
 @click.option("--context", metavar="NAME", help="The server of this context.")
 @click.option(
     "--count",
@@ -56,9 +60,9 @@ POOL = click.option("--pool", metavar="POOL", help="Only those of this pool.")
     type=click.IntRange(1, 256),
     default=1,
     metavar="N",
-    help="Start N of them, each a process of its own.",
+    help="Start N worker processes.",
 )
-@click.option("--foreground", is_flag=True, help="Stay here; Ctrl-C stops it.")
+@click.option("--foreground", is_flag=True, help="Run in the foreground; Ctrl-C stops it.")
 @click.option(TIED, "with_parent", is_flag=True, hidden=True)
 @click.option("--place", type=int, hidden=True)
 @WAIT
@@ -77,8 +81,8 @@ def start(
     """
     Start a worker, in the background unless --foreground.
 
-    Its log and its pid file lie in `run` below the home. While nobody answers it waits, and says
-    so. SIGTERM lets it finish what it runs, for half a minute; the rest goes to others.
+    Its log and pid file are in `run` in the home. While no server answers, it waits and says so.
+    SIGTERM lets it finish what it runs within the drain time; the rest goes to other workers.
     """
     if flags["queue"] is not None and server is not None:
         raise click.UsageError("--queue and --server exclude each other")
@@ -104,7 +108,7 @@ def with_line(settings: Settings, target: Target, *, by_server: bool) -> Setting
         running = PidFile(settings.home, "server").running()
         if running is None or running.url is None:
             raise SettingRefused(
-                "a worker needs somebody to work for: --server URL, --queue URL, or a server on "
+                "a worker needs a server to work for: --server URL, --queue URL, or a server on "
                 "this home (`noetl server start`)"
             )
         target = Target(running.url, token_at_home())
@@ -175,7 +179,7 @@ def status(pool: str | None, as_json: bool) -> int:
 @LINES
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line.")
 def logs(pool: str | None, following: bool, lines: int | None, as_json: bool) -> None:
-    """Print what the workers have said; with --follow of the last one that was started."""
+    """Print the logs of the workers; with --follow, of the one started last."""
     home = read_settings().home
     found = sorted(
         (home / FOLDER).glob(f"worker-{pool or '*'}-*.log"), key=lambda log: log.stat().st_mtime

@@ -45,7 +45,7 @@ def start_loop(deciding: Deciding, run: Run, plan: LoopPlan) -> None:
 def no_list(items: Any) -> dict[str, Any]:
     """LOOP-8."""
     found = type(items).__name__ if not isinstance(items, Reference) else "a stored object"
-    return make_error("loop", f"`loop.in` must come to a list, got {found}: {items!r:.80}")
+    return make_error("loop", f"`loop.in` must evaluate to a list, got {found}: {items!r:.80}")
 
 
 def offer(deciding: Deciding, run: Run, plan: LoopPlan) -> None:

@@ -20,7 +20,7 @@ SETTINGS = {"date_time_input_format": "best_effort"}
 def checked(table: str) -> str:
     """The name of a table, or `database.table`; anything else could be SQL."""
     if NAME.fullmatch(table) is None:
-        raise NoetlError(f"'{table}' is no name of a table: expected TABLE or DATABASE.TABLE")
+        raise NoetlError(f"'{table}' is not a table name: expected TABLE or DATABASE.TABLE")
     return table
 
 

@@ -82,7 +82,9 @@ class Receiver:
         except TimeoutError:
             raise Busy(f"{self.shown} did not answer in time") from None
         except aiohttp.InvalidURL:
-            raise ReceiverUnavailable(f"'{self.shown}' is no address; expected http://…") from None
+            raise ReceiverUnavailable(
+                f"'{self.shown}' is not an address; expected http://…"
+            ) from None
         except (aiohttp.ClientError, OSError) as wrong:
             raise Busy(f"{self.shown} cannot be reached: {reason_of(wrong)}") from None
 
@@ -123,7 +125,7 @@ def shown_url(url: URL) -> str:
 def reason_of(wrong: Exception) -> str:
     """The innermost reason; never the whole address, which may hold a secret."""
     if isinstance(wrong, aiohttp.ClientResponseError):
-        return f"its answer is no HTTP ({wrong.message.splitlines()[0]})"
+        return f"its answer is not HTTP ({wrong.message.splitlines()[0]})"
     inner = getattr(wrong, "os_error", None) or wrong
     reason = getattr(inner, "strerror", None)
     return reason.lower() if reason else str(inner) or type(inner).__name__

@@ -350,5 +350,5 @@ TESTS: Final[Mapping[str, Filter]] = {
 def unavailable(kind: str, name: str) -> str:
     """Why a filter or test cannot be used."""
     if name in REMOVED:
-        return f"the {kind} {name!r} is not available: templates know no chance"
+        return f"the {kind} {name!r} is not available: templates have no randomness"
     return f"there is no {kind} named {name!r}"

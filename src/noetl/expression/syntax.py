@@ -87,7 +87,7 @@ def refusal(node: nodes.Node) -> str | None:
         [(name, times)] = Counter(given.key for given in node.kwargs).most_common(1)
         return f"the argument {name!r} is given twice" if times > 1 else None
     if isinstance(node, FOREIGN):
-        return f"`{type(node).__name__.lower()}` is not available: a template stands alone"
+        return f"`{type(node).__name__.lower()}` is not available in templates"
     return None
 
 

@@ -35,7 +35,7 @@ class Keyring:
         """The key of that id, needed to open `what`."""
         if key_id not in self._by_id:
             raise CredentialUnreadable(
-                f"{what} was sealed with key {key_id}, which is not at hand (there is "
+                f"{what} was sealed with key {key_id}, which is not available (available: "
                 f"{', '.join(self._by_id)}); set {VARIABLE} or {FILE_VARIABLE} to the right one"
             )
         return self._by_id[key_id]
@@ -95,7 +95,7 @@ class KeySource:
         """Where a key that is missing should be, in words."""
         return (
             f"there is no key in {self._path}: put it back from your backup, or set {VARIABLE} or "
-            f"{FILE_VARIABLE}; one that is lost for good: noetl credential rotate --lost"
+            f"{FILE_VARIABLE}; if it is lost: noetl credential rotate --lost"
         )
 
     def _read(self) -> list[bytes]:

@@ -75,11 +75,11 @@ class Store:
         kind = kind_of(kind)
         if NAME.fullmatch(name) is None:
             raise CredentialMissing(
-                f"{name!r} is no name for a credential: "
+                f"{name!r} is not a valid credential name: "
                 "expected letters, digits, '_', '-', '.', '/'"
             )
         if KIND.fullmatch(kind) is None:
-            raise CredentialMissing(f"{kind!r} is no kind: expected a word such as postgres")
+            raise CredentialMissing(f"{kind!r} is not a kind: expected a word such as postgres")
         check(name, kind, fields)
         await self._keep(name, kind, msgspec.json.encode(fields))
 
@@ -189,7 +189,7 @@ class Store:
     @property
     def known_log_key(self) -> Key:
         """The same for whoever cannot wait, after it was asked for once."""
-        assert self._newest is not None, "whoever learns a secret asks for the key before"
+        assert self._newest is not None, "the key is requested before a secret is learned"
         return self._newest
 
     async def log_key_of(self, key_id: str) -> Key:
@@ -254,8 +254,8 @@ def refuse_wrong_key(keys: KeySource, rows: Sequence[SealedCredential]) -> None:
         keys.find(rows[0].key_id, what_of(rows))
     if rows and not any(row.key_id in keys.ring for row in rows):
         raise CredentialUnreadable(
-            f"no key at hand opens any of {what_of(rows)}: add the right one as a line of its "
-            "own, or, if it is lost for good: noetl credential rotate --lost"
+            f"no available key opens any of {what_of(rows)}: add the right one as a line of its "
+            "own, or, if it is lost: noetl credential rotate --lost"
         )
 
 

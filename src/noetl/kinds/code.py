@@ -52,7 +52,7 @@ class ContainerInputs(Inputs, frozen=True, kw_only=True):
     env: Environment = {}
     mounts: Annotated[
         list[dict[str, Any]],
-        doc("Files and folders beside the playbook: `{source, target, read_only}`."),
+        doc("Files and folders next to the playbook: `{source, target, read_only}`."),
     ] = []
     network: Annotated[str, doc("Network of the container; none by default.")] = "none"
     workdir: Annotated[str | None, doc("Working folder in the container.")] = None
@@ -63,8 +63,8 @@ class ContainerInputs(Inputs, frozen=True, kw_only=True):
     auth: Auth = None
 
 
-_BY_ENV = 'hand it over: env: { NAME: "{{ … }}" }, and read "$NAME" in quotes'
-_BY_ARGS = 'hand it over: args: { name: "{{ … }}" }, and read name in the code'
+_BY_ENV = 'pass it: env: { NAME: "{{ … }}" }, and read "$NAME" in quotes'
+_BY_ARGS = 'pass it: args: { name: "{{ … }}" }, and read name in the code'
 _ENDED = ("exit_code", "signal", "encoding")
 _code = partial(Kind, knobs=("resources",))
 
@@ -84,7 +84,7 @@ SCRIPT = Kind(
     tells=_ENDED,
     knobs=("resources",),
     one_of=(("path", "code"),),
-    programs={"code": 'hand it over: env: { NAME: "{{ … }}" } or args: [ "{{ … }}" ]'},
+    programs={"code": 'pass it: env: { NAME: "{{ … }}" } or args: [ "{{ … }}" ]'},
 )
 SHELL = _code(
     "shell",

@@ -12,7 +12,7 @@ def doc(sentence: str, **bounds: Any) -> Meta:
 
 
 Auth = Annotated[str | None, doc("Name of a keychain entry or a registered credential.")]
-Arguments = Annotated[dict[str, Any], doc("Values by name that are handed over.")]
+Arguments = Annotated[dict[str, Any], doc("Values to pass, by name.")]
 Environment = Annotated[
     Mapping[str, str | int | float | bool],
     doc("Environment variables; nothing else is inherited."),

@@ -22,7 +22,7 @@ class ObjectInputs(Inputs, frozen=True, kw_only=True):
     path: Annotated[str | None, doc("File to put, or to get into, instead of a body.")] = None
     encoding: Annotated[
         Literal["text", "json", "base64"] | None,
-        doc("How the body stands for bytes; else its content type says."),
+        doc("How bytes are written in the body; by default the content type decides."),
     ] = None
     content_type: Annotated[str | None, doc("Media type of what is put.")] = None
     auth: Auth = None
@@ -34,7 +34,7 @@ class S3Inputs(ObjectInputs, frozen=True, kw_only=True):
 
     region: Annotated[str | None, doc("Region of the bucket.")] = None
     path_style: Annotated[
-        bool, doc("Whether the bucket stands in the path, not in the host name.")
+        bool, doc("Whether the bucket is part of the path rather than of the host name.")
     ] = True
 
 

@@ -28,7 +28,7 @@ from noetl.messages.loop_events import LoopStarted as LoopStarted
 
 
 class ExecutionRequested(Event, frozen=True, kw_only=True, tag="playbook.execution.requested"):
-    """Somebody asked for an execution: which playbook, on what, and in which trace."""
+    """An execution was requested: which playbook, with which inputs, in which trace."""
 
     path: str
     """The path of the playbook."""
@@ -43,7 +43,7 @@ class ExecutionRequested(Event, frozen=True, kw_only=True, tag="playbook.executi
     payload: dict[str, Any] = {}
     """What was given for `workload` (DOC-3)."""
     ctx: dict[str, Any] = {}
-    """What `ctx` begins with (SCOPE-4)."""
+    """The initial `ctx` (SCOPE-4)."""
     trace_id: str | None = None
     """The trace of whoever asked; none: the execution is a trace of its own."""
     parent_execution_id: str | None = None
@@ -55,7 +55,7 @@ class ExecutionRequested(Event, frozen=True, kw_only=True, tag="playbook.executi
 
 
 class RequestEvaluated(Event, frozen=True, kw_only=True, tag="playbook.request.evaluated"):
-    """The request was looked at: its workload was made, or it is refused."""
+    """The request was evaluated: its workload was built, or it was refused."""
 
     workload: dict[str, Any] = {}
     """The payload over the playbook's own, rendered (DOC-3)."""
@@ -96,7 +96,7 @@ class WorkflowStarted(Event, frozen=True, kw_only=True, tag="workflow.started"):
 
 
 class TokenCreated(Event, frozen=True, kw_only=True, omit_defaults=True, tag="token.created"):
-    """A token stands at a step: permission and payload for one run of it."""
+    """A token was created at a step: permission and payload for one run of it."""
 
     token_id: str
     """The token."""
@@ -152,7 +152,7 @@ class TokenAbsorbed(TokenEvent, frozen=True, kw_only=True, tag="token.absorbed")
 
 
 class AdmitEvaluated(TokenEvent, frozen=True, kw_only=True, tag="policy.admit.evaluated"):
-    """Admission said whether the token may run its step; the first verdict and each changed one."""
+    """Admission decided whether the token may run its step; recorded first and on every change."""
 
     allow: bool
     """The verdict."""
@@ -201,33 +201,33 @@ class TokenClaimed(StepEvent, frozen=True, kw_only=True, tag="token.claimed"):
 
 
 class StepStarted(StepEvent, frozen=True, kw_only=True, tag="step.started"):
-    """The worker has begun with the run."""
+    """The worker has started the run."""
 
 
 class StepDone(StepEvent, frozen=True, kw_only=True, tag="step.done"):
-    """The run has ended well."""
+    """The step run succeeded."""
 
     result: Any = None
     """`_prev` at the end of the pipeline (SCOPE-3)."""
     source: Source = "worker"
-    """Who told it: the server ends what no worker sees, or no worker tells any more."""
+    """Who reported it: the server ends what no worker sees, or no worker tells any more."""
 
 
 class StepFailed(StepEvent, frozen=True, kw_only=True, tag="step.failed"):
-    """The run has failed."""
+    """The step run failed."""
 
     error: dict[str, Any]
     """Why (OUT-4)."""
     result: Any = None
-    """What it had come to."""
+    """Its result so far."""
     loop: dict[str, Any] | None = None
-    """Of a loop: what it came to so far (LOOP-4)."""
+    """Of a loop: its results so far (LOOP-4)."""
     source: Source = "worker"
-    """Who told it."""
+    """Who reported it."""
 
 
 class LeaseExpired(StepEvent, frozen=True, kw_only=True, tag="lease.expired"):
-    """A lease has ended before its part did; the part is offered again (WRK-1)."""
+    """A lease expired before its part ended; the part is offered again (WRK-1)."""
 
     epoch: int
     """The number of the lease."""
@@ -238,14 +238,14 @@ class LeaseExpired(StepEvent, frozen=True, kw_only=True, tag="lease.expired"):
     returned: bool = False
     """The worker gave it back; it does not count as lost."""
     uncounted: bool = False
-    """Nobody's loss: the server was away, or the execution changed hands."""
+    """Not counted as a loss: the server was unavailable, or the execution changed servers."""
 
 
 # ── task runs ────────────────────────────────────────────────────────────────────────────────
 
 
 class TaskStarted(TaskEvent, frozen=True, kw_only=True, tag="task.started"):
-    """The worker begins with an attempt at a task."""
+    """The worker starts an attempt of a task."""
 
     kind: str
     """The kind of the task."""
@@ -308,10 +308,10 @@ class CtxPatched(Event, frozen=True, kw_only=True, tag="ctx.patched"):
 
 
 class NextEvaluated(StepEvent, frozen=True, kw_only=True, tag="next.evaluated"):
-    """The router of the step was asked where the token goes (NEXT-2)."""
+    """The router of the step decided where the token goes (NEXT-2)."""
 
     on: str
-    """The terminal event that it was asked on."""
+    """The terminal event that it decided on."""
     arcs: list[int] = []
     """The arcs that fire, by their number in the document."""
     error: dict[str, Any] | None = None
@@ -333,23 +333,23 @@ class ExecutionPaused(Event, frozen=True, kw_only=True, tag="execution.paused"):
     """Nothing new begins until it is resumed."""
 
     reason: str = ""
-    """As it was ordered."""
+    """The reason given with the request."""
 
 
 class ExecutionResumed(Event, frozen=True, kw_only=True, tag="execution.resumed"):
-    """It goes on."""
+    """The execution continues."""
 
     reason: str = ""
-    """As it was ordered."""
+    """The reason given with the request."""
 
 
 class ExecutionCancelled(Event, frozen=True, kw_only=True, tag="execution.cancelled"):
-    """The order that nothing new starts and what runs stops: a person's, or a limit's."""
+    """Nothing new starts and what runs is stopped: by a user or by a limit."""
 
     by: Literal["cancel", "fail_fast", "timeout"] = "cancel"
     """What stops it."""
     reason: str = ""
-    """As it was ordered."""
+    """The reason given with the request."""
     error: dict[str, Any] | None = None
     """Of `timeout`: the error that it fails with."""
 
@@ -360,7 +360,7 @@ class WorkflowFinished(Event, frozen=True, kw_only=True, tag="workflow.finished"
     status: End
     """How it ended."""
     error: dict[str, Any] | None = None
-    """The first failure that no arc took, with its step."""
+    """The first failure that no arc handled, with its step."""
     result: Any = None
     """The result of the one step at which it ended, or of several by name."""
     failures: int = 0

@@ -8,7 +8,7 @@ from noetl.messages.event import Source, StepEvent
 
 
 class LoopStarted(StepEvent, frozen=True, kw_only=True, tag="loop.started"):
-    """The collection of a loop is known (LOOP-1); the worker tells it of a nested one (LOOP-7)."""
+    """The collection of a loop is known (LOOP-1); a worker reports it for a nested one (LOOP-7)."""
 
     total: int
     """How many elements it has."""
@@ -42,7 +42,7 @@ class IterationStarted(IterationEvent, frozen=True, kw_only=True, tag="loop.iter
 
 
 class IterationDone(IterationEvent, frozen=True, kw_only=True, tag="loop.iteration.done"):
-    """An iteration has ended well."""
+    """An iteration succeeded."""
 
     result: Any = None
     """Its `_prev` at the end (SCOPE-3)."""
@@ -61,7 +61,7 @@ class LoopDone(StepEvent, frozen=True, kw_only=True, tag="loop.done"):
     total: int
     """How many iterations there are."""
     done: int
-    """How many ended well."""
+    """How many succeeded."""
     failed: int = 0
     """How many failed."""
     results: Any = []
@@ -73,4 +73,4 @@ class LoopDone(StepEvent, frozen=True, kw_only=True, tag="loop.done"):
     parent_id: str | None = None
     """The task run of a nested loop."""
     source: Source = "worker"
-    """Who told it (LOOP-10)."""
+    """Who reported it (LOOP-10)."""

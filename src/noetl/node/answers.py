@@ -112,7 +112,7 @@ def refuse_others(hold: link.Hold, execution_id: str) -> None:
     """WRK-1: a worker asks for the children of the run that it holds, and for no other."""
     task = task_of(execution_id, hold.execution_id)
     if task is None or not is_task_of(task, hold.step_run_id):
-        raise ServerRefused("the execution is no child of the part", code="refused")
+        raise ServerRefused("the execution is not a child of the part", code="refused")
 
 
 ANSWER: dict[type[Any], Callable[[Answers, Any], Awaitable[Any]]] = {

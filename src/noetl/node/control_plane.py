@@ -155,7 +155,7 @@ class ControlPlane:
             return None
         except LogUnavailable as away:
             raise OutcomeUnknown(
-                f"it is not known whether execution {execution_id} has begun: {away}; ask again "
+                f"it is not known whether execution {execution_id} has started: {away}; try again "
                 "with the same Idempotency-Key"
             ) from away
         return active
@@ -333,7 +333,7 @@ class ControlPlane:
             try:
                 await work()
             except Exception as fault:
-                self.says(f"a fault of NoETL itself: {type(fault).__name__}: {fault}")
+                self.says(f"a bug in NoETL: {type(fault).__name__}: {fault}")
                 await asyncio.sleep(AGAIN)
 
     async def halt(self) -> None:

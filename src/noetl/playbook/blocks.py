@@ -74,19 +74,19 @@ EXECUTOR = Block(
             "DOC-4",
             default="local",
         ),
-        "spec": Field(Inside("executor spec"), "Knobs of the whole execution.", "DOC-4"),
+        "spec": Field(Inside("executor spec"), "Options of the whole execution.", "DOC-4"),
     },
 )
 EXECUTOR_SPEC = Block(
     "executor spec",
-    "Knobs of the whole execution.",
+    "Options of the whole execution.",
     {
         "pool": Field(Text(), "Pool of workers.", "DOC-4", default="default"),
         "entry_step": Field(Text(), "Step that gets the first token.", "DOC-5"),
         "final_step": Field(Text(), "Step that runs once at the end.", "NEXT-6"),
         "policy": Field(Inside("executor policy"), "Limits and results.", "DOC-4"),
         "limit": Field(Inside("limit"), "How many executions run at once.", "LIMIT-1"),
-        "defaults": Field(Inside("defaults"), "What lies under every `spec`.", "DOC-4"),
+        "defaults": Field(Inside("defaults"), "Defaults for every `spec`.", "DOC-4"),
     },
 )
 EXECUTOR_POLICY = Block(
@@ -130,7 +130,7 @@ LIMITS = Block(
 )
 DEFAULTS = Block(
     "defaults",
-    "What lies under every `spec` of a kind of block; the nearest wins.",
+    "Defaults for every `spec` of a kind of block; the nearest wins.",
     {
         "step": Field(Inside("step spec"), "Under the `spec` of every step.", "DOC-4"),
         "task": Field(Inside("task spec"), "Under the `spec` of every task.", "DOC-4"),
@@ -161,7 +161,7 @@ STEP = Block(
     {
         "step": Field(Text(), "Name of the step.", "TASK-1", True),
         "desc": Field(Text(empty=True), "What the step is for.", "TASK-1"),
-        "spec": Field(Inside("step spec"), "Admission and knobs.", "ADM-1"),
+        "spec": Field(Inside("step spec"), "Admission and options.", "ADM-1"),
         "loop": Field(Inside("loop"), "Runs the pipeline for each element.", "LOOP-1"),
         "tool": Field(FreeList("pipeline entry"), "The tasks, in order.", "TASK-1"),
         "next": Field(Inside("next"), "Where tokens go afterwards.", "NEXT-1"),
@@ -170,7 +170,7 @@ STEP = Block(
 )
 STEP_SPEC = Block(
     "step spec",
-    "Admission and knobs of a step.",
+    "Admission and options of a step.",
     {
         "policy": Field(Inside("step policy"), "Admission.", "ADM-1"),
         "timeout": Field(_SECONDS, "Seconds for the whole step run.", "TASK-10"),
@@ -224,7 +224,7 @@ ADMIT_THEN = Block(
 )
 LEASE = Block(
     "lease",
-    "How long a worker owns a step run without a sign of life.",
+    "How long a worker keeps a step run without renewing its lease.",
     {
         "ttl": Field(_SECONDS, "Seconds until the lease ends.", "TASK-10"),
         "heartbeat": Field(_SECONDS, "Seconds between renewals.", "TASK-10"),
@@ -330,7 +330,7 @@ ARC = Block(
         "step": Field(Text(), "The step that it leads to.", "NEXT-1", True),
         "when": Field(Guard(), "When it fires; without it, after success.", "NEXT-3"),
         "args": Field(_ARGS, "What the token carries.", "NEXT-4"),
-        "spec": Field(FreeMapping(), "Knobs of the arc.", "NEXT-1"),
+        "spec": Field(FreeMapping(), "Options of the arc.", "NEXT-1"),
     },
 )
 TASK = Block(
@@ -338,13 +338,13 @@ TASK = Block(
     "A tool call; further keys are the inputs of its kind.",
     {
         "kind": Field(Text(), "The tool kind.", "TASK-1", True),
-        "spec": Field(Inside("task spec"), "Knobs and policy.", "TASK-11"),
+        "spec": Field(Inside("task spec"), "Options and policy.", "TASK-11"),
     },
     open=True,
 )
 TASK_SPEC = Block(
     "task spec",
-    "Knobs and policy of a task.",
+    "Options and policy of a task.",
     {
         "timeout": Field(Either((_SECONDS, Inside("timeout"))), "Seconds until it ends.", "TASK-7"),
         "policy": Field(Inside("policy"), "What each outcome means.", "TASK-2"),
@@ -357,7 +357,7 @@ TASK_SPEC = Block(
 )
 ITERATOR_SPEC = Block(
     "iterator spec",
-    "Knobs and policy of an `iterator` task and of its loop.",
+    "Options and policy of an `iterator` task and of its loop.",
     {
         **TASK_SPEC.fields,
         **LOOP_SPEC.fields,

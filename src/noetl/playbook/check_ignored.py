@@ -95,7 +95,7 @@ def check_arc_specs(reader: Reader, playbook: Playbook) -> None:
                 "ignored-key",
                 reader.places[f"{arc.place.path}.spec"],
                 "the 'spec' of an arc is never read",
-                "remove it; how arcs are chosen stands below next: { spec: { mode: … } }",
+                "remove it; how arcs are chosen is set in next: { spec: { mode: … } }",
             )
 
 

@@ -40,7 +40,7 @@ def _report_jump(reader: Reader, rule: Rule, to: str, labels: Iterable[str]) -> 
     reader.report(
         "jump-target",
         reader.places[f"{rule.place.path}.{then}.to"],
-        f"the jump goes to '{to}', which is no task of this pipeline",
+        f"the jump goes to '{to}', which is not a task of this pipeline",
         reader.suggest(to, labels, f"labels: {some(labels)}"),
     )
 

@@ -33,13 +33,13 @@ CODES: dict[str, Code] = {
         not_utf8="The file is not text in UTF-8.",
         control_character="The text holds a character that YAML forbids, such as NUL.",
         yaml_syntax="The text is not YAML.",
-        tab_indent="A tab stands where YAML allows only spaces.",
+        tab_indent="A tab is used where YAML allows only spaces.",
         several_documents="The file holds more than one document.",
         too_deep="Blocks are nested more than 100 deep.",
         too_many_nodes="The document has more than 200,000 values once aliases are expanded.",
         recursive_alias="An alias refers to a block that contains it.",
         unknown_tag="A value carries a tag that plain YAML does not define.",
-        duplicate_key="A key stands twice in one mapping.",
+        duplicate_key="A mapping has the same key twice.",
         merge_key="The merge key `<<` is not part of YAML 1.2.",
         key_not_text="A key is not text.",
         too_many_templates="The templates are too many, or too many of them broken, to check all.",
@@ -51,7 +51,7 @@ CODES: dict[str, Code] = {
         missing_key="A block lacks a key that it needs.",
         wrong_type="A value has the wrong type.",
         wrong_value="A value is not one of those allowed, or out of range.",
-        root_vars="`vars` stands at the root.",
+        root_vars="`vars` is used at the root.",
     ),
     **_errors(
         "VAL-1",
@@ -120,7 +120,7 @@ CODES: dict[str, Code] = {
     ),
     **_warnings(
         "VAL-6",
-        ignored_key="A key stands where nothing reads it.",
+        ignored_key="A key is set where nothing reads it.",
         never_set="A template reads a part of `event` or `outcome` that is never set there.",
         falls_through="An error that no rule matches lets the pipeline go on.",
         missing_auth="A task has no credential to connect with.",
@@ -133,6 +133,6 @@ CODES: dict[str, Code] = {
     **_warnings(
         "VAL-5",
         unbound_name="A template reads a name that only a request can define.",
-        covered_name="A template has a default for, or asks after, what nothing can define.",
+        covered_name="A template gives a default for, or tests, a name that nothing can define.",
     ),
 }

@@ -126,7 +126,7 @@ def _check_value(reader: Reader, name: str, type_: inspect.Type, at: At) -> None
         return
     value = reader.value(wrong.at)
     where = f"'{name}'" if wrong.at is at else f"a value of '{name}'"
-    hint = f"{description(type_)} A template '{{{{ … }}}}' may stand here too."
+    hint = f"{description(type_)} A template '{{{{ … }}}}' is allowed too."
     reader.report(
         "wrong-type",
         wrong.at,

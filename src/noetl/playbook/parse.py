@@ -115,7 +115,7 @@ def _parse_keychain(reader: Reader, at: At) -> tuple[KeychainEntry, ...]:
             reader.report(
                 "duplicate-credential",
                 reader.entries(element)["name"],
-                f"the name '{known['name']}' stands twice in the keychain",
+                f"the name '{known['name']}' appears twice in the keychain",
                 "rename one of the two; tasks find entries by name",
             )
         names.add(known["name"])

@@ -47,7 +47,7 @@ def parse_pipeline(reader: Reader, at: At, defaults: Defaults) -> tuple[Task, ..
                 "duplicate-label",
                 task_at.anchor,
                 task_at.path,
-                f"the label '{label}' stands twice in this pipeline",
+                f"the label '{label}' appears twice in this pipeline",
                 "rename one of the two tasks; jumps go by label",
             )
         labels.add(label)

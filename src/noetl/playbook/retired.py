@@ -102,7 +102,7 @@ RETIRED: dict[str, dict[str, Retired]] = {
     "playbook": {
         "vars": Retired(
             "root-vars",
-            "'vars' must not stand at the root",
+            "'vars' is not allowed at the root",
             "inputs go to workload: { … }, state to ctx by set_ctx in a rule. " + MIGRATE,
         ),
         "steps": _word("steps", "a playbook", "write workflow: [ … ]."),

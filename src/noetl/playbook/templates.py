@@ -31,7 +31,7 @@ REMEDIES: Final = (
     (re.compile(r"""char ("'"|'"')"""), "close the quote"),
     (
         re.compile(r"end of template"),
-        "close what is open: '{{' by '}}', '{% if %}' by '{% endif %}'",
+        "close what you opened: '{{' by '}}', '{% if %}' by '{% endif %}'",
     ),
 )
 UNKNOWN: Final = re.compile(r"there is no (filter|test) named '(\w+)'")
@@ -117,5 +117,5 @@ class Templates:
         return TemplateProblem("too-many-templates", f"{said}; the rest is not checked", hint)
 
 
-FIX_FIRST: Final = "fix those that are told, then validate again"
+FIX_FIRST: Final = "fix the reported ones, then validate again"
 MOVE: Final = "move the work into a task of kind python, and data out of the playbook"

@@ -120,7 +120,7 @@ def refusal_of(error: yaml.YAMLError, text: str) -> UnreadableText:
         return UnreadableText(
             "tab-indent",
             mark,
-            message="a tab stands here, where YAML allows only spaces",
+            message="found a tab where YAML allows only spaces",
             hint="indent with spaces; most editors can convert tabs",
         )
     context = f" {error.context}" if error.context else ""

@@ -147,10 +147,10 @@ class Tree:
             said = f"the key {shown} is {kind_of(key)}, expected text"
             advice = f'write it in quotes: "{shown}"'
         elif type(node) is MappingNode:
-            said = "a mapping stands here as a key, expected text"
+            said = "found a mapping as a key, expected text"
             advice = 'if this is a template, write it in quotes: "{{ … }}"'
         else:
-            said = "a list stands here as a key, expected text"
+            said = "found a list as a key, expected text"
             advice = "use a plain word as the key"
         self._fault("key-not-text", node, said, advice)
         return False
@@ -159,7 +159,7 @@ class Tree:
         self._fault(
             "duplicate-key",
             node,
-            f"the key '{node.value}' stands twice in this mapping",
+            f"the key '{node.value}' appears twice in this mapping",
             "remove one of the two, or rename it",
         )
 

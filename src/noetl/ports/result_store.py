@@ -235,7 +235,7 @@ def checked_id(execution_id: str) -> str:
     """The id, if it can be part of a path that stays where it belongs."""
     if EXECUTION_ID.fullmatch(execution_id) is None:
         raise ValueError(
-            f"{execution_id!r} is no id of an execution: expected letters, digits, '_', '.', '-'"
+            f"{execution_id!r} is not an execution id: expected letters, digits, '_', '.', '-'"
         )
     return execution_id
 
@@ -276,4 +276,4 @@ def opened(reference: Reference, body: bytes) -> Any:
         marked = (reference.schema_hint or "").endswith(WITH_REFERENCES)
         return decode(body) if marked else decoded(body)
     except msgspec.DecodeError as broken:
-        lost(reference, f"is no JSON: {broken}")
+        lost(reference, f"is not JSON: {broken}")

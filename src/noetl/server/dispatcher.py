@@ -216,7 +216,7 @@ class Dispatcher:
         return (
             f"worker {call.worker} (version {call.version}) speaks protocol {call.speaks}, server "
             f"{self.name} (version {self._version}) speaks {SPEAKS}: stop the workers, install one "
-            "version everywhere, and start them again; what they ran is taken up"
+            "version everywhere, and start them again; their work continues"
         )
 
     async def _held(self, question: Question) -> None:

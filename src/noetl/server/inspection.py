@@ -46,12 +46,12 @@ def look_at(event: e.Event, run: Run, part: Part) -> None:
     for field in NUMBERS[type(event)]:
         value = getattr(event, field)
         if value is not None and abs(value) > LARGEST:
-            raise Unfit(f"`{field}` of '{name}' is beyond every bound")
+            raise Unfit(f"`{field}` of '{name}' is out of range")
     number = getattr(event, "part", part.part)
     if number != part.part:
         raise Unfit(f"'{name}' is about part {number}, the report about part {part.part}")
     if isinstance(event, e.StepDone | e.StepFailed | e.LoopDone) and event.source != "worker":
-        raise Unfit(f"'{name}' is told as the server's own")
+        raise Unfit(f"only the server may send '{name}'")
     if isinstance(event, e.StepStarted) and part.part != 0:
         raise Unfit("a step is started by its first part")
     if isinstance(event, e.LoopStarted) and event.parent_id is None:

@@ -285,7 +285,7 @@ class Server:
             del self._active[active.execution.execution_id]
             self.chore(self.runner.cancel(active.execution.execution_id))
         if not isinstance(fault, NoetlError):
-            said = KNOWN.masked(f"a fault of NoETL itself: {type(fault).__name__}: {fault}")
+            said = KNOWN.masked(f"a bug in NoETL: {type(fault).__name__}: {fault}")
             wrapped = NoetlError(f"{said}; the log is sound, and `noetl resume` goes on from it")
             wrapped.__cause__ = fault
             fault = wrapped

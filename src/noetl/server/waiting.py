@@ -202,7 +202,9 @@ def wait_of_token(execution: Execution, token: Token, plan: Plan) -> WaitReason:
     if token.waits == "join":
         return wait_at_join(execution, token, plan)
     if token.waits == "paused" or execution.status == "paused":
-        return WaitReason(kind="paused", words="its token waits: the execution is paused", **about)
+        return WaitReason(
+            kind="paused", words="its token waits because the execution is paused", **about
+        )
     keys = plan.steps[token.step].admission
     read = "" if keys is None or not keys.keys else ", ".join(f"ctx.{k}" for k in sorted(keys.keys))
     words = f"its admission refused the token; it is asked again when {read or 'ctx'} changes"

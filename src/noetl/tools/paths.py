@@ -64,7 +64,7 @@ def held(path: Path, kind: Literal["file", "folder"]) -> Iterator[str]:
         if os.readlink(name) != str(path):
             raise Refusal("input", f"path '{path}' was exchanged while it was opened")
         if not KINDS[kind](os.fstat(descriptor).st_mode):
-            raise Refusal("input", f"path '{path}' cannot be read: it is no {kind}")
+            raise Refusal("input", f"path '{path}' cannot be read: it is not a {kind}")
         yield name
     finally:
         os.close(descriptor)

@@ -123,7 +123,7 @@ def fault_of(name: str, plugin: Any) -> str | None:
         called = getattr(kind, "name", kind)
         return f"has the entry point '{name}' for the kind '{called}'; both must have one name"
     if not (isinstance(kind.inputs, type) and issubclass(kind.inputs, Inputs)):
-        return f"has inputs for '{name}' that are no subclass of noetl.kinds.kind.Inputs"
+        return f"has inputs for '{name}' that are not a subclass of noetl.kinds.kind.Inputs"
     return None if callable(plugin.tool) else f"has a tool for '{name}' that cannot be called"
 
 

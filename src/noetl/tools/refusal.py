@@ -45,7 +45,7 @@ def base64_bytes(text: str, what: str) -> bytes:
     try:
         return base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError) as fault:
-        raise Refusal("input", f"{what} is no base64 text: {fault}") from None
+        raise Refusal("input", f"{what} is not base64 text: {fault}") from None
 
 
 def first_line(fault: BaseException) -> str:

@@ -20,5 +20,5 @@ def checked_url(text: str, name: str, schemes: Sequence[str]) -> str:
     if whole and parts.scheme in schemes:
         return text
     known = " or ".join(f"{scheme}://" for scheme in schemes)
-    says = f"'{name}' is no address of a server; expected {known} with a host, and a port if needed"
+    says = f"'{name}' is not a server address; expected {known} with a host, and a port if needed"
     raise Refusal("input", says)

@@ -32,7 +32,7 @@ async def run_nested(part: "PartWork", ask: RunLoop) -> Outcome:
         except BodyLost as lost:
             return failed("result", str(lost))
         if not isinstance(items, list | tuple):
-            return failed("loop", f"`in` must come to a list, got {type(items).__name__}")
+            return failed("loop", f"`in` must evaluate to a list, got {type(items).__name__}")
         nested = begin(part, ask, inner, list(items))
     return await NestedWork(part, ask, inner, nested).run()
 

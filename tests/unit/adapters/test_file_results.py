@@ -67,7 +67,7 @@ async def test_a_body_that_is_no_json_is_named(folder: Path) -> None:
     writer = store.open("e1")
     writer.write(b"nonsense")
     reference = await writer.finish()
-    with pytest.raises(BodyLost, match=f"{reference.key} .* is no JSON"):
+    with pytest.raises(BodyLost, match=f"{reference.key} .* is not JSON"):
         await store.fetch(reference)
 
 

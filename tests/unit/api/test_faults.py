@@ -137,8 +137,8 @@ NO_FIELDS = {"json": {"kind": "bearer", "fields": {}}}
         ("DELETE", "/api/tokens/a", {}, 404, "token_not_found", ""),
         ("GET", "/api/catalog/entries/a/b", {}, 404, "playbook_not_found", "no playbook 'a/b'"),
         ("GET", "/api/catalog/versions/a", {}, 404, "playbook_not_found", ""),
-        ("GET", "/api/executions/no%20id", {}, 400, "malformed", "is no id"),
-        ("GET", "/api/executions/%2e%2e/events", {}, 400, "malformed", "is no id"),
+        ("GET", "/api/executions/no%20id", {}, 400, "malformed", "is not an execution id"),
+        ("GET", "/api/executions/%2e%2e/events", {}, 400, "malformed", "is not an execution id"),
     ],
 )  # fmt: skip
 async def test_bad_requests_are_refused_in_words(

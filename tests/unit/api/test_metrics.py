@@ -30,7 +30,7 @@ async def test_counts_and_requests_are_told() -> None:
     route = "/api/executions/{execution_id}"
     assert found["noetl_http_requests_total", ("GET", route, "404")] == 3
     assert found["noetl_http_answer_seconds_count", (route,)] == 3
-    assert "why" not in answer.text, "what is no number is left out"
+    assert "why" not in answer.text, "what is not a number is left out"
 
 
 def test_two_apps_count_for_themselves() -> None:

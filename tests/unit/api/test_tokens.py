@@ -78,7 +78,7 @@ def test_a_token_of_workers_is_of_one_pool() -> None:
 
 @pytest.mark.parametrize("pool", ["", "a@b", "a b", "../x", "x" * 64])
 def test_a_pool_is_a_name(pool: str) -> None:
-    with pytest.raises(ServerRefused, match="no name of a pool"):
+    with pytest.raises(ServerRefused, match="not a valid pool name"):
         new_token("w", "worker", now_ms=1, pool=pool)
 
 

@@ -115,7 +115,10 @@ def test_a_person_is_asked_unseen(home: Path, monkeypatch: pytest.MonkeyPatch) -
         (("add", "x", "--kind", "bearer", "--field", "hidden-text"), "--field expects KEY=VALUE"),
         (("add", "x", "--kind", "bearer", "--stdin"), "the secret is empty"),
         (("add", "x"), "Missing option '--kind'"),
-        (("add", "a b", "--kind", "generic", "--field", "value=v"), "is no name for a credential"),
+        (
+            ("add", "a b", "--kind", "generic", "--field", "value=v"),
+            "is not a valid credential name",
+        ),
         (("show", "x"), "no credential 'x'; see `noetl credential list`"),
         (("rm", "x"), "no credential 'x'; see `noetl credential list`"),
     ],

@@ -30,7 +30,7 @@ def raising(error: BaseException) -> Callable[[], int]:
         (
             ZeroDivisionError("oops"),
             3,
-            "error: internal error: ZeroDivisionError: oops\n  this is a fault of noetl:"
+            "error: internal error: ZeroDivisionError: oops\n  this is a bug in noetl:"
             " please report it, with the output of NOETL_DEBUG=1\n",
         ),
     ],

@@ -43,7 +43,7 @@ BAD: dict[str, tuple[Reducer, Any, Any]] = {
     "text into a sum": ("sum", 1, "x"),
     "null into a minimum": ("min", 1, None),
     "text extends no list": ("extend", [0], "abc"),
-    "a pair of pairs is no mapping": ("merge", {"a": 1}, [["b", 2]]),
+    "a pair of pairs is not a mapping": ("merge", {"a": 1}, [["b", 2]]),
     "text merges into no mapping": ("merge", {"a": 1}, "b2"),
     "appending to text": ("append", "abc", 1),
 }

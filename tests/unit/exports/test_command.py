@@ -72,17 +72,17 @@ Said = pytest.CaptureFixture[str]
         ("--all --format otlp -o f --to http://h", "give -o or --to, not both"),
         ("--all --format jsonl --to http://h", "jsonl is written to a file: give -o"),
         ("--all --format parquet --to http://h", "parquet is written to a file: give -o"),
-        ("--all --format parquet", "parquet is no text: give the file with -o"),
-        ("--all --format parquet -o -", "parquet is no text: give the file with -o"),
+        ("--all --format parquet", "parquet is not text: give the file with -o"),
+        ("--all --format parquet -o -", "parquet is not text: give the file with -o"),
         ("--all --format otlp --auth k", "--auth signs requests: give --to"),
         ("--all --format otlp --to http://h --create", "belong to --format clickhouse"),
         ("--all --format clickhouse --table t", "belong to --format clickhouse --to URL"),
-        ("--all --format otlp --to localhost:4318", "is no address: expected http://HOST:PORT"),
-        ("--all --format otlp --to ftp://h", "is no address"),
-        ("--all --format otlp --to http://", "is no address"),
-        ("--all --format otlp --to http://h:x", "is no address"),
-        ("--all --since yesterday --format jsonl", "'yesterday' is no time: expected"),
-        ("--all --format clickhouse --to http://h --table a;b", "'a;b' is no name of a table"),
+        ("--all --format otlp --to localhost:4318", "is not an address: expected http://HOST:PORT"),
+        ("--all --format otlp --to ftp://h", "is not an address"),
+        ("--all --format otlp --to http://", "is not an address"),
+        ("--all --format otlp --to http://h:x", "is not an address"),
+        ("--all --since yesterday --format jsonl", "'yesterday' is not a time: expected"),
+        ("--all --format clickhouse --to http://h --table a;b", "'a;b' is not a table name"),
         ("nobody --format jsonl", "no execution 'nobody' in"),
         (f"{ID} nobody --format jsonl", "no execution 'nobody' in"),
         ("--all --format otlp --to http://h --auth nobody", "no credential 'nobody'"),
@@ -229,5 +229,5 @@ def test_moments(text: str, expected: int, monkeypatch: pytest.MonkeyPatch) -> N
     "text", ["", "24", "h", "-1h", "1.5h", "2026-13-01", "٣h", "9" * 400 + "d"]
 )
 def test_what_is_no_moment(text: str) -> None:
-    with pytest.raises(click.BadParameter, match="is no time"):
+    with pytest.raises(click.BadParameter, match="is not a time"):
         Moment().convert(text, None, None)

@@ -157,7 +157,7 @@ def test_a_fault_inside_a_value_names_its_template() -> None:
         ("\n\n{{ a is nope }}", 2, "there is no test named 'nope'"),
         ("x\n{{ a.__class__ }}", 1, "'__class__' is not allowed"),
         ("{% include 'a' %}", 0, "`include` is not available"),
-        ("{{ a | random }}", 0, "templates know no chance"),
+        ("{{ a | random }}", 0, "templates have no randomness"),
         ("{% for %}", 0, "xpected"),
         ("{{ a b }}", 0, "expected token"),
         ("{{ ( }}", 0, "unexpected '}'"),

@@ -146,8 +146,8 @@ async def test_a_manager_that_is_not_there_may_come_back(asking: Asker) -> None:
     ("key", "login", "says"),
     [
         ("db", {"endpoint_url": "http://127.0.0.1:1"}, "needs access_key_id, secret_access_key"),
-        ("arn:aws:secretsmanager:evil.example/:1:secret:db", None, "is no region"),
-        ("db", {"region": "evil.example/#"}, "is no region"),
+        ("arn:aws:secretsmanager:evil.example/:1:secret:db", None, "is not a region"),
+        ("db", {"region": "evil.example/#"}, "is not a region"),
     ],
 )
 async def test_the_worker_s_own_key_signs_nothing_for_others(

@@ -146,7 +146,7 @@ async def test_bytes_that_are_no_text_come_in_base64(gcp: Gcp, asking: Asker) ->
         ("p/none", {}, "'projects/p/secrets/none/versions/latest' cannot be read .404: it is NOT"),
         ("p/db", {"token": "stale"}, "401: it is UNAUTHENTICATED"),
         ("db", {"project_id": ""}, "which project has 'db'"),
-        ("p/db", {"private_key": "no key"}, "is no key in PEM"),
+        ("p/db", {"private_key": "no key"}, "is not a PEM key"),
     ],
 )
 async def test_what_it_refuses_is_said(
@@ -165,7 +165,7 @@ async def test_an_account_that_cannot_be_read_is_said(gcp: Gcp, asking: Asker) -
 def test_another_kind_of_key_is_said() -> None:
     key = ec.generate_private_key(ec.SECP256R1())
     pem = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
-    with pytest.raises(CredentialMissing, match="no RSA key"):
+    with pytest.raises(CredentialMissing, match="not an RSA key"):
         assertion({"private_key": pem}, 0.0)
 
 

@@ -109,7 +109,7 @@ def binary(folder: Path) -> Path:
 FILES: dict[str, tuple[Callable[[Path], Path], str]] = {
     "missing": (lambda folder: folder / "none", "there is no file"),
     "a folder": (lambda folder: folder, "cannot be read"),
-    "no text": (binary, "is no text in UTF-8"),
+    "no text": (binary, "is not text in UTF-8"),
 }
 
 

@@ -51,5 +51,5 @@ async def test_the_folder_for_files_bounds_the_provider(home: Path, path: str) -
 
 async def test_a_pipe_stops_no_worker(home: Path) -> None:
     os.mkfifo(home.parent / "pipe")
-    with pytest.raises(CredentialMissing, match="it is no file"):
+    with pytest.raises(CredentialMissing, match="it is not a file"):
         await FileProvider(Bounds()).fetch(str(home.parent / "pipe"), None)

@@ -64,10 +64,10 @@ async def test_removing_says_whether_there_was_one(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "kind", "fields", "says"),
     [
-        ("$x", "generic", {"value": "v"}, "is no name"),
-        ("a b", "generic", {"value": "v"}, "is no name"),
-        ("x" * 201, "generic", {"value": "v"}, "is no name"),
-        ("x", "Not A Kind", {"value": "v"}, "is no kind"),
+        ("$x", "generic", {"value": "v"}, "is not a valid credential name"),
+        ("a b", "generic", {"value": "v"}, "is not a valid credential name"),
+        ("x" * 201, "generic", {"value": "v"}, "is not a valid credential name"),
+        ("x", "Not A Kind", {"value": "v"}, "is not a kind"),
         ("x", "basic", {"user": "u"}, "lacks password; it has: user"),
         ("x", "oauth2", {}, "lacks token_url, client_id, client_secret; it has: no fields"),
         ("x", "bearer", {"token": ""}, "lacks token or value"),

@@ -208,7 +208,7 @@ async def test_nobody_plays_a_server(
         assert attacker.calls, "the worker called, and did nothing of what it was told"
         assert "evil1" not in {hold.execution_id for hold in stage.worker.session.holds}
     assert not mark.exists()
-    assert len([line for line in stage.said if "without a good signature" in line]) == 1
+    assert len([line for line in stage.said if "without a valid signature" in line]) == 1
 
 
 @pytest.mark.rule("WRK-1")

@@ -161,11 +161,11 @@ def test_code_is_checked_in_every_kind_that_runs_some() -> None:
     ]
     workflow = [{"step": "start", "tool": tool}]
     loaded = load(json.dumps({**HEAD, "workload": {"x": 1}, "workflow": workflow}))
-    assert [(one.path.rpartition(".")[0][-1], one.hint[:24]) for one in loaded.findings] == [
-        ("a", "hand it over: env: { NAM"),
-        ("c", "hand it over: args: { na"),
-        ("e", "hand it over: env: { NAM"),
-        ("f", "hand it over: env: { NAM"),
+    assert [(one.path.rpartition(".")[0][-1], one.hint[:19]) for one in loaded.findings] == [
+        ("a", "pass it: env: { NAM"),
+        ("c", "pass it: args: { na"),
+        ("e", "pass it: env: { NAM"),
+        ("f", "pass it: env: { NAM"),
     ]
     assert {one.code for one in loaded.findings} == {"code-template"}
 

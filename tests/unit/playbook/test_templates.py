@@ -28,7 +28,7 @@ from noetl.playbook.templates import Templates
         (
             "x {{ a",
             "unexpected end of the text, expected '}}'",
-            "close what is open: '{{' by '}}', '{% if %}' by '{% endif %}'",
+            "close what you opened: '{{' by '}}', '{% if %}' by '{% endif %}'",
         ),
         ("{{ a | to_json }}", "there is no filter named 'to_json'", "did you mean 'tojson'?"),
         ("{{ a is defnd }}", "there is no test named 'defnd'", "did you mean 'defined'?"),

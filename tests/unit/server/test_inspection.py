@@ -32,8 +32,8 @@ def test_what_is_its_own_is_taken() -> None:
     [
         (e.TokenClaimed(**RUN, worker="w", epoch=1), "not a worker's to report"),
         (e.StepDone(step="s", step_run_id="9.0"), "another run"),
-        (e.StepFailed(**RUN, error={}, source="server"), "the server's own"),
-        (e.StepDone(**RUN, source="server"), "the server's own"),
+        (e.StepFailed(**RUN, error={}, source="server"), "only the server may send"),
+        (e.StepDone(**RUN, source="server"), "only the server may send"),
         (e.LoopStarted(**RUN, total=1, items=[1], mode="parallel"), "begun by the server"),
     ],
 )

@@ -103,7 +103,7 @@ def test_a_fault_of_our_own_is_said_and_leaves_the_others_alone(
             with monkeypatch.context() as patched:
                 patched.setattr("noetl.server.server.decide", broken)
                 local.server.receive(active, r.PauseExecution())
-            with pytest.raises(NoetlError, match="a fault of NoETL itself: KeyError"):
+            with pytest.raises(NoetlError, match="a bug in NoETL: KeyError"):
                 await active.finished
             held = await gate.held(1)
             await gate.let_go(held[-1])

@@ -76,7 +76,7 @@ def test_a_file_that_cannot_be_meant_is_refused(folder: Path, text: str, said: s
 
 
 def test_a_named_file_must_be_there(folder: Path) -> None:
-    with pytest.raises(SettingRefused, match=r"names .gone[.]toml., which is no file"):
+    with pytest.raises(SettingRefused, match=r"names .gone[.]toml., which is not a file"):
         read_settings({"NOETL_CONFIG": "gone.toml"})
     assert list(folder.iterdir()) == []
 

@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 
 class FileObjectStore:
-    """See `ObjectStore`. A disk is never away: what it refuses, it refuses until it is mended."""
+    """See `ObjectStore`. A disk is never away: what it refuses, it refuses until it is repaired."""
 
     name = "files"
 
@@ -34,7 +34,7 @@ class FileObjectStore:
         try:
             await self._run(lambda: self._put(self._path(key), body))
         except FileNotFoundError as gone:  # another process removed the empty folder just now
-            raise StoreAway(f"{gone.filename} is not there any more") from gone
+            raise StoreAway(f"{gone.filename} no longer exists") from gone
 
     async def get(self, key: str, start: int = 0) -> AsyncIterator[bytes]:
         path, length = self._path(key), PIECE

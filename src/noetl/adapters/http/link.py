@@ -183,7 +183,7 @@ class Where(Protocol):
 
 
 def away(server: str) -> ServerAway:
-    return ServerAway(f"server '{server}' is not there: none of the addresses leads to it")
+    return ServerAway(f"server '{server}' cannot be reached: none of the addresses leads to it")
 
 
 async def open_http(

@@ -30,7 +30,7 @@ FAULTS = (errors.Error, OSError, TimeoutError)
 """All that goes wrong between here and the server."""
 
 WORDS: tuple[tuple[type[BaseException], str], ...] = (
-    (CancelledError, "the connection was given up"),
+    (CancelledError, "the connection was closed"),
     (stream_errors.NoStreamResponseError, "it keeps no stream for wake-ups"),
     (
         stream_errors.ServiceUnavailableError,
@@ -38,7 +38,7 @@ WORDS: tuple[tuple[type[BaseException], str], ...] = (
     ),
     (stream_errors.APIError, "JetStream refuses: {fault.description}"),
     (errors.AuthorizationError, "it refuses user, password or token"),
-    (errors.NoServersError, "nobody listens there"),
+    (errors.NoServersError, "nothing listens there"),
     (errors.UnexpectedEOF, "it ended the connection"),
     (errors.TimeoutError, "it does not answer in time"),
 )

@@ -89,7 +89,7 @@ class NatsLink:
                 )
             except BegunAnew:
                 continue
-        raise ServerAway(f"{whom} begins anew again and again")
+        raise ServerAway(f"{whom} keeps restarting")
 
     async def _greet(self, signer: LinkSigner, server: str, seconds: float) -> None:
         """Learn the salt of a server; whoever comes meanwhile waits, and goes on in order."""
@@ -100,7 +100,7 @@ class NatsLink:
             told = await self._requests.ask(subject, GREETING, seconds=seconds, whom=whom)
             signer.greeted(server, told)
         if not signer.knows(server):
-            raise ServerAway(f"{whom} does not greet; run the same version on both sides")
+            raise ServerAway(f"{whom} sent no greeting; run the same version on both sides")
 
     async def wake(self, worker: str, pool: str, *, hungry: bool) -> str:
         return await self._wakes.wait(worker, pool, hungry=hungry)
@@ -120,5 +120,6 @@ def _read(decoder: "msgspec.json.Decoder[Told]", told: bytes, whom: str) -> Told
         return decoder.decode(told)
     except msgspec.DecodeError as fault:
         raise ServerAway(
-            f"{whom} says what cannot be read ({fault}); run the same version on both sides"
+            f"{whom} sent something that cannot be read ({fault}); "
+            "run the same version on both sides"
         ) from None

@@ -45,7 +45,7 @@ class NatsNotifier:
                 await self._ring(pool, self._due.pop(pool))
         except FAULTS as fault:
             self._due.pop(pool, None)
-            self._line.complain(fault, f"; until then workers ask every {POLL:g} s")
+            self._line.complain(fault, f"; until then workers poll every {POLL:g} s")
         finally:
             self._under_way.discard(pool)
 

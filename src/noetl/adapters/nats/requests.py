@@ -89,7 +89,7 @@ class NatsRequests:
         if headers is None:
             _settle(waiting, opened(message.data))
         elif headers.get("Status") == NOBODY:
-            _settle(waiting, ServerAway(f"{whom} is not there: nobody listens to its calls"))
+            _settle(waiting, ServerAway(f"{whom} cannot be reached: nothing answers its calls"))
         elif FAULT in headers:
             _settle(waiting, ServerAway(f"{whom} could not answer: {headers[FAULT]}"))
         elif (whole := self._parts.join(number, message.data, headers)) is not None:

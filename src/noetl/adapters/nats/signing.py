@@ -105,13 +105,13 @@ class LinkSigner:
     def _judge(self, server: str, told: bytes) -> ServerAway | None:
         if told[:1] == GREETING:
             self._servers.pop(server, None)
-            return BegunAnew(f"server '{server}' has begun anew")
-        why = "came over NATS without a good signature, and was left out"
+            return BegunAnew(f"server '{server}' has restarted")
+        why = "arrived over NATS without a valid signature and was ignored"
         if told[:1] == UNKNOWN:
             why = "says that it does not know the key of this worker (NOETL_TOKEN or NOETL_KEY)"
         if why not in self._told:
             self._told.add(why)
-            self._says(f"what is told as an answer of server '{server}' {why}")
+            self._says(f"a message that claims to be an answer of server '{server}' {why}")
         return ServerAway(f"server '{server}' {why}") if told[:1] == UNKNOWN else None
 
 

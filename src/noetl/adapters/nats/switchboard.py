@@ -76,7 +76,7 @@ class NatsSwitchboard:
         try:
             await make_stream(self.line, names)
         except FAULTS as fault:
-            self.line.complain(fault, f"; until then workers ask every {POLL:g} s")
+            self.line.complain(fault, f"; until then workers poll every {POLL:g} s")
 
     @property
     def there(self) -> bool:

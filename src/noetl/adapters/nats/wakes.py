@@ -132,7 +132,7 @@ class NatsWakes:
                 if _ending():
                     raise
                 queue = None  # lost or wiped: it is made again (T5)
-                self._line.complain(fault, f"; until then this worker asks every {POLL:g} s")
+                self._line.complain(fault, f"; until then this worker polls every {POLL:g} s")
                 await asyncio.sleep(PAUSE)
 
     async def _acknowledge(self, rings: list[Msg]) -> None:

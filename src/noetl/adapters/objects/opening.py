@@ -33,6 +33,6 @@ def open_object_results(
 
         return ResultStore(GcsObjectStore(bucket, prefix), patience=patience)
     raise SettingRefused(
-        f"results={setting!r} is no store of objects; expected nats, s3://bucket/prefix or "
+        f"results={setting!r} is not an object store; expected nats, s3://bucket/prefix or "
         "gs://bucket/prefix"
     )

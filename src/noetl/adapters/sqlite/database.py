@@ -108,7 +108,7 @@ def _opened(folder: Path) -> apsw.Connection:
         connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
         version = _check_version(connection, folder)
         if connection.readonly("main"):
-            raise apsw.ReadOnlyError("the file may only be read")
+            raise apsw.ReadOnlyError("the file is read-only")
         connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
         connection.execute("pragma journal_mode = wal")
         connection.execute("pragma synchronous = full")

@@ -86,4 +86,4 @@ class Locks:
 def _name_of(pid: str) -> str:
     with suppress(OSError):
         return Path(f"/proc/{pid}/comm").read_text("utf-8", "replace").strip()
-    return "not to be seen"
+    return "not visible"

@@ -147,7 +147,7 @@ def tell_to_end(running: RunningProcess) -> None:
         return
     except PermissionError:
         raise NoetlError(
-            f"process {running.pid} belongs to somebody else; only its owner can stop it"
+            f"process {running.pid} belongs to another user; only its owner can stop it"
         ) from None
 
 

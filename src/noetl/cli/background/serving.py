@@ -64,7 +64,7 @@ async def _served(
     try:
         url = plane.address = listening.result()
         tell(url)
-        say(f"the server answers at {url}")
+        say(f"the server is ready at {url}")
         if workers and os.geteuid() == 0:
             say(AS_ROOT)
         if workers:

@@ -56,7 +56,7 @@ def awaited(launched: Launched, file: PidFile, patience: float) -> RunningProces
     found = await_ready(launched, ready, what="the worker", patience=patience)
     if found is None:
         raise click.ClickException(
-            f"the worker has no line to a server after {patience:g} s; it goes on trying in the "
+            f"the worker has not reached a server after {patience:g} s; it goes on trying in the "
             "background (`noetl worker logs --follow` shows it, `noetl worker stop` ends it)"
         )
     return found

@@ -29,7 +29,7 @@ Examples:
   noetl graph old.yaml --migrate
 
 \b
-Exit codes: 0 drawn, 2 invalid playbook (its faults are shown), 3 not readable or writable.
+Exit codes: 0 drawn, 2 invalid playbook (its findings are shown), 3 not readable or writable.
 """
 
 
@@ -41,7 +41,7 @@ Exit codes: 0 drawn, 2 invalid playbook (its faults are shown), 3 not readable o
     type=click.Choice(list(FORMATS)),
     default="mermaid",
     show_default=True,
-    help="The language of the picture.",
+    help="Output format.",
 )
 @click.option(
     "-o",
@@ -50,7 +50,7 @@ Exit codes: 0 drawn, 2 invalid playbook (its faults are shown), 3 not readable o
     type=FILE,
     help="Write to OUT instead of standard output.",
 )
-@click.option("--migrate", is_flag=True, help="Take a playbook of an older dialect too.")
+@click.option("--migrate", is_flag=True, help="Accept a playbook of an older dialect.")
 @click.option("--json", "as_json", is_flag=True, help="Print boxes and links as one JSON object.")
 def graph(file: str, form: str, output: str | None, migrate: bool, as_json: bool) -> int:
     """

@@ -90,7 +90,7 @@ async def attended(local: LocalNode, active: ActiveExecution) -> Attended:
         active.finished.result()
     except (NoetlError, OSError) as wrong:  # the log or a result could not be written
         on = f"noetl resume {execution_id}"
-        said = str(wrong) if on in str(wrong) else f"{wrong}; then go on with: {on}"
+        said = str(wrong) if on in str(wrong) else f"{wrong}; then continue with: {on}"
         raise LogUnavailable(said) from wrong
     took = max(0, (active.ended_at or active.started_at) - active.started_at)
     return Attended(execution_id, await report_of(active.execution, local.results, took))

@@ -32,8 +32,8 @@ def see_through(begin: Begin, *, as_json: bool) -> int:
 
 def how_on(execution_id: str | None) -> str:
     if execution_id is None:
-        return "if it was begun, it is in: noetl list"
-    return f"go on with: noetl resume {execution_id}"
+        return "if it was started, `noetl list` shows it"
+    return f"continue with: noetl resume {execution_id}"
 
 
 def last_words(report: ExecutionReport, *, as_json: bool) -> int:

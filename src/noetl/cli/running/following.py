@@ -25,7 +25,7 @@ MOST_LINES = 10_000
 
 def follow_through(target: Target, execution_id: str, path: str, *, as_json: bool) -> int:
     """Show an execution of a server to its end; output and exit code are those of `run`."""
-    on = f"it goes on at the server: noetl status {execution_id}"
+    on = f"it continues on the server: noetl status {execution_id}"
     try:
         far = Execution(execution_id=execution_id, path=path)
         report = runner()(_follow(target, far, make_show(err=as_json)))

@@ -19,7 +19,7 @@ CTX = click.option(
     "--ctx",
     multiple=True,
     metavar="NAME=VALUE",
-    help="Set a key that `ctx` begins with; VALUE is JSON, else text. May be repeated.",
+    help="Set an initial key of `ctx`; VALUE is JSON, else text. May be repeated.",
 )
 PAYLOAD = click.option(
     "--payload",
@@ -38,7 +38,7 @@ def payload_of(file: str | None, sets: Sequence[str]) -> dict[str, Any]:
 
 
 def ctx_of(words: Sequence[str]) -> dict[str, Any]:
-    """What `ctx` begins with (SCOPE-4)."""
+    """The initial `ctx` (SCOPE-4)."""
     ctx: dict[str, Any] = {}
     for word in words:
         put(ctx, *setting(word, "--ctx"))

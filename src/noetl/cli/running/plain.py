@@ -183,7 +183,7 @@ class PlainShow:
 
     def paused(self, execution_id: str, event: e.ExecutionPaused) -> None:
         del event
-        self.line(execution_id, "execution", f"paused; go on with: noetl resume {execution_id}")
+        self.line(execution_id, "execution", f"paused; continue with: noetl resume {execution_id}")
 
     def resumed(self, execution_id: str, event: e.ExecutionResumed) -> None:
         del event

@@ -52,6 +52,6 @@ class SteadyShow:
         except Exception as fault:
             self._broken = True
             if not isinstance(fault, BrokenPipeError):  # whoever read it has gone on purpose
-                said = f"progress can no longer be shown ({fault}); the execution goes on"
+                said = f"progress can no longer be shown ({fault}); the execution continues"
                 with suppress(OSError):
                     print_line(said, err=True)

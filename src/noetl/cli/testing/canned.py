@@ -114,7 +114,7 @@ def faults_in(outcomes: Mapping[str, list[Canned] | Canned], plan: Plan) -> list
         if name not in known:
             close = get_close_matches(name, known, n=1)
             hint = f"; did you mean '{close[0]}'?" if close else ""
-            faults.append(f"outcomes name '{name}', which is no task of the playbook{hint}")
+            faults.append(f"outcomes name '{name}', which is not a task of the playbook{hint}")
         for one in canned if isinstance(canned, list) else [canned]:
             if ("ok" in one) == ("error" in one) or len(one) > 2:
                 faults.append(

@@ -71,11 +71,11 @@ class SuiteVerdict(msgspec.Struct, frozen=True):
 @click.command("test", epilog=EPILOG)
 @click.argument("files", nargs=-1, required=True, metavar="FILE...", type=FILE)
 @RUN
-@click.option("--migrate", is_flag=True, help="Take playbooks of an older dialect too.")
+@click.option("--migrate", is_flag=True, help="Accept playbooks of an older dialect.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object per file and line.")
 def test(files: tuple[str, ...], real: tuple[str, ...], migrate: bool, as_json: bool) -> int:
     """
-    Run playbook tests: canned outcomes instead of tools, pauses that take no time.
+    Run the tests of playbooks: prepared outcomes replace tools, and pauses take no time.
 
     FILE names a playbook and its tests; docs/learn/05-testing-playbooks.md shows how.
     """
@@ -219,7 +219,7 @@ def missing_event(expected: Sequence[str], found: Sequence[str]) -> Iterator[str
     rest = iter(found)
     for number, name in enumerate(expected):
         if canonical_event(name) not in NAMES:
-            yield f"events[{number}]: '{name}' is no name of an event"
+            yield f"events[{number}]: '{name}' is not an event name"
             return
         if canonical_event(name) not in rest:
             after = f" after {expected[number - 1]}" if number else ""

@@ -40,7 +40,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     name: str
     workload: dict[str, Any] = {}
     ctx: dict[str, Any] = {}
-    """What `ctx` begins with."""
+    """The initial `ctx`."""
     outcomes: dict[str, list[Canned] | Canned] = {}
     """`step.task` or `task` → one outcome per call, in order; a mapping serves every call."""
     expect: Expected = Expected()
@@ -68,7 +68,7 @@ def suite_in(source: PlaybookSource) -> Suite:
     except msgspec.ValidationError as wrong:
         message = str(wrong).replace(" - at `$", " at `").replace("`.", "`")
         raise UnreadableFile(
-            f"{source.name} is no file of playbook tests: {message}; "
+            f"{source.name} is not a playbook test file: {message}; "
             "see docs/learn/05-testing-playbooks.md"
         ) from None
     if not suite.tests:

@@ -73,7 +73,7 @@ class AwsProvider:
                 "AWS_SECRET_ACCESS_KEY and AWS_REGION, or name a credential of kind aws in `auth`"
             )
         if not REGION.fullmatch(str(access["region"])):  # it becomes a part of the address
-            raise CredentialMissing(f"'{access['region']}' is no region such as eu-west-1")
+            raise CredentialMissing(f"'{access['region']}' is not a region such as eu-west-1")
         register(access)
         return access
 

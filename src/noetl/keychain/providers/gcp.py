@@ -145,9 +145,9 @@ def assertion(account: Fields, now: float) -> str:
     try:
         key = load_pem_private_key(str(account["private_key"]).encode(), None)
     except (ValueError, TypeError):
-        raise CredentialMissing("the service account's private_key is no key in PEM") from None
+        raise CredentialMissing("the service account's private_key is not a PEM key") from None
     if not isinstance(key, RSAPrivateKey):
-        raise CredentialMissing("the service account's private_key is no RSA key")
+        raise CredentialMissing("the service account's private_key is not an RSA key")
     return f"{text}.{_base64(key.sign(text.encode(), PKCS1v15(), SHA256()))}"
 
 

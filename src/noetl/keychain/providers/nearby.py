@@ -41,7 +41,7 @@ class FileProvider:
         except FileNotFoundError:
             raise CredentialMissing(f"there is no file {key}; put the secret there") from None
         except UnicodeDecodeError:
-            raise CredentialMissing(f"file {key} is no text in UTF-8") from None
+            raise CredentialMissing(f"file {key} is not text in UTF-8") from None
         except Refusal as refusal:
             raise CredentialMissing(str(refusal)) from None
         except OSError as wrong:

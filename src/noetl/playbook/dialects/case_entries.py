@@ -87,7 +87,9 @@ class CaseEntry:
 def entries_of(draft: Draft, step: Mapping, case: TreeSlot) -> list[CaseEntry] | None:
     """The entries of a `case`; None where one of them cannot be read."""
     if not isinstance(case.node, Sequence):
-        draft.refuse(case, "'case' is no list", 'write case: [ { when: "{{ … }}", then: { … } } ]')
+        draft.refuse(
+            case, "'case' is not a list", 'write case: [ { when: "{{ … }}", then: { … } } ]'
+        )
         return None
     found = [_entry(draft, slot) for slot in case.node.slots]
     entries = [entry for entry in found if entry is not None]
@@ -100,7 +102,7 @@ def entries_of(draft: Draft, step: Mapping, case: TreeSlot) -> list[CaseEntry] |
             draft.refuse(
                 entry.actions["result"],
                 "each iteration would say what the result of the loop is",
-                "collect what is meant: collect: { from: …, into: name }",
+                "collect what you mean: collect: { from: …, into: name }",
             )
         _gather_writes(draft, entry, given)
     return None if None in found else entries
@@ -120,7 +122,7 @@ def _entry(draft: Draft, slot: TreeSlot) -> CaseEntry | None:
     if then is not None and isinstance(then.node, Sequence):
         then.node = _merged(then.node)
     if then is None or not isinstance(then.node, Mapping):
-        draft.refuse(then or slot, "'then' of a case is no mapping", "write then: { next: … }")
+        draft.refuse(then or slot, "'then' of a case is not a mapping", "write then: { next: … }")
         return None
     expression = OTHERWISE if guard is None else expression_of(plain(guard.node))
     if expression is None:

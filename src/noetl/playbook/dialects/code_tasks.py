@@ -171,7 +171,7 @@ def _nest_args(draft: Draft, task: Mapping, slot: TreeSlot, code: PythonCode) ->
     """Where the code uses the mapping itself, it gets one; names read beside it stay."""
     args, at = task.slot("args"), task.place("code")
     if args is not None and not isinstance(args.node, Mapping):
-        draft.refuse(args, "args is no mapping", "write args: { name: value }")
+        draft.refuse(args, "args is not a mapping", "write args: { name: value }")
         return
     outer = Mapping(line=slot.line)
     inner = args.node if args is not None else Mapping(line=slot.line, flow=True)
@@ -265,7 +265,7 @@ def _refuse_template(draft: Draft, slot: TreeSlot, name: str) -> None:
     draft.refuse(
         slot,
         f"the code uses `{name}` and is a template, so what it reads is not known before it runs",
-        "hand values over in args: { name: … } instead of templates in the code",
+        "pass values in args: { name: … } instead of templates in the code",
     )
 
 
@@ -286,7 +286,7 @@ def top_level_return(draft: Draft, task: Mapping) -> None:
     if new is None:
         draft.refuse(
             at_line(slot, first.lineno),
-            "`return` stands outside of a function, and the code cannot be made one",
+            "`return` is outside a function, and the code cannot be wrapped in one",
             "write def main(...): around the code, or set result",
         )
         return

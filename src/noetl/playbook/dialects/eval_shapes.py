@@ -47,7 +47,7 @@ def rules_of_eval(draft: Draft, task: Mapping) -> None:
         draft.refuse(
             slot,
             "the task has both an older 'eval' and rules of a policy",
-            "put the entries of 'eval' into spec.policy.rules in the order that is meant",
+            "put the entries of 'eval' into spec.policy.rules in the order you want",
         )
         return
     rules = slot.node

@@ -75,7 +75,7 @@ def _move_block(draft: Draft, known: StepVars, then: Mapping, word: str) -> None
     block = then.slot(word)
     if block is None or not isinstance(block.node, Mapping):
         if block is not None and word == "set_shared":
-            draft.refuse(block, "'set_shared' is no mapping", "write set_shared: { key: value }")
+            draft.refuse(block, "'set_shared' is not a mapping", "write set_shared: { key: value }")
         return
     at = then.place(word)
     then.pop(word)
@@ -103,7 +103,7 @@ def _refuse_open(draft: Draft, known: StepVars, slot: TreeSlot) -> None:
         draft.refuse(
             slot,
             f"each iteration of a parallel loop writes 'vars.{slot.key}', and 'next' reads it: "
-            "which value is meant is open",
+            "it is not clear which value is meant",
             f"write set_shared: {{ {slot.key}: {{ last: … }} }}, or another reducer",
         )
 
@@ -122,7 +122,7 @@ def _reduced(draft: Draft, known: StepVars, slot: TreeSlot) -> Node | None:
     if loop is None and reducer != "last":
         draft.refuse(
             slot,
-            f"the shared write of '{slot.key}' stands in no loop, so there is nothing to reduce",
+            f"the shared write of '{slot.key}' is not inside a loop, so there is nothing to reduce",
             "write set_ctx with the whole new value",
         )
         return None

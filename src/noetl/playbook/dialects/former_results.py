@@ -80,7 +80,7 @@ def _of_loop(path: Path) -> PathReading:
     if not path or isinstance(path[0], int):
         return PathReading(0)
     return PathReading(
-        0, reason=f"a loop's result is the list of its results; '{path[0]}' is no part"
+        0, reason=f"a loop's result is the list of its results; it has no '{path[0]}'"
     )
 
 

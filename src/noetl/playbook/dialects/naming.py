@@ -207,7 +207,7 @@ class Naming:
         self.draft.refuse(
             asked.slot,
             f"`{name}` is a step and a key of {other}; here it is read as the key",
-            f"rename the step if its result is meant, or write the scope before `{name}`",
+            f"rename the step if you mean its result, or write the scope before `{name}`",
             code="changed-meaning",
         )
 
@@ -321,7 +321,7 @@ def _of_stats(asked: AskedName, root: str) -> PathReading:
     """`stats` of a loop: a loop that has ended well has failed nowhere (LOOP-4)."""
     part = _STATS.get(str(asked.path[2]) if len(asked.path) > 2 else "")
     if part is None:
-        said = "a loop's result is the list of its results; 'stats' is no part"
+        said = "a loop's result is the list of its results; it has no 'stats'"
         return PathReading(0, reason=said)
     if root == "event.loop.results":
         return PathReading(2, f"event.loop.{part}")

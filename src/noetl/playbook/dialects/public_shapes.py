@@ -223,7 +223,7 @@ def no_match(draft: Draft, step: Mapping) -> None:
         draft.refuse(
             slot,
             f"on_no_match: {shown(word or '{ … }')} has no counterpart in this router",
-            "add an arc without when as the last one, to a step that does what is meant",
+            "add an arc without when as the last one, to a step that does what you want",
         )
         return
     else:

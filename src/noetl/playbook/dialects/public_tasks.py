@@ -292,7 +292,7 @@ def _command_of_list(draft: Draft, task: Mapping) -> None:
     entries = slot.node.slots if isinstance(slot.node, Sequence) else [slot]
     texts = [entry.text for entry in entries]
     if not texts or any(text is None for text in texts):
-        draft.refuse(slot, "'cmds' holds something that is no text", "write command: |")
+        draft.refuse(slot, "'cmds' holds something that is not text", "write command: |")
         return
     lines = [text.rstrip("\n") for text in texts if text is not None]
     body = lines if len(lines) == 1 else ["set -e", *lines]

@@ -52,7 +52,7 @@ def retry_of_step(draft: Draft, step: Mapping) -> None:
         draft.refuse(
             slot,
             "a retry of the whole step has no counterpart where it has several tasks or rules",
-            "write a rule with do: retry in the task that is meant",
+            "write a rule with do: retry in the task you mean",
         )
         return
     rule = retry_rule(draft, slot, Sight("rule", kind_of(draft, task)), TRUE)
@@ -74,7 +74,7 @@ def retry_of_task(draft: Draft, task: Mapping) -> None:
     if "policy" in (task.mapping("spec") or ""):
         draft.refuse(
             slot,
-            "'retry' stands beside rules of a policy",
+            "'retry' is set next to the rules of a policy",
             "write it as a rule: then: { do: retry, attempts: 3, delay: 1 }",
         )
         return
@@ -98,7 +98,7 @@ def retry_rule(draft: Draft, slot: TreeSlot, sight: Sight, condition: str) -> Tr
     if isinstance(node, Scalar) and isinstance(node.value, int) and node.value is not True:
         node = Mapping([TreeSlot(node, key="max_attempts", line=slot.line)], line=slot.line)
     if not isinstance(node, Mapping):
-        draft.refuse(slot, "'retry' is no mapping", "write retry: { max_attempts: 3 }")
+        draft.refuse(slot, "'retry' is not a mapping", "write retry: { max_attempts: 3 }")
         return None
     known = True
     for one in node.slots:
@@ -127,7 +127,7 @@ def _attempts(draft: Draft, node: Mapping, slot: TreeSlot) -> int | None:
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
         draft.refuse(
             given or slot,
-            "'max_attempts' is no whole number >= 1; it cannot be computed while it runs",
+            "'max_attempts' is not a whole number >= 1; it cannot be computed while it runs",
             "write a number, such as max_attempts: 3",
         )
         return None
@@ -144,7 +144,7 @@ def _are_numbers(draft: Draft, node: Mapping) -> bool:
         and expression_of(plain(slot.node)) is None
     ]
     for slot in wrong:
-        draft.refuse(slot, f"'{slot.key}' is no number", f"write {slot.key}: 2")
+        draft.refuse(slot, f"'{slot.key}' is not a number", f"write {slot.key}: 2")
     return not wrong
 
 

@@ -40,7 +40,7 @@ class Pass(NamedTuple):
 REASONS: dict[str, str] = {
     "case-args": "Arguments belong to the task that takes them.",
     "case-empty": "An input without a value is left out.",
-    "case-loop": "The knobs of a loop are in its spec, an iteration's names below `iter`.",
+    "case-loop": "The options of a loop are in its spec, the names of an iteration under `iter`.",
     "case-next": "The router holds the arcs and their mode.",
     "case-path": "A playbook is found by its path.",
     "case-results": "A result that later steps read is kept in `ctx` below the step's name.",
@@ -67,7 +67,7 @@ REASONS: dict[str, str] = {
     "up-empty-step": "A step has a tool or a router.",
     "up-event": "A run of a step ends in one of its events.",
     "up-executor": "Every runtime takes every playbook.",
-    "up-input": "Inputs stand beside `kind`, by the names that the kind gives them.",
+    "up-input": "Inputs are written next to `kind`, under the names that the kind gives them.",
     "up-loop": "A loop has a collection and an iterator.",
     "up-name": "Names are read with their scope.",
     "up-no-match": "Where no arc matches, the branch ends.",

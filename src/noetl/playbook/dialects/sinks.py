@@ -135,7 +135,7 @@ def _insert(draft: Draft, task: Mapping, kind: str, table: TreeSlot, args: TreeS
         draft.refuse(table, "the sink has both a table and a statement", "leave one of them out")
         return False
     if not _TABLE.fullmatch(name):
-        draft.refuse(table, f"'{name}' is no name of a table", "write table: schema.name")
+        draft.refuse(table, f"'{name}' is not a table name", "write table: schema.name")
         return False
     if args is None or not isinstance(args.node, Mapping):
         return _insert_rows(draft, task, kind, table, args)
@@ -162,7 +162,7 @@ def _insert_rows(
     """Rows whose columns only the run knows: by name, as the table has them."""
     value = "result" if args is None else expression_of(args.text)
     if args is not None and value is None:
-        draft.refuse(args, "the args of a sink are no mapping", "write args: { column: … }")
+        draft.refuse(args, "the args of a sink are not a mapping", "write args: { column: … }")
         return False
     name = table.text or ""
     rows = f"[{value}] if {value} is mapping else {value}"
@@ -175,7 +175,9 @@ def _insert_rows(
         task.put("rows", quoted(f"{{{{ {rows} }}}}", table.line), like=table.bare)
         return True
     if kind == "snowflake":
-        draft.refuse(table, "the columns of a snowflake sink are open", "write args: { column: … }")
+        draft.refuse(
+            table, "the columns of a snowflake sink are not known", "write args: { column: … }"
+        )
         return False
     statement = (
         f"INSERT INTO {name}",

@@ -16,7 +16,7 @@ from noetl.playbook.dialects.tree import Mapping, TreeSlot
 if TYPE_CHECKING:
     from noetl.playbook.dialects.naming import Naming
 
-HINT: Final = "write what is meant with the names of the new result"
+HINT: Final = "write what you mean with the names of the new result"
 _JOB: Final = frozenset({"uuid", "id", "execution_id"})
 _ENVELOPE: Final = frozenset({"status", "data", "error", "result", "http", "meta", "ref"})
 _IS_THERE: Final = re.compile(r"\s+is\s+(?:not\s+)?(?:un)?defined\b")
@@ -218,7 +218,7 @@ def _ok_word(draft: Draft, asked: AskedName) -> str:
         return "success"
     draft.refuse(
         asked.slot,
-        "a status is kept, which is 'ok' or 'error' now; whether it was 'success' is open",
+        "a status is kept, which is 'ok' or 'error' now; whether it was 'success' is not known",
         "compare what is kept with 'ok'",
         code="changed-meaning",
     )
@@ -389,7 +389,7 @@ def refuse_calls(draft: Draft, slot: TreeSlot) -> None:
             draft.refuse(
                 slot,
                 f"a template calls '{name}()', which templates do not have",
-                "let a task find the value, or hand it over as part of the request",
+                "let a task find the value, or pass it with the request",
             )
 
 

@@ -58,7 +58,9 @@ def _task_of(draft: Draft, entry: Mapping, at: TreeSlot) -> Mapping | None:
     elif isinstance(tool.node, Mapping):
         task = tool.node
     else:
-        draft.refuse(tool, "the tool of a workbook entry is no mapping", "write tool: { kind: … }")
+        draft.refuse(
+            tool, "the tool of a workbook entry is not a mapping", "write tool: { kind: … }"
+        )
         return None
     task.flow = task.flow and not draft.case and len(rest) == 0
     task.indent = 2

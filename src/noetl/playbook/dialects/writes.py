@@ -82,7 +82,7 @@ def writes_of(
 def writes_below(draft: Draft, given: TreeSlot, scope: Scope = "ctx") -> list[Write]:
     """The writes of one word."""
     if not isinstance(given.node, Mapping):
-        said = f"'{given.key}' is no mapping"
+        said = f"'{given.key}' is not a mapping"
         draft.refuse(given, said, f"write {given.key}: {{ ctx.name: value }}")
         return []
     return [one for slot in given.node.slots for one in _writes_below(draft, slot, scope)]

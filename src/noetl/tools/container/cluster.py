@@ -30,7 +30,7 @@ async def cluster_of(credential: Mapping[str, Any]) -> AsyncIterator["Cluster"]:
         ca = credential.get("ca")
         tls = ssl.create_default_context(cadata=str(ca)) if ca else True
     except ssl.SSLError as fault:
-        says = f"the ca of the Kubernetes credential is no PEM: {fault}"
+        says = f"the ca of the Kubernetes credential is not PEM: {fault}"
         raise Refusal("auth", says) from None
     async with aiohttp.ClientSession(
         headers={"Authorization": f"Bearer {token}"},
@@ -93,7 +93,7 @@ class Cluster:
         except aiohttp.ClientError as fault:
             raise self._away(fault) from None
         except msgspec.DecodeError as fault:
-            raise Refusal("decode", f"the cluster's answer is no JSON: {fault}") from None
+            raise Refusal("decode", f"the cluster's answer is not JSON: {fault}") from None
 
     async def _check(self, answer: aiohttp.ClientResponse, fine: tuple[int, ...]) -> None:
         if answer.status < 400 or answer.status in fine:

@@ -112,7 +112,7 @@ def check(order: ContainerSpec) -> None:
     """What a job of a cluster cannot have."""
     for given, name in ((order.stdin is not None, "stdin"), (bool(order.binds), "mounts")):
         if given:
-            says = f"'{name}' cannot be had on Kubernetes; hand values over by 'env' or 'args'"
+            says = f"'{name}' is not supported on Kubernetes; pass values in 'env' or 'args'"
             raise Refusal("input", says)
     if order.network != "none":
         says = f"network is '{order.network}'; on Kubernetes the cluster decides, leave it out"

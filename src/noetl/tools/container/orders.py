@@ -82,7 +82,7 @@ def command_of(inputs: ContainerInputs) -> list[str]:
         if KNOWN.holds(word):
             # Every user of the machine can read a command line (trust model).
             says = "command or args hold a secret, and a command line can be read by others"
-            raise Refusal("input", f"{says}; hand it over by 'env' or 'stdin'")
+            raise Refusal("input", f"{says}; pass it in 'env' or 'stdin'")
     return words
 
 

@@ -28,7 +28,7 @@ FAILURES: tuple[Row, ...] = (
     (aiohttp.ServerDisconnectedError, "connection", True, "lost its connection before an answer"),
     (aiohttp.ClientPayloadError, "connection", True, "ended in the middle of the body"),
     (aiohttp.ClientConnectionError, "connection", True, "lost its connection"),
-    (aiohttp.ClientResponseError, "decode", False, "was answered by something that is not HTTP"),
+    (aiohttp.ClientResponseError, "decode", False, "got an answer that is not HTTP"),
     (aiohttp.ClientError, "connection", True, "failed"),
     (OSError, "connection", True, "lost its connection"),
     (ValueError, "input", False, "cannot be sent"),
@@ -53,7 +53,7 @@ def timed_out(name: str, fault: BaseException, timeout: Timeout) -> Outcome:
     if isinstance(fault, aiohttp.ConnectionTimeoutError):
         says = f"got no connection in time (connect timeout{_seconds(timeout.connect)})"
     elif isinstance(fault, aiohttp.SocketTimeoutError):
-        says = f"was left waiting for the next bytes (read timeout{_seconds(timeout.read)})"
+        says = f"received no more bytes in time (read timeout{_seconds(timeout.read)})"
     else:
         says = f"was not complete in time (total timeout{_seconds(timeout.total)})"
     return failed("timeout", f"{name} {says}", retryable=True)

@@ -55,7 +55,7 @@ async def make_request(call: ToolCall[HttpInputs], workplace: Workplace) -> Requ
     inputs = call.inputs
     method = inputs.method.upper()
     if not _TOKEN.fullmatch(inputs.method):
-        says = f"'{inputs.method}' is no request method; expected a word such as GET"
+        says = f"'{inputs.method}' is not a request method; expected a word such as GET"
         raise Refusal("input", says)
     url = url_of(inputs.url)
     if inputs.params:
@@ -93,7 +93,7 @@ def url_of(text: str) -> URL:
     except ValueError:
         url = URL()
     if url.scheme not in ("http", "https") or not url.host:
-        says = f"'{text[:200]}' is no URL; expected http://host/… or https://host/…"
+        says = f"'{text[:200]}' is not a URL; expected http://host/… or https://host/…"
         raise Refusal("input", says)
     return url
 
@@ -127,7 +127,9 @@ def plain(value: Any) -> str:
 def body_of(inputs: HttpInputs) -> tuple[bytes | None, str | None]:
     """The payload that needs no files, with its content type."""
     if inputs.body is not None and (inputs.form is not None or inputs.files is not None):
-        raise Refusal("input", "'body' stands beside 'form' or 'files'; give one of them")
+        raise Refusal(
+            "input", "'body' is set together with 'form' or 'files'; give only one of them"
+        )
     if inputs.files is not None:
         return None, None
     if inputs.form is not None:

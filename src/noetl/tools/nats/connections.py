@@ -126,7 +126,7 @@ def trusting(ca: str) -> ssl.SSLContext:
     try:
         return ssl.create_default_context(cadata=ca)
     except (ssl.SSLError, ValueError):
-        says = "the credential's ca is no certificate; expected text in PEM"
+        says = "the credential's ca is not a certificate; expected text in PEM"
         raise Refusal("auth", says) from None
 
 
@@ -204,7 +204,7 @@ def raw_of(seed: str) -> bytes:
         body = b""
     whole = len(body) == LENGTH and checksum(body[:-2]) == body[-2:]
     if not whole or body[0] & 0xF8 != SEED or (body[0] & 7) << 5 | body[1] >> 3 != USER:
-        raise Refusal("auth", "the credential's nkey is no seed of a user; expected text from 'SU'")
+        raise Refusal("auth", "the credential's nkey is not a user seed; expected text from 'SU'")
     return body[2:-2]
 
 

@@ -65,8 +65,8 @@ def order_of(call: ToolCall[Any], words: list[str], environment: dict[str, str])
 def refuse_secrets(words: Sequence[str]) -> None:
     """KEY-2; an interpreter is looked at before it is split, because its words are no secret."""
     if any(map(KNOWN.holds, words)):
-        says = "a secret would stand on the command line, where every user of the machine can read"
-        raise Refusal("input", f"{says} it; hand it over by 'env' or 'stdin'")
+        says = "a secret would appear on the command line, where every user of the machine can read"
+        raise Refusal("input", f"{says} it; pass it in 'env' or 'stdin'")
 
 
 def script_file(call: ToolCall[ScriptInputs], folder: str) -> Path:
@@ -128,7 +128,7 @@ def program_of(name: str, call: ToolCall[Any], path: str) -> str:
         return found
     file = Path(name) if name.startswith("/") else call.path(name)
     if not os.access(file, os.X_OK) or file.is_dir():
-        raise Refusal("not_found", f"interpreter '{name}' is no program that can be run")
+        raise Refusal("not_found", f"interpreter '{name}' is not a program that can be run")
     return str(file)
 
 

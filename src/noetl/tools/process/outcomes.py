@@ -49,7 +49,7 @@ def outcome_of(ended: CommandEnd, printed: CommandOutput, program: str) -> Outco
 
 def cut_short(total: float | None, ended: CommandEnd, printed: CommandOutput) -> Outcome:
     """TASK-7, or a worker that stops (`total` None); what was printed until then may tell why."""
-    kind, says = "cancelled", "the command was ended: nobody waits for it any more"
+    kind, says = "cancelled", "the command was stopped: its result is no longer needed"
     if total is not None:
         kind, says = "timeout", f"the command did not end within {total:g} s, and was ended"
     block, result = block_of(ended, printed), result_of(ended, printed)

@@ -35,7 +35,7 @@ PLACE, WHEEL = re.compile(r"[@/\\]|^\."), re.compile(r"\.whl(?=$|[#?;\s])")
 """A requirement that says where it lies, which pip would build whatever it is told."""
 WHEELS_ONLY = (
     "the worker installs wheels only; with its setting libs_build it builds packages from source,"
-    " which runs code of theirs"
+    " which runs their code"
 )
 
 
@@ -76,10 +76,10 @@ class Libs:
     async def _installed(self, wanted: tuple[str, ...]) -> str:
         for line in wanted:
             if not line or line.startswith("-"):
-                found = f"libs holds {line!r}, which is no requirement"
+                found = f"libs holds {line!r}, which is not a requirement"
                 raise Refusal("input", f"{found}; expected such as 'requests>=2'")
             if not self._build and PLACE.search(line) and not WHEEL.search(line):
-                raise Refusal("input", f"libs holds {line!r}, which is no wheel; {WHEELS_ONLY}")
+                raise Refusal("input", f"libs holds {line!r}, which is not a wheel; {WHEELS_ONLY}")
         text = "\n".join((sys.version, self._python, *wanted))
         folder = self._home / hashlib.sha256(text.encode()).hexdigest()[:24]
         if folder.exists():

@@ -135,7 +135,7 @@ def request_of(inputs: PythonInputs, libs: str, memory: int, seconds: int) -> by
         args = msgspec.to_builtins(inputs.args, str_keys=True)
         return marshal.dumps((inputs.code, args, libs, memory, seconds))
     except (ValueError, TypeError):
-        says = "args hold something that is no plain value; expected JSON"
+        says = "args hold something that is not a plain value; expected JSON"
         raise Refusal("input", says) from None
 
 
@@ -159,7 +159,7 @@ async def outcome_of(answer: ChildAnswer, call: ToolCall[Any], workplace: Workpl
         msgspec.json.decode(answer.body, type=msgspec.Raw)
         return ok(await workplace.results.put(call.execution_id, bytes(answer.body)))
     except (msgspec.DecodeError, RecursionError) as fault:
-        return failed("result", f"the result is no JSON that can be kept: {fault}")
+        return failed("result", f"the result cannot be stored as JSON: {fault}")
     except LogUnavailable as fault:
         return failed("internal", str(fault), retryable=True)
 

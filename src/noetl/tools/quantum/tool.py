@@ -152,7 +152,7 @@ def unquoted(outcome: Outcome, circuit: str | None) -> Outcome:
         return outcome
     line = outcome.error.get("line")
     place = "" if line is None else f" (line {line})"
-    says = f"the circuit was not taken{place}; why is not told, because a secret stands in it"
+    says = f"the circuit was rejected{place}; the reason is not shown because it contains a secret"
     return msgspec.structs.replace(outcome, error={**outcome.error, "message": says})
 
 

@@ -59,7 +59,7 @@ def copy_of(
     if any(statement.copies_to_client for statement in statements[:-1]):
         raise Refusal("input", "a COPY over the connection is not the last statement; move it")
     if inputs.rows is not None and inputs.file is not None:
-        raise Refusal("input", "'rows' stands beside 'file'; give one of them")
+        raise Refusal("input", "'rows' and 'file' are both set; give only one of them")
     if not last.copies_to_client:
         if inputs.rows is None and inputs.file is None:
             return None

@@ -244,7 +244,7 @@ class SnowWork(ThreadedWork):
         if len(statements) > 1:
             raise Refusal("input", "'rows' need one statement; put the others into own tasks")
         if self._params:
-            raise Refusal("input", "'params' stand beside 'rows'; give one of them")
+            raise Refusal("input", "'params' and 'rows' are both set; give only one of them")
         self.rowcount = 0
         self._cursor.execute("BEGIN")
         try:

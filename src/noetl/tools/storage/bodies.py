@@ -82,7 +82,7 @@ def _written(inputs: ObjectInputs, results: ResultStore) -> tuple[AsyncIterator[
     text = text_in(inputs.body, results) if inputs.encoding != "json" else None
     if inputs.encoding == "base64":
         if text is None:
-            raise Refusal("input", "'encoding' is base64, but 'body' is no text")
+            raise Refusal("input", "'encoding' is base64, but 'body' is not text")
         return from_base64(text, "body"), None
     if text is not None:
         return (part.encode() async for part in text), "text/plain; charset=utf-8"

@@ -199,7 +199,9 @@ def identity_of(credential: Mapping[str, Any] | None, name: str | None) -> Any:
         read = service_account.Credentials.from_service_account_info
         return read(credential, scopes=scopes)  # type: ignore[no-untyped-call]
     except ValueError as fault:
-        raise Refusal("auth", f"credential '{name}' is no service account's key: {fault}") from None
+        raise Refusal(
+            "auth", f"credential '{name}' is not a service account's key: {fault}"
+        ) from None
 
 
 def failure_of(fault: Exception, name: str) -> Outcome | None:
@@ -219,7 +221,7 @@ def failure_of(fault: Exception, name: str) -> Outcome | None:
         says = f"{name} was shown a bad certificate: {_reason(fault)}"
         return failed("connection", says)
     if isinstance(fault, requests.exceptions.JSONDecodeError):
-        return failed("decode", f"{name} was answered with what is no JSON: {fault}")
+        return failed("decode", f"{name} got an answer that is not JSON: {fault}")
     if isinstance(fault, requests.RequestException | TransportError):
         says = f"{name} found no connection: {_reason(fault)}"
         return failed("connection", says, retryable=True)

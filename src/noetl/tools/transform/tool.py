@@ -94,7 +94,9 @@ class TransformTool(FramedTool):
 def unquoted(says: str, given: str) -> str:
     """KEY-2: jq cuts short what it quotes, and the beginning of a secret is not known as one."""
     if "..." in says and KNOWN.found_in(given.encode()):
-        return "the program failed on its input; why is not told, because a secret stands in it"
+        return (
+            "the program failed on its input; the reason is not shown because it contains a secret"
+        )
     return says
 
 
@@ -126,7 +128,7 @@ async def result_of(body: bytes, call: ToolCall[Any], workplace: Workplace) -> O
     try:
         return ok(msgspec.json.decode(whole), block=block)
     except (msgspec.DecodeError, RecursionError) as fault:
-        raise Refusal("result", f"the result is no JSON that can be kept: {fault}") from None
+        raise Refusal("result", f"the result cannot be stored as JSON: {fault}") from None
 
 
 PROGRAM = (

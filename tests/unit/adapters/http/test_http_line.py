@@ -112,7 +112,7 @@ async def test_a_server_that_took_anothers_address_is_not_mistaken_for_it() -> N
     await first.task
     second = await begin(SmallPlane(Deaf("two")), port=port)
     assert (await link.call("two", CALL)).server == "two"
-    with pytest.raises(NoetlError, match="server 'one' is not there"):
+    with pytest.raises(NoetlError, match="server 'one' cannot be reached"):
         await link.call("one", CALL)
     assert (await link.ask(OwnerWanted("e"))).error == {
         "code": "not_found",

@@ -130,7 +130,7 @@ async def test_who_plays_a_server_is_not_heard(court: Court) -> None:
     with pytest.raises(ServerAway):
         await link.call("s1", call(1))
     assert len(said) > 1, "it was asked"
-    lines = [line for line in court.network.said if "without a good signature" in line]
+    lines = [line for line in court.network.said if "without a valid signature" in line]
     assert len(lines) == 1
 
 
@@ -192,7 +192,7 @@ async def test_nothing_is_heard_twice(court: Court) -> None:
     assert (await link.call("s1", call(2))).tidy == ["2"]
     assert [one.free for one in court.desk.heard] == [1, 2]
     assert len(court.desk.asked) == 1
-    assert set(court.refused) == {"replayed", "forged"}, "a call is no question either"
+    assert set(court.refused) == {"replayed", "forged"}, "a call is not a question either"
 
 
 async def test_no_holder_of_another_key_uses_up_the_numbers_of_a_session(court: Court) -> None:

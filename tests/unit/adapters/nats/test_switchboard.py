@@ -34,7 +34,9 @@ async def test_what_a_server_says_may_be_unreadable(network: Network) -> None:
     await client.subscribe(network.names.calls("odd"), cb=answer)
     await client.flush()
     link = await network.opened()
-    with pytest.raises(ServerAway, match=r"server 'odd' says what cannot be read .*same version"):
+    with pytest.raises(
+        ServerAway, match=r"server 'odd' sent something that cannot be read .*same version"
+    ):
         await link.call("odd", call(1))
 
 

@@ -189,7 +189,7 @@ async def test_without_jetstream_workers_poll_and_are_told(without_jetstream: Ne
         assert await link.wake("w", "default", hungry=True) == "s1"
     assert (await link.call("s1", call(1))).tidy == ["1"]
     told = await network.until_said("JetStream does not answer; start nats-server with it (-js)")
-    assert told.endswith("until then workers ask every 2 s")
+    assert told.endswith("until then workers poll every 2 s")
 
 
 async def test_a_stream_that_is_set_up_otherwise_is_changed(network: Network) -> None:

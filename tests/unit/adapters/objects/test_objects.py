@@ -175,8 +175,8 @@ async def test_a_store_that_was_never_used_is_closed() -> None:
     [
         ("nats", None, "results=nats needs a queue; set NOETL_QUEUE"),
         ("s3://", None, "expected nats, s3://bucket/prefix or gs://bucket/prefix"),
-        ("ftp://x", None, "'ftp://x' is no store of objects"),
-        ("files", None, "'files' is no store of objects"),
+        ("ftp://x", None, "'ftp://x' is not an object store"),
+        ("files", None, "'files' is not an object store"),
     ],
 )
 def test_a_setting_that_cannot_be_is_refused(setting: str, queue: str | None, says: str) -> None:

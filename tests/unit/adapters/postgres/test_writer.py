@@ -82,8 +82,7 @@ async def test_a_writer_that_waits_for_another_is_told_the_truth(homes: Postgres
         await lock.commit()
         assert [await answer_of(each) for each in waiting] == ["ok", "VersionConflict"]
     assert str(waiting[1].exception()) == (
-        "execution a stands at 2, not at 1: another writer was first; load it again and decide "
-        "again"
+        "execution a is at 2, not at 1: another writer was first; load it again and decide again"
     )
 
 

@@ -157,7 +157,7 @@ def test_one_of_somebody_else_is_said(tmp_path: Path, monkeypatch: pytest.Monkey
 
     with PidFile(tmp_path, "server").held("a server"):
         monkeypatch.setattr(os, "kill", refuse)
-        with pytest.raises(NoetlError, match="belongs to somebody else"):
+        with pytest.raises(NoetlError, match="belongs to another user"):
             stop([PidFile(tmp_path, "server")], patience=0)
 
 

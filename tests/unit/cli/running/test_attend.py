@@ -16,9 +16,12 @@ from noetl.errors import LogUnavailable
 @pytest.mark.parametrize(
     ("fault", "said"),
     [
-        (LogUnavailable("the disk is full"), "the disk is full; then go on with: noetl resume x1"),
+        (
+            LogUnavailable("the disk is full"),
+            "the disk is full; then continue with: noetl resume x1",
+        ),
         (LogUnavailable("free some, and noetl resume x1"), "free some, and noetl resume x1"),
-        (OSError(28, "No space left"), "No space left; then go on with: noetl resume x1"),
+        (OSError(28, "No space left"), "No space left; then continue with: noetl resume x1"),
     ],
 )
 async def test_a_log_that_cannot_be_written_says_how_to_go_on(fault: Exception, said: str) -> None:
@@ -59,7 +62,7 @@ class Broken:
 @pytest.mark.parametrize(
     ("fault", "said"),
     [
-        (OSError("gone"), "progress can no longer be shown (gone); the execution goes on\n"),
+        (OSError("gone"), "progress can no longer be shown (gone); the execution continues\n"),
         (BrokenPipeError(), ""),
     ],
 )

@@ -136,7 +136,7 @@ def test_a_child_is_told_apart(show: PlainShow, capsys: pytest.CaptureFixture[st
 @pytest.mark.parametrize(
     ("event", "line"),
     [
-        (e.ExecutionPaused(), "execution: paused; go on with: noetl resume x1"),
+        (e.ExecutionPaused(), "execution: paused; continue with: noetl resume x1"),
         (e.ExecutionResumed(), "execution: goes on"),
         (e.ExecutionCancelled(reason="why"), "execution: being cancelled (cancel): why"),
         (e.TokenDropped(token_id="1.0", step="b", reason="refused"), "b: token dropped (refused)"),

@@ -105,8 +105,8 @@ def test_every_kind_is_canned_but_noop() -> None:
     ("outcomes", "said"),
     [
         ({"get": [{"ok": 1}], "start.inner": {"ok": 1}, "shared": {"ok": 1}}, []),
-        ({"gett": []}, ["'gett', which is no task of the playbook; did you mean 'get'?"]),
-        ({"zzz": []}, ["'zzz', which is no task of the playbook"]),
+        ({"gett": []}, ["'gett', which is not a task of the playbook; did you mean 'get'?"]),
+        ({"zzz": []}, ["'zzz', which is not a task of the playbook"]),
         ({"get": [{}]}, ["expected `ok` or `error`, and at most one block beside it, got nothing"]),
         ({"get": {"ok": 1, "error": {}}}, ["got ok, error"]),
         ({"get": {"ok": 1, "http": {}, "pg": {}}}, ["got ok, http, pg"]),

@@ -55,7 +55,7 @@ def test_differences(expect: dict[str, Any], found: list[str]) -> None:
             "events[1]: expected step.done after step.done",
         ),
         (["step.done", "step.started"], ["step.started", "step.done"], "events[1]: expected"),
-        (["step.dome"], ["step.done"], "events[0]: 'step.dome' is no name of an event"),
+        (["step.dome"], ["step.done"], "events[0]: 'step.dome' is not an event name"),
     ],
 )
 def test_events_in_order(expected: list[str], found: list[str], said: str) -> None:

@@ -87,7 +87,7 @@ def test_a_former_path_is_read_in_the_new_shape(found: Source, path: Path, new: 
         (TWO, ("command_0", "rows"), "not the last of 2 statements"),
         (SELECT, ("columns",), "has no 'columns'"),
         (INSERT, ("rows",), "has no 'rows'"),
-        (source("http", True), ("stats",), "'stats' is no part"),
+        (source("http", True), ("stats",), "it has no 'stats'"),
     ],
 )
 def test_what_is_no_more_has_a_reason(found: Source, path: Path, reason: str) -> None:

@@ -99,7 +99,7 @@ def test_a_mount_that_is_not_there_is_not_found(tmp_path: Path) -> None:
 )
 def test_a_secret_is_refused_on_the_command_line(given: dict[str, Any]) -> None:
     KNOWN.add("s3cr3t-word")
-    with pytest.raises(Refusal, match="hand it over by 'env' or 'stdin'"):
+    with pytest.raises(Refusal, match="pass it in 'env' or 'stdin'"):
         order_of(call_of(ContainerInputs(image="a", **given)))
 
 

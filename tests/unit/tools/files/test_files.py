@@ -108,7 +108,7 @@ def test_a_link_that_is_put_in_later_is_not_followed(place: Place) -> None:
 
 def test_what_is_no_file_is_not_waited_for(place: Place) -> None:
     os.mkfifo(place.folder / "pipe")
-    with pytest.raises(Refusal, match="it is no file"):
+    with pytest.raises(Refusal, match="it is not a file"):
         open_file(inside(str(place.folder), "pipe"))
 
 

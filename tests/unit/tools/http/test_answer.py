@@ -267,7 +267,7 @@ def free_port() -> int:
     [
         ("/truncated", "connection", True, "ended in the middle of the body"),
         ("/reset", "connection", True, "lost its connection"),
-        ("/garbage", "decode", False, "something that is not HTTP"),
+        ("/garbage", "decode", False, "an answer that is not HTTP"),
         ("/redirect-to?url=ftp://h/", "input", False, "not http or https"),
         ("/redirect-to?url=http://[", "input", False, "cannot be read"),
         ("/redirect/11", "input", False, "redirected more than 10 times"),

@@ -93,8 +93,8 @@ def test_a_certificate_that_nobody_vouches_for(encrypted: Encrypted) -> None:
 @pytest.mark.parametrize(
     ("auth", "says"),
     [
-        ("nonsense", "the credential's ca is no certificate; expected text in PEM"),
-        ("seedless", "the credential's nkey is no seed of a user; expected text from 'SU'"),
+        ("nonsense", "the credential's ca is not a certificate; expected text in PEM"),
+        ("seedless", "the credential's nkey is not a user seed; expected text from 'SU'"),
     ],
 )
 def test_a_credential_that_cannot_be_read(encrypted: Encrypted, auth: str, says: str) -> None:

@@ -109,7 +109,10 @@ def test_a_plugin_is_an_object_or_what_a_call_gives(point: str) -> None:
         (["text"], "gives a str for 'paint', expected noetl.tools.plugins.Plugin"),
         (["other"], "has the entry point 'paint' for the kind 'draw'; both must have one name"),
         (["no_kind"], "has the entry point 'paint' for the kind 'paint'; both"),
-        (["no_inputs"], "has inputs for 'paint' that are no subclass of noetl.kinds.kind.Inputs"),
+        (
+            ["no_inputs"],
+            "has inputs for 'paint' that are not a subclass of noetl.kinds.kind.Inputs",
+        ),
         (["no_tool"], "has a tool for 'paint' that cannot be called"),
         (["plugin", "made"], "both offer the kind 'paint'; uninstall one of them"),
     ],

@@ -94,9 +94,9 @@ def test_arguments(bench: Bench, args: Any, words: list[str]) -> None:
         (
             {"code": "#!/no/such/program\n"},
             "not_found",
-            "interpreter '/no/such/program' is no program that can be run",
+            "interpreter '/no/such/program' is not a program that can be run",
         ),
-        ({"code": "x", "interpreter": "/tmp"}, "not_found", "interpreter '/tmp' is no program"),
+        ({"code": "x", "interpreter": "/tmp"}, "not_found", "interpreter '/tmp' is not a program"),
         ({"code": "x", "interpreter": "'"}, "input", "interpreter ''' cannot be read: "),
         ({"code": "x", "interpreter": []}, "input", "interpreter is empty"),
         ({"code": "x", "interpreter": " "}, "input", "interpreter is empty"),
@@ -125,7 +125,7 @@ def test_a_secret_comes_by_environment_and_never_on_a_command_line(bench: Bench)
     finally:
         KNOWN.forget("planted-value")
     assert told["kind"] == "input"
-    assert "hand it over by 'env' or 'stdin'" in told["message"]
+    assert "pass it in 'env' or 'stdin'" in told["message"]
     assert "planted-value" not in told["message"]
     assert by_env.result["stdout"] == "planted-value"
 

@@ -79,8 +79,8 @@ NO_JSON = {
     "__import__('uuid').uuid4()": f"result is of type UUID, {HELD} str(...)",
     "object": f"result is of type type, {HELD} {PLAIN}",
     "(n for n in [1])": f"result is of type generator, {HELD} list(...)",
-    "'\\ud800'": "result holds a lone surrogate, which is no character; decode it another way",
-    "{'\\ud800': 1}": "result has the key '\\ud800', which is no text; decode it another way",
+    "'\\ud800'": "result holds a lone surrogate, which is not a character; decode it another way",
+    "{'\\ud800': 1}": "result has the key '\\ud800', which is not text; decode it another way",
 }
 
 

@@ -22,8 +22,8 @@ BOUND: dict[str, tuple[str, dict[str, Any], str]] = {
         {"a": 1},
         f"{TWO}gate g(a) q {{ rx(a) q; }}\ng(1) q;",
     ),
-    "part of a name is no name": (f"{TWO}rx(a1+a) q;", {"a": 1}, f"{TWO}rx(a1+1) q;"),
-    "an exponent is no name": (f"{TWO}rx(1e5+e5) q;", {"e5": 1}, f"{TWO}rx(1e5+1) q;"),
+    "part of a name is not a name": (f"{TWO}rx(a1+a) q;", {"a": 1}, f"{TWO}rx(a1+1) q;"),
+    "an exponent is not a name": (f"{TWO}rx(1e5+e5) q;", {"e5": 1}, f"{TWO}rx(1e5+1) q;"),
     "declared": (f"{THREE}input float a;\nrx(a) q;", {"a": 1.5}, f"{THREE}\nrx(1.5) q;"),
     "a whole number where a real one is declared": (
         f"{THREE}input float[64] a;\nrx(a) q;",

@@ -185,7 +185,7 @@ def test_an_error_without_words_has_a_cause(
     ("secret", "says"),
     [
         ("unrelated", "the circuit includes 'planted.inc' (line 2); only"),
-        ('planted.inc";', "the circuit was not taken (line 2); why is not told"),
+        ('planted.inc";', "the circuit was rejected (line 2); the reason is not shown"),
     ],
 )
 def test_what_a_parser_quotes_shows_no_part_of_a_secret(secret: str, says: str) -> None:

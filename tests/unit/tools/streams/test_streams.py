@@ -94,7 +94,7 @@ def test_a_value_that_is_no_list_is_named(value: Any, word: str) -> None:
 
 
 def test_base64_that_is_none_is_refused() -> None:
-    with pytest.raises(Refusal, match="'body' is no base64 text"):
+    with pytest.raises(Refusal, match="'body' is not base64 text"):
         all_of(from_base64(arriving(["a?bc"]), "body"))
 
 

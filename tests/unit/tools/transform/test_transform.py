@@ -171,7 +171,7 @@ def test_a_missing_extra_names_its_command(monkeypatch: pytest.MonkeyPatch) -> N
     ("secret", "says"),
     [
         ("unrelated", "cannot be parsed as a number"),
-        ("begins here and is far too long to be quoted whole", "why is not told"),
+        ("begins here and is far too long to be quoted whole", "the reason is not shown"),
     ],
 )
 def test_what_jq_quotes_in_part_shows_no_part_of_a_secret(secret: str, says: str) -> None:

@@ -106,7 +106,7 @@ def faults_in(value: Any, at: str, around: tuple[int, ...]) -> Iterator[tuple[st
         yield at, "is an integer of more than 4300 digits", "use text, as hex(...) makes it"
     elif isinstance(value, str):
         if not can_encode(value):
-            yield at, "holds a lone surrogate, which is no character", "decode it another way"
+            yield at, "holds a lone surrogate, which is not a character", "decode it another way"
     elif id(value) in around:
         yield at, f"is a {kind} that contains itself", "break the circle"
     elif isinstance(value, dict):
@@ -115,7 +115,7 @@ def faults_in(value: Any, at: str, around: tuple[int, ...]) -> Iterator[tuple[st
                 found = f"has the key {shown(key)} of type {type(key).__name__}"
                 yield at, found, "use text as keys, such as str(key)"
             elif not can_encode(str(key)):
-                yield at, f"has the key {shown(key)}, which is no text", "decode it another way"
+                yield at, f"has the key {shown(key)}, which is not text", "decode it another way"
             yield from faults_in(inner, f"{at}.{key}", (*around, id(value)))
     elif isinstance(value, list | tuple):
         for index, inner in enumerate(value):
