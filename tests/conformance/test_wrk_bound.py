@@ -170,8 +170,8 @@ def test_nothing_of_another_execution_is_read_or_ended(tmp_path: Path) -> None:
         active = scene.server.server.find(scene.victim)
         assert active is not None
         text = link.PlaybookWanted(active.plan.digest)
-        refused(await evil.ask(end), "no child of the part")
-        refused(await evil.ask(cancel), "no child of the part")
+        refused(await evil.ask(end), "not a child of the part")
+        refused(await evil.ask(cancel), "not a child of the part")
         refused(await evil.ask(text), "another playbook")
         for question in (end, cancel, text, link.CredentialWanted("c"), link.LogKeysWanted()):
             refused(await evil.ask(question, hold=theirs), "does not hold the lease")
