@@ -176,7 +176,7 @@ def key(settings: Settings) -> Check:
 
     rows = asyncio.run(sealed_rows(settings))
     if not rows:
-        return Check("key", "absent", "nothing is sealed yet")
+        return Check("key", "absent", "nothing is stored encrypted yet")
     keys = KeySource(settings.home)
     closed = [row for row in rows if keys.absent or row.key_id not in keys.ring]
     if closed:
@@ -186,7 +186,7 @@ def key(settings: Settings) -> Check:
             f"no available key decrypts {what_of(closed)}: set the right one (NOETL_KEY, "
             "NOETL_KEY_FILE, or `key` in the home), or see `noetl credential rotate --help`",
         )
-    return Check("key", "ok", f"it opens all {len(rows)} that are sealed")
+    return Check("key", "ok", f"it decrypts all {len(rows)} stored entries")
 
 
 async def sealed_rows(settings: Settings) -> list[SealedCredential]:

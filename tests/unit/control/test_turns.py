@@ -1,9 +1,10 @@
 """TPL-5: the templates of one decision share their turns; what takes long is decided elsewhere."""
 
+import asyncio
 from typing import Any
 
 import pytest
-from tests.support.scenario import ok, scenario
+from tests.support.scenario import Gate, ok, scenario
 from tests.support.steps import arc, call, noop, step
 
 from noetl.control.decide import decide
@@ -13,6 +14,8 @@ from noetl.expression.limits import LARGEST_LOADED
 from noetl.messages import events as e
 from noetl.messages import requests as r
 from noetl.messages.reference import Reference
+from noetl.node.local import LocalNode
+from noetl.server.active import ActiveExecution
 
 LONG = "range(99999) | sum == {}"
 RIGHT = 99998 * 99999 // 2
@@ -78,3 +81,23 @@ def test_no_server_loads_a_huge_value_for_a_template() -> None:
     ran = made.run()
     assert ran.status == "failed"
     assert "more than 256 MiB" in ran.error["message"]
+
+
+@pytest.mark.rule("TPL-5", "NEXT-8")
+def test_what_comes_while_a_long_decision_is_made_is_decided_after_it() -> None:
+    made = routed([LONG.format(RIGHT)])
+    ask = Gate(ok(1))
+    made.answers("ask", ask)
+
+    async def story(node: LocalNode, active: ActiveExecution) -> None:
+        (held,) = await ask.held(1)
+        await ask.let_go(held)
+        while not active.inputs:
+            await asyncio.sleep(0)
+        node.server.receive(active, r.CancelExecution(reason="enough"))
+        assert len(active.inputs) == 2
+
+    ran = made.act(story)
+    assert ran.one(e.NextFired).to == "there"
+    assert ran.status == "cancelled"
+    assert ran.names.index("next.fired") < ran.names.index("execution.cancelled")

@@ -8,10 +8,10 @@ from fuzz.fuzz_signing import BAD, CORPUS, GOOD, check_signed
 from fuzz.mutate import spoilt
 
 
-@pytest.mark.parametrize("message", [*GOOD, *BAD])
-def test_the_corpus(message: bytes) -> None:
+@pytest.mark.parametrize("number", range(len(GOOD) + len(BAD)))
+def test_the_corpus(number: int) -> None:
     """Broken signatures, old ones, replayed ones, those of another pool or role, and cut ones."""
-    check_signed(message)
+    check_signed([*GOOD, *BAD][number])
 
 
 def test_chance() -> None:

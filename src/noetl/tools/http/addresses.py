@@ -14,17 +14,20 @@ from noetl.tools.bounds import Denied
 
 AddressRow = tuple[Any, Any, int, str, tuple[Any, ...]]
 """As getaddrinfo(3) tells an address."""
-METADATA = ip_network("fd00:ec2::/32")
-"""Where a cloud answers a machine that asks for its own credentials, over IPv6."""
-NAT64 = ip_network("64:ff9b::/96")
+METADATA = tuple(map(ip_network, ("fd00:ec2::/32", "192.0.0.192/32", "100.100.100.200/32")))
+"""Where clouds answer a machine that asks for its own credentials, beside 169.254.169.254."""
+PROTOCOLS = ip_network("192.0.0.0/24")
+"""Of no use on the internet (RFC 6890); older versions of Python take parts of it for global."""
+EMBEDDING = tuple(map(ip_network, ("64:ff9b::/96", "::/96")))
+"""IPv4 at the end of an address of IPv6: NAT64, and the compatible ones of old."""
 
 
 def is_link_local(address: IPv4Address | IPv6Address) -> bool:
-    return address.is_link_local or address in METADATA
+    return address.is_link_local or any(address in network for network in METADATA)
 
 
 def is_private(address: IPv4Address | IPv6Address) -> bool:
-    return not address.is_global or address.is_multicast
+    return not address.is_global or address.is_multicast or address in PROTOCOLS
 
 
 DENIED: dict[Denied, tuple[Callable[[IPv4Address | IPv6Address], bool], str]] = {
@@ -48,7 +51,7 @@ def meanings_of(address: IPv4Address | IPv6Address) -> list[IPv4Address | IPv6Ad
     meant: list[IPv4Address | IPv6Address | None] = [address]
     if isinstance(address, IPv6Address):
         meant += [address.ipv4_mapped, address.sixtofour]
-        if address in NAT64:
+        if any(address in network for network in EMBEDDING):
             meant.append(IPv4Address(int(address) & 0xFFFF_FFFF))
     return [one for one in meant if one is not None]
 

@@ -422,9 +422,12 @@ ADDRESSES = {
     "::ffff:169.254.169.254": "link_local",
     "2002:a9fe:a9fe::": "link_local",
     "64:ff9b::a9fe:a9fe": "link_local",
+    "::169.254.169.254": "link_local",
+    "192.0.0.192": "link_local",
+    "100.100.100.200": "link_local",
     **dict.fromkeys(("127.0.0.1", "10.1.2.3", "172.16.0.1", "192.168.0.1"), "private"),
     **dict.fromkeys(("100.64.0.1", "0.0.0.0", "224.0.0.1", "::1", "fd00::1"), "private"),
-    **dict.fromkeys(("::ffff:127.0.0.1", "2002:7f00:1::"), "private"),
+    **dict.fromkeys(("::ffff:127.0.0.1", "2002:7f00:1::", "192.0.0.8", "::10.0.0.1"), "private"),
 }
 """An address, and the first word that denies it."""
 
