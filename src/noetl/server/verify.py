@@ -173,6 +173,21 @@ async def input_of(state: Execution, plan: Plan, recorded: list[e.Event], load: 
             return r.PauseExecution(reason=paused.reason)
         case e.ExecutionResumed() as resumed:
             return r.ResumeExecution(reason=resumed.reason)
+        case e.SignalReceived() as sent:
+            return r.SendSignal(
+                signal=sent.signal, data=sent.content, sender=sent.sender, signal_id=sent.signal_id
+            )
+        case e.WaitDone(by="approval") as done:
+            result = done.result
+            return answer_in(done, await load(result) if isinstance(result, Reference) else result)
+        case e.WaitDone():
+            return r.WaitsDue(
+                waits=[
+                    (done.step_run_id, done.task_run_id)
+                    for done in recorded
+                    if isinstance(done, e.WaitDone)
+                ]
+            )
         case e.LeaseExpired() as lost:
             return loss_of(lost)
         case e.TokenClaimed() as claimed if len(recorded) == 1:
@@ -266,6 +281,20 @@ async def request_of(
         rules=event.rules,
         refused=refused,
         limit=limit,
+    )
+
+
+def answer_in(done: e.WaitDone, result: dict[str, Any]) -> r.AnswerApproval:
+    """WAIT-5: what a person said is the result, beside what the server added."""
+    given = dict(result)
+    given.pop("at", None)
+    return r.AnswerApproval(
+        task_run_id=done.task_run_id,
+        label=done.label,
+        approved=given.pop("approved"),
+        sender=given.pop("by"),
+        reason=given.pop("reason"),
+        fields=given,
     )
 
 
