@@ -11,6 +11,7 @@ from tests.support.steps import arc, playbook, sets, step
 from tests.support.waiting import waits
 
 from noetl.api.tokens import new_token
+from noetl.api.types import Role
 from noetl.control.waits_held import pending
 from noetl.node.server import ServerNode
 
@@ -22,7 +23,12 @@ TEXT = playbook(
         sets("keep", answer="{{ _prev }}"),
     ),
 )
-TOKENS = {"viewer": "eve", "approver": "bob", "operator": "ann"}
+TOKENS: list[tuple[Role, str]] = [
+    ("viewer", "eve"),
+    ("approver", "bob"),
+    ("operator", "ann"),
+    ("approver", "finance"),
+]
 
 
 def waits_at(server: ServerNode, execution_id: str, task: str) -> bool:
@@ -36,7 +42,7 @@ def test_each_role_may_do_its_own(tmp_path: Path) -> None:
         server = await cluster.server()
         cluster.worker(CannedTools())
         sent: dict[str, dict[str, str]] = {}
-        for role, name in [*TOKENS.items(), ("approver", "finance")]:
+        for role, name in TOKENS:
             text, row = new_token(name, role, now_ms=1)
             await server.storage.tokens.add(row)
             sent[name] = {"authorization": f"Bearer {text}"}
@@ -44,9 +50,9 @@ def test_each_role_may_do_its_own(tmp_path: Path) -> None:
         await until(lambda: waits_at(server, execution_id, "hear"))
         async with api_of(server, auth=True) as api:
 
-            async def post(name: str, below: str, **body: Any) -> tuple[int, Any]:
+            async def post(who: str, below: str, /, **body: Any) -> tuple[int, Any]:
                 path = f"/api/executions/{execution_id}/{below}"
-                return await api.ask("POST", path, json=body, headers=sent[name])
+                return await api.ask("POST", path, json=body, headers=sent[who])
 
             for name in ("eve", "bob"):
                 assert (await post(name, "signal", name="go"))[0] == 403

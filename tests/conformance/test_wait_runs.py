@@ -83,7 +83,7 @@ def test_nested_loops_wait_too(outer: str | None, mode: str, where: str, tmp_pat
             loop([1, 2, 3], iterator="m", mode=mode, flight=2, reduce={"seen": "append"}),
             waits("hear", otherwise(set_ctx={"seen": "{{ iter.m }}"}), signal="go", when=guard),
         )
-        around = {} if outer is None else {"loop": loop(["a"], mode=outer)}
+        around: dict[str, Any] = {} if outer is None else {"loop": loop(["a"], mode=outer)}
         execution_id = await stage.start(playbook(step("start", inner, **around)))
         for n in (1, 2, 3):
             await stage.waits(execution_id, 1 if mode == "sequential" or n == 3 else 2)
@@ -122,7 +122,7 @@ def test_a_task_of_the_workbook_waits_too(where: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("looped", [None, "sequential", "parallel"])
 def test_what_waits_can_be_cancelled(looped: str | None, where: str, tmp_path: Path) -> None:
     async def test(stage: Stage) -> None:
-        around = {} if looped is None else {"loop": loop([1, 2], mode=looped)}
+        around: dict[str, Any] = {} if looped is None else {"loop": loop([1, 2], mode=looped)}
         execution_id = await stage.start(playbook(step("start", waits("w", signal="x"), **around)))
         await stage.waits(execution_id, 2 if looped == "parallel" else 1)
         await stage.plane.order(execution_id, "cancel", "enough")
@@ -208,7 +208,7 @@ def clocks(stage: Stage, execution_id: str) -> dict[str, int]:
     found: dict[str, int] = {}
     for wait in stage.waiting(execution_id):
         arm = wait.awaits[0]
-        found[wait.step] = arm.get("due", wait.due)
+        found[wait.step] = arm.get("due") or wait.due or 0
     runs = stage.execution(execution_id).runs.values()
     (since,) = [run.since for run in runs if run.step == "late"]
     assert since is not None
@@ -269,7 +269,7 @@ def test_each_wait_is_named_with_the_command_that_answers(where: str, tmp_path: 
         assert told["rest"].until is not None
         assert told["rest"].since is not None
         assert told["hear"].answers == (f"noetl signal {execution_id} paid",)
-        assert told["hear"].until in told["hear"].words
+        assert str(told["hear"].until) in told["hear"].words
         ask = told["ask"]
         assert (ask.title, ask.roles, ask.form) == ("Go?", ("finance",), {"a": {"type": "number"}})
         assert ask.answers == (
