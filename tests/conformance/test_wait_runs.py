@@ -1,13 +1,16 @@
 """WAIT: loops that wait, what is stopped or paused meanwhile, and what is told of it."""
 
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support.cluster import turns
 from tests.support.steps import arc, call, loop, nested, otherwise, playbook, sets, step, when
 from tests.support.waiting import STAGES, Stage, staged, until, waits
 
 from noetl.messages import events as e
+from noetl.server import clocks
 from noetl.server.timers import now
 
 EVERYWHERE = pytest.mark.parametrize("where", STAGES)
@@ -181,14 +184,14 @@ def test_a_pause_stops_the_clocks(where: str, tmp_path: Path) -> None:
         )
         execution_id = await stage.start(text)
         await stage.waits(execution_id, 3)
-        before = clocks(stage, execution_id)
+        before = dues(stage, execution_id)
         await stage.plane.order(execution_id, "pause")
         await until(lambda: stage.execution(execution_id).status == "paused")
         await past(now())
         await stage.plane.order(execution_id, "resume")
         await until(lambda: stage.execution(execution_id).status == "running")
         (resumed,) = await stage.of(execution_id, e.ExecutionResumed)
-        after = clocks(stage, execution_id)
+        after = dues(stage, execution_id)
         assert resumed.paused > 0
         moved = {step: after[step] - before[step] for step in before}
         assert moved == {
@@ -204,7 +207,7 @@ def test_a_pause_stops_the_clocks(where: str, tmp_path: Path) -> None:
     staged(test, where, tmp_path)
 
 
-def clocks(stage: Stage, execution_id: str) -> dict[str, int]:
+def dues(stage: Stage, execution_id: str) -> dict[str, int]:
     found: dict[str, int] = {}
     for wait in stage.waiting(execution_id):
         arm = wait.awaits[0]
@@ -281,3 +284,30 @@ def test_each_wait_is_named_with_the_command_that_answers(where: str, tmp_path: 
         await stage.ended(execution_id)
 
     staged(test, where, tmp_path)
+
+
+# ── clocks that are set ──────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.rule("WAIT-3")
+@pytest.mark.parametrize("hours", [[2], [-2, 2], [2, -2], [-2, -1, 3]], ids=str)
+def test_a_clock_that_is_set_changes_when_a_wait_ends_never_how_often(
+    hours: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, ahead = time.time, [0]
+    monkeypatch.setattr(time, "time", lambda: real() + 3600 * ahead[0])
+    monkeypatch.setattr(clocks, "LOOK", 0.01)
+
+    async def test(stage: Stage) -> None:
+        execution_id = await stage.start(playbook(step("start", waits("rest", seconds=3600))))
+        await stage.waits(execution_id)
+        for hour in hours:
+            ahead[0] = hour
+            await turns()
+            if max(hours[: hours.index(hour) + 1]) < 1:
+                assert len(stage.waiting(execution_id)) == 1
+        ahead[0] = max(hours)
+        assert (await stage.ended(execution_id)).status == "completed"
+        assert len(await stage.of(execution_id, e.WaitDone)) == 1
+
+    staged(test, "embedded", tmp_path)
