@@ -243,6 +243,31 @@ async def past(due: int) -> None:
     await until(lambda: now() > due + 20)
 
 
+@pytest.mark.rule("WAIT-6", "TASK-10")
+@pytest.mark.parametrize("clock", ["step", "execution"])
+def test_timeouts_stand_still_while_an_execution_is_paused(clock: str, tmp_path: Path) -> None:
+    limits = {"spec": {"policy": {"limits": {"timeout": 0.2}}}}
+    roots = {"executor": limits} if clock == "execution" else {}
+    spec: dict[str, Any] = {"timeout": 0.2} if clock == "step" else {}
+
+    async def test(stage: Stage) -> None:
+        execution_id = await stage.start(
+            playbook(step("start", waits("w", signal="x"), **spec), **roots)
+        )
+        await stage.waits(execution_id)
+        await stage.plane.order(execution_id, "pause")
+        begun = now()
+        await past(begun + 300)
+        assert stage.execution(execution_id).status == "paused"
+        await stage.plane.order(execution_id, "resume")
+        execution = await stage.ended(execution_id)
+        assert execution.error is not None
+        assert execution.error["kind"] == "timeout"
+        assert execution.paused >= 300
+
+    staged(test, "embedded", tmp_path)
+
+
 # ── what is told ─────────────────────────────────────────────────────────────────────────────
 
 
