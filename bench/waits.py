@@ -103,6 +103,7 @@ async def turned(local: LocalNode, many: int) -> float:
     active = await local.run_text(crowded(many, TURNS), folder=None, payload={})
     while sum(1 for _ in pending(active.execution)) < many + 1:
         await asyncio.sleep(0.01)
+    await active.settled()
     began = perf_counter()
     await local.signal(active.execution_id, SendSignal(signal="go"))
     await turns.reached(TURNS)
@@ -147,6 +148,7 @@ async def lasting(local: LocalNode, seconds: float) -> float:
         active = await local.run_text(text, folder=None, payload={})
         while not any(pending(active.execution)):
             await asyncio.sleep(0)
+        await active.settled()
         await local.signal(active.execution_id, SendSignal(signal="go"))
         await active.finished
         local.server.release(active.execution_id)
