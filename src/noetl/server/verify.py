@@ -173,21 +173,8 @@ async def input_of(state: Execution, plan: Plan, recorded: list[e.Event], load: 
             return r.PauseExecution(reason=paused.reason)
         case e.ExecutionResumed() as resumed:
             return r.ResumeExecution(reason=resumed.reason)
-        case e.SignalReceived() as sent:
-            return r.SendSignal(
-                signal=sent.signal, data=sent.content, sender=sent.sender, signal_id=sent.signal_id
-            )
-        case e.WaitDone(by="approval") as done:
-            result = done.result
-            return answer_in(done, await load(result) if isinstance(result, Reference) else result)
-        case e.WaitDone():
-            return r.WaitsDue(
-                waits=[
-                    (done.step_run_id, done.task_run_id)
-                    for done in recorded
-                    if isinstance(done, e.WaitDone)
-                ]
-            )
+        case e.SignalReceived() | e.WaitDone() as came:
+            return await end_of_wait(came, recorded, load)
         case e.LeaseExpired() as lost:
             return loss_of(lost)
         case e.TokenClaimed() as claimed if len(recorded) == 1:
@@ -282,6 +269,21 @@ async def request_of(
         refused=refused,
         limit=limit,
     )
+
+
+async def end_of_wait(
+    came: e.SignalReceived | e.WaitDone, recorded: list[e.Event], load: Load
+) -> r.Input:
+    """WAIT: a signal, what a person said, or the clock."""
+    if isinstance(came, e.SignalReceived):
+        return r.SendSignal(
+            signal=came.signal, data=came.content, sender=came.sender, signal_id=came.signal_id
+        )
+    if came.by == "approval":
+        result = came.result
+        return answer_in(came, await load(result) if isinstance(result, Reference) else result)
+    ended = [event for event in recorded if isinstance(event, e.WaitDone)]
+    return r.WaitsDue(waits=[(done.step_run_id, done.task_run_id) for done in ended])
 
 
 def answer_in(done: e.WaitDone, result: dict[str, Any]) -> r.AnswerApproval:
