@@ -106,7 +106,10 @@ async def events_here(
         await asyncio.sleep(POLL)
 
 
-SHOWN = ("task", "attempt", "do", "to", "arcs", "index", "total", "status", "reason", "error")
+SHOWN = (
+    *("task", "attempt", "do", "to", "arcs", "index", "total", "status", "reason", "by", "label"),
+    *("signal", "kept", "labels", "error"),
+)
 """Fields of an event that a line shows, in this order."""
 USUAL = {"attempt": 1, "do": "continue"}
 """What a line need not say."""

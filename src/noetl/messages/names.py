@@ -51,6 +51,10 @@ EVENTS: dict[str, Row] = {
     "task.started": Row("worker", "task", "in_progress", "task_run_id", "worker", ""),
     "task.done": Row("worker", "task", "success", "task_run_id", "worker", ""),
     "task.suspended": Row("worker", "task", "paused", "task_run_id", "worker", ""),
+    "wait.started": Row("worker", "task", "paused", "task_run_id", "worker", ""),
+    "wait.done": Row("server", "task", "success", "task_run_id", "server", ""),
+    "wait.withdrawn": Row("server", "task", "skipped", "task_run_id", "server", ""),
+    "signal.received": Row("server", "workflow", "success", "", "server", ""),
     "ctx.patched": Row("server", "task", "success", "task_run_id", "server", ""),
     "loop.started": Row("server", "loop", "in_progress", "step_run_id", "either", ""),
     "loop.iteration.started": Row("worker", "loop", "in_progress", "iteration_id", "worker", ""),
@@ -118,6 +122,9 @@ FIELDS: dict[str, Holds] = {
     "loop": Holds("each", "data"),
     "waits_for": Holds("each", "data"),
     "inputs": Holds("each", "shown"),
+    "content": Holds("whole", "data"),
+    "awaits": Holds("stays", "words"),
+    "about": Holds("stays", "words"),
     "reason": Holds("stays", "words"),
 }
 """
@@ -127,7 +134,8 @@ first here moves first: another order is another decision (`RULES` in `messages.
 
 PLAIN = frozenset(
     {
-        *("digest", "folder", "iteration_id", "key", "kind", "limit", "on", "parent_execution_id"),
+        *("digest", "folder", "iteration_id", "key", "kind", "label", "labels", "lent", "limit"),
+        *("on", "parent_execution_id", "sender", "signal", "signal_id"),
         *("parent_id", "parent_step_run_id", "path", "pool", "round", "rounds", "source"),
         *("step", "step_run_id", "store", "task", "task_run_id", "to", "token_id"),
         *("tokens", "trace_id", "version", "worker"),

@@ -67,6 +67,8 @@ class Worker:
         self._news: asyncio.Task[None] | None = None
         self._storing: set[asyncio.Task[None]] = set()
         self.bodies = bodies
+        self.cans_waits = False
+        """Whether a wait is answered like a call, by the outcomes of a test (`noetl test`)."""
         self.stopping = False
         self.patience = patience
         """Seconds: a part that pauses longer is given back, and taken up by any worker (TASK-8)."""

@@ -7,9 +7,10 @@ from typing import Any
 import msgspec
 
 from noetl.cli.output import print_line
-from noetl.cli.running.words import count, error_words, seconds, short
+from noetl.cli.running.words import awaited_words, count, error_words, seconds, short
 from noetl.control.evolve import GOES_ON
 from noetl.control.execution import Execution
+from noetl.control.waits_held import WAITS
 from noetl.messages import events as e
 from noetl.messages.times import Interval, around, called
 
@@ -128,8 +129,12 @@ class PlainShow:
             self.line(execution_id, event.step, f"its failure is handled by '{event.to}'")
 
     def suspended(self, execution_id: str, event: e.TaskSuspended) -> None:
-        if (execution_id, event.step_run_id) not in self._loops:
+        if event.reason != WAITS and (execution_id, event.step_run_id) not in self._loops:
             self.line(execution_id, f"{event.step}.{event.task}", f"waits ({event.reason})")
+
+    def waits(self, execution_id: str, event: e.WaitStarted) -> None:
+        if (execution_id, event.step_run_id) not in self._loops:
+            self.line(execution_id, f"{event.step}.{event.task}", awaited_words(event))
 
     # ── loops ────────────────────────────────────────────────────────────────────────────────
 
@@ -213,6 +218,7 @@ SAY: dict[type[e.Event], Callable[[PlainShow, str, Any], None]] = {
     e.TaskDone: PlainShow.task_done,
     e.TaskSuspended: PlainShow.suspended,
     e.NextFired: PlainShow.fired,
+    e.WaitStarted: PlainShow.waits,
     e.LoopStarted: PlainShow.loop_started,
     e.IterationDone: PlainShow.iteration_done,
     e.IterationFailed: PlainShow.iteration_failed,

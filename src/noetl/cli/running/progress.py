@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from noetl.cli.running.words import error_words
+from noetl.cli.running.words import awaited_words, error_words
 from noetl.control.evolve import GOES_ON
 from noetl.control.execution import Execution
 from noetl.messages import events as e
@@ -170,6 +170,11 @@ class Progress:
         if task is not None and not task.note:
             task.note = f"waits ({event.reason})"
 
+    def waits(self, execution: ExecutionProgress, event: e.WaitStarted) -> None:
+        task = execution.step(event.step).tasks.get(event.task_run_id)
+        if task is not None:
+            task.note = awaited_words(event)
+
     def ended(self, execution: ExecutionProgress, event: e.StepDone | e.LoopDone) -> None:
         if getattr(event, "parent_id", None) is None:
             self._end(execution, event, "done")
@@ -225,6 +230,7 @@ FOLLOW: dict[type[e.Event], Callable[[Progress, ExecutionProgress, Any], None]] 
     e.TaskStarted: Progress.task_started,
     e.TaskDone: Progress.task_done,
     e.TaskSuspended: Progress.suspended,
+    e.WaitStarted: Progress.waits,
     e.StepDone: Progress.ended,
     e.LoopDone: Progress.ended,
     e.StepFailed: Progress.failed,

@@ -6,7 +6,10 @@ from typing import Any
 import msgspec
 
 from noetl.cli.terminal import is_terminal, plain
+from noetl.control.waits import words_of
 from noetl.messages.codec import encode
+from noetl.messages.envelope import timestamp
+from noetl.messages.events import WaitStarted
 
 LONGEST = 200
 SQL_PLACE = re.compile(r"\s*^LINE \d+: .*(?:\n.*\^+)?", re.MULTILINE)
@@ -51,3 +54,9 @@ def value_words(value: Any, room: int = LONGEST) -> str:
 
 def count(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'s' * (number != 1)}"
+
+
+def awaited_words(event: WaitStarted) -> str:
+    """For what a task waits (WAIT-7)."""
+    until = "" if event.due is None else f", until {timestamp(event.due)}"
+    return short(f"waits for {' or '.join(map(words_of, event.awaits))}{until}")
