@@ -16,6 +16,7 @@ from noetl.control.execution import Status
 from noetl.errors import NoetlError, ServerAway, ServerRefused
 from noetl.messages.requests import Order
 from noetl.server.verify import Verified
+from noetl.server.views.differences import Differences
 from noetl.server.views.explanation import Explanation
 from noetl.server.views.standing import Listed, Standing, listed_of
 from noetl.server.views.state import state_of
@@ -166,6 +167,31 @@ class ExecutionsRoutes:
     ) -> Response[Listed]:
         """Resume a paused execution."""
         return await self._order(execution_id, "resume", data)
+
+    async def restart(
+        self,
+        execution_id: FromPath[str],
+        data: JSONBody[t.RestartRequest | None] = None,
+        key: Key = None,
+    ) -> Response[Listed]:
+        """Begin a new execution that takes over what an ended one recorded (RST)."""
+        asked = data or t.RestartRequest()
+        row = await self._plane.restarts.restart(
+            known(execution_id),
+            chosen=asked.chosen,
+            version=asked.version,
+            payload=asked.payload,
+            key=key,
+        )
+        begun = listed_of(row, interrupted=False)
+        where = {"location": f"/api/executions/{begun.execution_id}"}
+        return answered(begun, status=201, headers=where)
+
+    async def differences(
+        self, execution_id: FromPath[str], other: FromPath[str]
+    ) -> Response[Differences]:
+        """Where two executions parted, task by task."""
+        return answered(await self._questions.differences(known(execution_id), known(other)))
 
     async def _order(
         self, execution_id: str, kind: Order, data: t.OrderRequest | None

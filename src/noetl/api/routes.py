@@ -80,6 +80,8 @@ ROUTES = (
     Route("POST", f"{ONE}/cancel", "operator", E.cancel, JSON),
     Route("POST", f"{ONE}/pause", "operator", E.pause, JSON),
     Route("POST", f"{ONE}/resume", "operator", E.resume, JSON),
+    Route("POST", f"{ONE}/restart", "operator", E.restart, JSON, 8 * MB, status=201),
+    Route("GET", f"{ONE}/differences/{{other:str}}", "viewer", E.differences),
     Route("GET", f"{ONE}/events", "viewer", L.page),
     Route("GET", f"{ONE}/stream", "viewer", L.stream),
     Route("PUT", "/api/credentials/{name:path}", "admin", K.put, JSON, 1 * MB),

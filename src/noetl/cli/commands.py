@@ -28,6 +28,8 @@ COMMANDS: dict[str, Entry] = {
     "cancel": Entry("noetl.cli.orders:cancel", "Cancel an execution."),
     "pause": Entry("noetl.cli.orders:pause", "Pause an execution."),
     "resume": Entry("noetl.cli.orders:resume", "Continue an interrupted or paused execution."),
+    "restart": Entry("noetl.cli.restart:restart", "Run what failed again, or from a step on."),
+    "diff": Entry("noetl.cli.diff:diff", "Show where two executions parted."),
     "credential": Entry("noetl.cli.credential:credential", "Register credentials, encrypted."),
     "server": Entry(
         "noetl.cli.server:server", "Start, stop and inspect a server; manage its tokens."

@@ -14,6 +14,7 @@ from noetl.control.execution import Execution, Part, is_stopped
 from noetl.control.limits import waiting_for
 from noetl.control.loops import end, end_early, offer
 from noetl.control.reporting import take_report
+from noetl.control.restoring import onto_old, restore, take_up
 from noetl.control.scheduling import fire, park
 from noetl.control.timing import too_long
 from noetl.errors import NeedsBody, TakesLong, TemplateFailed
@@ -82,22 +83,29 @@ def _start(deciding: Deciding, request: r.StartExecution) -> None:
         trace_id=request.trace_id,
         parent_execution_id=request.parent_execution_id,
         parent_id=request.parent_id,
+        origin_execution_id=request.origin_execution_id,
+        origin_seq=request.origin_seq,
+        chosen=request.chosen,
         rules=request.rules,
     )
     deciding.emit(deciding.fit(requested, strict=True))
     if request.refused is not None:
         deciding.make(e.RequestEvaluated(error=request.refused))
         return
+    kept = request.kept
+    payload = request.payload if kept is None else onto_old(kept.workload, request.payload)
     try:
         execution_id = deciding.execution.execution_id
         workload = deciding.evaluate(
-            lambda seen: materialize(plan, request.payload, execution_id, seen), deciding.beside
+            lambda seen: materialize(plan, payload, execution_id, seen), deciding.beside
         )
         evaluated = deciding.fit(e.RequestEvaluated(workload=workload), strict=True)
     except TemplateFailed as fault:
         deciding.make(e.RequestEvaluated(error=template_error(fault, "`workload`")))
         return
     deciding.emit(evaluated)
+    if kept is not None:
+        restore(deciding, kept)
     asked = request.limit
     if asked is not None and asked.place:
         deciding.emit(
@@ -113,6 +121,9 @@ def _start(deciding: Deciding, request: r.StartExecution) -> None:
 
 def _begin(deciding: Deciding) -> None:
     plan = deciding.plan
+    if deciding.execution.origin_execution_id is not None:
+        take_up(deciding)
+        return
     deciding.emit(e.WorkflowStarted(step=plan.entry))
     token_id = f"{deciding.execution.seq}.0"
     deciding.emit(e.TokenCreated(token_id=token_id, step=plan.entry))

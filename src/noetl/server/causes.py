@@ -104,6 +104,8 @@ def note(trail: Trail, event: e.Event) -> None:
             trail.cancelled = event
         case e.StepScheduled():
             trail.ran.add(event.step)
+        case e.ExecutionRestored(kept={"tallies": dict() as before}):
+            trail.ran |= before.keys()
         case e.NextEvaluated(arcs=[], error=None) if event.on != "step.failed":
             if len(trail.ends) < MOST and trail.cancelled is None:
                 trail.ends.append(event)

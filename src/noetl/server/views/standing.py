@@ -31,6 +31,8 @@ class Listed(msgspec.Struct, frozen=True, kw_only=True):
     duration_ms: int
     parent_execution_id: str | None
     error: str | None
+    origin_execution_id: str | None = None
+    """The execution that it was restarted from (RST)."""
 
 
 class Standing(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,6 +55,8 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
     waits: list[WaitReason]
     refused: str | None = None
     """Why it ended and no step ran."""
+    origin_execution_id: str | None = None
+    """The execution that it was restarted from (RST)."""
 
 
 class TaskLine(msgspec.Struct, frozen=True, kw_only=True):
@@ -79,6 +83,7 @@ def listed_of(row: ExecutionRow, *, interrupted: bool) -> Listed:
         duration_ms=(row.finished_at or row.updated_at) - row.started_at,
         parent_execution_id=row.parent_execution_id,
         error=row.error,
+        origin_execution_id=row.origin_execution_id,
     )
 
 
@@ -102,6 +107,7 @@ async def standing_of(
         steps=steps_of(execution),
         waits=await waits_in(storage, execution, plan, holder),
         refused=await refusal_of(storage, execution),
+        origin_execution_id=execution.origin_execution_id,
     )
 
 
