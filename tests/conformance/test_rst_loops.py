@@ -25,6 +25,8 @@ from noetl.messages import requests as r
 from noetl.messages.outcome import Outcome
 from noetl.node.local import LocalNode
 from noetl.server.active import ActiveExecution
+from noetl.server.retention import sweep
+from noetl.server.verify import Verified, verify
 from noetl.tools.tool import ToolCall
 
 WAYS = list(product(["sequential", "parallel"], ["local", "distributed"]))
@@ -144,6 +146,24 @@ def test_a_large_kept_loop_lies_outside_the_log_and_proves_itself() -> None:
     assert after.status == "completed"
     assert after.labels() == ["work"]
     assert after.one(e.StepRestored).run.key.startswith(after.execution.execution_id)
+
+
+@pytest.mark.rule("RST-2", "RES-4")
+def test_what_a_kept_loop_had_folded_outlives_a_sweep() -> None:
+    made = scenario(
+        step("start", call("work"), loop=loop(list(range(60)), mode="sequential")),
+        executor={"spec": {"policy": {"limits": {"max_payload_bytes": 5000}}}},
+    ).answers("work", ok("y" * 300))
+    _, after = restarted(made, "start:50")
+    name, home = after.execution.execution_id, made.home
+
+    async def swept() -> tuple[int, Verified]:
+        gone = await sweep(home.log, made.results, name)
+        return gone, await verify(home.log, home.playbooks, made.results, name)
+
+    gone, proof = asyncio.run(swept())
+    assert gone == 0
+    assert proof.ok, proof.message
 
 
 @pytest.mark.rule("RST-2", "RES-2")

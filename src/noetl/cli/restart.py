@@ -9,7 +9,7 @@ import msgspec
 
 from noetl.cli import exits
 from noetl.cli.contexts import Target
-from noetl.cli.export import Moment
+from noetl.cli.moment import Moment
 from noetl.cli.output import print_json, print_line, some_execution
 from noetl.cli.running.ending import see_through
 from noetl.cli.running.payload import SETS, payload_of

@@ -167,6 +167,9 @@ def _step_time_is_up(deciding: Deciding, request: r.StepTimeIsUp) -> None:
 def stop_loops(deciding: Deciding) -> None:
     """A loop with nothing in flight has nobody who would report its end."""
     for run in list(deciding.execution.runs.values()):
+        if not run.parts:  # of a restart that had to wait for its turn (LIMIT-2)
+            end_early(deciding, run, UNBEGUN, deciding.own)
+            continue
         plan = deciding.plan.steps[run.step].loop
         if run.loop is not None and run.loop.exec == "distributed" and plan is not None:
             offer(deciding, run, plan)
@@ -224,6 +227,7 @@ def _lease_lost(deciding: Deciding, lost: r.LeaseLost) -> None:
         end(deciding, run, e.StepFailed(**ids, error=error, source=deciding.own))
 
 
+UNBEGUN = make_error("cancelled", "the execution was stopped before this went on")
 UNCONFIRMED = make_error(
     "cancelled", "the worker did not confirm the cancellation before its lease ended"
 )

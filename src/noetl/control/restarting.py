@@ -19,6 +19,7 @@ from noetl.errors import NeedsBody, RestartRefused
 from noetl.messages import events as e
 from noetl.messages.codec import decode, encode
 from noetl.messages.reference import Reference
+from noetl.messages.references import references_in
 from noetl.messages.requests import KeptRun, KeptState
 from noetl.pipeline.frame import Frame
 from noetl.playbook.plan import Pipeline, Plan, StepPlan
@@ -40,16 +41,16 @@ class Successor(msgspec.Struct, frozen=True):
 
 
 def take_over(
-    history: History, choice: RunAgain, successor: Successor, bodies: Mapping[str, Any]
+    history: History, choice: RunAgain, successor: Successor, loaded: Mapping[str, Any]
 ) -> TakenOver:
     """
     The state that the new execution begins with.
 
     Raises RestartRefused where the plan does not have what the state speaks of; NeedsBody where a
-    reducer looks into a value that is not in `bodies`.
+    reducer looks into a value that is not in `loaded`.
     """
     plan = successor.plan
-    execution = fold_again(history, choice, successor, bodies)
+    execution = fold_again(history, choice, successor, loaded)
     for run in execution.runs.values():
         run.parts, run.next_part, run.since = {}, 0, None
     missing = [*missing_in(execution, plan), *fitted_runs(execution, history.plan, plan)]
@@ -61,7 +62,10 @@ def take_over(
             f"the failure of {steps} stays recorded and would stop everything at once "
             "(fail_fast): choose it too, with --failed or --from"
         )
-    return TakenOver(value_of(execution), execution.bodies)
+    state = value_of(execution)
+    meant = {reference.key for reference in references_in(state)}
+    bodies = {key: body for key, body in execution.bodies.items() if key in meant}
+    return TakenOver(state, bodies)
 
 
 def fold_again(
@@ -75,6 +79,8 @@ def fold_again(
         execution.seq, execution.now = seq - 1, at
         if forgetting.stays(event):
             evolve(execution, patches.kept(execution, event), history.plan)
+            if execution.bodies and not any(run.loop for run in execution.runs.values()):
+                execution.bodies.clear()  # of loops that have ended: their ends refer to the old
         elif isinstance(event, e.StepRestored):
             stand_before(execution, event, seq)
         else:
