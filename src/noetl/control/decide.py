@@ -167,7 +167,8 @@ def _step_time_is_up(deciding: Deciding, request: r.StepTimeIsUp) -> None:
 def stop_loops(deciding: Deciding) -> None:
     """A loop with nothing in flight has nobody who would report its end."""
     for run in list(deciding.execution.runs.values()):
-        if not run.parts:  # of a restart that had to wait for its turn (LIMIT-2)
+        if not run.parts and deciding.execution.origin_execution_id is not None:
+            # A restart that waited for its turn (LIMIT-2): nobody has it.
             end_early(deciding, run, UNBEGUN, deciding.own)
             continue
         plan = deciding.plan.steps[run.step].loop
