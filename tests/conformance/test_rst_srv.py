@@ -143,3 +143,50 @@ def test_another_server_goes_on_with_a_restart_whose_server_died(tmp_path: Path)
         assert [call.label for call in tools.calls].count("work") == 4
 
     clustered(run, tmp_path)
+
+
+BOUND = playbook(
+    step(
+        "start",
+        call("work", body="{{ iter.n }} {{ workload.word }}"),
+        loop=loop([1, 2], mode="parallel", flight=2),
+    ),
+    metadata={"name": "bound", "path": "demo/bound"},
+    executor={"spec": {"limit": {"at_once": 1}}},
+    workload={"word": "bad"},
+)
+
+
+def when_open(gate: asyncio.Event) -> Any:
+    async def answer(asked: Any) -> Any:
+        if asked.inputs.body == "1 hold":
+            await gate.wait()
+        return error("x") if asked.inputs.body == "2 bad" else ok()
+
+    return answer
+
+
+@pytest.mark.rule("RST-1", "LIMIT-2", "LIMIT-3")
+@pytest.mark.parametrize("cancelled", [False, True])
+def test_a_restart_waits_for_its_turn_under_a_limit(cancelled: bool, tmp_path: Path) -> None:
+    async def run(cluster: Cluster) -> None:
+        server, gate, tools = await cluster.server(), asyncio.Event(), CannedTools()
+        tools.answers["work"] = [when_open(gate)]
+        cluster.worker(tools)
+        old = await cluster.run(BOUND)
+        assert old.status == "failed"
+        holder = await cluster.start(BOUND, {"word": "hold"})
+        begun = await server.restarts.restart(old.execution_id, payload={"word": "good"})
+        assert begun.status == "queued"
+        if cancelled:
+            await server.order(begun.execution_id, "cancel")
+            assert (await cluster.end_of(begun.execution_id)).status == "cancelled"
+        gate.set()
+        assert (await cluster.end_of(holder)).status == "completed"
+        if not cancelled:
+            assert (await cluster.end_of(begun.execution_id)).status == "completed"
+        bodies = [call.inputs.body for call in tools.calls]
+        assert bodies.count("2 good") == (not cancelled)
+        assert "1 good" not in bodies
+
+    clustered(run, tmp_path)
