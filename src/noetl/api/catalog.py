@@ -81,7 +81,7 @@ async def ready(text: str, *, migrate: bool) -> tuple[str, str | None, list[Find
             raise PlaybookRejected(made.findings)
         return made.text, text if made.changed else None, list(made.findings)
     found = await loaded(text)
-    if found.playbook is None:
+    if found.playbook is None and found.trigger is None:
         raise PlaybookRejected(found.findings)
     return text, None, list(found.findings)
 

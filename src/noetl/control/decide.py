@@ -82,6 +82,8 @@ def _start(deciding: Deciding, request: r.StartExecution) -> None:
         trace_id=request.trace_id,
         parent_execution_id=request.parent_execution_id,
         parent_id=request.parent_id,
+        trigger=request.trigger,
+        depth=request.depth,
         rules=request.rules,
     )
     deciding.emit(deciding.fit(requested, strict=True))

@@ -45,6 +45,10 @@ class StartExecution(msgspec.Struct, frozen=True, kw_only=True):
     parent_execution_id: str | None = None
     parent_id: str | None = None
     """The task run of the parent that asked for it."""
+    trigger: str | None = None
+    """The key of the start, where a trigger asked for it (START-2)."""
+    depth: int = 0
+    """How many executions in a row were started by the end of the one before (START-6)."""
     rules: int = RULES
     refused: dict[str, Any] | None = None
     """Why nothing of it runs: the playbook is not there, or not valid (SRV-2)."""

@@ -40,7 +40,7 @@ class PlaybookFinder:
         self, text: str, *, original: str | None = None
     ) -> tuple[CatalogEntry, bool]:
         """A new version of a playbook, unless the newest is this text; raises PlaybookRejected."""
-        entry, fresh = await registered(self._storage.catalog, text, original=original)
+        entry, fresh = await registered(self._storage, text, original=original)
         self._entries.pop((entry.path, None), None)
         if self._shared:
             await asyncio.sleep(NEWEST)  # from now on no server takes an older one for the newest
@@ -81,18 +81,11 @@ class PlaybookFinder:
             self._entries[path, version] = (entry, began + NEWEST)
         return entry
 
-    async def claimed(
-        self,
-        entry: CatalogEntry,
-        payload: dict[str, Any],
-        ctx: dict[str, Any] | None,
-        key: str | None,
-    ) -> tuple[str, ExecutionRow | None]:
-        """The id for a request, and the execution where its key came before."""
+    async def claimed(self, asked: list[Any], key: str | None) -> tuple[str, ExecutionRow | None]:
+        """The id for a request, and the execution where its key came before; `asked`: with what."""
         execution_id = new_execution_id()
         if key is None:
             return execution_id, None
-        asked = [entry.playbook_id, payload, *([ctx] if ctx else [])]
         fingerprint = hashlib.sha256(encode(asked)).hexdigest()
         holder = await self._storage.keys.claim(key, fingerprint, execution_id)
         if holder.fingerprint != fingerprint:

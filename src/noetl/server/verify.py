@@ -263,6 +263,8 @@ async def request_of(
         trace_id=event.trace_id,
         parent_execution_id=event.parent_execution_id,
         parent_id=event.parent_id,
+        trigger=event.trigger,
+        depth=event.depth,
         rules=event.rules,
         refused=refused,
         limit=limit,
