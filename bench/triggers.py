@@ -66,6 +66,8 @@ async def latencies() -> tuple[list[float], list[float]]:
         text = TRIGGER.format(path="due", playbook=entry.path)
         await plane.register(text)
         async with at_work(plane):
+            for _ in range(BESIDE):  # the first ones pay for what is imported and opened
+                await one(plane, entry.path)
             without = [await one(plane, entry.path) for _ in range(BESIDE)]
             plane.starts.watching = 0  # nothing counts as missed
             now = now_ms()
@@ -75,6 +77,8 @@ async def latencies() -> tuple[list[float], list[float]]:
                 plane.starts._known[f"t{number}", 1] = replace(document, path=f"t{number}")
             await fill(plane, DUE, planned_at=now - now % 86_400_000, due_at=now)
             beside = [await one(plane, entry.path) for _ in range(BESIDE)]
+            while await fired(plane) < DUE:
+                beside.append(await one(plane, entry.path))
         await plane.close()
     return without, beside
 
@@ -84,6 +88,12 @@ async def one(plane: ServerNode, path: str) -> float:
     row = await plane.execute(path=path, payload={})
     await plane.ended(row.execution_id, 60.0)
     return 1000 * (perf_counter() - begun)
+
+
+async def fired(plane: ServerNode) -> int:
+    """How many of those that were due have been dealt with."""
+    rows = await plane.storage.triggers.page(limit=DUE + 1)
+    return sum(row.last_execution_id is not None for row in rows)
 
 
 async def fill(plane: ServerNode, count: int, **times: Any) -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noetl.control.due import AT_ONCE, LATE, due, due_at
+from noetl.control.due import AT_ONCE, COUNTED, LATE, due, due_at
 from noetl.playbook.occurrences import Schedule, at_time, stamp, times, times_back
 
 ZONES = ("UTC", "Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Asia/Kathmandu")
@@ -135,3 +135,20 @@ def test_what_waits_for_an_execution_is_kept_up_to_the_limit(
     ready = [time for time in ready if due_at(schedule, "p", time) <= now]
     if len(ready) < 1000:
         assert list(found.starts) == ready[-schedule.limit :]
+
+
+@pytest.mark.rule("START-3")
+def test_a_long_absence_is_made_up_for_in_turns() -> None:
+    """So that one schedule with thousands of missed times keeps no other waiting."""
+    schedule = Schedule(every=60, catch_up="all", limit=1000)
+    planned, now = 0, 10_000 * 60_000
+    started: list[int] = []
+    skipped = []
+    for _ in range(11):
+        found = due(schedule, planned, path="p", now=now, since=now)
+        assert len(found.starts) <= AT_ONCE
+        started += found.starts
+        skipped.append(found.skipped)
+        planned = found.planned or 0
+    assert started == [n * 60_000 for n in range(10_000 - 1001, 10_001)]
+    assert skipped == [COUNTED, *(0 for _ in skipped[1:])]

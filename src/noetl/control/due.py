@@ -67,7 +67,7 @@ def due(
     caught = missed[-most:] if most else ()
     waiting = times(schedule, after=edge - 1)
     is_due = partial(_is_due, schedule, path, now)
-    timely = tuple(islice(takewhile(is_due, waiting), max(1, AT_ONCE - len(caught))))
+    timely = tuple(islice(takewhile(is_due, waiting), AT_ONCE))
     return _due(schedule, caught + timely, len(missed) - len(caught), edge - 1)
 
 
@@ -80,8 +80,10 @@ def _waited(schedule: Schedule, planned: int, path: str, now: int) -> Due:
 
 
 def _due(schedule: Schedule, starts: tuple[int, ...], skipped: int, handled: int) -> Due:
-    after = starts[-1] if starts else handled
-    return Due(starts=starts, skipped=skipped, planned=first_time(schedule, after=after))
+    """No more than AT_ONCE; the others are planned still, and so come with the next turn."""
+    now = starts[:AT_ONCE]
+    after = now[-1] if now else handled
+    return Due(starts=now, skipped=skipped, planned=first_time(schedule, after=after))
 
 
 def _is_due(schedule: Schedule, path: str, now: int, planned: int) -> bool:
@@ -95,7 +97,7 @@ def _most(schedule: Schedule) -> int:
 def _missed(schedule: Schedule, planned: int, edge: int) -> tuple[int, ...]:
     """Times from `planned` on that lie before `edge`, in order; the latest, where they are many."""
     back = takewhile(lambda time: time >= planned, times_back(schedule, before=edge))
-    return tuple(islice(back, max(COUNTED, schedule.limit)))[::-1]
+    return tuple(islice(back, COUNTED + schedule.limit))[::-1]
 
 
 def due_at(schedule: Schedule, path: str, planned: int) -> int:

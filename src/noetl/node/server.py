@@ -58,7 +58,8 @@ class ServerNode(ControlPlane):
         self.ownership.released = self.dispatcher.keeper.release
         self.watchdog = Watchdog()
         self.starts = TriggerStarts(self)
-        self.starts.ends = EndWatch(self, self.starts).look
+        self.ends = EndWatch(self, self.starts)
+        self.starts.ends = self.ends.look
         self.refused: Counter[str] = Counter()
         """Messages of workers, by the reason for which they were not heard."""
         self.dispatcher.refuses = self.refuses

@@ -10,7 +10,7 @@ stays every five minutes (decision 0059).
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from functools import cache
-from itertools import dropwhile
+from itertools import dropwhile, takewhile
 from typing import Literal
 from zoneinfo import ZoneInfo
 
@@ -23,8 +23,8 @@ Overlap = Literal["allow", "skip", "queue", "cancel_old"]
 CHANGE = timedelta(hours=3)
 """No change of a clock is larger, but for a day that an island skips once in a century."""
 NEVER = "the cron expression '{}' never fires: it names no day that exists"
-EARLIEST = datetime(1970, 1, 2, tzinfo=UTC)
-LATEST = datetime(9000, 1, 1, tzinfo=UTC)
+EARLIEST, LATEST = 86_400_000, 221_845_392_000_000
+"""From the second day of 1970 to the year 9000: a calendar that ends is no schedule that does."""
 
 
 class Schedule(msgspec.Struct, frozen=True, kw_only=True):
@@ -78,19 +78,22 @@ def _times(schedule: Schedule, edge: int, *, back: bool) -> Iterator[int]:
 
 def _every(interval: int, edge: int, *, back: bool) -> Iterator[int]:
     """Multiples of the interval since 1970: all servers agree without being told a beginning."""
-    number = (edge - 1) // interval if back else edge // interval + 1
+    number = (edge - 1) // interval if back else max(edge // interval + 1, 0)
     while number >= 0:
         yield number * interval
         number += -1 if back else 1
 
 
 def _cron(text: str, clocks: ZoneInfo, edge: int, *, back: bool) -> Iterator[int]:
-    start = min(max(at_time(edge), EARLIEST), LATEST).astimezone(clocks)
+    if edge <= EARLIEST if back else edge >= LATEST:
+        return iter(())
+    start = at_time(min(max(edge, EARLIEST), LATEST)).astimezone(clocks)
     if _is_fixed(text):
         found: Iterator[int] = _by_the_wall(text, clocks, start, back=back)
     else:
         found = (stamp(one) for one in _fields(text, start, back=back))
-    return dropwhile(lambda time: time >= edge if back else time <= edge, found)
+    behind = dropwhile(lambda time: time >= edge if back else time <= edge, found)
+    return takewhile(lambda time: EARLIEST < time < LATEST, behind)
 
 
 def _by_the_wall(text: str, clocks: ZoneInfo, start: datetime, *, back: bool) -> Iterator[int]:
@@ -168,13 +171,13 @@ def zone(name: str) -> ZoneInfo:
 
 def moment(text: str, timezone: str) -> int:
     """An RFC 3339 time; without an offset it is local time."""
+    clocks = zone(timezone)
     try:
         found = datetime.fromisoformat(text)
-    except ValueError:
+        found = settled(found, clocks) if found.tzinfo is None else found.astimezone(UTC)
+        return stamp(found)
+    except (ValueError, OverflowError):  # the latter at the ends of what a date can hold
         raise BadSchedule(f"'{text}' is no time; write it like 2026-03-01T06:00:00Z") from None
-    if found.tzinfo is None:
-        found = settled(found, zone(timezone))
-    return stamp(found)
 
 
 def stamp(time: datetime) -> int:

@@ -55,7 +55,8 @@ async def watch_ends(storage: Storage, now: int) -> None:
     """Let a server look through ended executions, from now on if none did so far (START-6)."""
     kept = await storage.triggers.find(WATCH)
     if kept is None or kept.due_at is None:
-        watch = TriggerRow(path=WATCH, kind="ends", version=0, planned_at=now, due_at=now)
+        # Always due, and longer than anything else: alarms wait behind nothing.
+        watch = TriggerRow(path=WATCH, kind="ends", version=0, planned_at=now, due_at=0)
         await storage.triggers.put(watch)
 
 
