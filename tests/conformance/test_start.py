@@ -389,3 +389,35 @@ def test_a_log_that_is_away_is_tried_again(tmp_path: Path, monkeypatch: Any) -> 
         await turns()
 
     clustered(test, tmp_path)
+
+
+@pytest.mark.rule("START-2")
+def test_a_trigger_that_breaks_holds_up_no_other(tmp_path: Path, monkeypatch: Any) -> None:
+    async def test(cluster: Cluster) -> None:
+        timed = Timed(cluster)
+        server = await timed.server()
+        cluster.worker(CannedTools())
+        await server.register(QUICK)
+        for path in ("tests/a", "tests/b"):
+            await server.register(scheduled("0 * * * *", path=path))
+            await timed.planned(server, HOURS[1], path=path)
+        timed.clock.now = HOURS[1] + 20
+        start = server.starts.start
+
+        async def breaks(document: Any, *given: Any, **more: Any) -> Any:
+            if document.path == "tests/a":
+                raise ZeroDivisionError
+            return await start(document, *given, **more)
+
+        monkeypatch.setattr(server.starts, "start", breaks)
+        await server.starts.look()
+        (row,) = await timed.started(1)
+        assert (await timed.row("tests/b")).last_execution_id == row.execution_id
+        assert any("'tests/a' is tried again later" in said for said in cluster.said)
+        monkeypatch.setattr(server.starts, "start", start)
+        timed.clock.move(31)
+        await server.starts.look()
+        for row in await timed.started(2):
+            await cluster.end_of(row.execution_id)
+
+    clustered(test, tmp_path)

@@ -1,7 +1,7 @@
 """Starts what triggers ask for. Any number of servers do so at once; each start happens once."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
@@ -73,13 +73,20 @@ class TriggerStarts:
             turns = await asyncio.gather(
                 *(self._turn(row, now) for row in rows), return_exceptions=True
             )
-            faults = [fault for fault in turns if isinstance(fault, BaseException)]
-            if faults:
-                raise faults[0]
+            self._tell(rows, turns)
             if len(rows) < BATCH:
                 break
         await self._write_notes()
         return count
+
+    def _tell(self, rows: Sequence[TriggerRow], turns: Sequence[BaseException | None]) -> None:
+        """Promise 7: a fault in one is said, and it comes again; the others are not held up."""
+        for row, fault in zip(rows, turns, strict=True):
+            if isinstance(fault, PASSING):
+                raise fault
+            if fault is not None:
+                kind = type(fault).__name__
+                self._plane.says(f"the trigger '{row.path}' is tried again later: {kind}: {fault}")
 
     def _tick(self) -> int:
         """The time; a clock that was set, or a long stop, begins the watching anew."""
