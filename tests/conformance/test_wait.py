@@ -235,7 +235,7 @@ def test_a_guard_that_fails_ends_its_wait(where: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("inputs", "said"),
     [
-        ({"until": "{{ workload.never }}"}, "`until` is no time: 'never'"),
+        ({"until": "{{ workload.never }}"}, "`until` is not a time: 'never'"),
         ({"approval": {"title": "x", "form": {"a": "{{ workload.never }}"}}}, "type 'never'"),
         (
             {"approval": {"title": "x", "form": {"by": "{{ 'string' }}"}}},

@@ -24,6 +24,7 @@ from noetl.api.roles import Access
 from noetl.api.runtime import DocumentRoutes, RuntimeRoutes
 from noetl.api.texts import LARGEST, TAKEN
 from noetl.api.triggers import TriggersRoutes
+from noetl.api.waiting import WaitingRoutes
 from noetl.api.worker import WorkerRoutes
 
 KB = 1024
@@ -44,6 +45,7 @@ KINDS = (
     DocumentRoutes,
     TriggersRoutes,
     HooksRoutes,
+    WaitingRoutes,
 )
 
 
@@ -63,7 +65,7 @@ class Route(NamedTuple):
     """What OpenAPI calls the usual answer."""
 
 
-C, E, L, K, A, W, R, D, T, H = KINDS
+C, E, L, K, A, W, R, D, T, H, P = KINDS
 
 ROUTES = (
     Route("POST", "/api/catalog", "author", C.register, TAKEN, 2 * LARGEST, status=201),
@@ -84,9 +86,9 @@ ROUTES = (
     Route("POST", f"{ONE}/cancel", "operator", E.cancel, JSON),
     Route("POST", f"{ONE}/pause", "operator", E.pause, JSON),
     Route("POST", f"{ONE}/resume", "operator", E.resume, JSON),
-    Route("POST", f"{ONE}/signal", "operator", E.signal, JSON, 8 * MB),
-    Route("POST", f"{ONE}/answer", "approver", E.answer, JSON),
-    Route("GET", "/api/waiting", "viewer", E.waiting),
+    Route("POST", f"{ONE}/signal", "operator", P.signal, JSON, 8 * MB),
+    Route("POST", f"{ONE}/answer", "approver", P.answer, JSON),
+    Route("GET", "/api/waiting", "viewer", P.waiting),
     Route("POST", f"{ONE}/restart", "operator", E.restart, JSON, 8 * MB, status=201),
     Route("GET", f"{ONE}/differences/{{other:str}}", "viewer", E.differences),
     Route("GET", f"{ONE}/events", "viewer", L.page),

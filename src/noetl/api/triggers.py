@@ -29,7 +29,7 @@ class TriggersRoutes:
     async def page(
         self, kind: Kind = None, cursor: Cursor = None, limit: Limit = USUAL
     ) -> Response[t.TriggerPage]:
-        """All triggers by path, and how they stand."""
+        """All triggers by path, with their state."""
         return answered(await self._questions.triggers(kind=kind, cursor=cursor, limit=limit))
 
     async def detail(self, path: FromPath[Path], count: Count = 5) -> Response[t.TriggerDetail]:

@@ -29,7 +29,7 @@ Examples:
   noetl reject 06h3k9v2q8m4x0c7w1 ask_finance --reason 'too much'
 
 \b
-Exit codes: 0 the answer stands, 3 it was refused, usage or environment.
+Exit codes: 0 the answer was recorded, 3 it was refused, usage or environment.
 """
 
 
@@ -73,7 +73,7 @@ def json_of(text: str) -> Any:
     try:
         return msgspec.json.decode(text)
     except msgspec.DecodeError as fault:
-        raise click.BadParameter(f"--data is no JSON: {fault}") from None
+        raise click.BadParameter(f"--data is not JSON: {fault}") from None
 
 
 def answering(name: str, *, approved: bool, says: str) -> click.Command:

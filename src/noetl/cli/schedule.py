@@ -194,7 +194,7 @@ def backfill(path: str, begin: str, end: str, dry_run: bool, as_json: bool, targ
         found = in_home(lambda local: planned(local, path, begin, end))
     else:
         found = at_server(target, lambda client: client.backfill(path, begin, end, dry_run=dry_run))
-    tell_each(found.times, time_line, as_json=as_json, none="no planned time lies in this range")
+    tell_each(found.times, time_line, as_json=as_json, none="this range has no planned time")
     return exits.FAILED if any(one.error for one in found.times) else exits.OK
 
 

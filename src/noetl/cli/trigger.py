@@ -101,7 +101,7 @@ def test(path: str, at: str | None, data: str | None, as_json: bool, target: Tar
     try:
         given = None if data is None else msgspec.json.decode(data)
     except msgspec.DecodeError as wrong:
-        raise click.UsageError(f"--data is no JSON: {wrong}") from None
+        raise click.UsageError(f"--data is not JSON: {wrong}") from None
     found = ask(target, lambda asked: asked.trial(path, at=at, data=given))
     if as_json:
         print_json(found)

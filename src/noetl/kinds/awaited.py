@@ -108,7 +108,7 @@ def moment(text: str) -> int:
         found = datetime.fromisoformat(text.strip())
     except ValueError:
         raise ValueError(
-            f"`until` is no time: {text[:80]!r}, expected one such as 2026-01-31T09:00:00Z"
+            f"`until` is not a time: {text[:80]!r}, expected one such as 2026-01-31T09:00:00Z"
         ) from None
     aware = found if found.tzinfo is not None else found.replace(tzinfo=UTC)
     return int(aware.timestamp() * 1000)

@@ -65,7 +65,9 @@ def planned_in(trigger: Trigger, begin: str, end: str) -> list[int]:
     """The planned times of a range, both ends included; refused where they are too many."""
     if not isinstance(trigger.on, Schedule):
         raise ServerRefused(
-            f"'{trigger.path}' is no schedule: it has no planned times", code="invalid", status=422
+            f"'{trigger.path}' is not a schedule: it has no planned times",
+            code="invalid",
+            status=422,
         )
     first, last = (moment_in(text, trigger.on.timezone) for text in (begin, end))
     found = list(islice(times(trigger.on, after=first - 1), MOST + 1))

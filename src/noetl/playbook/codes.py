@@ -104,7 +104,7 @@ CODES: dict[str, Code] = {
         "START-1",
         no_playbook="The document is a trigger where a playbook is wanted.",
         trigger_choice="A trigger needs exactly one key of a group.",
-        trigger_path="The path of a trigger cannot stand in an address.",
+        trigger_path="The path of a trigger cannot be part of an address.",
         trigger_payload="A payload sets the key that says what started the execution.",
     ),
     **_errors("START-3", bad_schedule="A schedule cannot be read, or never fires."),

@@ -190,7 +190,7 @@ def named_wait(execution: Execution, wait: TaskWait, among: int) -> WaitReason:
     if roles:
         words = f"{words}, from {', '.join(roles)}"
     if execution.status == "paused" and due is not None:
-        words = f"{words}; its clock stands still while the execution is paused"
+        words = f"{words}; its clock is stopped while the execution is paused"
     if answers:
         words = f"{words}; answer with: {' or: '.join(answers)}"
     return WaitReason(
