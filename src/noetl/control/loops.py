@@ -33,7 +33,7 @@ def start_loop(deciding: Deciding, run: Run, plan: LoopPlan) -> None:
         end(deciding, run, deciding.fit(e.StepFailed(**ids, error=error, source=deciding.own)))
         return
     if total is None:
-        end(deciding, run, e.StepFailed(**ids, error=no_list(items), source=deciding.own))
+        end(deciding, run, e.StepFailed(**ids, error=no_list(items, deciding), source=deciding.own))
         return
     deciding.make(e.LoopStarted(**ids, total=total, items=items, mode=plan.mode, exec=plan.exec))
     if total and plan.exec == "local":
@@ -42,10 +42,11 @@ def start_loop(deciding: Deciding, run: Run, plan: LoopPlan) -> None:
         offer(deciding, run, plan)
 
 
-def no_list(items: Any) -> dict[str, Any]:
-    """LOOP-8."""
+def no_list(items: Any, deciding: Deciding) -> dict[str, Any]:
+    """LOOP-8. Before rules 4 it was said in other words, and old logs hold those (EVT-5)."""
     found = type(items).__name__ if not isinstance(items, Reference) else "a stored object"
-    return make_error("loop", f"`loop.in` must evaluate to a list, got {found}: {items!r:.80}")
+    must = "evaluate" if deciding.execution.rules >= 4 else "come"
+    return make_error("loop", f"`loop.in` must {must} to a list, got {found}: {items!r:.80}")
 
 
 def offer(deciding: Deciding, run: Run, plan: LoopPlan) -> None:

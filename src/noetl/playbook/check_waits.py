@@ -37,7 +37,8 @@ def arms_of(reader: Reader, task: Task) -> Iterator[tuple[str, dict[str, Any], A
     if not isinstance(below, Mapping):
         name = next((name for name in AWAITED if name in task.inputs), None)
         if name is not None:
-            inputs = {key: value for key, value in task.inputs.items() if key != "timeout"}
+            known = (*AWAITED, "when")  # others are told with the inputs of the kind
+            inputs = {key: value for key, value in task.inputs.items() if key in known}
             guard = reader.input_at(task.place.path, "when") if "when" in inputs else None
             yield "", inputs, reader.input_at(task.place.path, name), guard
         return
@@ -64,7 +65,8 @@ def _check_arm(reader: Reader, label: str, given: dict[str, Any], at: At) -> Non
     if label and "when" in given and "signal" not in given:
         _report_lonely(reader, reader.entries(at)["when"], "when", TAKES["when"])
     given.pop("when", None)
-    if not holds_template(given):
+    told = not label and "seconds" in given  # its type is checked with the inputs of the kind
+    if not told and not holds_template(given):
         try:
             arm(label, msgspec.convert(given, WaitInputs, strict=False), ())
         except (ValueError, msgspec.ValidationError) as fault:

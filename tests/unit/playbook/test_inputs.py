@@ -112,7 +112,7 @@ def test_each_kind_refuses_what_it_does_not_know(kind: str) -> None:
             "a task of kind 'script' has 'path' and 'code', expected exactly one of "
             "'path' or 'code'",
         ),
-        ({"kind": "wait", "seconds": -1}, "'seconds' is -1, expected a number of 0 or more"),
+        ({"kind": "wait", "seconds": -1}, "'seconds' is the number -1, expected a number of"),
         ({"kind": "python", "code": "x", "libs": {}}, "an empty mapping in place of an input is"),
     ],
 )
