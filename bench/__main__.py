@@ -27,6 +27,7 @@ BENCHES = {
     "engine": "bench.engine",
     "memory": "bench.memory",
     "long": "bench.long",
+    "waits": "bench.waits",
     "http_tool": "bench.http_tool",
     "postgres_tool": "bench.postgres_tool",
     "python_child": "bench.python_child",

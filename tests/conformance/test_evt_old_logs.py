@@ -24,7 +24,8 @@ LOGS = [
 """
 Executions that older releases wrote: text, rows, bodies, snapshots. Those of rules 1 were written
 before the log knew its rules, those of rules 2 before ends said who told them (EVT-1), those of
-rules 3 while each template had turns of its own, and filters cost less (TPL-5).
+rules 3 while each template had turns of its own, and filters cost less (TPL-5), and before a pause
+moved the clocks (WAIT-6).
 """
 
 

@@ -286,6 +286,43 @@ def test_a_timeout_ends_the_tool(limit: Any) -> None:
     assert ran.one(e.TaskDone).outcome["error"]["kind"] == "timeout"
 
 
+@pytest.mark.rule("TASK-7")
+def test_a_timeout_may_come_of_a_template() -> None:
+    timed = call("fetch", timeout="{{ workload.seconds }}")
+    (call_,) = scenario(step("start", timed), workload={"seconds": "2.5"}).run().calls
+    assert call_.timeout.total == 2.5
+
+
+@pytest.mark.rule("TASK-7", "TPL-3")
+@pytest.mark.parametrize("seconds", [-1, True, "soon", None])
+def test_a_timeout_that_is_no_number_of_seconds(seconds: Any) -> None:
+    timed = call("fetch", timeout="{{ workload.seconds }}")
+    ran = scenario(step("start", timed), workload={"seconds": seconds}).run()
+    assert (ran.calls, ran.error["kind"]) == ([], "template")
+    assert "`timeout` must be a number of seconds" in ran.error["message"]
+
+
+@pytest.mark.rule("TASK-7", "TOOL-2")
+@pytest.mark.parametrize(
+    ("own", "lent", "total"),
+    [
+        ("{{ workload.a }}", "{{ args.b }}", 1),
+        (None, "{{ args.b }}", 2),
+        (3, "{{ args.b }}", 3),
+        ("{{ workload.a }}", 4, 1),
+    ],
+)
+def test_the_timeout_of_a_lent_task(own: Any, lent: Any, total: float) -> None:
+    shared = call("shared", timeout=lent)["shared"]
+    spec = {} if own is None else {"spec": {"timeout": own}}
+    borrowed = {"get": {"kind": "workbook", "name": "shared", "args": {"b": 2}, **spec}}
+    told = scenario(
+        step("start", borrowed), workload={"a": 1}, workbook={"tasks": {"shared": shared}}
+    )
+    (call_,) = told.run().calls
+    assert call_.timeout.total == total
+
+
 @pytest.mark.rule("TASK-7", "TASK-11")
 def test_a_tool_is_told_its_knobs() -> None:
     spec = {"timeout": {"connect": 1, "read": 2}, "pool": 4, "client_retries": 3}

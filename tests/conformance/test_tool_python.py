@@ -30,6 +30,27 @@ def test_args_are_bound_as_names(bench: Bench) -> None:
 
 
 @pytest.mark.rule("TOOL-3")
+@pytest.mark.parametrize(
+    ("code", "remedy"),
+    [
+        ("import no_such_lib.part", "; let the task install it: libs: [no_such_lib]"),
+        (
+            "result = workload['a']",
+            '; code sees the names in the task\'s args: args: { x: "{{ workload.x }}" }',
+        ),
+        ("result = execution_id", ': args: { x: "{{ execution_id }}" }'),
+        ("result = rows", "name 'rows' is not defined"),
+    ],
+)
+def test_a_name_that_is_not_there_says_how_it_gets_there(
+    bench: Bench, code: str, remedy: str
+) -> None:
+    error = bench.run(code).error
+    assert error is not None
+    assert error["message"].endswith(remedy)
+
+
+@pytest.mark.rule("TOOL-3")
 def test_stdout_and_stderr_are_kept_as_logs(bench: Bench) -> None:
     bench.result("import sys\nprint('a')\nprint('b', file=sys.stderr)")
     assert bench.lines == [("stdout", "a"), ("stderr", "b")]

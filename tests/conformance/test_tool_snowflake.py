@@ -183,7 +183,11 @@ def test_errors_fill_the_block(snow: Snow, command: str, code: str, sqlstate: st
         ({"command": "select 1", "auth": "other"}, "auth", "expected the fields account"),
         ({"command": "select 1", "auth": "badkey"}, "auth", "expected PEM"),
         ({"command": "select 1; select %s", "params": [1]}, "input", "as a mapping, by name"),
-        ({"command": "select %s", "rows": [[1]], "params": [1]}, "input", "beside 'rows'"),
+        (
+            {"command": "select %s", "rows": [[1]], "params": [1]},
+            "input",
+            "'params' and 'rows' are both set",
+        ),
         ({"command": "select 1; select 2", "rows": [[1]]}, "input", "need one statement"),
         ({"command": "select 1", "rows": {"a": 1}}, "input", "expected a list"),
     ],

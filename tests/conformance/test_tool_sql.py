@@ -116,6 +116,7 @@ def test_code_and_sqlstate_are_the_same(database: Database) -> None:
         "sqlstate": "40P01",
         "message": "stuck",
         "rowcount": None,
+        "place": None,
     }
     assert outcome.error is not None
     assert outcome.error["retryable"] is True

@@ -1,5 +1,6 @@
 """What lists and pages of executions promise, and what retention leaves."""
 
+import asyncio
 from typing import Any
 
 import msgspec
@@ -216,6 +217,31 @@ async def test_a_line_that_cannot_be_kept_harms_nothing_else(homes: Homes, alone
     assert [text for text in texts if text != "2"] == ["0", "1", "3", "4"]
 
 
+async def test_executions_whose_id_begins_with_a_text(homes: Homes) -> None:
+    home = await homes.open()
+    for name in ("01a", "01b", "01b-4.1-1", "02", "01B", "é1"):
+        await begin(home, name)
+
+    async def found(prefix: str, limit: int = 50) -> list[str]:
+        rows = await home.executions.starting(prefix, limit=limit)
+        return [row.execution_id for row in rows]
+
+    assert await found("01b") == ["01b-4.1-1", "01b"]
+    assert await found("01") == ["01B", "01b-4.1-1", "01b", "01a"]
+    assert await found("01", limit=1) == ["01B"]
+    assert await found("é") == ["é1"]
+    assert await found("3") == await found("%") == await found("_1") == []
+
+
+async def test_printed_lines_are_kept_though_nothing_is_decided(homes: Homes) -> None:
+    home, other = await homes.open(), await homes.open()
+    await begin(home, "a")
+    home.printed.keep(line("a"))
+    async with asyncio.timeout(10):
+        while await other.printed.read("a") != [line("a")]:
+            await asyncio.sleep(0)
+
+
 async def test_printed_lines_are_read_in_order(homes: Homes) -> None:
     home, other = await homes.open(), await homes.open()
     await begin(home, "a")
@@ -225,6 +251,8 @@ async def test_printed_lines_are_read_in_order(homes: Homes) -> None:
     home.printed.keep(line("b"))
     assert await home.printed.read("a") == lines
     assert await home.printed.read("a", step="odd", limit=3) == lines[1:6:2]
+    assert await home.printed.read("a", step="odd", skip=1, limit=2) == lines[3:6:2]
+    assert await home.printed.read("a", skip=2498) == lines[2498:]
     assert await other.printed.read("b") == [line("b")]
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from msgspec import inspect
 from tests.house.typewords import input_words, shown
 
-from noetl.messages import event, events, loop_events
+from noetl.messages import event, events, loop_events, wait_events
 from noetl.messages.envelope import TAKEN, TOLD_BY_EITHER, USUAL
 from noetl.messages.filtering import NARROWER
 from noetl.messages.names import ALIASES, CLASSES, EVENTS, Row
@@ -117,7 +117,7 @@ def sentence(node: ast.stmt | None) -> str:
 
 NODES = {
     node.name: node
-    for module in (event, loop_events, events)
+    for module in (event, loop_events, wait_events, events)
     for node in ast.parse(python.getsource(module)).body
     if isinstance(node, ast.ClassDef)
 }

@@ -16,8 +16,8 @@ DOCS = ROOT / "docs"
 INDEX = "README.md"
 RECORDS = DOCS / "decisions"
 """Found by their numbers."""
-MATRIX = DOCS / "conformance.md"
-"""Written by tests.conformance.matrix, whole."""
+WHOLE = {DOCS / "conformance.md", RECORDS / INDEX}
+"""Written by tests.conformance.matrix, and a list that grows at its end."""
 MARK = re.compile(r"\n*<!-- navigation -->\n.*?<!-- end -->\n*\Z", re.DOTALL)
 
 
@@ -46,7 +46,7 @@ def paths() -> Iterator[tuple[Path, str]]:
             before = f"← {link(page, pages[number - 1])}" if number else ""
             after = f"{link(page, pages[number + 1])} →" if number + 1 < len(pages) else ""
             ways = (before, f"↑ {link(page, index)}", after)
-            if page != MATRIX:
+            if page not in WHOLE:
                 yield page, " · ".join(way for way in ways if way)
 
 

@@ -14,17 +14,19 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from tests.house.markdown import links_of, prose_of
+from tests.house.markdown import links_of
+from tests.house.navigation import MARK, title_of
 from tests.house.tree import ROOT, name_of, pages
 
 FOLDER = ROOT / "build" / "site"
 SITE = ROOT / "dist" / "site"
 SECTIONS: tuple[tuple[str, str, str], ...] = (
-    ("Learn", r"docs/learn/.*|docs/recipes.*|docs/patterns.md", "docs/README.md"),
+    ("Learn", r"docs/learn/.*", "docs/learn/README.md"),
     ("Examples", r"examples/.*", "examples/README.md"),
-    ("Reference", r"docs/README.md|docs/reference/[^/]*|docs/[^/]*", "docs/README.md"),
-    ("Kinds", r"docs/reference/tools/.*", "docs/reference/kinds.md"),
+    ("Reference", r"docs/reference/[^/]*", "docs/reference/README.md"),
+    ("Kinds", r"docs/reference/tools/.*", "docs/reference/tools/README.md"),
     ("Operate", r"docs/operate/.*", "docs/operate/README.md"),
+    ("Background", r"docs/[^/]*", "docs/README.md"),
     ("Inside", r"[A-Z]+.md|tests/.*|bench/.*|fuzz/.*", "README.md"),
     ("Decisions", r"docs/decisions/.*", "docs/decisions/README.md"),
 )
@@ -61,17 +63,21 @@ def nav() -> dict[str, list[Path]]:
     for title, pattern, index in SECTIONS:
         mine = [page for page in left if re.fullmatch(pattern, name_of(page))]
         left = [page for page in left if page not in mine]
-        order = [ROOT / index, *linked_from(ROOT / index)]
+        order = list(in_order(ROOT / index))
         found[title] = sorted(mine, key=lambda page: order.index(page) if page in order else 999)
     return found
 
 
+def in_order(index: Path) -> Iterator[Path]:
+    """A list, the pages that it links, and the lists below it with theirs."""
+    yield index
+    for page in dict.fromkeys(linked_from(index)):
+        below = page.name == index.name and index.parent in page.parent.parents
+        yield from in_order(page) if below else (page,)
+
+
 def linked_from(page: Path) -> Iterator[Path]:
     return ((page.parent / target.partition("#")[0]).resolve() for _, target in links_of(page))
-
-
-def title_of(page: Path) -> str:
-    return next(line for line in prose_of(page) if line.startswith("# ")).removeprefix("# ")
 
 
 def config() -> str:
@@ -92,7 +98,8 @@ def stage() -> None:
     for page in pages():
         copied = FOLDER / "pages" / name_of(page)
         copied.parent.mkdir(parents=True, exist_ok=True)
-        copied.write_text(FENCE_WORDS.sub(r"\1", page.read_text("utf-8")), "utf-8")
+        text = MARK.sub("\n", page.read_text("utf-8"))  # the site has a footer of its own
+        copied.write_text(FENCE_WORDS.sub(r"\1", text), "utf-8")
         for target in linked_from(page):
             if target.is_file() and target.suffix != ".md" and target.is_relative_to(ROOT):
                 beside = FOLDER / "pages" / name_of(target)

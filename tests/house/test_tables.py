@@ -15,7 +15,7 @@ from noetl.exports.export import FORMS
 from noetl.extras import EXTRAS
 from noetl.kinds.table import KINDS
 from noetl.messages.names import EVENTS
-from noetl.messages.requests import ORDERS, Input, Order
+from noetl.messages.requests import ORDERS, PLAIN_ORDERS, Input, Order
 from noetl.tools.table import TOOLS
 
 SPECIFICATION = (ROOT / "docs" / "reference" / "specification.md").read_text("utf-8")
@@ -59,8 +59,10 @@ def test_the_specification_lists_every_kind() -> None:
     assert sorted(named) == sorted(KINDS)
 
 
-def test_every_kind_has_its_tool() -> None:
-    assert TOOLS.keys() == KINDS.keys() - WITHOUT_TOOL
+def test_every_kind_that_validates_can_be_run() -> None:
+    usable = {name for name, kind in KINDS.items() if kind.fault is None}
+    assert TOOLS.keys() == usable - WITHOUT_TOOL
+    assert usable == KINDS.keys()
 
 
 def test_every_extra_is_one_that_can_be_installed() -> None:
@@ -71,7 +73,7 @@ def test_every_extra_is_one_that_can_be_installed() -> None:
 
 
 def test_every_order_has_its_route() -> None:
-    assert set(get_args(Order)) == ORDERS.keys()
+    assert set(get_args(Order)) == PLAIN_ORDERS.keys()
     routes = {route.path.rpartition("/")[2] for route in all_routes() if route.method == "POST"}
     assert ORDERS.keys() - routes == set()
 

@@ -2,13 +2,16 @@
 
 import asyncio
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from noetl.control.ending import result_of
+from noetl.control.waits_held import pending
 from noetl.messages.codec import decode_events
+from noetl.messages.requests import SendSignal
 from noetl.node.local import LocalNode
 from noetl.server.replay import rows_of
 from noetl.settings import Settings
@@ -31,11 +34,16 @@ class OneRun(msgspec.Struct, frozen=True, kw_only=True):
     events: Counter[str]
 
 
-async def run_file(file: Path, home: Path) -> tuple[OneRun, list[OneRun]]:
-    """The execution of a playbook, and its children, those that nobody waited for included."""
+async def run_file(
+    file: Path, home: Path, signals: Sequence[dict[str, Any]] = ()
+) -> tuple[OneRun, list[OneRun]]:
+    """
+    The execution of a playbook, and its children, those that nobody waited for included. Each of
+    the signals is sent as soon as something waits.
+    """
     local = LocalNode.in_memory(Settings(home=home), Toolbox(home))
     try:
-        own = await run_text(local, file.read_text(), file.parent)
+        own = await run_text(local, file.read_text(), file.parent, signals)
         rows = await local.storage.executions.page()
         children = [row.execution_id for row in rows if row.execution_id != own]
         return await told(local, own), [await told(local, child) for child in children]
@@ -43,9 +51,17 @@ async def run_file(file: Path, home: Path) -> tuple[OneRun, list[OneRun]]:
         await local.close()
 
 
-async def run_text(local: LocalNode, text: str, folder: Path) -> str:
+async def run_text(
+    local: LocalNode, text: str, folder: Path, signals: Sequence[dict[str, Any]] = ()
+) -> str:
     """Run a text to its end; the id of its execution."""
     active = await local.run_text(text, folder=str(folder), payload={})
+    for signal in signals:
+        async with asyncio.timeout(PATIENCE):
+            while not any(pending(active.execution)):
+                await asyncio.sleep(0)
+        given = SendSignal(signal=signal["name"], data=signal.get("data"))
+        await local.signal(active.execution_id, given)
     await asyncio.wait_for(active.finished, PATIENCE)
     return active.execution.execution_id
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,8 @@ import msgspec
 import pytest
 from tests.house.tree import ROOT
 from tests.system.program import noetl
+
+from noetl.kinds.table import KINDS
 
 EXAMPLES = ROOT / "examples"
 FOLDERS = sorted(path for path in EXAMPLES.iterdir() if (path / "playbook.yaml").exists())
@@ -91,6 +94,17 @@ def test_an_example_says_how_to_run_it(folder: Path) -> None:
     starts = f"python examples/run.py {folder.name}"
     alone = f"noetl run examples/{folder.name}/playbook.yaml"
     assert (starts if (folder / "serve.py").exists() else alone) in head
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
+def test_an_example_names_the_extras_that_it_needs(folder: Path) -> None:
+    head, _, text = (folder / "playbook.yaml").read_text("utf-8").partition("apiVersion")
+    kinds = [KINDS[kind] for kind in re.findall(r"kind: (\w+)", text) if kind in KINDS]
+    wanted = {kind.extra for kind in kinds if kind.extra}
+    if re.search(r"^ +jq: ", text, re.MULTILINE):
+        wanted.add("transform")
+    named = re.findall(r"# Needs: +pip install '\.\[([\w,]+)\]'", head)
+    assert {extra for line in named for extra in line.split(",")} == wanted
 
 
 def test_the_page_lists_the_course() -> None:

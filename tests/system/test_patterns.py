@@ -50,7 +50,8 @@ def compared(expected: dict[str, Any], run: OneRun, children: list[OneRun]) -> d
 def test_a_pattern_does_what_its_head_says(file: Path, tmp_path: Path) -> None:
     expected = expected_of(file)
     assert {"status", "steps"} <= expected.keys()
-    run, children = asyncio.run(run_file(file, tmp_path))
+    signals = expected.pop("signals", [])
+    run, children = asyncio.run(run_file(file, tmp_path, signals))
     assert compared(expected, run, children) == expected
 
 

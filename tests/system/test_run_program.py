@@ -56,6 +56,8 @@ def test_json_is_one_object_and_the_rest_goes_to_stderr(home: Path) -> None:
         "error",
         "steps",
         "duration_ms",
+        "errors_passed",
+        "failures_handled",
     ]
     assert told["status"] == "completed"
     assert told["ctx"] == {"message": "Good evening, Ada. It is late."}

@@ -144,3 +144,37 @@ def test_code_is_run_for_real_where_that_is_asked_for(tmp_path: Path) -> None:
     assert tested(canned, "--run", "python").code == 0, "an outcome of the test comes first"
     refused = tested(CODE_TESTS, "--run", "pyton")
     assert (refused.code, "no such kind" in refused.err) == (3, True)
+
+
+WAITS = """\
+apiVersion: noetl.io/v2
+kind: Playbook
+metadata: { name: waits, path: learn/waits }
+workflow:
+  - step: start
+    loop: { in: [1, 2], iterator: n, spec: { mode: parallel } }
+    tool:
+      - ask:
+          kind: wait
+          approval: "Go on with {{ iter.n }}?"
+          spec:
+            policy:
+              rules:
+                - when: "{{ outcome.wait.by == 'approval' and outcome.result.approved }}"
+                  then: { do: continue }
+                - else: { then: { do: fail } }
+"""
+ANSWERS = """\
+playbook: weather.yaml
+tests:
+  - name: a wait is answered by its outcome
+    outcomes: { ask: { ok: { approved: true }, wait: { by: approval } } }
+    expect: { status: completed, steps: { start: 1 } }
+"""
+
+
+def test_a_wait_takes_no_time_and_is_answered_by_its_outcome(folder: Path) -> None:
+    (folder / "weather.yaml").write_text(WAITS)
+    answer = run_tests(folder, changed={TESTS: ANSWERS})
+    assert answer.code == 0, answer.out
+    assert answer.out.splitlines()[-1].startswith("1 test passed in ")

@@ -45,6 +45,7 @@ def failed(up: Node) -> str:
         ["events", "--name", "task.*"],
         ["logs"],
         ["logs", "--step", "nowhere"],
+        ["logs", "--follow"],
         ["explain"],
         ["replay"],
         ["replay", "--verify"],
@@ -61,6 +62,42 @@ def test_a_server_answers_as_the_home_does(
     far = up.there(command, failed, *options, *form)
     assert far == near
     assert near.out or words[1:2] == ["--step"]
+
+
+@pytest.mark.rule("CLI-1")
+@pytest.mark.parametrize(
+    "words",
+    [["status"], ["explain"], ["events"], ["logs"], ["replay"], ["export", "--format", "jsonl"]],
+    ids=lambda words: words[0],
+)
+def test_the_last_one_and_the_beginning_of_an_id(up: Node, failed: str, words: list[str]) -> None:
+    command, *options = words
+    whole = up.there(command, failed, *options)
+    assert up.there(command, failed[:-2], *options) == whole
+    assert up.here(command, failed[:-2], *options) == whole
+    last = up.there("list", "--json", "--limit", "1").objects()[0]["execution_id"]
+    assert up.there(command, "last", *options) == up.there(command, last, *options)
+    assert up.there(command, "0", *options).code == 3
+
+
+def test_what_a_task_prints_is_heard_while_it_runs(up: Node) -> None:
+    text = BLOCKED.replace(b"sleep 600", b"echo still at it; sleep 600").replace(
+        b"tests/blocked", b"tests/printing"
+    )
+    assert up.there("register", "-", stdin=text).code == 0
+    execution_id = begun(up, "tests/printing")
+    words = ("logs", execution_id, "--follow", "--server", up.url)
+    with running(*words, home=up.home) as following:
+        following.wait_for("start | still at it")
+        assert up.there("cancel", execution_id).code == 0
+        assert following.end() == 0
+
+
+@pytest.mark.rule("CLI-2")
+def test_a_server_says_what_it_uses(up: Node) -> None:
+    said = up.here("server", "status")
+    assert f"database: SQLite in {up.home}" in said.out
+    assert "queue: none" in said.out
 
 
 @pytest.mark.rule("CLI-1")

@@ -1,14 +1,18 @@
 """The wheel of this checkout in an environment with the core's packages and no others."""
 
+import json
 import os
+import re
 import subprocess
 import sys
 import venv
+import zipfile
 from collections.abc import Callable
 from importlib.metadata import distribution
 from pathlib import Path
 
 import pytest
+from tests.house.markdown import blocks_of
 from tests.house.packages import closure
 from tests.house.tree import ROOT
 from tests.system.program import HELLO, Answer
@@ -16,6 +20,12 @@ from tests.system.program import HELLO, Answer
 from noetl.extras import DISTRIBUTION, EXTRAS
 
 Program = Callable[..., Answer]
+SHELL = (
+    "import os, subprocess, sys; here = os.path.dirname(sys.executable); "
+    "os.environ['PATH'] = here + ':' + os.environ['PATH']; "
+    "sys.exit(subprocess.call(['sh', '-ec', sys.argv[1]]))"
+)
+EXAMPLES = sorted(path.parent for path in (ROOT / "examples").glob("*/playbook.yaml"))
 
 
 @pytest.fixture(scope="module")
@@ -61,11 +71,30 @@ def program(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Program:
 
 def test_it_is_the_distribution_and_brings_its_licence(wheel: Path) -> None:
     assert wheel.name.startswith(f"{DISTRIBUTION.replace('-', '_')}-")
+    with zipfile.ZipFile(wheel) as inside:
+        assert [name for name in inside.namelist() if name.endswith("licenses/LICENSE")]
 
 
 def test_the_first_example_runs(program: Program) -> None:
     ran = program("run", HELLO)
     assert (ran.code, "Good morning, world!" in ran.out + ran.err) == (0, True), ran
+
+
+@pytest.mark.parametrize("folder", EXAMPLES, ids=lambda folder: folder.name)
+def test_an_example_runs_on_the_core_or_says_what_to_add(program: Program, folder: Path) -> None:
+    """Where its page says that it needs something, the program says so too; never a traceback."""
+    text = (folder / "playbook.yaml").read_text("utf-8")
+    if (folder / "serve.py").exists():
+        ran = program(ROOT / "examples" / "run.py", folder.name, by="python")
+    else:
+        ran = program("run", folder / "playbook.yaml")
+    ended = json.loads((folder / "expected.json").read_text("utf-8"))["status"]
+    as_expected = ran.code == {"completed": 0, "failed": 1}[ended]
+    if "# Needs:" in text:
+        said = " ".join((ran.out + ran.err).split())
+        assert as_expected or re.search(r"pip install|make setup|podman", said), ran
+    else:
+        assert as_expected, ran
 
 
 def test_a_program_runs_it_too(program: Program) -> None:
@@ -112,3 +141,11 @@ def test_what_needs_an_extra_says_which(
     said = " ".join((told.out + told.err).split())
     assert "needs an extra: install it with" in said
     assert f"'{DISTRIBUTION}[{extra}] @ file://" in said
+
+
+def test_the_first_lines_of_the_readme_run_as_they_are(program: Program) -> None:
+    first = next(block.text for block in blocks_of(ROOT / "README.md") if block.language == "sh")
+    install, _, rest = first.partition("\n")
+    assert install == "pip install ."  # which is what the environment stands for
+    ran = program("-c", SHELL, rest, by="python")
+    assert (ran.code, "completed" in ran.out) == (0, True), ran

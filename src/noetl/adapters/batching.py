@@ -30,6 +30,8 @@ MOST_PER_COMMIT = 4096
 """So that no commit keeps other processes waiting for long."""
 MOST_BYTES_PER_COMMIT = 16_000_000
 MOST_LINES_WAITING = 1000
+SOON = 0.3
+"""Seconds that a printed line waits for a commit at the most."""
 MOST_LINES_KEPT = 100_000
 """While nothing can be written; the oldest go first."""
 
@@ -229,9 +231,20 @@ class BatchWriter(ABC):
             self._put(execution_id, self._loop.create_future())
 
     def keep(self, line: PrintedLine) -> None:
-        """Write a printed line with the next commit."""
+        """Write a printed line with the next commit, or soon."""
+        if not self._lines:
+            self._loop.call_later(SOON, self._hand_on_lines)
         self._lines.append(line)
         if len(self._lines) >= MOST_LINES_WAITING and self._unsettled == 0 and not self._closed:
+            self._put(None, self._loop.create_future())
+
+    def _hand_on_lines(self) -> None:
+        """A task that takes long is heard while it runs, though nothing is decided."""
+        if not self._lines or self._closed:
+            return
+        if self._unsettled:
+            self._loop.call_later(SOON, self._hand_on_lines)
+        else:
             self._put(None, self._loop.create_future())
 
     async def drain(self) -> None:

@@ -76,6 +76,9 @@ class SqlExecutions:
     async def children(self, execution_id: str) -> Sequence[ExecutionRow]:
         return await self._all("children", execution_id)
 
+    async def starting(self, prefix: str, *, limit: int = 50) -> Sequence[ExecutionRow]:
+        return await self._all("executions_starting", prefix, f"{prefix}\U0010ffff", limit)
+
     async def _all(self, statement: str, *given: Any) -> list[ExecutionRow]:
         rows = await self._statements.rows(statement, *given)
         return [struct_of(ExecutionRow, row) for row in rows]
@@ -110,10 +113,10 @@ class SqlPrinted:
         await self._writer.drain()
 
     async def read(
-        self, execution_id: str, *, step: str | None = None, limit: int = 10_000
+        self, execution_id: str, *, step: str | None = None, skip: int = 0, limit: int = 10_000
     ) -> Sequence[PrintedLine]:
         await self.flush()
-        rows = await self._statements.rows("read_printed", execution_id, step, limit)
+        rows = await self._statements.rows("read_printed", execution_id, step, limit, skip)
         return [struct_of(PrintedLine, row) for row in rows]
 
 

@@ -14,7 +14,8 @@ from noetl.api.context import USUAL, ApiContext, Asking, Cursor, Limit
 from noetl.api.refusals import refusal_of
 from noetl.control.execution import Status
 from noetl.errors import NoetlError, ServerAway, ServerRefused
-from noetl.messages.requests import Order
+from noetl.messages.requests import Order, SendSignal
+from noetl.ports.tokens import TokenRow, split_role
 from noetl.server.verify import Verified
 from noetl.server.views.explanation import Explanation
 from noetl.server.views.standing import Listed, Standing, listed_of
@@ -87,16 +88,18 @@ class ExecutionsRoutes:
         parent: Text = None,
         since: FromQuery[datetime | None] = None,
         until: FromQuery[datetime | None] = None,
+        prefix: Text = None,
         cursor: Cursor = None,
         limit: Limit = USUAL,
     ) -> Response[t.ExecutionPage]:
-        """Executions, the newest first. `path` may be a glob; then a page may be short."""
+        """Executions, the newest first. `path` may be a glob; `prefix` begins their ids."""
         page = await self._questions.executions(
             status=status,
             path=path,
             parent=parent,
             since=millis(since),
             until=millis(until),
+            prefix=prefix,
             cursor=cursor,
             limit=limit,
         )
@@ -167,12 +170,50 @@ class ExecutionsRoutes:
         """Resume a paused execution."""
         return await self._order(execution_id, "resume", data)
 
+    async def signal(
+        self, request: Asking, execution_id: FromPath[str], data: JSONBody[t.SignalRequest]
+    ) -> Response[Listed]:
+        """Send a signal; the wait that wants it goes on, or it is kept for the next one."""
+        given = SendSignal(
+            signal=data.name, data=data.data, sender=sender_of(request)[0], signal_id=data.id
+        )
+        row = await self._plane.signal(known(execution_id), given)
+        return answered((await self._questions.listed([row]))[0])
+
+    async def answer(
+        self, request: Asking, execution_id: FromPath[str], data: JSONBody[t.AnswerRequest]
+    ) -> Response[Listed]:
+        """Answer an approval; a second answer is refused and names the first."""
+        sender, known_as = sender_of(request)
+        row = await self._plane.answer(
+            known(execution_id),
+            data.step,
+            approved=data.approved,
+            sender=sender,
+            reason=data.reason,
+            fields=data.fields,
+            known_as=known_as,
+        )
+        return answered((await self._questions.listed([row]))[0])
+
+    async def waiting(self, cursor: Cursor = None, limit: Limit = USUAL) -> Response[t.WaitingPage]:
+        """What waits for people; a page looks at `limit` executions, and may be short."""
+        return answered(await self._questions.waiting(cursor=cursor, limit=limit))
+
     async def _order(
         self, execution_id: str, kind: Order, data: t.OrderRequest | None
     ) -> Response[Listed]:
         reason = "" if data is None else data.reason
         row = await self._plane.order(known(execution_id), kind, reason)
         return answered((await self._questions.listed([row]))[0])
+
+
+def sender_of(request: Asking) -> tuple[str, tuple[str, ...] | None]:
+    """Who asks, and what an approval may name him by: his token's role and name."""
+    row = request.scope.get("auth")
+    if not isinstance(row, TokenRow):  # without auth whoever reaches the server may do everything
+        return "", None
+    return row.name, (split_role(row.role)[0], row.name)
 
 
 def known(execution_id: str) -> str:

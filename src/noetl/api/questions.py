@@ -7,6 +7,7 @@ from typing import Any
 from noetl.api import types as t
 from noetl.api.paging import cursor_of, page_of, place_in
 from noetl.api.rows import entry_of, view_of
+from noetl.control.approvals import approvals
 from noetl.errors import PlaybookNotFound
 from noetl.messages.codec import recorded_mappings
 from noetl.messages.envelope import envelope
@@ -19,6 +20,7 @@ from noetl.server.verify import Verified, verify
 from noetl.server.views.explanation import Explanation, explanation_of
 from noetl.server.views.standing import Listed, Standing, line_of, listed_of, standing_of
 from noetl.server.views.state import state_of
+from noetl.server.waiting import waits_of
 
 GLOB = frozenset("*?[")
 SCANNED = 2000
@@ -48,10 +50,18 @@ class PlaneQuestions:
         parent: str | None = None,
         since: int | None = None,
         until: int | None = None,
+        prefix: str | None = None,
         cursor: str | None = None,
         limit: int = PAGE,
     ) -> t.ExecutionPage:
-        """The newest first. `path` may be a glob; then a page may be short."""
+        """
+        The newest first. `path` may be a glob; then a page may be short.
+
+        `prefix` is what their ids begin with: it is asked alone, and has one page.
+        """
+        if prefix is not None:
+            begun = await self.storage.executions.starting(prefix, limit=limit)
+            return t.ExecutionPage(executions=await self.listed(begun), next=None)
         asked: dict[str, Any] = {
             "status": status,
             "parent": parent,
@@ -99,6 +109,29 @@ class PlaneQuestions:
     async def standing(self, execution_id: str) -> Standing:
         row = await self.plane.row(execution_id)
         return await standing_of(self.storage, row, *await self.plane.state(execution_id))
+
+    async def waiting(self, *, cursor: str | None = None, limit: int = PAGE) -> t.WaitingPage:
+        """WAIT-7: what waits for people, in the next `limit` executions that have not ended."""
+        before = place_in(cursor, str)
+        found = [
+            row
+            for status in ("running", "paused")
+            for row in await self.storage.executions.page(
+                status=status, before=before, limit=limit + 1
+            )
+        ]
+        found.sort(key=lambda row: row.execution_id, reverse=True)
+        rows, next = page_of(found[: limit + 1], limit, lambda row: row.execution_id)
+        waiting = []
+        for row in rows:
+            execution, plan = await self.plane.state(row.execution_id)
+            if plan.waits and approvals(execution):
+                waiting += [
+                    t.PersonAwaited(execution_id=row.execution_id, path=row.path, wait=wait)
+                    for wait in waits_of(execution, plan)
+                    if wait.title is not None
+                ]
+        return t.WaitingPage(waiting=waiting, next=next)
 
     async def explanation(self, execution_id: str) -> Explanation:
         row = await self.plane.row(execution_id)
@@ -160,10 +193,10 @@ class PlaneQuestions:
         """The output of the tasks."""
         await self.plane.row(execution_id)
         first = min(max(place_in(cursor, int) or 0, 0), FARTHEST)
-        rows = await self.storage.printed.read(execution_id, step=step, limit=first + limit + 1)
-        lines = [line_of(line) for line in rows[first : first + limit]]
-        last = first + limit
-        next = cursor_of(last) if len(rows) > last and last < FARTHEST else None
+        read, last = self.storage.printed.read, first + limit
+        rows = await read(execution_id, step=step, skip=first, limit=limit + 1)
+        lines = [line_of(line) for line in rows[:limit]]
+        next = cursor_of(last) if len(rows) > limit and last < FARTHEST else None
         return t.LinePage(lines=lines, next=next)
 
     # ── the catalog ──────────────────────────────────────────────────────────────────────────

@@ -1,4 +1,4 @@
-"""Who may do what: five roles, and what each of them includes."""
+"""Who may do what: six roles, and what each of them includes."""
 
 import re
 from typing import Literal
@@ -13,9 +13,10 @@ Access = Role | Literal["open"]
 
 INCLUDES: dict[str, frozenset[Access]] = {
     "viewer": frozenset({"viewer"}),
-    "operator": frozenset({"viewer", "operator"}),
-    "author": frozenset({"viewer", "operator", "author"}),
-    "admin": frozenset({"viewer", "operator", "author", "admin"}),
+    "approver": frozenset({"viewer", "approver"}),
+    "operator": frozenset({"viewer", "approver", "operator"}),
+    "author": frozenset({"viewer", "approver", "operator", "author"}),
+    "admin": frozenset({"viewer", "approver", "operator", "author", "admin"}),
     "worker": frozenset({"worker"}),
 }
 """Role → the access that it gives. A worker's token opens nothing but what workers need."""

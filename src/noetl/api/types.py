@@ -11,8 +11,9 @@ import msgspec
 from noetl.playbook.finding import Finding
 from noetl.server.report import ExecutionReport
 from noetl.server.views.standing import Listed, TaskLine
+from noetl.server.waiting import WaitReason
 
-Role = Literal["viewer", "operator", "author", "admin", "worker"]
+Role = Literal["viewer", "approver", "operator", "author", "admin", "worker"]
 Name = Annotated[str, msgspec.Meta(min_length=1, max_length=200, pattern=r"^[^\x00]*$")]
 
 
@@ -176,6 +177,41 @@ class OrderRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     """Why an execution is cancelled, paused or resumed."""
 
     reason: Annotated[str, msgspec.Meta(max_length=1000)] = ""
+
+
+class SignalRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A signal to an execution (WAIT-4)."""
+
+    name: Name
+    data: Any = None
+    id: Name | None = None
+    """The same id twice is one signal."""
+
+
+class AnswerRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a person says to an approval (WAIT-5)."""
+
+    approved: bool
+    step: Name | None = None
+    """The step, or the task run, that waits for it; may be left out where only one does."""
+    reason: Annotated[str, msgspec.Meta(max_length=1000)] = ""
+    fields: dict[str, Any] = {}
+    """Of its form."""
+
+
+class PersonAwaited(msgspec.Struct, frozen=True, kw_only=True):
+    """Something that waits for a person (WAIT-7)."""
+
+    execution_id: str
+    path: str
+    wait: WaitReason
+
+
+class WaitingPage(msgspec.Struct, frozen=True, kw_only=True):
+    """What waits for people, the newest executions first."""
+
+    waiting: list[PersonAwaited]
+    next: str | None
 
 
 class EventView(msgspec.Struct, frozen=True, kw_only=True):

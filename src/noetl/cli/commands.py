@@ -28,6 +28,10 @@ COMMANDS: dict[str, Entry] = {
     "cancel": Entry("noetl.cli.orders:cancel", "Cancel an execution."),
     "pause": Entry("noetl.cli.orders:pause", "Pause an execution."),
     "resume": Entry("noetl.cli.orders:resume", "Continue an interrupted or paused execution."),
+    "signal": Entry("noetl.cli.answers:signal", "Send a signal to an execution."),
+    "approve": Entry("noetl.cli.answers:approve", "Approve what an execution waits for."),
+    "reject": Entry("noetl.cli.answers:reject", "Reject what an execution waits for."),
+    "waiting": Entry("noetl.cli.waiting:waiting", "List what waits for people."),
     "credential": Entry("noetl.cli.credential:credential", "Register credentials, encrypted."),
     "server": Entry(
         "noetl.cli.server:server", "Start, stop and inspect a server; manage its tokens."

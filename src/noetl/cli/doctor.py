@@ -16,6 +16,7 @@ import msgspec
 from noetl import __version__
 from noetl.adapters.sqlite.locks import FILE
 from noetl.cli import exits
+from noetl.cli.background.launch import used_by
 from noetl.cli.contexts import Target, target_of
 from noetl.cli.output import JSON, tell
 from noetl.cli.terminal import Paint, Tone, wants_colour
@@ -23,6 +24,7 @@ from noetl.errors import NoetlError
 from noetl.extras import EXTRAS, command_for, is_installed, needs
 from noetl.masking import without_password
 from noetl.node.pid_file import FOLDER as RUN
+from noetl.node.pid_file import PidFile
 from noetl.ports.credentials import SealedCredential
 from noetl.private import OTHERS, open_to_others
 from noetl.settings import SETTINGS, Reading, Settings, read_with_origins, shown
@@ -98,6 +100,7 @@ def checks_of(settings: Settings, target: Target) -> list[Check]:
     """Everything that can be looked at; a fault of one does not hide the others."""
     looks: dict[str, Callable[[], Check]] = {
         "home": lambda: home(settings),
+        "server here": lambda: server_here(settings),
         "database": lambda: database(settings),
         "key": lambda: key(settings),
         "queue": lambda: queue(settings),
@@ -129,6 +132,20 @@ def home(settings: Settings) -> Check:
     free = os.statvfs(folder)
     room = free.f_bavail * free.f_frsize / 2**30
     return Check("home", "ok", f"{folder} can be written, {room:.1f} GiB are free")
+
+
+def server_here(settings: Settings) -> Check:
+    """What the server that runs on the home works with: not what this shell would start."""
+    running = PidFile(settings.home, "server").running()
+    if running is None:
+        return Check("server here", "absent", f"none runs on {settings.home}")
+    uses = ", ".join(f"{name} {value}" for name, value in running.uses.items())
+    told = f"{running.url or 'it starts'}, process {running.pid}{uses and ': '}{uses}"
+    mine = used_by(settings)
+    others = [name for name, value in running.uses.items() if mine.get(name, value) != value]
+    if others:
+        told += f"; the settings here say otherwise: {', '.join(f'{n} {mine[n]}' for n in others)}"
+    return Check("server here", "ok", told)
 
 
 def kept_in(home: Path) -> Iterator[Path]:

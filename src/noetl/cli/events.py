@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from fnmatch import fnmatchcase
 from typing import Any
 
 import click
@@ -13,13 +14,15 @@ from noetl.cli.contexts import Target
 from noetl.cli.output import ID, print_json, print_line
 from noetl.cli.running.words import seconds, value_words
 from noetl.cli.target import Asked, FarQuestions, aimed, ask
-from noetl.cli.terminal import columns
+from noetl.cli.terminal import columns, is_terminal
 from noetl.messages.filtering import wanted
+from noetl.messages.names import ALIASES, EVENTS
 from noetl.messages.times import Interval, Times
+from noetl.playbook.suggest import did_you_mean
 
 EPILOG = """\b
 Examples:
-  noetl events 06h3k9v2q8m4x0c7w1
+  noetl events last
   noetl events 06h3k9v2q8m4x0c7w1 --json --name 'task.*' | jq .data.outcome
   noetl events 06h3k9v2q8m4x0c7w1 --follow
 """
@@ -41,6 +44,9 @@ def events(
 ) -> None:
     """Print the events of an execution in order."""
     is_wanted = wanted(name)
+    if name is not None and not any(fnmatchcase(known, name) for known in (*EVENTS, *ALIASES)):
+        hint = did_you_mean(name, EVENTS, "names: docs/reference/events.md")
+        print_line(f"no event is called '{name}'; {hint}", err=True)
     room, times = columns(), Times()
 
     def show(event: dict[str, Any]) -> None:
@@ -100,7 +106,10 @@ async def events_here(
         await asyncio.sleep(POLL)
 
 
-SHOWN = ("task", "attempt", "do", "to", "arcs", "index", "total", "status", "reason", "error")
+SHOWN = (
+    *("task", "attempt", "do", "to", "arcs", "index", "total", "status", "reason", "by", "label"),
+    *("signal", "kept", "labels", "error"),
+)
 """Fields of an event that a line shows, in this order."""
 USUAL = {"attempt": 1, "do": "continue"}
 """What a line need not say."""
@@ -119,4 +128,4 @@ def line_of(event: dict[str, Any], room: int, took: Interval | None = None) -> s
         told.append(f"outcome={outcome.get('status')}")
     head = f"{event['seq']:>6}  {event['timestamp'][11:23]}  {event['name']:<28} {where:<20}"
     line = f"{head} {' '.join(told)}".rstrip()
-    return line if len(line) <= room else line[: room - 1] + "…"
+    return line if len(line) <= room or not is_terminal() else line[: room - 1] + "…"

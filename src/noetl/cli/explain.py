@@ -7,17 +7,23 @@ import click
 
 from noetl.cli.contexts import Target
 from noetl.cli.output import ID, JSON, examples, tell
-from noetl.cli.running.words import error_words, seconds, value_words
+from noetl.cli.running.details import detail_lines, head_of
+from noetl.cli.running.words import count, error_words, seconds, value_words
 from noetl.cli.target import aimed, ask
-from noetl.server.causes import Cause, FailedTask
+from noetl.server.causes import Cause
+from noetl.server.failed_tasks import FailedTask
+from noetl.server.report import handled_words
 from noetl.server.views.explanation import Explanation
 from noetl.server.waiting import WaitReason
 
-EPILOG = examples("explain 06h3k9v2q8m4x0c7w1", "explain 06h3k9v2q8m4x0c7w1 --json")
+EPILOG = examples("explain last", "explain 06h3k9v2q8m4x0c7w1 --json")
 SHOWN_CAUSES = 5
 
 
-FACTS = ("execution_id", "status", "interrupted", "causes", "waits", "unmatched")
+FACTS = (
+    *("execution_id", "status", "interrupted", "causes", "waits", "unmatched"),
+    *("failures_handled", "handled", "errors_passed", "went_on", "tolerated"),
+)
 """What `--json` prints beside the words."""
 
 
@@ -37,6 +43,7 @@ def words_of(found: Explanation) -> list[str]:
     """The whole story, line by line."""
     execution_id, took = found.execution_id, seconds(found.duration_ms)
     stand = stands(found.status, found.interrupted)
+    stand = ", ".join([stand, *handled_words(found.errors_passed, found.failures_handled)])
     words = [f"execution {execution_id} of {found.path}: {stand}, {took}"]
     if found.interrupted:
         words.append(
@@ -47,6 +54,11 @@ def words_of(found: Explanation) -> list[str]:
         words += cause_words(cause, execution_id)
     if found.failures > SHOWN_CAUSES:
         words.append(f"and {found.failures - SHOWN_CAUSES:,} more failures")
+    for cause in found.handled[:SHOWN_CAUSES]:
+        words += cause_words(cause, execution_id)
+    if found.failures_handled > SHOWN_CAUSES:
+        words.append(f"and {found.failures_handled - SHOWN_CAUSES:,} more failures handled")
+    words += passed_words(found)
     for wait in found.waits:
         words += wait_words(wait, found)
     words += unmatched_words(found)
@@ -85,6 +97,11 @@ def cause_words(cause: Cause, execution_id: str) -> Iterator[str]:
         yield from link_words(link)
     innermost = cause.chain[-1].error if cause.chain else cause.error
     yield from wrapped_words(innermost)
+    for taking in cause.taken_by:
+        place = "" if taking.line is None else f" (line {taking.line})"
+        yield f"  the arc to '{taking.step}'{place} took it: '{taking.step}' is {taking.status}"
+    if cause.taken_by:
+        return
     if cause.step_run_id is not None:
         yield "  no arc took the failure: only an arc with a `when` can (NEXT-3)"
     yield f"  what to do: {advice_for(innermost, cause.step, execution_id)}"
@@ -92,12 +109,9 @@ def cause_words(cause: Cause, execution_id: str) -> Iterator[str]:
 
 def link_words(link: FailedTask) -> Iterator[str]:
     inside = f"iteration {link.index}, " if link.index is not None else ""
-    took = "" if link.duration_ms is None else f", {seconds(link.duration_ms)}"
-    head = f"{inside}task '{link.task}' ({link.kind}), attempt {link.attempt}{took}"
-    yield f"  {head}: {error_words(link.error)}"
+    yield f"  {inside}task {head_of(link)}: {error_words(link.error)}"
     yield f"    {rule_words(link)}"
-    for name, value in link.inputs.items():
-        yield f"    {name}: {value_words(value, 120)}"
+    yield from detail_lines(link)
     template = link.error.get("template")
     if template:
         yield f"    the template: {value_words(template, 120)}"
@@ -109,9 +123,28 @@ def rule_words(link: FailedTask) -> str:
     if not link.policy:
         return f"it has no policy, so an error fails the step{place}"
     if link.rule is None:
-        return f"no rule of its policy matched{place}"
+        went_on = "" if link.do == "fail" else ": it went on (TASK-2)"
+        return f"no rule of its policy matched{went_on}{place}"
     guard = "else" if link.when is None else f"when {link.when}"
     return f"rule {link.rule + 1} of its policy decided: {guard}{place}"
+
+
+def passed_words(found: Explanation) -> Iterator[str]:
+    """After which errors it went on."""
+    for link in found.went_on[:SHOWN_CAUSES]:
+        yield f"step '{link.step}' went on after an error:"
+        yield from link_words(link)
+    for loop in found.tolerated[:SHOWN_CAUSES]:
+        line = "" if loop.line is None else f", line {loop.line}"
+        failed = count(loop.failed, "failed iteration")
+        yield f"step '{loop.step}'{line} went on after {failed} of {loop.total:,}"
+    more = (
+        found.errors_passed
+        - min(len(found.went_on), SHOWN_CAUSES)
+        - sum(loop.failed for loop in found.tolerated)
+    )
+    if more > 0:
+        yield f"and after {count(more, 'more error')}"
 
 
 def wrapped_words(error: dict[str, Any]) -> Iterator[str]:
@@ -151,8 +184,8 @@ ADVICE: dict[str, str] = {
     "decode": "the body does not match its content type: check the server",
     "postgres": "correct the statement; outcome.pg.code names the SQLSTATE",
     "duckdb": "correct the statement",
-    "python": "see what it printed: noetl logs {id} --step {step}",
-    "exit": "see what it printed: noetl logs {id} --step {step}",
+    "python": "correct it; all that it printed: noetl logs {id} --step {step}",
+    "exit": "correct it; all that it printed: noetl logs {id} --step {step}",
     "playbook": "explain the child: its id is in the message",
     "policy": "the tool succeeded and a rule ordered `fail`: check that rule's `when`",
     "loop": "check the value of `loop.in`, and what its iterations do",

@@ -80,5 +80,6 @@ def stands(row: Listed) -> str:
 def line_of(row: Listed, paint: Paint) -> str:
     took = seconds(row.duration_ms)
     word = paint(TONES.get(stands(row), "note"), stands(row).ljust(11))
-    why = f"  {short(row.error, 60)}" if row.error else ""
+    told = row.error or row.note
+    why = f"  {short(told, 60)}" if told else ""
     return f"{row.execution_id}  {word}  {row.started_at}  {took:>9}  {row.path}{why}"

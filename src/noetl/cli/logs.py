@@ -1,30 +1,52 @@
 """`noetl logs`: what the tasks of an execution printed."""
 
+import asyncio
+
 import click
 
+from noetl.api.paging import cursor_of
 from noetl.cli.contexts import Target
 from noetl.cli.output import ID, examples, tell_each
-from noetl.cli.target import Asked, aimed, ask, pages
+from noetl.cli.target import Asked, FarQuestions, aimed, ask
 from noetl.cli.terminal import plain
 from noetl.server.views.standing import TaskLine
 
-EPILOG = examples("logs 06h3k9v2q8m4x0c7w1", "logs 06h3k9v2q8m4x0c7w1 --step fetch --json")
+EPILOG = examples("logs last", "logs last --follow", "logs last --step fetch --json")
+POLL = 0.5
+"""Seconds between two looks at what was printed."""
 TAB = "\t"
 
 
 @click.command(epilog=EPILOG)
 @ID
 @click.option("--step", metavar="STEP", help="Only what this step printed.")
+@click.option("--follow", is_flag=True, help="Wait for more, until the execution has ended.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line.")
 @aimed
-def logs(execution_id: str, step: str | None, as_json: bool, target: Target) -> None:
+def logs(execution_id: str, step: str | None, follow: bool, as_json: bool, target: Target) -> None:
     """Print what the tasks of an execution wrote to their standard output and error."""
 
     async def work(asked: Asked) -> None:
-        async for page in pages(asked.lines, execution_id, step=step):
+        seen = 0
+        while True:
+            over = not follow or await has_ended(asked, execution_id)
+            cursor = cursor_of(seen) if seen else None
+            page = await asked.lines(execution_id, step=step, cursor=cursor)
             tell_each(page.lines, line_of, as_json=as_json)
+            seen += len(page.lines)
+            if page.next is None:
+                if over:
+                    return
+                await asyncio.sleep(POLL)
 
-    ask(target, work)
+    ask(target, work, waits=True)
+
+
+async def has_ended(asked: Asked, execution_id: str) -> bool:
+    """Asked before the lines are read: what was printed before the end is among them."""
+    if isinstance(asked, FarQuestions):
+        return (await asked.standing(execution_id)).finished_at is not None
+    return (await asked.plane.row(execution_id)).finished_at is not None
 
 
 def line_of(line: TaskLine) -> str:

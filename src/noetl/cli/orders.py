@@ -41,7 +41,7 @@ Exit codes: 0 paused, 1 it had already ended, 3 usage or environment.
 """
 RESUME = """\b
 Examples:
-  noetl resume 06h3k9v2q8m4x0c7w1
+  noetl resume last
   noetl resume 06h3k9v2q8m4x0c7w1 --json
   noetl resume 06h3k9v2q8m4x0c7w1 --server http://127.0.0.1:8765 --wait
 

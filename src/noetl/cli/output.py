@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 import click
 
 from noetl.cli.source import reason_of
-from noetl.cli.terminal import steady, wants_colour
+from noetl.cli.terminal import columns, is_terminal, steady, wants_colour, wrapped
 from noetl.errors import NoetlError, UnwritableFile
 from noetl.extras import needs
 
@@ -30,6 +30,7 @@ def some_playbook(ctx: click.Context, _: click.Parameter, incomplete: str) -> "I
 
 
 ID = click.argument("execution_id", metavar="ID", shell_complete=some_execution)
+"""`last`, and what an id begins with, will do: `cli.target` finds the one that is meant."""
 JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
 
 
@@ -52,7 +53,8 @@ def print_json(value: object) -> None:
 
 def print_line(text: str, *, err: bool = False) -> None:
     """Lines for people: nothing in them steers the terminal, whatever data they show."""
-    click.echo(steady(text, colour=wants_colour(err=err)), err=err)
+    line = steady(text, colour=wants_colour(err=err))
+    click.echo(wrapped(line, columns(err=err)) if is_terminal(err=err) else line, err=err)
 
 
 def tell(value: object, *lines: str, as_json: bool) -> None:

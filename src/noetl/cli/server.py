@@ -156,6 +156,7 @@ def standing(running: RunningProcess | None, *, is_ready: bool, file: PidFile) -
         "url": None if running is None else running.url,
         "pid": None if running is None else running.pid,
         "started_at": None if running is None else timestamp(running.started_at),
+        "uses": {} if running is None else running.uses,
         "log": str(file.log),
     }
 
@@ -196,6 +197,7 @@ def status(as_json: bool, target: Target) -> int:
         word = "ready" if is_ready else "not ready: see noetl server logs"
         since = timestamp(running.started_at)
         said = f"running at {running.url}, process {running.pid}, since {since}, {word}"
+        said += "".join(f"\n  {name}: {value}" for name, value in running.uses.items())
     tell(standing(running, is_ready=is_ready, file=file), said, as_json=as_json)
     return exits.OK if is_ready else exits.FAILED
 

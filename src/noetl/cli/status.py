@@ -4,14 +4,17 @@ import click
 
 from noetl.cli.contexts import Target
 from noetl.cli.output import ID, JSON, tell
+from noetl.cli.running.details import failure_lines
 from noetl.cli.running.words import count, error_words, seconds, short
-from noetl.cli.target import aimed, ask
+from noetl.cli.target import Asked, aimed, ask
 from noetl.cli.terminal import Paint, Tone, wants_colour
+from noetl.server.report import handled_words
+from noetl.server.views.explanation import Explanation
 from noetl.server.views.standing import Standing
 
 EPILOG = """\b
 Examples:
-  noetl status 06h3k9v2q8m4x0c7w1
+  noetl status last
   noetl status 06h3k9v2q8m4x0c7w1 --json
   noetl status 06h3k9v2q8m4x0c7w1 --server http://127.0.0.1:8765
 """
@@ -32,8 +35,17 @@ TONES: dict[str, Tone] = {
 @aimed
 def status(execution_id: str, as_json: bool, target: Target) -> None:
     """Show the status of an execution: what runs, what waits, and for what."""
-    standing = ask(target, lambda asked: asked.standing(execution_id))
-    tell(standing, *lines_of(standing, Paint(wants_colour())), as_json=as_json)
+    standing, why = ask(target, lambda asked: asked_of(asked, execution_id, explain=not as_json))
+    lines = lines_of(standing, Paint(wants_colour()))
+    tell(standing, *lines, *failure_lines(why), as_json=as_json)
+
+
+async def asked_of(
+    asked: Asked, execution_id: str, *, explain: bool
+) -> tuple[Standing, Explanation | None]:
+    standing = await asked.standing(execution_id)
+    failed = explain and standing.status == "failed"
+    return standing, await asked.explanation(execution_id) if failed else None
 
 
 def lines_of(standing: Standing, paint: Paint) -> list[str]:
@@ -41,7 +53,7 @@ def lines_of(standing: Standing, paint: Paint) -> list[str]:
     word = shown_status(standing.status, interrupted=standing.interrupted)
     lines = [
         f"{paint('strong', standing.path)}  execution {standing.execution_id}",
-        f"status    {paint(TONES.get(word, 'note'), word)}{how_on(standing)}",
+        f"status    {paint(TONES.get(word, 'note'), word)}{went_wrong(standing)}{how_on(standing)}",
         f"started   {standing.started_at}",
     ]
     if standing.finished_at is not None:
@@ -65,13 +77,19 @@ def shown_status(status: str, *, interrupted: bool) -> str:
     return "interrupted" if interrupted and status == "running" else status
 
 
+def went_wrong(standing: Standing) -> str:
+    """What did not fail it."""
+    words = handled_words(standing.errors_passed, standing.failures_handled)
+    return "".join(f", {one}" for one in words)
+
+
 def how_on(standing: Standing) -> str:
     """What a person can do about it now."""
     if standing.interrupted:
         return f"; resume with: noetl resume {standing.execution_id}"
     if standing.status == "paused":
         return f"; continue with: noetl resume {standing.execution_id}"
-    if standing.status == "failed":
+    if standing.status == "failed" or went_wrong(standing):
         return f"; why: noetl explain {standing.execution_id}"
     return f", by {decider(standing.owner)}" if standing.owner else ""
 

@@ -1,5 +1,6 @@
 """A question that a home, a database or a server answers, whichever the command is for."""
 
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable
 from functools import wraps
 from typing import Any, TypeVar
@@ -13,7 +14,7 @@ from noetl.cli.home import in_database, in_home
 from noetl.cli.running.attend import runner
 from noetl.client.asks import Ask, AwaitedQuestions
 from noetl.client.client import Client, Page
-from noetl.errors import ExecutionNotFound, PlaybookNotFound
+from noetl.errors import ExecutionNotFound, NoetlError, PlaybookNotFound
 from noetl.settings import read_settings
 
 T = TypeVar("T")
@@ -31,6 +32,11 @@ class FarQuestions(AwaitedQuestions):
 
 Asked = PlaneQuestions | FarQuestions
 
+LAST = "last"
+WHOLE = re.compile(r"[0-9a-hjkmnp-tv-z]{18}(-.+)?")
+"""An id as `server.ids` makes it, or that of a child: nothing needs to be looked up."""
+MOST_MEANT = 100
+
 
 def aimed(command: Callable[..., T]) -> Callable[..., T]:
     """Give a command `--server` and `--context`; it gets `target`, which says where to go."""
@@ -41,7 +47,12 @@ def aimed(command: Callable[..., T]) -> Callable[..., T]:
     @click.option("--context", metavar="NAME", help="Use the server of this context.")
     @wraps(command)
     def aimed_command(*args: Any, server: str | None, context: str | None, **options: Any) -> T:
-        return command(*args, target=target_of(server, context), **options)
+        target = target_of(server, context)
+        if "execution_id" in options:
+            options["execution_id"] = whole_id(target, options["execution_id"])
+        if "ids" in options:
+            options["ids"] = tuple(whole_id(target, word) for word in options["ids"])
+        return command(*args, target=target, **options)
 
     return aimed_command
 
@@ -66,6 +77,36 @@ def ask(target: Target, work: Callable[[Asked], Awaitable[T]], *, waits: bool = 
             if not (settings.home / FILE).exists():
                 raise  # else it may be one of the home, which `noetl run` uses in any case
     return in_home(lambda local: work(PlaneQuestions(local)))
+
+
+def whole_id(target: Target, word: str) -> str:
+    """The id that is meant: `last`, or what it begins with; what fits nothing stays as it is."""
+    if WHOLE.fullmatch(word) or is_new(target):
+        return word
+    try:
+        return ask(target, lambda asked: meant_id(asked, word))
+    except ExecutionNotFound:
+        return word
+
+
+async def meant_id(asked: Asked, word: str) -> str:
+    """One that another execution started is meant only where nothing else is: its id is longer."""
+    if word == LAST:
+        async for page in pages(asked.executions):
+            for row in page.executions:
+                if row.parent_execution_id is None:
+                    return row.execution_id
+        raise ExecutionNotFound("nothing has run yet")
+    found = (await asked.executions(prefix=word, limit=MOST_MEANT)).executions
+    whole = [row.execution_id for row in found if row.execution_id == word]
+    roots = [row.execution_id for row in found if row.parent_execution_id is None]
+    ids = whole or roots or [row.execution_id for row in found]
+    if len(ids) > 1:
+        more = ", ".join(ids[:5]) + (", …" if len(ids) > 5 else "")
+        raise NoetlError(f"'{word}' is the beginning of several ids: {more}; write more of it")
+    if not ids:
+        raise ExecutionNotFound(word)
+    return ids[0]
 
 
 def is_new(target: Target) -> bool:

@@ -88,9 +88,40 @@ def wants_colour(*, err: bool = False) -> bool:
     return stream is not None and stream.isatty()
 
 
+def is_terminal(*, err: bool = False) -> bool:
+    """Whether a person looks at it: what goes into a pipe or a file is never cut or wrapped."""
+    stream = sys.stderr if err else sys.stdout
+    return stream is not None and stream.isatty()
+
+
+def wrapped(text: str, room: int) -> str:
+    """The lines, those that are too long for the terminal broken between words, and indented."""
+    return "\n".join(piece for line in text.split("\n") for piece in pieces_of(line, room))
+
+
+def pieces_of(line: str, room: int) -> list[str]:
+    if shown_width(line) <= room or not line.strip():
+        return [line]
+    indent = " " * (len(line) - len(line.lstrip(" ")))
+    deeper = f"{indent}    " if len(indent) + 24 < room else ""
+    pieces, now = [], indent
+    for word in line[len(indent) :].split(" "):
+        longer = f"{now}{'' if not now.strip() else ' '}{word}"
+        if now.strip() and shown_width(longer) > room:
+            pieces.append(now)
+            longer = f"{deeper}{word}"
+        now = longer
+    return [*pieces, now]
+
+
+def shown_width(text: str) -> int:
+    """The columns that a line takes; colours take none."""
+    return width_of("".join(PAINTED.split(text)[::2]))
+
+
 def columns(*, err: bool = False) -> int:
     """The width of the terminal; 100 where there is none, so that output is the same everywhere."""
-    stream = sys.stderr if err else sys.stdout
-    if stream is None or not stream.isatty():
+    if not is_terminal(err=err):
         return 100
+    stream = sys.stderr if err else sys.stdout
     return max(40, os.get_terminal_size(stream.fileno()).columns)

@@ -52,8 +52,8 @@ def token() -> None:
     Create, list and revoke tokens.
 
     Without --server, this works on the tokens of this home (or of NOETL_DB); anyone who can write
-    there can create the first one. Roles: viewer < operator < author < admin; worker is for
-    workers only.
+    there can create the first one. Roles: viewer < approver < operator < author < admin; worker
+    is for workers only.
     """
 
 

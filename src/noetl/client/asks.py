@@ -126,10 +126,11 @@ def executions(
     parent: str | None = None,
     since: str | None = None,
     until: str | None = None,
+    prefix: str | None = None,
     cursor: str | None = None,
     limit: int = 100,
 ) -> Ask[t.ExecutionPage]:
-    """Executions, the newest first."""
+    """Executions, the newest first; `prefix`, asked alone, is what their ids begin with."""
     return _get(
         "/api/executions",
         t.ExecutionPage,
@@ -138,6 +139,7 @@ def executions(
         parent=parent,
         since=since,
         until=until,
+        prefix=prefix,
         cursor=cursor,
         limit=limit,
     )
@@ -187,6 +189,34 @@ def verified(execution_id: str) -> Ask[Verified]:
 def order(execution_id: str, kind: Order, *, reason: str = "") -> Ask[Listed]:
     """Cancel, pause or resume."""
     return _send("POST", _of(execution_id, f"/{kind}"), t.OrderRequest(reason=reason), Listed)
+
+
+def signal(execution_id: str, name: str, data: Any = None, *, id: str | None = None) -> Ask[Listed]:
+    """
+    Send a signal. With an `id` it is safe to ask again: without one the client draws its own, so
+    that a lost answer never sends two.
+    """
+    wanted = t.SignalRequest(name=name, data=data, id=id or secrets.token_hex(16))
+    return _send("POST", _of(execution_id, "/signal"), wanted, Listed)
+
+
+def answer(
+    execution_id: str,
+    step: str | None = None,
+    *,
+    approved: bool,
+    reason: str = "",
+    fields: Mapping[str, Any] | None = None,
+) -> Ask[Listed]:
+    """Answer an approval."""
+    wanted = t.AnswerRequest(approved=approved, step=step, reason=reason, fields=dict(fields or {}))
+    ask = _send("POST", _of(execution_id, "/answer"), wanted, Listed)
+    return msgspec.structs.replace(ask, again=False)
+
+
+def waiting(*, cursor: str | None = None, limit: int = 100) -> Ask[t.WaitingPage]:
+    """What waits for people."""
+    return _get("/api/waiting", t.WaitingPage, cursor=cursor, limit=limit)
 
 
 # ── credentials, tokens, runtime ─────────────────────────────────────────────────────────────
@@ -272,6 +302,9 @@ class ClientQuestions:
     lines = Question(lines)
     summary = Question(summary)
     order = Question(order)
+    signal = Question(signal)
+    answer = Question(answer)
+    waiting = Question(waiting)
     explanation = Question(explanation)
     verified = Question(verified)
     put_credential = Question(put_credential)

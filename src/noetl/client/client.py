@@ -8,14 +8,22 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Self, TypeVar
 
 from noetl.api.home_token import at_home
-from noetl.api.types import CredentialPage, EntryPage, EventView, ExecutionPage, LinePage, TokenPage
+from noetl.api.types import (
+    CredentialPage,
+    EntryPage,
+    EventView,
+    ExecutionPage,
+    LinePage,
+    TokenPage,
+    WaitingPage,
+)
 from noetl.client.answers import PATIENCE, address_of, away, headers_of, target_of, value_in
 from noetl.client.asks import Ask, ClientQuestions
 from noetl.client.stream import LAST, Messages, stream_ask
 from noetl.errors import ServerAway
 
 T = TypeVar("T")
-Page = TypeVar("Page", EntryPage, ExecutionPage, LinePage, CredentialPage, TokenPage)
+Page = TypeVar("Page", EntryPage, ExecutionPage, LinePage, CredentialPage, TokenPage, WaitingPage)
 PIECE = 65536
 QUIET = 60.0
 """Seconds without a byte after which a stream is taken for dead; servers send beats meanwhile."""

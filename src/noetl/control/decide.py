@@ -16,6 +16,7 @@ from noetl.control.loops import end, end_early, offer
 from noetl.control.reporting import take_report
 from noetl.control.scheduling import fire, park
 from noetl.control.timing import too_long
+from noetl.control.waits import answer_approval, send_signal, stop_waiting, take_due
 from noetl.errors import NeedsBody, TakesLong, TemplateFailed
 from noetl.messages import events as e
 from noetl.messages import requests as r
@@ -137,6 +138,7 @@ def _cancel(deciding: Deciding, request: r.CancelExecution) -> None:
     if deciding.execution.stop != "cancel":
         deciding.emit(e.ExecutionCancelled(by="cancel", reason=request.reason))
         stop_loops(deciding)
+        stop_waiting(deciding)
 
 
 def _time_is_up(deciding: Deciding, request: r.TimeIsUp) -> None:
@@ -145,6 +147,7 @@ def _time_is_up(deciding: Deciding, request: r.TimeIsUp) -> None:
         error = make_error("timeout", said)
         deciding.emit(e.ExecutionCancelled(by="timeout", reason="timeout", error=error))
         stop_loops(deciding)
+        stop_waiting(deciding)
 
 
 def _step_time_is_up(deciding: Deciding, request: r.StepTimeIsUp) -> None:
@@ -170,7 +173,9 @@ def _resume(deciding: Deciding, request: r.ResumeExecution) -> None:
     execution = deciding.execution
     if execution.status != "paused":
         return
-    deciding.emit(e.ExecutionResumed(reason=request.reason))
+    since = execution.paused_at
+    paused = 0 if since is None else max(0, execution.now - since)
+    deciding.emit(e.ExecutionResumed(reason=request.reason, paused=paused))
     held = [token for token in execution.tokens.values() if token.waits == "paused"]
     deciding.tokens.extend(held)
 
@@ -236,6 +241,9 @@ TAKE: dict[type[Any], Callable[[Deciding, Any], None]] = {
     r.StepTimeIsUp: _step_time_is_up,
     r.PauseExecution: _pause,
     r.ResumeExecution: _resume,
+    r.SendSignal: send_signal,
+    r.AnswerApproval: answer_approval,
+    r.WaitsDue: take_due,
     r.PartClaimed: _part_claimed,
     r.LeaseLost: _lease_lost,
     r.Report: take_report,

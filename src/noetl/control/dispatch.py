@@ -9,7 +9,7 @@ import msgspec
 from noetl.control.execution import Execution, LoopRun, Part, Run, is_stopped
 from noetl.control.timing import seconds_left
 from noetl.messages.reference import Reference
-from noetl.pipeline.frame import Frame, Iteration
+from noetl.pipeline.frame import Frame, Iteration, TaskWait
 from noetl.playbook.plan import Plan, StepPlan
 
 
@@ -54,6 +54,8 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
     left: float | None = None
     """Seconds that the step run may still take, as of when the command was made (TASK-10)."""
     rules: int = 1
+    waits: dict[str, TaskWait] = {}
+    """Task runs of this part whose wait is recorded, with what ended it (WAIT-2)."""
     losses: int = 0
     """Workers that were lost on this part since its last progress: a suspect runs alone."""
 
@@ -79,16 +81,34 @@ def command(
         frame=copy.deepcopy(run.frame) if run.started else Frame(),
         iterations=None if run.loop is None else share(run.loop, part),
         left=seconds_left(plan, run, at),
+        waits=waits_for(plan, run, part),
         losses=part.lost,
         rules=execution.rules,
     )
 
 
+def waits_for(plan: Plan, run: Run, part: Part) -> dict[str, TaskWait]:
+    """The waits of what a part runs; copies, for the server's own go on changing."""
+    if not plan.waits:
+        return {}
+    found = dict(run.waits)
+    if run.loop is not None and run.loop.exec == "distributed":
+        for index in range(part.first, part.last):
+            if index in run.loop.active:
+                found |= run.loop.active[index].waits
+    return {key: copy.copy(wait) for key, wait in found.items()}
+
+
 def share(loop: LoopRun, part: Part) -> Share:
     """The iterations of a part, and what is known of those that had begun before."""
-    first, last = (part.first, part.last) if loop.exec == "distributed" else (loop.low, loop.total)
+    spread = loop.exec == "distributed"
+    first, last = (part.first, part.last) if spread else (loop.low, loop.total)
     mine = range(first, last)
     over = frozenset(range(first, min(loop.low, last)))
+    begun = [index for index in (mine if spread else loop.active) if index in loop.active]
+    # An iteration that waited has a part of its own, and is none of the others' (WAIT-2).
+    away = {i for i in begun if loop.active[i].away} if spread and len(mine) > 1 else set()
+    ended = (mine if spread and len(mine) < len(loop.ended) else loop.ended) if loop.ended else ()
     whole = isinstance(loop.items, Reference) or (first, last) == (0, loop.total)
     return Share(
         items=loop.items if whole else loop.items[first:last],
@@ -96,11 +116,11 @@ def share(loop: LoopRun, part: Part) -> Share:
         total=loop.total,
         first=first,
         last=last,
-        ended=over | frozenset(index for index in loop.ended if index in mine),
+        ended=over | away | frozenset(i for i in ended if i in mine and i in loop.ended),
         active={
-            index: copy.deepcopy(iteration)
-            for index, iteration in loop.active.items()
-            if index in mine
+            index: copy.deepcopy(msgspec.structs.replace(loop.active[index], waits={}))
+            for index in begun
+            if index not in away
         },
         failed=loop.failed > 0,
     )

@@ -7,6 +7,7 @@ from noetl.control.deciding import Deciding
 from noetl.control.limits import waits_for_limit
 from noetl.control.routing import route
 from noetl.control.scheduling import arrive
+from noetl.control.waits import stop_waiting
 from noetl.messages import events as e
 
 
@@ -41,6 +42,7 @@ def fail_fast(deciding: Deciding) -> None:
     execution = deciding.execution
     if deciding.plan.executor.fail_fast and not execution.stop:
         deciding.emit(e.ExecutionCancelled(by="fail_fast", reason="a step failed"))
+        stop_waiting(deciding)
 
 
 def end_quietly(deciding: Deciding) -> None:
@@ -88,6 +90,7 @@ def finish(deciding: Deciding) -> None:
             error={"step": first.step, **first.error} if first else None,
             result=result_of(execution.leaves),
             failures=execution.failed,
+            untaken=len(execution.signals),
         )
     )
     deciding.emit(e.PlaybookProcessed(status=status))

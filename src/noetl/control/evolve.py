@@ -8,7 +8,17 @@ the event, the execution and the plan, so that replay comes to the same state (E
 from collections.abc import Callable
 from typing import Any, cast
 
-from noetl.control.execution import Execution, Failure, Meeting, Part, Run, Suspension, Tally, Token
+from noetl.control.execution import (
+    Execution,
+    Failure,
+    KeptSignal,
+    Meeting,
+    Part,
+    Run,
+    Suspension,
+    Tally,
+    Token,
+)
 from noetl.control.folding import (
     begin_iteration,
     begin_loop,
@@ -16,12 +26,21 @@ from noetl.control.folding import (
     part_of,
     take_task_done,
 )
+from noetl.control.timing import move_clocks
+from noetl.control.waits_held import WAITS, let_go, waits_at
 from noetl.messages import events as e
 from noetl.messages.names import CLASSES
-from noetl.pipeline.frame import Frame
+from noetl.pipeline.frame import Frame, TaskWait
 from noetl.playbook.plan import Plan
 
+REMEMBERED = 10_000
+"""Ids of signals that an execution remembers (WAIT-4)."""
+
 Evolve = Callable[[Execution, Any, Plan], None]
+
+
+GOES_ON = frozenset(("continue", "jump", "break"))
+"""What a policy may say after an error so that its pipeline goes on, or ends well (TASK-2)."""
 
 
 def evolve(execution: Execution, event: e.Event, plan: Plan) -> None:
@@ -133,8 +152,11 @@ def _token_enqueued(execution: Execution, event: e.TokenEnqueued, _: Plan) -> No
     run = execution.runs[event.step_run_id]
     run.parts[event.part] = part_of(event)
     run.next_part = event.part + 1
-    if run.loop is not None and event.last > run.loop.offered:
-        run.loop.offered = event.last
+    loop = run.loop
+    if loop is not None and event.last > loop.offered:
+        loop.offered = event.last
+    elif loop is not None and loop.exec == "distributed":  # its wait is over (WAIT-2)
+        loop.active[event.first].away = "back"
 
 
 def _token_claimed(execution: Execution, event: e.TokenClaimed, _: Plan) -> None:
@@ -180,12 +202,19 @@ def _task_done(execution: Execution, event: e.TaskDone, plan: Plan) -> None:
     _progress(execution, run.parts[event.part])
     if run.suspended:
         run.suspended.pop(event.task_run_id, None)
+    if event.outcome["status"] == "error" and event.do in GOES_ON:
+        execution.errors_passed += 1
+    if plan.waits:
+        waits_at(run, event.task_run_id).pop(event.task_run_id, None)
     take_task_done(execution, run, event, plan.steps[run.step], plan.executor.reduce)
 
 
 def _task_suspended(execution: Execution, event: e.TaskSuspended, _: Plan) -> None:
     run = execution.runs[event.step_run_id]
     run.parts[event.part].taken += 1
+    if event.reason == WAITS:
+        let_go(run, event)
+        return
     run.suspended = {
         **run.suspended,
         event.task_run_id: Suspension(
@@ -195,6 +224,49 @@ def _task_suspended(execution: Execution, event: e.TaskSuspended, _: Plan) -> No
             waits_for=event.waits_for,
         ),
     }
+
+
+def _wait_started(execution: Execution, event: e.WaitStarted, _: Plan) -> None:
+    run = execution.runs[event.step_run_id]
+    run.parts[event.part].taken += 1
+    waits_at(run, event.task_run_id)[event.task_run_id] = TaskWait(
+        **run.ids,
+        task=event.task,
+        task_run_id=event.task_run_id,
+        awaits=event.awaits,
+        seq=execution.seq,
+        since=execution.now,
+        due=event.due,
+        lent=event.lent,
+    )
+
+
+def _wait_done(execution: Execution, event: e.WaitDone, _: Plan) -> None:
+    run = execution.runs[event.step_run_id]
+    waits_at(run, event.task_run_id)[event.task_run_id].done = event
+    if event.kept is not None:
+        del execution.signals[event.kept]
+    if event.by == "approval":
+        execution.answers[event.step] = said_by(event)
+
+
+def said_by(event: e.WaitDone) -> str:
+    """Who answered an approval, for whoever comes second (WAIT-5)."""
+    given = event.result if isinstance(event.result, dict) else {}
+    how = "approved" if given.get("approved") else "rejected"
+    return f"{how} by {given.get('by') or 'somebody'} at {given.get('at')}"
+
+
+def _signal_received(execution: Execution, event: e.SignalReceived, _: Plan) -> None:
+    if event.signal_id is not None:
+        execution.signal_ids[event.signal_id] = None
+        if len(execution.signal_ids) > REMEMBERED:
+            del execution.signal_ids[next(iter(execution.signal_ids))]
+    if event.kept:
+        signal = KeptSignal(
+            signal=event.signal, data=event.content, sender=event.sender, at=execution.now
+        )
+        execution.signals.append(signal)
 
 
 def _ctx_patched(execution: Execution, event: e.CtxPatched, plan: Plan) -> None:
@@ -236,7 +308,10 @@ def _step_done(execution: Execution, event: e.StepDone | e.LoopDone, plan: Plan)
     if isinstance(event, e.LoopDone) and event.parent_id is not None:
         execution.runs[event.step_run_id].parts[event.part].taken += 1
         return  # a nested loop's end is settled by its task (LOOP-7)
-    result = event.results if isinstance(event, e.LoopDone) else event.result
+    if isinstance(event, e.LoopDone):
+        result, execution.errors_passed = event.results, execution.errors_passed + event.failed
+    else:
+        result = event.result
     execution.runs.pop(event.step_run_id)
     execution.tallies[event.step].status = "done"
     if plan.steps[event.step].router is not None:
@@ -266,6 +341,10 @@ def _next_evaluated(execution: Execution, event: e.NextEvaluated, _: Plan) -> No
             execution.leaves[step] = result
         else:
             _fail(execution, step, error)
+    elif ending is not None and ending[2] is not None:
+        execution.failures_handled += 1
+        if execution.first_handled is None:
+            execution.first_handled = Failure(ending[0], ending[2])
 
 
 def _fail(execution: Execution, step: str, error: dict[str, Any]) -> None:
@@ -289,10 +368,15 @@ def _admitted(execution: Execution, event: e.ExecutionAdmitted, _: Plan) -> None
 
 def _paused(execution: Execution, _: e.ExecutionPaused, __: Plan) -> None:
     execution.status = "paused"
+    if execution.rules >= 4:
+        execution.paused_at = execution.now
 
 
-def _resumed(execution: Execution, _: e.ExecutionResumed, __: Plan) -> None:
+def _resumed(execution: Execution, event: e.ExecutionResumed, _: Plan) -> None:
     execution.status = "running"
+    if execution.paused_at is not None:
+        move_clocks(execution, execution.paused_at, event.paused)
+        execution.paused_at = None
 
 
 def _cancelled(execution: Execution, event: e.ExecutionCancelled, _: Plan) -> None:
@@ -324,6 +408,9 @@ EVOLVE: dict[type[e.Event], Evolve] = {
     e.TaskStarted: _task_started,
     e.TaskDone: _task_done,
     e.TaskSuspended: _task_suspended,
+    e.WaitStarted: _wait_started,
+    e.WaitDone: _wait_done,
+    e.SignalReceived: _signal_received,
     e.CtxPatched: _ctx_patched,
     e.LoopStarted: _loop_started,
     e.IterationStarted: _iteration_started,
@@ -341,7 +428,7 @@ EVOLVE: dict[type[e.Event], Evolve] = {
     e.WorkflowFinished: _finished,
 }
 
-STILL = {e.WorkflowStarted, e.NextFired, e.PlaybookProcessed}
+STILL = {e.WorkflowStarted, e.NextFired, e.PlaybookProcessed, e.WaitWithdrawn}
 """Events that change nothing but the `seq`."""
 
 if EVOLVE.keys() ^ STILL != set(CLASSES.values()):

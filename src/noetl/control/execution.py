@@ -9,7 +9,8 @@ from typing import Any, Literal
 
 import msgspec
 
-from noetl.pipeline.frame import Frame, Iteration
+from noetl.messages.envelope import timestamp
+from noetl.pipeline.frame import Frame, Iteration, TaskWait
 from noetl.playbook.plan import Plan
 
 Status = Literal["queued", "running", "paused", "completed", "failed", "cancelled"]
@@ -127,6 +128,8 @@ class Run(msgspec.Struct, kw_only=True):
     """When a worker first had it (ms): its timeout counts from then on (TASK-10)."""
     suspended: dict[str, Suspension] = {}
     """By task run id: a loop may have several."""
+    waits: dict[str, TaskWait] = {}
+    """The same for waits (WAIT-2); those of a distributed loop stand with their iterations."""
 
     @property
     def ids(self) -> dict[str, Any]:
@@ -157,10 +160,30 @@ class Tally(msgspec.Struct):
 
 
 class Failure(msgspec.Struct):
-    """A failure that no arc took."""
+    """The failure of a step."""
 
     step: str
     error: dict[str, Any]
+
+
+class KeptSignal(msgspec.Struct, kw_only=True):
+    """A signal that nothing took yet (WAIT-4)."""
+
+    signal: str
+    data: Any
+    sender: str
+    at: int
+    """In ms since 1970."""
+
+    @property
+    def seen(self) -> dict[str, Any]:
+        """As guards see it (WAIT-1)."""
+        return {
+            "name": self.signal,
+            "data": self.data,
+            "by": self.sender,
+            "at": timestamp(self.at),
+        }
 
 
 class Execution(msgspec.Struct, kw_only=True):
@@ -193,6 +216,11 @@ class Execution(msgspec.Struct, kw_only=True):
     """The boundary whose router has not answered yet: step, result, error."""
     failures: list[Failure] = []
     failed: int = 0
+    errors_passed: int = 0
+    """Errors after which it went on: a policy let them pass, or a loop its failed iterations."""
+    failures_handled: int = 0
+    """Failures of steps that an arc took (NEXT-3)."""
+    first_handled: Failure | None = None
     stop: Literal["", "cancel", "fail_fast", "timeout"] = ""
     """Why nothing new may start."""
     final_done: bool = False
@@ -201,6 +229,15 @@ class Execution(msgspec.Struct, kw_only=True):
     admitted: int = 0
     """When it got its place after it was queued (ms): its time counts from then on."""
     error: dict[str, Any] | None = None
+    paused_at: int | None = None
+    """Since when it is paused (ms)."""
+    paused: int = 0
+    """How long it was paused so far (ms): its timeout does not count that (WAIT-6)."""
+    signals: list[KeptSignal] = []
+    signal_ids: dict[str, None] = {}
+    """The last ids that senders gave their signals: the same one twice is one (WAIT-4)."""
+    answers: dict[str, str] = {}
+    """Step → who answered its last approval, in words (WAIT-5)."""
     bodies: dict[str, bytes] = {}
     """Bodies that the last decision made and that must be stored before it (EVT-4)."""
 

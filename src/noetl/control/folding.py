@@ -97,6 +97,8 @@ def take_task_done(
             return
     spot = locate(run, event.task_run_id, step)
     nested = spot.frame.inner
+    if nested is not None and event.outcome["status"] == "ok":
+        execution.errors_passed += len(nested.errors)
     if nested is not None and event.outcome["status"] == "ok" and execution.rules >= 2:
         inner = spot.pipeline.tasks[spot.frame.pc].inner
         assert inner is not None, "only an iterator task has iterations"

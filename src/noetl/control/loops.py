@@ -54,7 +54,9 @@ def offer(deciding: Deciding, run: Run, plan: LoopPlan) -> None:
     assert loop is not None, "the loop has started"
     in_flight = loop.offered - loop.done - loop.failed
     if not may_start(deciding, run, loop, plan):
-        if in_flight == 0:
+        # Of a loop that is stopped, those that wait have nobody to tell their end (WAIT-2).
+        waits = not run.parts and is_stopped(deciding.execution, deciding.plan, run.step)
+        if in_flight == 0 or waits:
             end_loop(deciding, run, plan, deciding.own)
         return
     last = min(loop.offered + plan.in_flight - in_flight, loop.total, loop.low + plan.window)

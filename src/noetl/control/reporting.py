@@ -10,6 +10,7 @@ from noetl.control.execution import Run
 from noetl.control.folding import conflict, locate, plain_writes
 from noetl.control.loops import end, end_early, end_loop, offer, value_of
 from noetl.control.reducers import LOOKS_INTO, MISSING, PILED, onto
+from noetl.control.waits import take_suspended, take_wait_started
 from noetl.errors import TemplateFailed
 from noetl.messages import events as e
 from noetl.messages.outcome import make_error
@@ -140,5 +141,7 @@ TAKEN: dict[type[e.Event], Any] = {
     e.StepDone: _boundary,
     e.StepFailed: _boundary,
     e.LoopDone: _loop_done,
+    e.WaitStarted: take_wait_started,
+    e.TaskSuspended: take_suspended,
 }
 """Events that are more than recorded; every other one is recorded as it came."""

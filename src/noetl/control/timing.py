@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from noetl.control.execution import Run
+from noetl.control.execution import Execution, Run
+from noetl.control.waits_held import waits_in
 from noetl.messages.outcome import make_error
 from noetl.playbook.plan import Plan
 
@@ -24,6 +25,32 @@ def seconds_left(plan: Plan, run: Run, at: int) -> float | None:
     if deadline is None:
         return plan.steps[run.step].timeout
     return max(0.0, (deadline - at) / 1000)
+
+
+def move_clocks(execution: Execution, since: int, length: int) -> None:
+    """
+    WAIT-6: what counted down when the pause began has as much left as then; what began to count
+    during it, as much as it began with. A moment that was named (`until`) stays where it is.
+    """
+    now = since + length
+    execution.paused += length
+
+    def by(began: int) -> int:
+        return now - max(since, min(began, now))
+
+    for run in execution.runs.values():
+        for suspension in run.suspended.values():
+            if suspension.due is not None:
+                suspension.due += length
+        for wait in waits_in(run):
+            moved = by(wait.since)
+            wait.awaits = [
+                {**arm, "due": arm["due"] + moved} if "seconds" in arm else arm
+                for arm in wait.awaits
+            ]
+            wait.due = None if wait.due is None else wait.due + moved
+        if run.since is not None:
+            run.since += by(run.since)
 
 
 def too_long(step: str, seconds: float) -> dict[str, Any]:

@@ -294,6 +294,8 @@ ACTS: dict[str, Act] = {
     "loop.iteration.failed": Trace._iteration_ended,
     "task.started": Trace._task_started,
     "task.suspended": Trace._task_noted,
+    "wait.started": Trace._task_noted,
+    "wait.done": Trace._task_noted,
     "task.done": Trace._task_done,
 }
 """What each event means for the spans; the others change none."""

@@ -53,14 +53,28 @@ class TransformInputs(Inputs, frozen=True, kw_only=True):
 
 
 class WaitInputs(Inputs, frozen=True, kw_only=True):
-    """A timer, a signal or an approval."""
+    """WAIT-1: a time, a signal, an approval, or the first of several."""
 
     seconds: Annotated[
         Annotated[float, Meta(ge=0)] | None, doc("How long to wait, in seconds.")
     ] = None
     until: Annotated[str | None, doc("Moment to wait for, RFC 3339.")] = None
     signal: Annotated[str | None, doc("Name of the signal to wait for.")] = None
-    approval: Annotated[str | None, doc("Question that a person answers.")] = None
+    when: Annotated[
+        bool | str | None, doc("Guard on a signal: sees `signal {name, data, by, at}`.")
+    ] = None
+    approval: Annotated[
+        dict[str, Any] | str | None,
+        doc("What a person is asked: `{title, form, roles}`, or the title alone."),
+    ] = None
+    any: Annotated[
+        dict[str, dict[str, Any]] | None,
+        doc("Labels, each with one of the above: the first that comes wins."),
+    ] = None
+    timeout: Annotated[
+        Annotated[float, Meta(ge=0)] | None,
+        doc("Seconds after which a signal, an approval or `any` is given up."),
+    ] = None
 
 
 NOOP = Kind("noop", NoopInputs, "Do nothing; the policy decides.", knobs=(), effect=False)
@@ -103,6 +117,8 @@ WAIT = Kind(
     WaitInputs,
     "Wait for a time, a signal or an approval.",
     block="wait",
-    one_of=(("seconds", "until", "signal", "approval"),),
-    fault="nothing runs it yet",
+    tells=("by", "name", "label", "waited"),
+    knobs=(),
+    effect=False,
+    one_of=(("seconds", "until", "signal", "approval", "any"),),
 )

@@ -30,4 +30,5 @@ HTTP = Kind(
     block="http",
     tells=("status", "headers", "encoding"),
     knobs=("pool", "client_retries", "timeout.connect", "timeout.read"),
+    credential="--kind bearer",
 )

@@ -39,6 +39,8 @@ class Kind(msgspec.Struct, frozen=True):
     """Groups of inputs of which a task gives exactly one, such as `command` or `query`."""
     fault: str | None = None
     """Why the kind is known and cannot be used: its plugin is broken, or it is not built yet."""
+    credential: str = ""
+    """Options of `noetl credential add` for what its `auth` names; secrets are asked for."""
     left_out: Mapping[str, str] = {}
     """Templates that stand for inputs which a task leaves out."""
     programs: Mapping[str, str] = {}

@@ -75,10 +75,11 @@ POSTGRES = _sql(
     PostgresInputs,
     "Run SQL on PostgreSQL.",
     block="pg",
-    tells=("code", "sqlstate", "message", "rowcount"),
+    tells=("code", "sqlstate", "message", "place", "rowcount"),
     knobs=("pool", "timeout.connect"),
     needs={"": ("auth",)},
     extra="postgres",
+    credential="--kind postgres --field host=HOST --field user=USER --field database=NAME",
 )
 DUCKDB = _sql(
     "duckdb",
@@ -98,4 +99,5 @@ SNOWFLAKE = _sql(
     knobs=("pool", "timeout.connect", "timeout.read"),
     needs={"": ("auth",)},
     extra="snowflake",
+    credential="--kind snowflake --field account=ACCOUNT --field user=USER",
 )

@@ -53,7 +53,19 @@ _objects = partial(
         "copy": ("key", "source"),
     },
 )
-S3 = _objects("s3", S3Inputs, "Read and write objects in S3.", block="s3", extra="s3")
+S3 = _objects(
+    "s3",
+    S3Inputs,
+    "Read and write objects in S3.",
+    block="s3",
+    extra="s3",
+    credential="--kind s3 --field access_key_id=ID",
+)
 GCS = _objects(
-    "gcs", GcsInputs, "Read and write objects in Google Cloud Storage.", block="gcs", extra="gcs"
+    "gcs",
+    GcsInputs,
+    "Read and write objects in Google Cloud Storage.",
+    block="gcs",
+    extra="gcs",
+    credential="--kind gcs --file service-account.json",
 )

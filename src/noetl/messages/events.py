@@ -23,6 +23,10 @@ from noetl.messages.loop_events import IterationFailed as IterationFailed
 from noetl.messages.loop_events import IterationStarted as IterationStarted
 from noetl.messages.loop_events import LoopDone as LoopDone
 from noetl.messages.loop_events import LoopStarted as LoopStarted
+from noetl.messages.wait_events import SignalReceived as SignalReceived
+from noetl.messages.wait_events import WaitDone as WaitDone
+from noetl.messages.wait_events import WaitStarted as WaitStarted
+from noetl.messages.wait_events import WaitWithdrawn as WaitWithdrawn
 
 # ── the request (SRV-2) ──────────────────────────────────────────────────────────────────────
 
@@ -276,13 +280,15 @@ class TaskDone(TaskEvent, frozen=True, kw_only=True, tag="task.done"):
     """What the rule made of `_prev`, evaluated."""
     error: dict[str, Any] | None = None
     """Why the pipeline fails, where that is not the outcome's own error (`retry_exhausted`)."""
+    inputs: dict[str, Any] = {}
+    """Of an error: the inputs as they were rendered, cut short and masked, for people."""
 
 
 class TaskSuspended(TaskEvent, frozen=True, kw_only=True, tag="task.suspended"):
     """TASK-8: the frame waits without a worker, until `due` (ms) or until `waits_for` happens."""
 
     reason: str
-    """Why: the directive whose delay it is, or `resumed` for the rest of one."""
+    """Why: the directive whose delay it is, `resumed` for the rest of one, or `wait` (WAIT-2)."""
     due: int | None = None
     """Until when, in ms since 1970."""
     waits_for: dict[str, Any] = {}
@@ -341,6 +347,8 @@ class ExecutionResumed(Event, frozen=True, kw_only=True, tag="execution.resumed"
 
     reason: str = ""
     """The reason given with the request."""
+    paused: int = 0
+    """How long it was paused (ms): its clocks move by that (WAIT-6)."""
 
 
 class ExecutionCancelled(Event, frozen=True, kw_only=True, tag="execution.cancelled"):
@@ -365,6 +373,8 @@ class WorkflowFinished(Event, frozen=True, kw_only=True, tag="workflow.finished"
     """The result of the one step at which it ended, or of several by name."""
     failures: int = 0
     """How many there were."""
+    untaken: int = 0
+    """Signals that nothing ever took (WAIT-4)."""
 
 
 class PlaybookProcessed(Event, frozen=True, kw_only=True, tag="playbook.processed"):
@@ -398,6 +408,10 @@ AnyEvent = (
     | TaskStarted
     | TaskDone
     | TaskSuspended
+    | WaitStarted
+    | WaitDone
+    | WaitWithdrawn
+    | SignalReceived
     | CtxPatched
     | LoopStarted
     | IterationStarted

@@ -51,6 +51,10 @@ EVENTS: dict[str, Row] = {
     "task.started": Row("worker", "task", "in_progress", "task_run_id", "worker", ""),
     "task.done": Row("worker", "task", "success", "task_run_id", "worker", ""),
     "task.suspended": Row("worker", "task", "paused", "task_run_id", "worker", ""),
+    "wait.started": Row("worker", "task", "paused", "task_run_id", "worker", ""),
+    "wait.done": Row("server", "task", "success", "task_run_id", "server", ""),
+    "wait.withdrawn": Row("server", "task", "skipped", "task_run_id", "server", ""),
+    "signal.received": Row("server", "workflow", "success", "", "server", ""),
     "ctx.patched": Row("server", "task", "success", "task_run_id", "server", ""),
     "loop.started": Row("server", "loop", "in_progress", "step_run_id", "either", ""),
     "loop.iteration.started": Row("worker", "loop", "in_progress", "iteration_id", "worker", ""),
@@ -93,8 +97,11 @@ class Holds(NamedTuple):
 
     moves: Literal["whole", "each", "error", "stays"]
     """How it leaves the log where it is too large: whole, key by key, shortened, or never."""
-    secret: Literal["data", "words", "outcome"]
-    """Data is sealed where it holds a secret, for pipelines go on with it; words are masked."""
+    secret: Literal["data", "words", "outcome", "shown"]
+    """
+    Data is sealed where it holds a secret, for pipelines go on with it; words are masked, but for
+    those of ours that policies ask for; what is only shown is masked throughout.
+    """
 
 
 FIELDS: dict[str, Holds] = {
@@ -114,6 +121,10 @@ FIELDS: dict[str, Holds] = {
     "error": Holds("error", "words"),
     "loop": Holds("each", "data"),
     "waits_for": Holds("each", "data"),
+    "inputs": Holds("each", "shown"),
+    "content": Holds("whole", "data"),
+    "awaits": Holds("stays", "words"),
+    "about": Holds("stays", "words"),
     "reason": Holds("stays", "words"),
 }
 """
@@ -123,7 +134,8 @@ first here moves first: another order is another decision (`RULES` in `messages.
 
 PLAIN = frozenset(
     {
-        *("digest", "folder", "iteration_id", "key", "kind", "limit", "on", "parent_execution_id"),
+        *("digest", "folder", "iteration_id", "key", "kind", "label", "labels", "lent", "limit"),
+        *("on", "parent_execution_id", "sender", "signal", "signal_id"),
         *("parent_id", "parent_step_run_id", "path", "pool", "round", "rounds", "source"),
         *("step", "step_run_id", "store", "task", "task_run_id", "to", "token_id"),
         *("tokens", "trace_id", "version", "worker"),

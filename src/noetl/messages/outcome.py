@@ -51,6 +51,8 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     """Where `block` stands, if not under the name that the kind declares."""
     lent: dict[str, Any] | None = None
     """Which task of the workbook ran, for `outcome.workbook`."""
+    inputs: dict[str, Any] = {}
+    """Of an error: what the tool was given, as the log shows it to people."""
     writes: dict[str, Any] | None = None
     """What a nested loop's reducers came to (LOOP-5): written to ctx with the task."""
     passed: list[tuple[str, Any]] = []

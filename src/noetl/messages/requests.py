@@ -17,6 +17,7 @@ The rules that new executions are decided by. A log names its own (`ExecutionReq
 3. The end of a run says who told it where that was the server (EVT-1). An undefined name is told
    with the one that may have been meant (VAL-5).
 4. The templates of one decision share their turns, and filters cost what they take (TPL-5).
+   `execution.resumed` says how long the pause was, and the clocks move by it (WAIT-6).
 """
 
 
@@ -64,14 +65,43 @@ class ResumeExecution(msgspec.Struct, frozen=True, kw_only=True):
     reason: str = ""
 
 
+class SendSignal(msgspec.Struct, frozen=True, kw_only=True):
+    """WAIT-4."""
+
+    signal: str
+    data: Any = None
+    sender: str = ""
+    signal_id: str | None = None
+
+
+class AnswerApproval(msgspec.Struct, frozen=True, kw_only=True):
+    """WAIT-5: what a person said to the approval that this task run waits for."""
+
+    task_run_id: str
+    label: str = ""
+    approved: bool
+    sender: str = ""
+    reason: str = ""
+    fields: dict[str, Any] = {}
+    """Of its form."""
+
+
+AnyOrder = CancelExecution | PauseExecution | ResumeExecution | SendSignal | AnswerApproval
 Order = Literal["cancel", "pause", "resume"]
 
-ORDERS: dict[str, type[CancelExecution | PauseExecution | ResumeExecution]] = {
+PLAIN_ORDERS: dict[str, type[CancelExecution | PauseExecution | ResumeExecution]] = {
     "cancel": CancelExecution,
     "pause": PauseExecution,
     "resume": ResumeExecution,
 }
-"""What a client may order, by the last word of its route; each carries its reason."""
+"""Those that carry nothing but a reason, by the last word of their route."""
+
+ORDERS: dict[str, type[AnyOrder]] = {
+    **PLAIN_ORDERS,
+    "signal": SendSignal,
+    "answer": AnswerApproval,
+}
+"""What a client may order, by the name under which it waits in an inbox with all its fields."""
 
 
 class LimitGranted(msgspec.Struct, frozen=True, kw_only=True):
@@ -92,6 +122,13 @@ class StepTimeIsUp(msgspec.Struct, frozen=True, kw_only=True):
 
     step_run_id: str
     seconds: float
+
+
+class WaitsDue(msgspec.Struct, frozen=True, kw_only=True):
+    """The clock says that these waits are over: by their time, or by their timeout (WAIT-3)."""
+
+    waits: list[tuple[str, str]]
+    """Step run and task run of each."""
 
 
 class PartClaimed(msgspec.Struct, frozen=True, kw_only=True):
@@ -138,8 +175,11 @@ Input = (
     | PauseExecution
     | ResumeExecution
     | LimitGranted
+    | SendSignal
+    | AnswerApproval
     | TimeIsUp
     | StepTimeIsUp
+    | WaitsDue
     | PartClaimed
     | LeaseLost
     | Report

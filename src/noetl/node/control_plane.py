@@ -12,7 +12,6 @@ from noetl.errors import (
     OutcomeUnknown,
     PlaybookNotFound,
     PlaybookRejected,
-    ServerRefused,
     VersionConflict,
 )
 from noetl.keychain.door import KeychainDoor
@@ -24,12 +23,12 @@ from noetl.node.answers import Answers
 from noetl.node.children import Children
 from noetl.node.following import Following
 from noetl.node.limited import LimitedStarts
+from noetl.node.orders import Orders
 from noetl.node.playbooks import PlaybookFinder, record_refusal
 from noetl.playbook.plan import Plan
 from noetl.ports.bodies import Bodies
 from noetl.ports.event_log import ExecutionRow
 from noetl.ports.result_store import ResultStore
-from noetl.ports.session import PartLost
 from noetl.ports.storage import Storage
 from noetl.server.active import ActiveExecution
 from noetl.server.finding import Version
@@ -88,6 +87,8 @@ class ControlPlane:
         self.children = Children(self)
         self.limited = LimitedStarts(self)
         self.answers = Answers(self)
+        orders = Orders(self)
+        self.order, self.signal, self.answer = orders.order, orders.signal, orders.answer
         following = Following(self)
         self.ended, self.follow = following.ended, following.follow
         self.closing = asyncio.Event()
@@ -245,38 +246,6 @@ class ControlPlane:
                     self.server.receive(active, lost)
 
     # ── orders ───────────────────────────────────────────────────────────────────────────────
-
-    async def order(self, execution_id: str, kind: r.Order, reason: str = "") -> ExecutionRow:
-        """Cancel, pause or resume: durable when this returns, whoever owns the execution."""
-        row = await self.row(execution_id)
-        if row.finished_at is not None:
-            raise ServerRefused(
-                f"execution {execution_id} has ended ({row.status}): there is nothing to {kind}",
-                code="finished",
-                status=409,
-            )
-        if row.status == "queued" and kind != "cancel":
-            raise ServerRefused(
-                f"execution {execution_id} is queued, and nothing of it runs: it cannot be "
-                f"{kind}d; `noetl cancel {execution_id}` takes it out of the queue",
-                code="queued",
-                status=409,
-            )
-        active = self.server.find(execution_id)
-        if active is not None and self.ownership.sure():
-            try:
-                await self.ownership.order(active, kind, reason)
-            except PartLost:
-                pass  # it ended, or stood so already
-            except VersionConflict:  # another server decides for it by now
-                await self.storage.inbox.leave(execution_id, kind, {"reason": reason})
-            except LogUnavailable as away:
-                raise OutcomeUnknown(
-                    f"it is not known whether the {kind} was recorded: {away}; ask again"
-                ) from away
-        else:
-            await self.storage.inbox.leave(execution_id, kind, {"reason": reason})
-        return await self.row(execution_id)
 
     async def cancel_abandoned(self, execution_id: str, reason: str) -> None:
         """End an execution that nobody runs, and its children; HomeInUse where somebody does."""

@@ -5,7 +5,7 @@ import fcntl
 import logging
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import msgspec
@@ -18,6 +18,7 @@ LOG = logging.getLogger("noetl.home")
 FOLDER = "run"
 """Below the home: pid files and logs."""
 Tell = Callable[..., None]
+NOTHING: Mapping[str, str] = {}
 
 
 class RunningProcess(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,6 +36,8 @@ class RunningProcess(msgspec.Struct, frozen=True, kw_only=True):
     pool: str | None = None
     with_server: bool = False
     """Whether it was started by the server, and ends with it."""
+    uses: dict[str, str] = {}
+    """What a server works with, such as its database, without passwords."""
 
     @property
     def alive(self) -> bool:
@@ -90,8 +93,11 @@ class PidFile:
             with_server=with_server,
         )
 
-        def tell(url: str | None = None, *, ready: bool = True) -> None:
-            content = msgspec.json.encode(msgspec.structs.replace(told, ready=ready, url=url))
+        def tell(
+            url: str | None = None, *, ready: bool = True, uses: Mapping[str, str] = NOTHING
+        ) -> None:
+            now = msgspec.structs.replace(told, ready=ready, url=url, uses=dict(uses))
+            content = msgspec.json.encode(now)
             os.pwrite(file, content.ljust(4096), 0)
 
         tell(ready=False)

@@ -128,6 +128,8 @@ class ServerNode(ControlPlane):
             "workers": len(self.dispatcher.granting.seen),
             "uncommitted": self.server.appender.uncommitted,
             "messages_refused": dict(self.refused),
+            "errors_passed": self.server.errors_passed,
+            "failures_handled": self.server.failures_handled,
             "longest_stall_ms": self.watchdog.longest_ms,
             "set_aside": dict(self.ownership.aside),
         }

@@ -13,14 +13,18 @@ from typing import Any, NamedTuple
 import msgspec
 
 from noetl.errors import NeedsBody, TemplateFailed
+from noetl.kinds.awaited import awaited
 from noetl.messages.events import Event, TaskDone, TaskStarted
 from noetl.messages.outcome import Outcome, failed, make_error
 from noetl.messages.reference import Reference
 from noetl.pipeline.advance import FAILED, advance, failure_of
-from noetl.pipeline.frame import Frame
-from noetl.pipeline.policy import GO_ON, PolicyVerdict, judge, template_error
-from noetl.playbook.model import TaskSpec
+from noetl.pipeline.frame import Frame, TaskWait
+from noetl.pipeline.policy import GO_ON, PolicyVerdict, judge, seconds_in, template_error
+from noetl.playbook.model import TaskSpec, Timeout
 from noetl.playbook.plan import LoopPlan, Pipeline, Plan, Scope, TaskPlan
+
+NO_ANSWER = Outcome(status="ok")
+"""Of a task that calls nothing."""
 
 
 class CallTool(msgspec.Struct, frozen=True):
@@ -68,7 +72,32 @@ class Load(msgspec.Struct, frozen=True):
     reference: Reference
 
 
-Ask = CallTool | RunLoop | Pause | Settle | Load
+class AwaitAnswer(msgspec.Struct, frozen=True):
+    """
+    Wait for a time, a signal or a person (WAIT). Nobody answers it: the worker lets go of the
+    pipeline, and whoever takes it up again finds the answer in `Surroundings.waits`.
+    """
+
+    task: str
+    task_run_id: str
+    attempt: int
+    awaits: list[dict[str, Any]] | None = None
+    """What can end it; None where that is recorded already."""
+    timeout: float | None = None
+    lent: str | None = None
+    call: CallTool | None = None
+    """The same as a call, for whoever has an answer at hand: a test with canned outcomes."""
+
+
+class Parked(Exception):
+    """A pipeline waits (WAIT-2): whoever drives it lets go of it at this task run."""
+
+    def __init__(self, task: str, task_run_id: str) -> None:
+        super().__init__(task_run_id)
+        self.task, self.task_run_id = task, task_run_id
+
+
+Ask = CallTool | RunLoop | Pause | Settle | Load | AwaitAnswer
 
 
 class End(NamedTuple):
@@ -102,6 +131,8 @@ class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
     """Whether writes to ctx must be settled by the server before the pipeline goes on."""
     due: dict[str, int] = {}
     """Task runs in a pause that an earlier worker had begun, and until when (ms)."""
+    waits: dict[str, TaskWait] = {}
+    """Task runs whose wait is recorded, with what ended it if that has come (WAIT-2)."""
 
 
 def run_pipeline(
@@ -130,33 +161,26 @@ def run_pipeline(
         if frame.ordinal > limit:
             return End(None, over_limit(limit))
         scope["_prev"], scope["_task"], scope["_attempt"] = frame.prev, task.label, attempt
-        events.append(
-            TaskStarted(
-                step=around.step,
-                step_run_id=around.step_run_id,
-                task_run_id=task_run_id,
-                task=task.label,
-                kind=task.kind,
-                attempt=attempt,
-                part=around.part,
-            )
-        )
         began = around.now()
+        if around.waits and task_run_id in around.waits:  # it goes on after its wait
+            began = around.waits[task_run_id].since / 1000
+        else:
+            events.append(started(task, task_run_id, attempt, around))
         if task.kind == "noop":  # SCOPE-3: it passes `_prev` through
             outcome: dict[str, Any] = {"status": "ok", "result": frame.prev, "error": None}
-            took, given, passed = 0, None, None
+            took, answer = 0, NO_ANSWER
         else:
             answer = yield from invoke(task, task, scope, frame, task_run_id, attempt, around)
             outcome = recorded(answer, task, around.conceal)
-            given, passed = answer.writes, answer.passed
             took = round((around.now() - began) * 1000)
         outcome["meta"] = meta(attempt, began, took, task_run_id, around)
         plain = task.choose is None and outcome["status"] == "ok"  # TASK-2
         verdict = GO_ON if plain else (yield from weigh(task, scope, outcome, attempt, around))
-        done = around.fit(settled(task, verdict, outcome, given, task_run_id, attempt, around))
+        done = settled(task, verdict, outcome, answer, task_run_id, attempt, around)
+        done = around.fit(done)
         events.append(done)
-        if done.set_ctx or passed:
-            done = yield from write(done, scope, around, writes, passed)
+        if done.set_ctx or answer.passed:
+            done = yield from write(done, scope, around, writes, answer.passed)
         if done.set_iter:
             scope["iter"] = {**scope["iter"], **done.set_iter}
         ended = advance(frame, done, pipeline)
@@ -164,6 +188,18 @@ def run_pipeline(
             return End(None, failure_of(done)) if ended == FAILED else End(frame.prev, None)
         if done.delay:  # what waits is the task run that comes next
             yield pause(done.delay, tasks[frame.pc], prefix, frame, done.do)
+
+
+def started(task: TaskPlan, task_run_id: str, attempt: int, around: Surroundings) -> TaskStarted:
+    return TaskStarted(
+        step=around.step,
+        step_run_id=around.step_run_id,
+        task_run_id=task_run_id,
+        task=task.label,
+        kind=task.kind,
+        attempt=attempt,
+        part=around.part,
+    )
 
 
 def meta(
@@ -243,13 +279,13 @@ def settled(
     task: TaskPlan,
     verdict: PolicyVerdict,
     outcome: dict[str, Any],
-    given: dict[str, Any] | None,
+    answer: Outcome,
     task_run_id: str,
     attempt: int,
     around: Surroundings,
 ) -> TaskDone:
     """The outcome and what follows from it: all that resuming needs is in the event (TASK-9)."""
-    if verdict is GO_ON and not given:
+    if verdict is GO_ON and not answer.writes:
         return TaskDone(
             step=around.step,
             step_run_id=around.step_run_id,
@@ -259,7 +295,7 @@ def settled(
             part=around.part,
             outcome=outcome,
         )
-    writes = {**(given or {}), **verdict.set_ctx}
+    writes = {**(answer.writes or {}), **verdict.set_ctx}
     return TaskDone(
         step=around.step,
         step_run_id=around.step_run_id,
@@ -276,6 +312,7 @@ def settled(
         set_ctx=writes,
         set_prev=verdict.set_prev,
         error=None if verdict.error is outcome["error"] else verdict.error,
+        inputs=answer.inputs,
     )
 
 
@@ -292,9 +329,14 @@ def invoke(
     if called.inner is not None:
         outcome: Outcome = yield RunLoop(called, task_run_id, frame, scope, around.loops)
         return outcome
+    wait = around.waits.get(task_run_id) if called.kind == "wait" else None
+    if wait is not None:
+        return came(wait) or (yield AwaitAnswer(task.label, task_run_id, attempt))
     while True:
         try:
             inputs = called.render(scope)
+            if called.timeout is not None:
+                called = timed(called, called.timeout(scope))
             break
         except NeedsBody as need:
             lost = yield Load(need.reference)
@@ -307,8 +349,52 @@ def invoke(
         return (yield from borrow(task, inputs, scope, frame, task_run_id, attempt, around))
     if called.kind == "noop":
         return Outcome(status="ok", result=frame.prev)
+    if called.kind == "wait":
+        return (yield from wait_for(task, called, inputs, task_run_id, attempt))
     outcome = yield CallTool(called, inputs, task_run_id, attempt)
     return outcome
+
+
+def timed(task: TaskPlan, value: Any) -> TaskPlan:
+    """TASK-7: the task with the timeout that its template came to."""
+    timeout = Timeout(total=seconds_in("timeout", value))
+    return msgspec.structs.replace(task, spec=msgspec.structs.replace(task.spec, timeout=timeout))
+
+
+def wait_for(
+    task: TaskPlan, called: TaskPlan, inputs: dict[str, Any], task_run_id: str, attempt: int
+) -> Generator[Ask, Any, Outcome]:
+    """WAIT-1. A time that is none, or a form that no one could fill in, is an error of `input`."""
+    try:
+        awaits, timeout = awaited(inputs, called.guards)
+    except ValueError as fault:
+        return failed("input", f"task '{task.label}': {fault}")
+    total = called.spec.timeout.total if called.spec.timeout is not None else None
+    outcome: Outcome = yield AwaitAnswer(
+        task.label,
+        task_run_id,
+        attempt,
+        awaits,
+        timeout=timeout if timeout is not None else total,
+        lent=called.label if called is not task else None,
+        call=CallTool(called, inputs, task_run_id, attempt),
+    )
+    return outcome
+
+
+def came(wait: TaskWait) -> Outcome | None:
+    """The outcome of a wait that is over (WAIT-5); None while it is not."""
+    done = wait.done
+    if done is None:
+        return None
+    block = {
+        "by": done.by,
+        "name": done.about or None,
+        "label": done.label or None,
+        "waited": done.waited / 1000,
+    }
+    status: Any = "ok" if done.error is None else "error"
+    return Outcome(status=status, result=done.result, error=done.error, block=block)
 
 
 def borrow(
@@ -327,7 +413,8 @@ def borrow(
         known = ", ".join(sorted(around.plan.workbook)) or "none"
         return failed("not_found", f"the workbook has no task {name!r}; it has: {known}")
     bound = {**scope, "args": inputs.get("args") or {}}
-    found = msgspec.structs.replace(found, spec=knobs(task.spec, found.spec))
+    timeout = task.timeout or (None if task.spec.timeout else found.timeout)
+    found = msgspec.structs.replace(found, spec=knobs(task.spec, found.spec), timeout=timeout)
     outcome = yield from invoke(task, found, bound, frame, task_run_id, attempt, around)
     block_name = outcome.block_name or found.block or found.kind
     lent = {"task": name, "kind": found.kind}

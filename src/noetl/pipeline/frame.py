@@ -4,6 +4,25 @@ from typing import Any, Literal
 
 import msgspec
 
+from noetl.messages.events import WaitDone
+
+
+class TaskWait(msgspec.Struct, kw_only=True):
+    """A task run that waits, or whose wait is over and that nobody has gone on with yet."""
+
+    step: str
+    step_run_id: str
+    task: str
+    task_run_id: str
+    awaits: list[dict[str, Any]]
+    seq: int
+    """Of its `wait.started`: the oldest takes a signal first (WAIT-4)."""
+    since: int
+    due: int | None = None
+    """When `timeout` is over (ms, as `since`)."""
+    lent: str | None = None
+    done: WaitDone | None = None
+
 
 class Frame(msgspec.Struct, kw_only=True):
     """
@@ -35,6 +54,10 @@ class Iteration(msgspec.Struct, kw_only=True):
     """What it gave to reducers so far, in order (LOOP-5)."""
     ctx: dict[str, Any] = {}
     """Its own `set_ctx`, which a parallel iteration sees and others do not (SCOPE-4)."""
+    away: Literal["", "waits", "back"] = ""
+    """Of a distributed loop: it left its part to wait, and has none; or it has one of its own."""
+    waits: dict[str, TaskWait] = {}
+    """Of a distributed loop: those of its task runs (WAIT-2)."""
 
 
 class Nested(msgspec.Struct, kw_only=True):

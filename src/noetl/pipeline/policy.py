@@ -127,13 +127,17 @@ def seconds(then: ThenPlan, scope: Scope) -> float:
     """The delay of a rule; an expression must come to a number of seconds."""
     if not callable(then.delay):
         return then.delay
-    value = then.delay(scope)
+    return seconds_in("delay", then.delay(scope))
+
+
+def seconds_in(key: str, value: Any) -> float:
+    """What a template came to, as a number of seconds."""
     try:
         number = float(value)
     except (TypeError, ValueError):
         number = -1.0
     if isinstance(value, bool) or not 0.0 <= number < float("inf"):
-        raise TemplateFailed(f"`delay` must be a number of seconds >= 0, got {value!r}")
+        raise TemplateFailed(f"`{key}` must be a number of seconds >= 0, got {value!r}")
     return number
 
 

@@ -346,7 +346,9 @@ TASK_SPEC = Block(
     "task spec",
     "Options and policy of a task.",
     {
-        "timeout": Field(Either((_SECONDS, Inside("timeout"))), "Seconds until it ends.", "TASK-7"),
+        "timeout": Field(
+            Either((_SECONDS, Template(), Inside("timeout"))), "Seconds until it ends.", "TASK-7"
+        ),
         "policy": Field(Inside("policy"), "What each outcome means.", "TASK-2"),
         "pool": Field(_COUNT, "Connections that are kept open.", "TASK-11"),
         "client_retries": Field(

@@ -2,9 +2,10 @@
 
 import re
 
+from noetl.expression.meant import closest
 from noetl.expression.reads import reads
 from noetl.expression.syntax import is_template
-from noetl.messages.names import canonical
+from noetl.messages.names import NAMES, canonical
 from noetl.playbook.check_literals import scalars
 from noetl.playbook.model import Playbook
 from noetl.playbook.reader import At, Reader
@@ -32,8 +33,13 @@ def check_events(reader: Reader, playbook: Playbook) -> None:
                         reader.places[f"{arc.place.path}.when"],
                         f"the guard waits for '{name}', but {kind} ends in "
                         f"'{ends[0]}' or '{ends[1]}'",
-                        f"did you mean '{ends[0]}'?",
+                        f"did you mean '{_meant(name, ends)}'?",
                     )
+
+
+def _meant(name: str, ends: tuple[str, str]) -> str:
+    """An event that there is, but not here, stands for the usual end; else the nearest counts."""
+    return ends[0] if canonical(name) in NAMES else closest(name, ends) or ends[0]
 
 
 def check_event_fields(reader: Reader, playbook: Playbook) -> None:

@@ -30,6 +30,7 @@ from noetl.playbook.check_literals import check_older_names, check_secrets
 from noetl.playbook.check_names import check_unknown_names
 from noetl.playbook.check_races import check_races, check_reduced
 from noetl.playbook.check_tasks import check_admission, check_code, check_jumps, check_sql
+from noetl.playbook.check_waits import check_waits
 from noetl.playbook.check_workbook import check_workbook_cycles, check_workbook_names
 from noetl.playbook.codes import CODES
 from noetl.playbook.finding import Finding
@@ -170,6 +171,7 @@ CHECKS: tuple[Check, ...] = (
     check_admission,
     check_sql,
     check_code,
+    check_waits,
     check_secrets,
     check_older_names,
     check_unknown_names,

@@ -123,6 +123,8 @@ class TaskSpec(msgspec.Struct, frozen=True, kw_only=True):
     """TASK-7, TASK-11. `rules` is None when the task has no policy, which is not an empty list."""
 
     timeout: Timeout | None = None
+    timeout_by: str | None = None
+    """The template that `timeout` is, where it is one."""
     rules: tuple[Rule, ...] | None = None
     inherited: bool = False
     """Whether `rules` are the executor's default, which rules tasks of every kind."""

@@ -59,6 +59,15 @@ def _entry(reader: Reader, at: At) -> tuple[str, At] | None:
     """Label and task of one entry `label: task`."""
     if type(at.node) is MappingNode:
         entries = reader.entries(at)
+        if "kind" in entries and (empty := _empty_label(reader, entries)) is not None:
+            reader.report(
+                "task-shape",
+                entries["kind"],
+                f"'kind' is at the level of the label '{empty}', expected below it",
+                f"indent it, and all that belongs to the task, deeper than '{empty}'",
+            )
+            rest = [pair for pair in at.node.value if pair[0].value != empty]
+            return empty, _with(reader, at, rest)
         if "kind" in entries:
             reader.report_node(
                 NAMED_TASK.code, at.anchor, at.path, NAMED_TASK.message, NAMED_TASK.hint
@@ -80,8 +89,17 @@ def _entry(reader: Reader, at: At) -> tuple[str, At] | None:
     return None
 
 
+def _empty_label(reader: Reader, entries: dict[str, At]) -> str | None:
+    """The first key, if it has no value: a label whose task was not indented."""
+    first = next(iter(entries))
+    return first if first != "kind" and reader.value(entries[first]) is None else None
+
+
 def _without_name(reader: Reader, at: At) -> At:
-    pairs = [pair for pair in at.node.value if pair[0].value != "name"]
+    return _with(reader, at, [pair for pair in at.node.value if pair[0].value != "name"])
+
+
+def _with(reader: Reader, at: At, pairs: list[Any]) -> At:
     node = MappingNode(at.node.tag, pairs, at.node.start_mark, at.node.end_mark)
     return At(at.anchor, reader.tree.keep(node), at.path)
 
@@ -189,9 +207,14 @@ def _parse_spec(
         for key in ("pool", "client_retries", "resources")
         if key in fields
     }
-    timeout = _parse_timeout(reader, fields["timeout"]) if "timeout" in fields else None
+    if "timeout" in fields:
+        given = reader.value(fields["timeout"])
+        if isinstance(given, str):
+            known["timeout_by"] = given
+        else:
+            known["timeout"] = _parse_timeout(reader, fields["timeout"])
     inherited = inherits and rules is not None
-    return TaskSpec(timeout=timeout, rules=rules, inherited=inherited, **known)
+    return TaskSpec(rules=rules, inherited=inherited, **known)
 
 
 def _parse_timeout(reader: Reader, at: At) -> Timeout:

@@ -40,7 +40,9 @@ from noetl.playbook.model import (
     TaskSpec,
     Then,
 )
+from noetl.playbook.waits import guards_of, rendered_inputs
 
+Exec = Literal["local", "distributed"]
 Scope = dict[str, Any]
 Evaluate = Callable[[Scope], Any]
 Choose = Callable[[Scope], int]
@@ -75,6 +77,8 @@ class TaskPlan(msgspec.Struct, frozen=True, kw_only=True):
     inputs: type[Inputs]
     render: Evaluate
     spec: TaskSpec
+    timeout: Evaluate | None = None
+    """Gives `spec.timeout`, where that is a template (TASK-7)."""
     choose: Choose | None = None
     """The number of the rule that matches, or -1; None when the task has no policy."""
     thens: tuple[ThenPlan, ...] = ()
@@ -83,6 +87,8 @@ class TaskPlan(msgspec.Struct, frozen=True, kw_only=True):
     inner: "InnerPlan | None" = None
     child: str | None = None
     """The playbook that it runs (TOOL-1), where that is no template."""
+    guards: dict[str, Evaluate] = {}
+    """Of `wait`: label → the `when` of a signal, which the server asks (WAIT-1)."""
 
 
 class Pipeline(msgspec.Struct, frozen=True):
@@ -100,7 +106,7 @@ class LoopPlan(msgspec.Struct, frozen=True, kw_only=True):
     items: Evaluate
     iterator: str
     mode: Literal["sequential", "parallel"]
-    exec: Literal["local", "distributed"]
+    exec: Exec
     in_flight: int
     on_failure: Literal["stop", "continue"]
     reduce: dict[str, Reducer]
@@ -194,6 +200,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     keychain: tuple[KeychainEntry, ...]
     waiting: dict[str, tuple[str, ...]] = {}
     """Join step → its sources."""
+    waits: bool = False
+    """Whether some task may wait (WAIT): then the server keeps clocks."""
 
 
 Workbook = Mapping[str, TaskPlan]
@@ -220,6 +228,7 @@ def make_plan(playbook: Playbook, text: str, kinds: Mapping[str, Kind] = KINDS) 
         workload=compile_tree(playbook.workload),
         workbook=borrowed,
         keychain=playbook.keychain,
+        waits=any(may_wait(step.tasks, borrowed) for step in playbook.steps),
     )
 
 
@@ -249,7 +258,7 @@ def plan_step(step: Step, kinds: Mapping[str, Kind], workbook: Workbook) -> Step
         admission=plan_admission(step.admission) if step.admission else None,
         join=step.join,
         limit=plan_limit(step.limit),
-        loop=plan_loop(step.loop) if step.loop else None,
+        loop=plan_loop(step.loop, waits=may_wait(step.tasks, workbook)) if step.loop else None,
         router=plan_router(step.router) if step.router else None,
         timeout=step.timeout,
         lease=step.lease,
@@ -290,13 +299,15 @@ def plan_task(
         effect=inner.pipeline.effect if inner else kind.effect,
         block=kind.block,
         inputs=kind.inputs,
-        render=compile_value({**kind.left_out, **task.inputs}),
+        render=compile_value({**kind.left_out, **rendered_inputs(task)}),
         spec=task.spec,
+        timeout=None if task.spec.timeout_by is None else compile_value(task.spec.timeout_by),
         choose=None if rules is None else compile_rules([rule.when for rule in rules]),
         thens=tuple(plan_then(rule.then) for rule in rules or ()),
         exhausted=below_retries(rules or ()),
         inner=inner,
         child=child_of(task),
+        guards={label: compile_guard(when) for label, when in guards_of(task)},
     )
     lent = workbook.get(str(task.inputs.get("name"))) if task.kind == "workbook" else None
     return planned if lent is None else ruled_by(planned, lent)
@@ -351,13 +362,25 @@ def plan_inner(inner: Inner, kinds: Mapping[str, Kind], workbook: Workbook) -> I
     return InnerPlan(plan_loop(inner.loop), plan_pipeline(inner.tasks, kinds, workbook))
 
 
-def plan_loop(loop: Loop) -> LoopPlan:
+def may_wait(tasks: tuple[Task, ...], workbook: Workbook) -> bool:
+    """Whether a pipeline may wait: then each iteration that does is taken up by whoever is free."""
+    return any(
+        task.kind == "wait"
+        or (task.kind == "workbook" and any(lent.kind == "wait" for lent in workbook.values()))
+        or (task.inner is not None and may_wait(task.inner.tasks, workbook))
+        for task in tasks
+    )
+
+
+def plan_loop(loop: Loop, *, waits: bool = False) -> LoopPlan:
+    """WAIT-2: iterations that wait hold up no other, so that no one worker can own all of them."""
     parallel = loop.mode == "parallel"
+    usual: Exec = "distributed" if parallel else "local"
     return LoopPlan(
         items=compile_value(loop.items),
         iterator=loop.iterator,
         mode=loop.mode,
-        exec=loop.exec or ("distributed" if parallel else "local"),
+        exec="distributed" if parallel and waits else loop.exec or usual,
         in_flight=loop.max_in_flight if parallel else 1,
         on_failure=loop.on_failure,
         reduce=loop.reduce,

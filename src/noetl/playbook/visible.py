@@ -12,6 +12,7 @@ from noetl.kinds.kind import Kind
 from noetl.playbook.check_graph import arcs_of
 from noetl.playbook.check_tasks import pipelines_of
 from noetl.playbook.model import Arc, Limit, Playbook, Rule, Step, Task, Then
+from noetl.playbook.waits import guards_of, rendered_inputs
 
 Shape = Mapping[str, Any] | None
 """The keys below a value, each with its own shape; None: any key may be there."""
@@ -42,6 +43,7 @@ _OUTCOME: Final = {
     "exhausted": None,
     "meta": dict.fromkeys((*_META, "cached")),
 }
+_SIGNAL: Final = dict.fromkeys(("name", "data", "by", "at"))
 _FINAL: Final = dict.fromkeys(("status", "steps", "failures"))
 
 
@@ -231,7 +233,14 @@ def _tasks(
     seen: Seen = {**view.pipeline, "args": args, "iter": scope}
     for task in tasks:
         if task.inputs:
-            yield RenderedValue(task.inputs, task.place.path, "input", seen)
+            yield RenderedValue(rendered_inputs(task), task.place.path, "input", seen)
+        if task.spec.timeout_by is not None:
+            place = f"{task.place.path}.spec.timeout"
+            yield RenderedValue(task.spec.timeout_by, place, "input", seen)
+        for label, when in guards_of(task):
+            within = f".any.{label}" if label else ""
+            heard = {**seen, "args": {**(args or {}), "signal": _SIGNAL}}
+            yield RenderedValue(when, f"{task.place.path}{within}.when", "input", heard)
         if task.spec.rules:
             judged = {**seen, "outcome": view.outcome(task)}
             for rule in task.spec.rules:

@@ -27,6 +27,7 @@ class ExecutionRow(msgspec.Struct, kw_only=True, omit_defaults=True):
     owner: str | None = None
     """The process that decides for it; None once it has ended."""
     error: str | None = None
+    """Why it failed; of one that completed, what went wrong on the way and did not fail it."""
     limit_key: str | None = None
     """The limit across executions under which it waits while its status is `queued`."""
     priority: int | None = None
@@ -117,6 +118,7 @@ class Executions(Protocol):
       and `until` (ms) bound the start: from `since` on, before `until`; then newest means started
       last. What a page costs does not grow with the history;
     - `children` are all of a parent, ended or not, oldest first;
+    - `starting` are those whose id begins with a text, newest first;
     - `count` is exact for those that have not ended; of the others a large home may estimate it.
     """
 
@@ -135,6 +137,8 @@ class Executions(Protocol):
     ) -> Sequence[ExecutionRow]: ...
 
     async def children(self, execution_id: str) -> Sequence[ExecutionRow]: ...
+
+    async def starting(self, prefix: str, *, limit: int = 50) -> Sequence[ExecutionRow]: ...
 
     async def count(self, status: str) -> int: ...
 
@@ -258,10 +262,14 @@ class PrintedLine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Printed(Protocol):
-    """What tasks printed. Kept with the next commit; not part of the truth."""
+    """
+    What tasks printed. Kept with the next commit, or within a second; not part of the truth.
+
+    `read` gives them in the order in which they came, from the one after the first `skip` on.
+    """
 
     def keep(self, line: PrintedLine) -> None: ...
 
     async def read(
-        self, execution_id: str, *, step: str | None = None, limit: int = 10_000
+        self, execution_id: str, *, step: str | None = None, skip: int = 0, limit: int = 10_000
     ) -> Sequence[PrintedLine]: ...

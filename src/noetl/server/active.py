@@ -4,14 +4,17 @@ import asyncio
 from collections import deque
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from noetl.control.dispatch import may_run_inline
-from noetl.control.execution import Execution
+from noetl.control.execution import Execution, Run
 from noetl.messages.requests import Input
 from noetl.playbook.plan import Plan
 from noetl.ports.commit import Commit
 from noetl.ports.event_log import Decision
+
+if TYPE_CHECKING:
+    from noetl.server.clocks import WaitClock
 
 SNAPSHOT_AFTER = 1000
 """Decisions in the tail before a snapshot is worth its place (design: max(1000, 4 x live))."""
@@ -45,8 +48,11 @@ class ActiveExecution:
         self.touches_world = any(step.pipeline.effect for step in plan.steps.values())
         self.runs_through = any(map(may_run_inline, plan.steps.values()))
         """Whether some step may run without a worker."""
+        self.clock: WaitClock | None = None
+        """Of waits; None where no task of the plan waits."""
         self.tail = 0
         """Decisions since the last snapshot."""
+        self._worth_it = SNAPSHOT_AFTER
         self.started_at = 0
         self.ended_at: int | None = None
         """Both in ms since 1970."""
@@ -83,10 +89,13 @@ class ActiveExecution:
 
     @property
     def due_for_snapshot(self) -> bool:
-        if self.tail < SNAPSHOT_AFTER:
+        if self.tail < self._worth_it:
             return False
-        live = sum(len(run.parts) for run in self.execution.runs.values())
-        return self.tail >= 4 * live
+        # Counted once, and not with each decision: thousands may wait (WAIT-2).
+        least = 4 * sum(map(live_in, self.execution.runs.values()))
+        due = self.tail >= least
+        self._worth_it = SNAPSHOT_AFTER if due else least
+        return due
 
     async def settled(self) -> None:
         """Returns when nothing waits for the log any more; raises what the log said."""
@@ -105,6 +114,8 @@ class ActiveExecution:
         for timer in self.timers.values():
             timer.cancel()
         self.timers.clear()
+        if self.clock is not None:
+            self.clock.stop()
         if self.finished.done():
             return
         if fault is None:
@@ -112,6 +123,12 @@ class ActiveExecution:
         else:
             self.finished.set_exception(fault)
             self.finished.exception()  # whoever waits gets it; nobody has to
+
+
+def live_in(run: Run) -> int:
+    """How much of a run a snapshot has to hold: its parts, and what waits without one."""
+    waiting = 0 if run.loop is None or run.parts else len(run.loop.active)
+    return len(run.parts) + waiting or 1
 
 
 def _wake(news: "asyncio.Future[Any]") -> None:

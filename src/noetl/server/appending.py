@@ -16,6 +16,7 @@ from noetl.ports.event_log import Decision, EventLog, ExecutionRow
 from noetl.ports.result_store import ResultStore
 from noetl.server.active import ActiveExecution, Held
 from noetl.server.replay import frozen
+from noetl.server.report import handled_words
 
 Spawn = Callable[[Any], None]
 
@@ -114,9 +115,18 @@ class Appender:
             finished_at=at if execution.finished else None,
             parent_execution_id=execution.parent_execution_id,
             owner=None if execution.finished else self._me,
-            error=None if error is None else str(error.get("message", "")),
+            error=note_of(execution) if error is None else str(error.get("message", "")),
             seq=execution.seq,
         )
+
+
+def note_of(execution: Execution) -> str | None:
+    """Of one that completed: what went wrong on the way, and of handled failures the first."""
+    if execution.status != "completed":
+        return None
+    words = ", ".join(handled_words(execution.errors_passed, execution.failures_handled))
+    first = execution.first_handled
+    return f"{words}: {first.error.get('message', '')}" if first is not None else words or None
 
 
 def _pass_on(commit: Commit, appended: Commit) -> None:

@@ -105,8 +105,9 @@ class Handout:
 
     def offer_open(self, active: ActiveExecution) -> None:
         """What the log says is open, and what stopped runs have to say (NEXT-8)."""
-        for run, part in list(open_parts(active.execution)):
+        for run in active.execution.runs.values():
             arm_step(self._server, active, run)
+        for run, part in list(open_parts(active.execution)):
             if not self._server.runner.keeps(active, run, part):
                 key = (active, run.step_run_id, part.part)
                 self.offer_when_due(key, due_of(run, part))

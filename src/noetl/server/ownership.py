@@ -11,6 +11,8 @@ import asyncio
 import time
 from collections.abc import Callable, Iterable
 
+import msgspec
+
 from noetl.errors import ExecutionNotFound, HomeInUse, LogUnavailable, NoetlError
 from noetl.messages import requests as r
 from noetl.ports.event_log import Note, clock
@@ -219,8 +221,13 @@ class Ownership:
             if order is None or active == "ended":
                 await self._storage.inbox.discard([note.note_id])
             elif isinstance(active, ActiveExecution):
+                try:
+                    given: r.AnyOrder = msgspec.convert(note.fields, order)
+                except msgspec.ValidationError as strange:
+                    self._says(f"{note.kind} of {note.execution_id} cannot be read: {strange}")
+                    await self._storage.inbox.discard([note.note_id])
+                    continue
                 self._obeying.add(note.note_id)
-                given = order(reason=str(note.fields.get("reason", "")))
                 self._server.chore(self._obeyed(active, given, note))
 
     async def _find(self, execution_id: str) -> ActiveExecution | str:
@@ -244,14 +251,19 @@ class Ownership:
         finally:
             self._obeying.discard(note.note_id)
 
-    async def order(self, active: ActiveExecution, kind: r.Order, reason: str) -> None:
+    async def order(self, active: ActiveExecution, given: r.AnyOrder) -> None:
         """Returns when the order is in the log."""
-        taken = self._server.receive(active, r.ORDERS[kind](reason=reason))
+        taken = self._server.receive(active, given)
         await taken.committed
         if taken.events == [] and not self._server.is_active(active):  # it fell before it obeyed
-            await self._storage.inbox.leave(active.execution_id, kind, {"reason": reason})
-        elif kind == "cancel":
+            await self.leave(active.execution_id, given)
+        elif isinstance(given, r.CancelExecution):
             await self.cancel_below(active.execution_id)
+
+    async def leave(self, execution_id: str, given: r.AnyOrder) -> None:
+        """Durable when this returns: whoever owns the execution, now or later, obeys it."""
+        kind = next(kind for kind, order in r.ORDERS.items() if type(given) is order)
+        await self._storage.inbox.leave(execution_id, kind, msgspec.to_builtins(given))
 
     async def cancel_below(self, execution_id: str) -> None:
         """TOOL-1: cancelling the parent cancels its children, those nobody waits for included."""
@@ -263,9 +275,9 @@ class Ownership:
         active = self._server.find(execution_id)
         try:
             if active is not None:
-                await self.order(active, "cancel", BELOW)
+                await self.order(active, r.CancelExecution(reason=BELOW))
             else:
-                await self._storage.inbox.leave(execution_id, "cancel", {"reason": BELOW})
+                await self.leave(execution_id, r.CancelExecution(reason=BELOW))
         except (ExecutionNotFound, PartLost):
             return  # it has ended, or never began
 

@@ -69,9 +69,13 @@ class Frozen(msgspec.Struct, kw_only=True):
     state: Execution
     views: list[dict[str, object]]
     """The distinct `ctx` of runs; each run holds its number under one key."""
+    form: int = 1
+    """What the state counts; one that counts less is not read, for the log knows better."""
 
 
 VIEW = "$view"
+FORM = 2
+"""Since the state counts errors that were passed and failures that were handled."""
 
 
 def frozen(execution: Execution) -> bytes:
@@ -85,12 +89,14 @@ def frozen(execution: Execution) -> bytes:
             kept.append(run.ctx)
         runs[key] = msgspec.structs.replace(run, ctx={VIEW: number})
     state = msgspec.structs.replace(execution, runs=runs, bodies={})
-    return encode(Frozen(state=state, views=kept))
+    return encode(Frozen(state=state, views=kept, form=FORM))
 
 
 def thawed(body: bytes) -> Execution:
-    """The state of a snapshot."""
+    """The state of a snapshot; ValueError where it was taken in another form."""
     snapshot: Frozen = decode(body, Frozen)
+    if snapshot.form != FORM:
+        raise ValueError(f"the snapshot has form {snapshot.form}, expected {FORM}")
     execution = snapshot.state
     for run in execution.runs.values():
         number = run.ctx[VIEW]

@@ -29,6 +29,10 @@ class ExecutionReport(msgspec.Struct, frozen=True, kw_only=True):
     error: dict[str, Any] | None
     steps: list[dict[str, Any]]
     duration_ms: int
+    errors_passed: int = 0
+    """Errors after which it went on: a policy, or a loop, let them pass (TASK-2)."""
+    failures_handled: int = 0
+    """Failures of steps that an arc took (NEXT-3)."""
 
 
 async def report_of(
@@ -42,7 +46,20 @@ async def report_of(
         error=await with_values(execution.error, results),
         steps=steps_of(execution),
         duration_ms=duration_ms,
+        errors_passed=execution.errors_passed,
+        failures_handled=execution.failures_handled,
     )
+
+
+def handled_words(errors_passed: int, failures_handled: int) -> list[str]:
+    """What went wrong in an execution and did not fail it; nothing where nothing did."""
+    words = []
+    if failures_handled:
+        words.append(f"{failures_handled:,} failure{'s' * (failures_handled != 1)} handled")
+    if errors_passed:
+        errors = "an error" if errors_passed == 1 else f"{errors_passed:,} errors"
+        words.append(f"went on after {errors}")
+    return words
 
 
 def steps_of(execution: Execution) -> list[dict[str, Any]]:

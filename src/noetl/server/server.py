@@ -30,6 +30,7 @@ from noetl.ports.result_store import ResultStore
 from noetl.ports.session import Taken
 from noetl.server.active import ActiveExecution
 from noetl.server.appending import Appender
+from noetl.server.clocks import WaitClock
 from noetl.server.handout import Handout, Runner
 from noetl.server.loading import Decided, Loading, Spoiled
 from noetl.server.timers import arm_execution, now
@@ -72,6 +73,8 @@ class Server:
         self.watchers: list[Watcher] = []
         """Called after each decision (live output)."""
         self._chores: set[asyncio.Task[Any]] = set()
+        self.errors_passed = self.failures_handled = 0
+        """Of the executions that ended here."""
         self.appender = Appender(log, results, me, self.chore)
         self._loading = Loading(self, log, bodies)
         self.handout = Handout(self)
@@ -108,6 +111,8 @@ class Server:
         self.handout.offer_open(active)
         if plan.limited:
             self.limits.take_up(active)
+        if active.clock is not None:
+            active.clock.begin()
         return active
 
     def _own(
@@ -121,6 +126,7 @@ class Server:
         first = max(max(epochs, default=0) + 1, term << GRANTS)
         active = ActiveExecution(execution, plan, folder=folder, term=first)
         active.settle = partial(self._settle, active)
+        active.clock = WaitClock(self, active) if plan.waits else None
         self._active[execution.execution_id] = active
         return active
 
@@ -263,6 +269,8 @@ class Server:
             self.handout.follow(active, parts, commit)
         if active.plan.limited:
             self.limits.follow(active, events, commit)
+        if active.clock is not None:
+            active.clock.follow(events)
         if active.touches_world:
             self.handout.tidy(active, events)
         if self.watchers:
@@ -275,6 +283,8 @@ class Server:
         if fault is not None:
             self.drop(active, fault)
         elif active.execution.finished and active.uncommitted == 0:
+            self.errors_passed += active.execution.errors_passed
+            self.failures_handled += active.execution.failures_handled
             active.end()
         for listener in tuple(active.listeners):
             listener()

@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from noetl.server.server import Server
 
 
+PAUSED = 1.0
+"""Seconds after which a clock that stands still is looked at again (WAIT-6)."""
+
+
 def now() -> int:
     """Milliseconds since 1970."""
     return int(time.time() * 1000)
@@ -22,12 +26,31 @@ def arm_execution(server: "Server", active: ActiveExecution) -> None:
     """DOC-4 `limits.timeout`: it counts from the start, or from the end of the queue (LIMIT-2)."""
     seconds, execution = active.plan.limits.timeout, active.execution
     if seconds is not None and execution.status != "queued" and not execution.finished:
-        since = execution.admitted or active.started_at
-        left = max(0.0, since / 1000 + seconds - time.time())
-        up = r.TimeIsUp(seconds=seconds)
+        due = execution_due(active, seconds)
+        left = max(PAUSED if is_paused(active) else 0.0, due / 1000 - time.time())
         active.timers[""] = asyncio.get_running_loop().call_later(
-            left, lambda: server.is_active(active) and server.receive(active, up)
+            left, _end_execution, server, active, seconds, due
         )
+
+
+def _end_execution(server: "Server", active: ActiveExecution, seconds: float, due: int) -> None:
+    """Its clock stands still while it is paused, and is moved by that (WAIT-6)."""
+    if not server.is_active(active):
+        return
+    if is_paused(active) or execution_due(active, seconds) > due:
+        arm_execution(server, active)
+    else:
+        server.receive(active, r.TimeIsUp(seconds=seconds))
+
+
+def execution_due(active: ActiveExecution, seconds: float) -> int:
+    """When its time is up (ms): pauses do not count."""
+    execution = active.execution
+    return (execution.admitted or active.started_at) + execution.paused + int(seconds * 1000)
+
+
+def is_paused(active: ActiveExecution) -> bool:
+    return active.execution.status == "paused"
 
 
 def arm_step(server: "Server", active: ActiveExecution, run: Run) -> None:
@@ -44,6 +67,7 @@ def _look_again(server: "Server", active: ActiveExecution, run: Run) -> None:
     """While nobody has the run its time has not begun: then it is asked again."""
     left = seconds_left(active.plan, run, now())
     assert left is not None, "the step has a timeout"
+    left = max(left, PAUSED) if is_paused(active) else left
     active.timers[run.step_run_id] = asyncio.get_running_loop().call_later(
         left, _end_step, server, active, run.step_run_id
     )
@@ -54,7 +78,7 @@ def _end_step(server: "Server", active: ActiveExecution, run_id: str) -> None:
     if run is None:
         return
     deadline = step_deadline(active.plan, run)
-    waits = deadline is None and active.execution.rules >= 2
+    waits = (deadline is None and active.execution.rules >= 2) or is_paused(active)
     if waits or (deadline is not None and deadline > now()):
         _look_again(server, active, run)
         return

@@ -173,6 +173,8 @@ async def input_of(state: Execution, plan: Plan, recorded: list[e.Event], load: 
             return r.PauseExecution(reason=paused.reason)
         case e.ExecutionResumed() as resumed:
             return r.ResumeExecution(reason=resumed.reason)
+        case e.SignalReceived() | e.WaitDone() as came:
+            return await end_of_wait(came, recorded, load)
         case e.LeaseExpired() as lost:
             return loss_of(lost)
         case e.TokenClaimed() as claimed if len(recorded) == 1:
@@ -266,6 +268,35 @@ async def request_of(
         rules=event.rules,
         refused=refused,
         limit=limit,
+    )
+
+
+async def end_of_wait(
+    came: e.SignalReceived | e.WaitDone, recorded: list[e.Event], load: Load
+) -> r.Input:
+    """WAIT: a signal, what a person said, or the clock."""
+    if isinstance(came, e.SignalReceived):
+        return r.SendSignal(
+            signal=came.signal, data=came.content, sender=came.sender, signal_id=came.signal_id
+        )
+    if came.by == "approval":
+        result = came.result
+        return answer_in(came, await load(result) if isinstance(result, Reference) else result)
+    ended = [event for event in recorded if isinstance(event, e.WaitDone)]
+    return r.WaitsDue(waits=[(done.step_run_id, done.task_run_id) for done in ended])
+
+
+def answer_in(done: e.WaitDone, result: dict[str, Any]) -> r.AnswerApproval:
+    """WAIT-5: what a person said is the result, beside what the server added."""
+    given = dict(result)
+    given.pop("at", None)
+    return r.AnswerApproval(
+        task_run_id=done.task_run_id,
+        label=done.label,
+        approved=given.pop("approved"),
+        sender=given.pop("by"),
+        reason=given.pop("reason"),
+        fields=given,
     )
 
 

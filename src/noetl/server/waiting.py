@@ -1,5 +1,6 @@
 """What runs, what waits, and for what? Nothing waits for ever without saying so (promise 6)."""
 
+import shlex
 import time
 from typing import Any, Literal
 
@@ -8,9 +9,13 @@ import msgspec
 from noetl.control.execution import Execution, Run, Token
 from noetl.control.joins import needed
 from noetl.control.limits import waiting_for, words_of
+from noetl.control.waits import next_due
+from noetl.control.waits import words_of as awaited_words
+from noetl.control.waits_held import waits_in as waits_held_in
 from noetl.messages import events as e
 from noetl.messages.codec import decode_events
 from noetl.messages.envelope import timestamp
+from noetl.pipeline.frame import TaskWait
 from noetl.playbook.plan import Pipeline, Plan
 from noetl.ports.limits import LimitPlace
 from noetl.ports.storage import Storage
@@ -20,7 +25,22 @@ RECENT = 60_000
 LOOKED_AT = 500
 """Rows of the log that are read for the moment from which something waits."""
 
-WaitKind = Literal["task", "worker", "timer", "loop", "refused", "join", "paused", "limit"]
+SHOWN = 50
+"""Waits of one run that are named; of a loop thousands may wait."""
+
+WaitKind = Literal[
+    "task",
+    "worker",
+    "timer",
+    "signal",
+    "approval",
+    "any",
+    "loop",
+    "refused",
+    "join",
+    "paused",
+    "limit",
+]
 
 
 class WaitReason(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -41,6 +61,16 @@ class WaitReason(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """RFC 3339."""
     missing: tuple[str, ...] = ()
     """The sources that a join has not heard from."""
+    task_run_id: str | None = None
+    """Of a wait (WAIT-7), as the rest."""
+    title: str | None = None
+    """What a person is asked."""
+    form: dict[str, Any] = {}
+    """The fields that the answer has."""
+    roles: tuple[str, ...] = ()
+    """Who may answer: roles and names of tokens; none: whoever may answer at all."""
+    answers: tuple[str, ...] = ()
+    """The commands that would end it."""
 
 
 class Workers(msgspec.Struct, frozen=True):
@@ -101,7 +131,11 @@ async def since_when(storage: Storage, execution_id: str, runs: set[str]) -> dic
 
 def waits_of(execution: Execution, plan: Plan, workers: Workers = UNCOUNTED) -> list[WaitReason]:
     """Every run in flight and every token that led to none, in order of their making."""
-    runs = [wait for run in execution.runs.values() for wait in waits_of_run(run, plan, workers)]
+    runs = [
+        wait
+        for run in execution.runs.values()
+        for wait in waits_of_run(execution, run, plan, workers)
+    ]
     tokens = [token for token in execution.tokens.values() if token.waits != "limit"]
     return runs + [wait_of_token(execution, token, plan) for token in tokens]
 
@@ -122,7 +156,11 @@ def wait_for_limit(execution: Execution, plan: Plan, place: LimitPlace) -> WaitR
     )
 
 
-def waits_of_run(run: Run, plan: Plan, workers: Workers) -> list[WaitReason]:
+def waits_of_run(execution: Execution, run: Run, plan: Plan, workers: Workers) -> list[WaitReason]:
+    waits = [wait for wait in waits_held_in(run) if wait.done is None] if plan.waits else []
+    if waits and (run.loop is not None or not run.parts):
+        named = [named_wait(execution, wait, len(waits)) for wait in waits[:SHOWN]]
+        return [*named, wait_of_loop(run, plan, workers)] if run.loop is not None else named
     if run.suspended:
         return [
             WaitReason(
@@ -137,6 +175,54 @@ def waits_of_run(run: Run, plan: Plan, workers: Workers) -> list[WaitReason]:
     if run.loop is not None:
         return [wait_of_loop(run, plan, workers)]
     return [wait_of_pipeline(run, plan, workers)]
+
+
+def named_wait(execution: Execution, wait: TaskWait, among: int) -> WaitReason:
+    """WAIT-7: for what, since when, until when, who may answer, and how."""
+    due = next_due(wait)
+    arms = wait.awaits
+    asked = next((arm for arm in arms if arm["by"] == "approval"), {})
+    answers = tuple(found for arm in arms for found in commands_of(execution, wait, arm, among))
+    words = f"waits for {' or '.join(map(awaited_words, arms))} since {timestamp(wait.since)}"
+    if due is not None and len(arms) + (wait.due is not None) > 1:
+        words = f"{words}, until {timestamp(due)}"
+    roles = tuple(asked.get("roles", ()))
+    if roles:
+        words = f"{words}, from {', '.join(roles)}"
+    if execution.status == "paused" and due is not None:
+        words = f"{words}; its clock stands still while the execution is paused"
+    if answers:
+        words = f"{words}; answer with: {' or: '.join(answers)}"
+    return WaitReason(
+        step=wait.step,
+        step_run_id=wait.step_run_id,
+        kind=arms[0]["by"] if len(arms) == 1 else "any",
+        words=words,
+        task=wait.task,
+        task_run_id=wait.task_run_id,
+        since=timestamp(wait.since),
+        until=None if due is None else timestamp(due),
+        title=asked.get("title"),
+        form=asked.get("form", {}),
+        roles=roles,
+        answers=answers,
+    )
+
+
+def commands_of(
+    execution: Execution, wait: TaskWait, arm: dict[str, Any], among: int
+) -> tuple[str, ...]:
+    execution_id = execution.execution_id
+    match arm["by"]:
+        case "signal":
+            return (f"noetl signal {execution_id} {shlex.quote(arm['name'])}",)
+        case "approval":
+            where = wait.step if among == 1 else wait.task_run_id
+            return tuple(
+                f"noetl {word} {execution_id} {shlex.quote(where)}"
+                for word in ("approve", "reject")
+            )
+    return ()
 
 
 def until_words(due: int | None) -> str:

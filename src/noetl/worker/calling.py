@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from noetl.errors import BodyLost
+from noetl.masking import KNOWN
 from noetl.messages.codec import WITH_REFERENCES, decode, encode
 from noetl.messages.outcome import Outcome, completed, failed
 from noetl.messages.reference import Reference
@@ -21,8 +22,32 @@ NET = 5.0
 """Seconds that a tool which keeps time has for its outcome; then it is cancelled all the same."""
 
 
+SHOWN = 1_000
+"""Characters of one rendered input that the log keeps beside an error."""
+
+
 async def call_tool(part: "PartWork", ask: CallTool) -> Outcome:
-    """Call the tool; whatever goes wrong on the way is an outcome that the policy sees."""
+    """Call the tool; an error tells people what the tool was given."""
+    outcome = await called(part, ask)
+    if outcome.status == "ok":
+        return outcome
+    inputs = {name: clipped(KNOWN.cleaned(value)) for name, value in ask.inputs.items()}
+    return msgspec.structs.replace(outcome, inputs=inputs)
+
+
+def clipped(value: Any) -> Any:
+    """A rendered input in short: what is nested is text. Masked before: half a secret is none."""
+    if value is None or isinstance(value, bool | int | float):
+        return value
+    try:
+        text = value if isinstance(value, str) else encode(value).decode("utf-8", "replace")
+    except (TypeError, ValueError, RecursionError):
+        text = type(value).__name__
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
+
+
+async def called(part: "PartWork", ask: CallTool) -> Outcome:
+    """The call itself; whatever goes wrong on the way is an outcome that the policy sees."""
     tool = part.worker.tools.get(ask.task.kind)
     if tool is None:
         return failed("not_found", f"this worker has no tool of kind '{ask.task.kind}'")
@@ -60,7 +85,7 @@ async def call_tool(part: "PartWork", ask: CallTool) -> Outcome:
         late = total + NET
     try:
         async with part.worker.slot(ask.task.kind), asyncio.timeout(late):
-            return writable(await tool.call(call, part.worker.workplace(part)))
+            return writable(await tool.call(call, part.worker.workplace(part, ask.task.kind)))
     except TimeoutError as fault:
         if total is None:  # the tool's own, which it should have told as an outcome
             return failed("internal", f"TimeoutError: {fault}")

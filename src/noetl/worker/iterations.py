@@ -11,9 +11,10 @@ from noetl.errors import BodyLost
 from noetl.messages import events as e
 from noetl.messages.outcome import make_error
 from noetl.messages.reference import Reference
-from noetl.pipeline.drive import Ask, End
+from noetl.pipeline.drive import Ask, AwaitAnswer, End, Parked
 from noetl.pipeline.frame import Frame, Iteration
 from noetl.playbook.plan import LoopPlan
+from noetl.worker.parking import let_go, parked
 from noetl.worker.part import CANCELLED, Driven, PartWork
 
 BREATH = 64
@@ -65,6 +66,9 @@ class LoopWork(PartWork):
         try:
             async with asyncio.timeout(self.command.left):
                 await self.run_local()
+        except Parked as waits:  # one after the other: nothing else of the loop can run
+            let_go(self, waits)
+            self.report()
         except TimeoutError:
             self._fail(too_long(self.step.name, self.step.timeout or 0.0))
         except asyncio.CancelledError:
@@ -136,6 +140,9 @@ class LoopWork(PartWork):
                 ask = driven.send(None)
             except StopIteration as stop:
                 self.ended(index, iteration_id, stop.value)
+                continue
+            if isinstance(ask, AwaitAnswer) and not self.worker.cans_waits:
+                let_go(self, parked(self, ask))
             else:
                 work = self._finish(index, iteration_id, driven, ask)
                 self.spawn(work, partial(self._over, index, iteration_id, End(None, CANCELLED)))
@@ -145,6 +152,10 @@ class LoopWork(PartWork):
     async def _finish(self, index: int, iteration_id: str, driven: Driven, ask: Ask) -> None:
         try:
             end = await self.drive(driven, ask)
+        except Parked as waits:
+            let_go(self, waits)
+            self.worker.report_soon(self)
+            return
         except asyncio.CancelledError:
             if self.stopped:
                 self.report()
@@ -162,7 +173,11 @@ class LoopWork(PartWork):
         await (self._one_by_one() if self.loop.mode == "sequential" else self._at_once())
         command = self.command
         done = e.LoopDone(
-            step=command.step, step_run_id=command.step_run_id, total=self.share.total, done=0
+            step=command.step,
+            step_run_id=command.step_run_id,
+            part=command.part,
+            total=self.share.total,
+            done=0,
         )
         self.report(done)
 

@@ -9,7 +9,7 @@ from noetl.errors import BodyLost, NeedsBody, TemplateFailed
 from noetl.messages import events as e
 from noetl.messages.outcome import Outcome, failed
 from noetl.messages.reference import Reference
-from noetl.pipeline.drive import End, RunLoop, run_pipeline
+from noetl.pipeline.drive import End, Parked, RunLoop, run_pipeline
 from noetl.pipeline.frame import Frame, Iteration, Nested
 from noetl.pipeline.policy import template_error
 from noetl.playbook.plan import InnerPlan, Scope
@@ -86,11 +86,18 @@ class NestedWork:
             [i for i in range(nested.total) if i not in nested.results and i not in nested.errors]
         )
 
+        waits = False
+
         async def run_some() -> None:
+            nonlocal waits
             for index in todo:
-                if nested.errors and loop.on_failure == "stop":
+                if nested.errors and loop.on_failure == "stop" and index not in nested.active:
                     return
-                await self.run_one(index)
+                try:
+                    await self.run_one(index)
+                except Parked:  # in flight for `max_in_flight`: its place is not given on
+                    waits = True
+                    return
 
         if loop.in_flight == 1:
             await run_some()
@@ -98,6 +105,8 @@ class NestedWork:
             async with asyncio.TaskGroup() as group:
                 for _ in range(min(loop.in_flight, nested.total)):
                     group.create_task(run_some())
+        if waits:  # all that is in flight
+            raise Parked(self.ask.task.label, self.ask.task_run_id)
         return self.outcome()
 
     async def run_one(self, index: int) -> None:

@@ -18,9 +18,11 @@ from noetl.messages.outcome import make_error
 from noetl.messages.requests import Report
 from noetl.pipeline.drive import (
     Ask,
+    AwaitAnswer,
     CallTool,
     End,
     Load,
+    Parked,
     Pause,
     RunLoop,
     Settle,
@@ -33,6 +35,7 @@ from noetl.ports.commit import Commit
 from noetl.ports.session import PartLost, Taken, refused_writes
 from noetl.worker.calling import call_tool
 from noetl.worker.fitting import PartFitting
+from noetl.worker.parking import let_go, parked
 from noetl.worker.reporting import UnsentReports
 from noetl.worker.secrecy import Secrecy
 
@@ -43,6 +46,8 @@ NOTED = 2.0
 """Seconds: a longer pause is put into the log, so that everybody sees what is waited for."""
 
 Driven = Generator[Ask, Any, End]
+
+
 E = TypeVar("E", bound=e.Event)
 
 
@@ -138,6 +143,7 @@ class PartWork:
             reduced=frozenset(key for key, _ in reduce),
             part=self.command.part,
             due=self.command.due,
+            waits=self.command.waits,
         )
 
     def pipeline(
@@ -186,6 +192,11 @@ class PartWork:
                 self.worker.session.hand_back(self.command)
                 raise PartLost(self.command.step_run_id)
         await self.worker.sleep(seconds)
+
+    async def _await(self, ask: AwaitAnswer) -> Any:
+        if self.worker.cans_waits and ask.call is not None:
+            return await call_tool(self, ask.call)
+        raise parked(self, ask)
 
     async def _settle(self, ask: Settle) -> e.TaskDone:
         """LOOP-5: the server says whether the write stands."""
@@ -274,6 +285,7 @@ ANSWER: dict[type[Any], Callable[[PartWork, Any], Awaitable[Any]]] = {
     Settle: PartWork._settle,
     Load: PartWork._load,
     RunLoop: PartWork._nested,
+    AwaitAnswer: PartWork._await,
 }
 
 
@@ -298,12 +310,22 @@ class PlainWork(PartWork):
         except StopIteration as stop:
             self._end(stop.value)
         else:
-            self.spawn(self._go_on(driven, ask), self._cancelled)
+            if isinstance(ask, AwaitAnswer) and not self.worker.cans_waits:
+                self._park(parked(self, ask))
+            else:
+                self.spawn(self._go_on(driven, ask), self._cancelled)
+
+    def _park(self, waits: Parked) -> None:
+        let_go(self, waits)
+        self.report()
 
     async def _go_on(self, driven: Driven, ask: Ask) -> None:
         try:
             async with asyncio.timeout(self.command.left):
                 end = await self.drive(driven, ask)
+        except Parked as waits:
+            self._park(waits)
+            return
         except TimeoutError:
             end = End(None, too_long(self.step.name, self.step.timeout or 0.0))
         except asyncio.CancelledError:

@@ -92,6 +92,8 @@ class Secrecy:
                 changes[field] = self._outcome(value)
             elif holds.secret == "words":
                 changes[field] = masked_error(value)
+            elif holds.secret == "shown":
+                changes[field] = KNOWN.cleaned(value)
             else:
                 changes[field] = (
                     self._mapping(value) if holds.moves == "each" else self.sealed(value)

@@ -294,7 +294,9 @@ def hold_of(command: Command) -> Hold:
 
 def in_our_time(command: Command, ahead: int) -> Command:
     """Pauses end by this worker's clock, which may be an hour ahead of the server's (T9)."""
-    if not command.due or not ahead:
+    if not ahead or not (command.due or command.waits):
         return command
     due = {key: time + ahead for key, time in command.due.items()}
+    for wait in command.waits.values():
+        wait.since += ahead
     return msgspec.structs.replace(command, due=due)

@@ -34,6 +34,10 @@ MOST_LINES = 10_000
 """Printed lines that wait for a server; then the oldest are dropped, and counted."""
 
 
+SOON = 0.3
+"""Seconds that a printed line waits for a call at the most, while its server is there."""
+
+
 class Wire:
     """The calls of one worker to all its servers; what the answers mean is its session's to say."""
 
@@ -70,13 +74,24 @@ class Wire:
             asyncio.get_running_loop().call_soon(self._send, outbox)
 
     def keep(self, line: PrintedLine) -> None:
-        """A line that a task printed goes with the next call (ports.event_log.Printed)."""
+        """A line that a task printed goes with the next call, or soon (ports.event_log.Printed)."""
+        if not self._lines:
+            asyncio.get_running_loop().call_later(SOON, self._send_lines)
         self._lines.append(line)
         while len(self._lines) > MOST_LINES:
             self._lines.popleft()
             self.lines_dropped += 1
             if self.lines_dropped % MOST_LINES == 1:
                 self._says(f"no server takes printed lines: {self.lines_dropped} dropped so far")
+
+    def _send_lines(self) -> None:
+        """A task that takes long is heard while it runs, though nothing is reported."""
+        for server in self.owed_lines():
+            outbox = self.outboxes.get(server or "")
+            if outbox is not None and not outbox.blocked:
+                self.chore(self.exchange(outbox, self.bundle(outbox, [], 0)))
+        if self._lines:
+            asyncio.get_running_loop().call_later(SOON, self._send_lines)
 
     def owed_lines(self) -> set[str | None]:
         """The servers that printed lines wait for."""

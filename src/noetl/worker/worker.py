@@ -67,6 +67,8 @@ class Worker:
         self._news: asyncio.Task[None] | None = None
         self._storing: set[asyncio.Task[None]] = set()
         self.bodies = bodies
+        self.cans_waits = False
+        """Whether a wait is answered like a call, by the outcomes of a test (`noetl test`)."""
         self.stopping = False
         self.patience = patience
         """Seconds: a part that pauses longer is given back, and taken up by any worker (TASK-8)."""
@@ -164,8 +166,8 @@ class Worker:
         """The value of a recorded secret (KEY-3)."""
         return await self.sealing.open(reference)
 
-    def workplace(self, part: PartWork) -> PartWorkplace:
-        return PartWorkplace(self, part.plan, part.command)
+    def workplace(self, part: PartWork, kind: str) -> PartWorkplace:
+        return PartWorkplace(self, part.plan, part.command, kind)
 
     # ── stopping ─────────────────────────────────────────────────────────────────────────────
 

@@ -1,15 +1,18 @@
 """What the worker lends to a tool for one call."""
 
+import re
 import time
 from typing import TYPE_CHECKING, Any, Protocol
 
 from noetl.control.dispatch import Command
 from noetl.errors import (
+    CredentialMissing,
     CredentialUnavailable,
     CredentialUnreadable,
     ServerRefused,
     SettingRefused,
 )
+from noetl.kinds.table import KINDS
 from noetl.masking import KNOWN
 from noetl.messages.reference import Reference
 from noetl.playbook.plan import Plan
@@ -43,10 +46,11 @@ class Unlocking(Protocol):
 class PartWorkplace:
     """See `tools.tool.Workplace`."""
 
-    def __init__(self, worker: "Worker", plan: Plan, command: Command) -> None:
+    def __init__(self, worker: "Worker", plan: Plan, command: Command, kind: str) -> None:
         self._worker = worker
         self._plan = plan
         self._command = command
+        self._kind = kind
 
     @property
     def results(self) -> ResultStore:
@@ -70,6 +74,8 @@ class PartWorkplace:
             return await self._worker.keychain.unlock(self._plan, name)
         except UNUSABLE as wrong:
             raise refusal(wrong) from None
+        except CredentialMissing as missing:
+            raise CredentialMissing(with_options(str(missing), self._kind)) from None
 
     async def secret(self, provider: str, name: str, auth: str | None) -> Reference:
         keychain = self._worker.keychain
@@ -98,6 +104,15 @@ class PartWorkplace:
             payload=payload,
         )
         return await self._worker.session.child(self._command, asked, wait=wait)
+
+
+def with_options(said: str, kind: str) -> str:
+    """The command that registers a credential, with the options that a task of the kind needs."""
+    options = KINDS[kind].credential if kind in KINDS else ""
+    return REGISTERS.sub(rf"\g<0> {options}", said) if options else said
+
+
+REGISTERS = re.compile(r"noetl credential add [^\s`]+(?= *`|$)")
 
 
 def refusal(wrong: Exception) -> Refusal:

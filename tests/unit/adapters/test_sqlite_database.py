@@ -115,17 +115,12 @@ def test_a_migration_is_done_whole_or_not_at_all(tmp_path: Path) -> None:
     older.close()
 
 
-NEXT = (
-    "select execution_id from execution where status = 'queued' and limit_key = ?"
-    " order by priority desc, queued_at limit 1"
-)
 DUE = "select execution_id from execution where wake_at <= ? order by wake_at limit 10"
 
 
 @pytest.mark.parametrize(
     ("statement", "index"),
     [
-        (NEXT, "execution USING INDEX execution_queue (limit_key=?"),
         (DUE, "execution USING INDEX execution_wake (wake_at<?"),
         (page_led_by("none"), "execution"),
         (page_led_by("status"), "execution USING INDEX execution_status (status=?"),

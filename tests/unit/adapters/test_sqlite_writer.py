@@ -81,15 +81,15 @@ class Statements:
         return True
 
 
-async def test_a_lone_decision_after_another_writes_one_row_and_reads_none(
+async def test_a_decision_after_another_writes_one_row_and_reads_none(
     homes: SqliteHomes,
 ) -> None:
     home = await homes.open()
-    await home.log.append(decision("a", 0))
+    await home.log.append(decision("a", 0, 1, row=row("a", owner=home.owners.me)))
     statements = Statements(home)
-    for number in (1, 2, 3):
-        await home.log.append(decision("a", number), alone=True)
-    assert statements.asked == ["begin", "select", "insert", "commit", *WROTE, *WROTE]
+    for number, alone in ((1, True), (2, True), (3, False)):
+        await home.log.append(decision("a", number), alone=alone)
+    assert statements.asked == [*WROTE, *WROTE, *WROTE]
     found = await home.executions.find("a")
     assert found is not None
     assert (found.seq, found.updated_at) == (4, decision("a", 3).at)
@@ -108,12 +108,13 @@ WROTE = ["begin", "insert", "commit"]
     ],
 )
 @pytest.mark.parametrize("by_another", [True, False])
-async def test_a_lone_decision_sees_what_was_written_since_the_last_one(
-    homes: SqliteHomes, change: str, by_another: bool
+@pytest.mark.parametrize("alone", [True, False])
+async def test_a_decision_sees_what_was_written_since_the_last_one(
+    homes: SqliteHomes, change: str, by_another: bool, alone: bool
 ) -> None:
     home = await homes.open()
     await home.log.append(decision("a", 0))
-    await home.log.append(decision("a", 1), alone=True)
+    await home.log.append(decision("a", 1), alone=alone)
     if by_another:
         other = apsw.Connection(str(home.folder / "noetl.db"))
         other.execute(change)
@@ -121,8 +122,30 @@ async def test_a_lone_decision_sees_what_was_written_since_the_last_one(
     else:
         await home.writer.transact(lambda connection: connection.execute(change))
     before = await home.log.read("a")
-    assert await answer_of(home.log.append(decision("a", 2), alone=True)) == "VersionConflict"
+    assert await answer_of(home.log.append(decision("a", 2), alone=alone)) == "VersionConflict"
     assert await home.log.read("a") == before
+
+
+@pytest.mark.parametrize("alone", [True, False])
+async def test_what_was_not_committed_is_not_known_to_stand(
+    homes: SqliteHomes, alone: bool
+) -> None:
+    home = await homes.open()
+    await home.log.append(decision("a", 0))
+    connection = home.writer.connection
+    connection.set_commit_hook(lambda: True)  # makes a rollback of it
+    assert await answer_of(home.log.append(decision("a", 1), alone=alone)) == "LogUnavailable"
+    connection.set_commit_hook(None)
+    home.log.forget("a")
+    assert await answer_of(home.log.append(decision("a", 2), alone=alone)) == "VersionConflict"
+    home.log.forget("a")
+    assert await answer_of(home.log.append(decision("a", 1), alone=alone)) == "ok"
+
+
+async def test_an_execution_that_is_given_away_is_not_known_to_stand(homes: SqliteHomes) -> None:
+    home = await homes.open()
+    await home.log.append(decision("a", 0, 1, row=row("a", owner="somebody")))
+    assert await answer_of(home.log.append(decision("a", 1), alone=True)) == "VersionConflict"
 
 
 async def test_what_waits_is_not_overtaken_by_a_lone_decision(homes: SqliteHomes) -> None:

@@ -52,9 +52,10 @@ def test_every_role_is_in_the_table() -> None:
     ("role", "opened"),
     [
         ("viewer", {"viewer"}),
-        ("operator", {"viewer", "operator"}),
-        ("author", {"viewer", "operator", "author"}),
-        ("admin", {"viewer", "operator", "author", "admin"}),
+        ("approver", {"viewer", "approver"}),
+        ("operator", {"viewer", "approver", "operator"}),
+        ("author", {"viewer", "approver", "operator", "author"}),
+        ("admin", {"viewer", "approver", "operator", "author", "admin"}),
         ("worker", {"worker"}),
         ("root", set()),
         ("", set()),

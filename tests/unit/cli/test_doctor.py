@@ -11,10 +11,12 @@ from pathlib import Path
 import pytest
 
 from noetl.cli import doctor as doctors
+from noetl.cli.background.launch import used_by
 from noetl.cli.contexts import Target
 from noetl.cli.doctor import checks_of, extras
 from noetl.cli.main import main
 from noetl.extras import command_for
+from noetl.node.pid_file import PidFile
 from noetl.settings import SETTINGS, Settings
 
 NOWHERE = Target(None)
@@ -45,6 +47,7 @@ def test_a_machine_that_nobody_has_used_is_well(tmp_path: Path) -> None:
     found = states(Settings(home=home))
     assert found == {
         "home": "ok",
+        "server here": "absent",
         "database": "ok",
         "key": "absent",
         "queue": "absent",
@@ -66,6 +69,18 @@ def test_a_key_opens_what_is_sealed(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert (lost.state, "'db'" in lost.says) == ("failed", True)
     monkeypatch.setenv("NOETL_KEY", base64.b64encode(bytes(32)).decode())
     assert states(Settings(home=tmp_path))["key"] == "failed"
+
+
+def test_the_server_that_runs_here_says_what_it_uses(tmp_path: Path) -> None:
+    theirs = Settings(home=tmp_path, db="postgresql://app:hunter2@db/noetl")
+    mine = Settings(home=tmp_path)
+    with PidFile(tmp_path, "server").held("a server") as tell:
+        tell("http://127.0.0.1:8765", uses=used_by(theirs))
+        told = next(one for one in checks_of(mine, NOWHERE) if one.name == "server here")
+    assert told.state == "ok"
+    assert "database postgresql://app:***@db/noetl, queue none, auth" in told.says
+    assert f"the settings here say otherwise: database SQLite in {tmp_path}" in told.says
+    assert "hunter2" not in told.says
 
 
 def test_a_home_that_cannot_be_written(tmp_path: Path) -> None:

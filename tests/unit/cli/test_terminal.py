@@ -2,7 +2,16 @@
 
 import pytest
 
-from noetl.cli.terminal import Paint, cell, columns, plain, steady, wants_colour, width_of
+from noetl.cli.terminal import (
+    Paint,
+    cell,
+    columns,
+    plain,
+    steady,
+    wants_colour,
+    width_of,
+    wrapped,
+)
 
 
 @pytest.mark.parametrize(
@@ -73,3 +82,21 @@ def test_colour_is_for_terminals(
 
 def test_without_a_terminal_the_width_is_always_the_same() -> None:
     assert columns() == 100
+
+
+@pytest.mark.parametrize(
+    ("line", "room", "lines"),
+    [
+        ("a short line", 40, ["a short line"]),
+        ("one two three four", 10, ["one two", "three four"]),
+        ("  one two three", 40, ["  one two three"]),
+        ("  " + "word " * 9, 40, ["  " + " ".join(["word"] * 7), "      word word "]),
+        ("x" * 50, 40, ["x" * 50]),
+        ("see http://a/" + "x" * 40, 40, ["see", "    http://a/" + "x" * 40]),
+        ("first\nsecond", 40, ["first", "second"]),
+        ("\x1b[1;31mred\x1b[0m and on", 40, ["\x1b[1;31mred\x1b[0m and on"]),
+        ("", 40, [""]),
+    ],
+)
+def test_lines_wrap_between_words(line: str, room: int, lines: list[str]) -> None:
+    assert wrapped(line, room).split("\n") == lines

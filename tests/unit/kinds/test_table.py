@@ -55,7 +55,9 @@ def test_what_a_task_must_give(kind: str, required: set[str]) -> None:
 
 
 def test_calls_without_effect() -> None:
-    assert {kind.name for kind in KINDS.values() if not kind.effect} == {"noop", "transform"}
+    assert {kind.name for kind in KINDS.values() if not kind.effect} == {
+        *("noop", "transform", "wait"),
+    }
 
 
 def test_rendered_inputs_are_read_into_their_type() -> None:

@@ -19,7 +19,7 @@ def test_every_event_has_its_row() -> None:
 def test_what_a_worker_may_tell() -> None:
     assert {kind.__struct_config__.tag for kind in REPORTED} == {
         *("step.started", "step.done", "step.failed"),
-        *("task.started", "task.done", "task.suspended"),
+        *("task.started", "task.done", "task.suspended", "wait.started"),
         *("loop.started", "loop.iteration.started", "loop.done"),
         *("loop.iteration.done", "loop.iteration.failed"),
     }
@@ -61,5 +61,7 @@ def test_every_row_of_a_field_is_needed() -> None:
 @pytest.mark.rule("EVT-4")
 def test_of_two_values_of_one_size_the_first_moves_first() -> None:
     """Old logs are verified: the order is part of what was decided."""
-    assert list(HOLDS[e.TaskDone]) == ["outcome", "set_iter", "set_ctx", "set_prev", "error"]
+    assert list(HOLDS[e.TaskDone]) == [
+        *("outcome", "set_iter", "set_ctx", "set_prev", "error", "inputs")
+    ]
     assert list(HOLDS[e.WorkflowFinished]) == ["result", "error"]

@@ -36,6 +36,7 @@ LEAST: dict[str, dict[str, Any]] = {
     "workbook": {"name": "{{ workload.value }}"},
     "iterator": {"in": [1], "iterator": "x", "tool": [{"n": {"kind": "noop"}}]},
     "noop": {},
+    "wait": {"signal": "paid", "timeout": 60},
     "transform": {"value": [1, "{{ _prev }}"]},
     "secrets": {"name": "db", "provider": "vault"},
     "gcs": {"operation": "get", "bucket": "b", "key": "k"},
@@ -111,7 +112,7 @@ def test_each_kind_refuses_what_it_does_not_know(kind: str) -> None:
             "a task of kind 'script' has 'path' and 'code', expected exactly one of "
             "'path' or 'code'",
         ),
-        ({"kind": "wait", "seconds": 1}, "the tool kind 'wait' cannot be used: nothing runs it"),
+        ({"kind": "wait", "seconds": -1}, "'seconds' is -1, expected a number of 0 or more"),
         ({"kind": "python", "code": "x", "libs": {}}, "an empty mapping in place of an input is"),
     ],
 )

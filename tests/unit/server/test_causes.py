@@ -5,7 +5,9 @@ from tests.support.scenario import Scenario, error, ok, scenario
 from tests.support.steps import arc, call, loop, nested, noop, refuse, step, when
 
 from noetl.playbook.load import load_valid
-from noetl.server.causes import Cause, Trail, causes_of, trail_of, unmatched_in
+from noetl.server.causes import Cause, causes_of, unmatched_in
+from noetl.server.failed_tasks import PlaybookText
+from noetl.server.trail import Trail, trail_of
 
 RETRY = when("outcome.error.retryable", "retry", attempts=2)
 
@@ -14,7 +16,8 @@ async def explained(told: Scenario) -> tuple[list[Cause], Trail]:
     async with told.running() as (local, active):
         await active.finished
         trail = await trail_of(local.storage.log, "x1")
-        return causes_of(active.execution, trail, load_valid(told.text)), trail
+        document = PlaybookText(load_valid(told.text), told.text)
+        return causes_of(active.execution, trail, document), trail
 
 
 async def test_a_task_without_a_policy() -> None:

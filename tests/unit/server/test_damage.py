@@ -7,8 +7,8 @@ from noetl.adapters.memory.storage import MemoryStorage
 from noetl.errors import LogDamaged
 from noetl.messages.codec import recorded_mappings
 from noetl.ports.event_log import LogRow
-from noetl.server.causes import trail_of
 from noetl.server.replay import first_event, thawed_or_new
+from noetl.server.trail import trail_of
 
 BROKEN = {
     "cut off": b'[{"name":"step.star',

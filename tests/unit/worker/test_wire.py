@@ -287,6 +287,26 @@ def test_lines_for_a_server_that_died_go_to_the_new_owner(tmp_path: Path) -> Non
     clustered(test, tmp_path)
 
 
+def test_lines_arrive_while_their_task_runs(tmp_path: Path) -> None:
+    async def test(cluster: Cluster) -> None:
+        tools, gate = CannedTools(), Gate(ok(1))
+        tools.answers["fetch"] = [gate]
+        server = await cluster.server()
+        worker = cluster.worker(tools)
+        execution_id = await cluster.start(ONE)
+        (key,) = await gate.held(1)
+        await until(lambda: is_claimed(server, execution_id))
+        worker.session.wire.keep(printed(execution_id, "still at it"))
+        async with asyncio.timeout(20):
+            while not (lines := await cluster.root.printed.read(execution_id)):
+                await asyncio.sleep(0)
+        assert [line.text for line in lines] == ["still at it"]
+        await gate.let_go(key)
+        assert (await cluster.end_of(execution_id)).status == "completed"
+
+    clustered(test, tmp_path)
+
+
 async def test_lines_that_no_server_takes_are_dropped_and_counted(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -52,5 +52,12 @@ class MemoryExecutions:
             if row.parent_execution_id == execution_id
         ]
 
+    async def starting(self, prefix: str, *, limit: int = 50) -> Sequence[ExecutionRow]:
+        return [
+            msgspec.structs.replace(row)
+            for row in reversed(self._tables.rows.values())
+            if row.execution_id.startswith(prefix)
+        ][:limit]
+
     async def count(self, status: str) -> int:
         return sum(row.status == status for row in self._tables.rows.values())

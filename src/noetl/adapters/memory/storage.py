@@ -40,13 +40,13 @@ class MemoryPrinted:
         """Nothing waits here."""
 
     async def read(
-        self, execution_id: str, *, step: str | None = None, limit: int = 10_000
+        self, execution_id: str, *, step: str | None = None, skip: int = 0, limit: int = 10_000
     ) -> Sequence[PrintedLine]:
         return [
             line
             for line in self._tables.printed
             if line.execution_id == execution_id and step in (None, line.step)
-        ][:limit]
+        ][skip : skip + limit]
 
 
 class MemoryStorage:

@@ -309,6 +309,13 @@ select
     origin_execution_id, origin_seq, seq
 from noetl.execution where parent_execution_id = $1 order by number
 
+-- name: executions_starting
+select
+    execution_id, path, digest, status, started_at, updated_at, version, finished_at,
+    parent_execution_id, owner, error, limit_key, priority, queued_at, wake_at,
+    origin_execution_id, origin_seq, seq
+from noetl.execution where execution_id >= $1 and execution_id < $2 order by number desc limit $3
+
 -- name: count_executions
 select count(*) from noetl.execution where status = $1
 
@@ -424,7 +431,7 @@ order by number
 -- name: read_printed
 select execution_id, step, task_run_id, attempt, at, stream, text from noetl.printed
 where execution_id = $1 and ($2::text is null or step = $2)
-order by number limit $3
+order by number limit $3 offset $4
 
 -- name: ended_executions
 -- A child stays while its parent runs, which may still read the child's results.

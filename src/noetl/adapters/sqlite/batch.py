@@ -25,12 +25,20 @@ class Overtaken(Exception):
 
 
 def write_batch(
-    connection: apsw.Connection, batch: DecisionBatch, me: str, *, look_first: bool
+    connection: apsw.Connection,
+    batch: DecisionBatch,
+    me: str,
+    standing: dict[str, int],
+    *,
+    look_first: bool,
 ) -> None:
-    """Write what may be written; what was too late is told to the batch."""
+    """
+    Write what may be written; what was too late is told to the batch. `standing` is where some
+    executions are known to stand, which nobody else owns; it is moved along.
+    """
     if look_first:
         _drop_overtaken(connection, batch, me)
-    _advance(connection, batch, me)
+    _advance(connection, batch, me, standing)
     chains = batch.chains
     rows = [
         (name, decision.expected + 1, decision.last, decision.at, decision.events)
@@ -44,6 +52,10 @@ def write_batch(
     for name, chain in chains.items():
         for holder in chain.releases:
             connection.execute(SQL["release_claim"], (name, holder))
+        if chain.row is None or chain.row.owner == me:
+            standing[name] = chain.last
+        else:
+            standing.pop(name, None)
 
 
 def append_one(cursor: apsw.Cursor, decision: Decision) -> None:
@@ -82,13 +94,16 @@ def _drop_overtaken(connection: apsw.Connection, batch: DecisionBatch, me: str) 
             batch.too_late(name, seq)
 
 
-def _advance(connection: apsw.Connection, batch: DecisionBatch, me: str) -> None:
+def _advance(
+    connection: apsw.Connection, batch: DecisionBatch, me: str, standing: dict[str, int]
+) -> None:
     begun: list[tuple[Any, ...]] = []
     changed: list[tuple[Any, ...]] = []
     moved: list[tuple[Any, ...]] = []
     for name, chain in batch.chains.items():
         if chain.row is None:
-            moved.append((name, chain.expected, me))
+            if standing.get(name) != chain.expected:
+                moved.append((name, chain.expected, me))
         elif chain.expected == 0:
             begun.append(tuple(chain.columns()))
         else:
@@ -98,11 +113,11 @@ def _advance(connection: apsw.Connection, batch: DecisionBatch, me: str) -> None
         _write(connection, statement, rows)
         if rows and connection.total_changes() - before != len(rows):
             raise Overtaken
-    standing = 0
+    as_expected = 0
     for text, parameters in in_bulk("standing_executions", moved):
         found: Any = connection.execute(text, parameters).fetchall()
-        standing += found[0][0]
-    if standing != len(moved):
+        as_expected += found[0][0]
+    if as_expected != len(moved):
         raise Overtaken
 
 

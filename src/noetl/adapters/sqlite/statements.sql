@@ -144,6 +144,13 @@ select
     origin_execution_id, origin_seq, seq
 from execution_row where parent_execution_id = ? order by number
 
+-- name: executions_starting
+select
+    execution_id, path, digest, status, started_at, updated_at, version, finished_at,
+    parent_execution_id, owner, error, limit_key, priority, queued_at, wake_at,
+    origin_execution_id, origin_seq, seq
+from execution_row where execution_id >= ?1 and execution_id < ?2 order by number desc limit ?3
+
 -- name: count_executions
 select count(*) from execution where status = ?
 
@@ -225,7 +232,7 @@ delete from process where token = ?
 -- name: read_printed
 select execution_id, step, task_run_id, attempt, at, stream, text from printed
 where execution_id = ?1 and (?2 is null or step = ?2)
-order by rowid limit ?3
+order by rowid limit ?3 offset ?4
 
 -- name: ended_executions
 -- A child stays while its parent runs, which may still read the child's results.

@@ -6,8 +6,8 @@ loop's own thread, which saves two changes of thread. While `_unsettled` is 0 th
 does not touch the connection, for its answer is the last thing it does.
 
 Every commit to the file, of any connection, changes its version as this one sees it under the write
-lock. While it is the one that a lone commit left, that execution stands where the commit left it,
-and belongs to whom it did: nothing need be read to be sure (decision 0053).
+lock. While it is the one that the last commit here has left, executions stand where that left them,
+and belong to whom they did: nothing need be read to be sure (decision 0053).
 """
 
 import threading
@@ -37,6 +37,8 @@ from noetl.ports.event_log import Decision, PrintedLine
 
 T = TypeVar("T")
 BEGIN, COMMIT = SQL["begin"], SQL["commit"]
+MOST_STANDING = 10_000
+"""Executions of which it is remembered where they stand."""
 
 
 class SqliteWriter(BatchWriter):
@@ -52,8 +54,9 @@ class SqliteWriter(BatchWriter):
         self.folder = folder
         self._cursor = connection.cursor()
         self._first: Job | None = first
-        self._stands: tuple[str, int, int] | None = None
-        """What a lone commit left: the execution, its `seq`, and the version of the file."""
+        self._standing: dict[str, int] = {}
+        """The `seq` of executions that this process may move, true at this version of the file."""
+        self._version = -1
         self._queue: SimpleQueue[list[Entry] | None] = SimpleQueue()
         self._thread: threading.Thread | None = None
 
@@ -101,18 +104,19 @@ class SqliteWriter(BatchWriter):
             or self._first is not None
         ):
             return False
-        cursor, connection = self._cursor, self.connection
-        name = decision.execution_id
+        cursor, name = self._cursor, decision.execution_id
         try:
             cursor.execute(BEGIN)
-            if self._stands != (name, decision.expected, connection.data_version()):
-                check_one(connection, decision, self._me)
+            standing = self._still_standing()
+            if standing.get(name) != decision.expected:
+                check_one(self.connection, decision, self._me)
             append_one(cursor, decision)
             cursor.execute(COMMIT)
         except Exception:  # whatever it is, `_write` meets it again and says what it means
             self._roll_back()
             return False
-        self._stands = (name, decision.last, connection.data_version())
+        standing[name] = decision.last
+        self._version = self.connection.data_version()
         return True
 
     def _hand_over(self, gathered: list[Entry]) -> None:
@@ -195,16 +199,20 @@ class SqliteWriter(BatchWriter):
         refused = dict(self._refused)
         connection = self.connection
         connection.execute(BEGIN)
+        standing = self._still_standing()
         if self._first is not None:
             self._first(connection)
         if lines:
             write_printed(connection, lines)
         written: list[DecisionBatch] = []
         for batch in batches(entries, refused):
-            write_batch(connection, batch, self._me, look_first=look_first)
+            write_batch(connection, batch, self._me, standing, look_first=look_first)
             batch.answers = [_answer_of(job, connection) for job, _ in batch.jobs]
+            if batch.jobs:
+                standing.clear()  # whatever they did
             written.append(batch)
         connection.execute(COMMIT)
+        self._version = connection.data_version()
         self._first = None
         self._refused = refused
         return written
@@ -219,7 +227,15 @@ class SqliteWriter(BatchWriter):
     def _fault(self, error: Exception, name: str | None) -> LogUnavailable:
         return error if isinstance(error, LogUnavailable) else unavailable(error, self.folder, name)
 
+    def _still_standing(self) -> dict[str, int]:
+        """What is known of executions, asked under the write lock."""
+        standing = self._standing
+        if self.connection.data_version() != self._version or len(standing) > MOST_STANDING:
+            standing.clear()
+        return standing
+
     def _roll_back(self) -> None:
+        self._standing.clear()
         # SQLite has rolled back by itself after some errors.
         if not self.connection.get_autocommit():
             self.connection.execute(SQL["rollback"])

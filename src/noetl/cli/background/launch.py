@@ -13,7 +13,7 @@ from noetl.cli.output import print_line
 from noetl.errors import NoetlError
 from noetl.node.pid_file import PidFile, RunningProcess
 from noetl.private import private_file, private_folder
-from noetl.settings import SETTINGS, Settings
+from noetl.settings import SETTINGS, Settings, shown
 from noetl.tools.children import spawn
 
 LOOK = 0.05
@@ -22,6 +22,9 @@ LARGEST_LOG = 16 * 1024 * 1024
 """A log that is longer when its program starts is put aside as `.log.1`."""
 TOLD_LINES = 20
 """Lines of the log that explain a program which did not start."""
+
+LAST_WORD = "error: "
+"""With it a program says why it ends."""
 
 Says = Callable[[str], None]
 
@@ -82,6 +85,15 @@ def variables(settings: Settings) -> dict[str, str]:
     return found
 
 
+def used_by(settings: Settings) -> dict[str, str]:
+    """What the server works with, as others on its home are told."""
+    return {
+        "database": str(shown("db", settings.db) or f"SQLite in {settings.home}"),
+        "queue": str(shown("queue", settings.queue) or "none"),
+        "auth": "tokens" if settings.auth else "off",
+    }
+
+
 def await_ready(
     launched: Launched,
     ready: Callable[[], RunningProcess | None],
@@ -94,27 +106,26 @@ def await_ready(
     The program once it is ready, or None when patience has run out; it goes on then.
 
     What it says meanwhile (that it waits for a database) is passed on; if it ends, NotStarted
-    tells its last words.
+    tells its last words, and nothing that was passed on already.
     """
-    said: list[str] = []
+    unsaid: list[str] = []
     until = time.monotonic() + patience
     while True:
         found = ready()
-        fresh = launched.news()
-        said += fresh
+        unsaid += launched.news()
         if found is not None:
             return found
         if launched.child.poll() is not None:
-            raise not_started(what, launched, said + launched.news())
-        for line in fresh:
-            says(line)
+            raise not_started(what, launched, unsaid + launched.news())
+        while unsaid and not unsaid[0].startswith(LAST_WORD):
+            says(unsaid.pop(0))
         if time.monotonic() >= until:
             return None
         time.sleep(LOOK)
 
 
 def not_started(what: str, launched: Launched, said: list[str]) -> NotStarted:
-    words = [line.removeprefix("error: ") for line in said[-TOLD_LINES:]]
+    words = [line.removeprefix(LAST_WORD) for line in said[-TOLD_LINES:]]
     if len(words) == 1:
         return NotStarted(words[0])
     why = "\n".join(f"  {line}" for line in words) or "  (it said nothing)"

@@ -8,7 +8,7 @@ from noetl.api.home_token import home_token
 from noetl.api.serve import refuse_open, serve
 from noetl.api.tokens import make_token, revoke_token
 from noetl.cli.background.crew import Crew
-from noetl.cli.background.launch import variables
+from noetl.cli.background.launch import used_by, variables
 from noetl.cli.background.signals import stop_on_signals, unless
 from noetl.cli.background.voice import listen_to_logging, say
 from noetl.node.pid_file import Tell
@@ -63,7 +63,7 @@ async def _served(
     token_id: str | None = None
     try:
         url = plane.address = listening.result()
-        tell(url)
+        tell(url, uses=used_by(settings))
         say(f"the server is ready at {url}")
         if workers and os.geteuid() == 0:
             say(AS_ROOT)

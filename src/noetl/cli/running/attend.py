@@ -3,7 +3,7 @@
 import asyncio
 import gc
 from collections.abc import Awaitable, Callable, Coroutine
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
@@ -16,6 +16,9 @@ from noetl.server.active import ActiveExecution
 from noetl.server.report import ExecutionReport, report_of
 from noetl.settings import Settings
 
+if TYPE_CHECKING:
+    from noetl.server.views.explanation import Explanation
+
 T = TypeVar("T")
 Begin = Callable[[LocalNode], Awaitable[ActiveExecution]]
 GARBAGE = (20_000, 5, 200)
@@ -25,12 +28,18 @@ many young values at once that everybody waits for it.
 """
 
 
+READ_AT_ONCE = 20_000
+"""Events of a log that are read to say more about a failure; of a longer one `explain` does."""
+
+
 class Attended(msgspec.Struct, frozen=True):
     """How it went. `report` is None where the execution was interrupted before its end."""
 
     execution_id: str | None
     """None where it was interrupted before anything was begun, as far as is known."""
     report: ExecutionReport | None
+    explanation: "Explanation | None" = None
+    """Of one that failed, where its log is not too long to be read at once."""
 
 
 def attend(settings: Settings, begin: Begin, show: Show) -> Attended:
@@ -93,4 +102,11 @@ async def attended(local: LocalNode, active: ActiveExecution) -> Attended:
         said = str(wrong) if on in str(wrong) else f"{wrong}; then continue with: {on}"
         raise LogUnavailable(said) from wrong
     took = max(0, (active.ended_at or active.started_at) - active.started_at)
-    return Attended(execution_id, await report_of(active.execution, local.results, took))
+    report = await report_of(active.execution, local.results, took)
+    explained = None
+    if report.status == "failed" and active.execution.seq <= READ_AT_ONCE:
+        from noetl.server.views.explanation import explanation_of  # only where something failed
+
+        row = await local.row(execution_id)
+        explained = await explanation_of(local.storage, row, active.execution, active.plan)
+    return Attended(execution_id, report, explained)

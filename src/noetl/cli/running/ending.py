@@ -2,6 +2,7 @@
 
 import os
 import sys
+from typing import TYPE_CHECKING
 
 import click
 
@@ -13,8 +14,11 @@ from noetl.cli.running.words import error_words, seconds, value_words
 from noetl.cli.terminal import Paint, columns, plain, wants_colour
 from noetl.errors import NoetlError
 from noetl.messages.codec import encode_shown
-from noetl.server.report import ExecutionReport
+from noetl.server.report import ExecutionReport, handled_words
 from noetl.settings import read_settings
+
+if TYPE_CHECKING:
+    from noetl.server.views.explanation import Explanation
 
 EXITS = {"completed": exits.OK, "failed": exits.FAILED, "cancelled": exits.FAILED}
 SHOWN_KEYS = 20
@@ -27,7 +31,7 @@ def see_through(begin: Begin, *, as_json: bool) -> int:
     if came_to.report is None:
         print_line(f"interrupted; {how_on(came_to.execution_id)}", err=as_json)
         return exits.INTERRUPTED
-    return last_words(came_to.report, as_json=as_json)
+    return last_words(came_to.report, came_to.explanation, as_json=as_json)
 
 
 def how_on(execution_id: str | None) -> str:
@@ -36,12 +40,12 @@ def how_on(execution_id: str | None) -> str:
     return f"continue with: noetl resume {execution_id}"
 
 
-def last_words(report: ExecutionReport, *, as_json: bool) -> int:
+def last_words(report: ExecutionReport, explanation: "Explanation | None", *, as_json: bool) -> int:
     """The end of an execution, for programs and for people; the exit code that goes with it."""
     try:
         if as_json:
             click.echo(encode_shown(report))
-        tell(report, err=as_json)
+        tell(report, explanation, err=as_json)
     except BrokenPipeError:
         raise
     except OSError as wrong:
@@ -64,12 +68,17 @@ def make_show(*, err: bool) -> Show:
     return SteadyShow(PlainShow(err=err))
 
 
-def tell(report: ExecutionReport, *, err: bool) -> None:
-    """The end for people: what it came to, and on the last line how."""
+def tell(report: ExecutionReport, explanation: "Explanation | None", *, err: bool) -> None:
+    """The end for people: what it came to, what failed, and on the last line how."""
     paint, room = Paint(wants_colour(err=err)), columns(err=err)
     if not err:
         for line in values_of(report, room):
             print_line(line)
+    if explanation is not None:
+        from noetl.cli.running.details import failure_lines  # only where something failed
+
+        for line in failure_lines(explanation):
+            print_line(line, err=err)
     print_line(last_line(report, paint), err=err)
 
 
@@ -87,12 +96,16 @@ def values_of(report: ExecutionReport, room: int) -> list[str]:
 
 def last_line(report: ExecutionReport, paint: Paint) -> str:
     took = seconds(report.duration_ms)
+    more = f"noetl explain {report.execution_id}"
+    words = handled_words(report.errors_passed, report.failures_handled)
     if report.status == "completed":
-        return f"{paint('good', 'completed')} in {took} (execution {report.execution_id})"
+        how = f"{paint('good', 'completed')} in {took}"
+        if words:
+            return f"{how}, {', '.join(words)}; see: {more}"
+        return f"{how} (execution {report.execution_id})"
     why = ""
     if report.error is not None:
         step = report.error.get("step")
         why = f": step '{step}'" if step else ""
         why = f"{why}: {error_words(report.error)}"
-    more = f"noetl explain {report.execution_id}"
     return f"{paint('error', report.status)} after {took}{why}; see: {more}"

@@ -2,9 +2,11 @@
 
 import asyncio
 import signal
+from contextlib import suppress
 
 import msgspec
 
+from noetl.api.paging import cursor_of
 from noetl.api.types import EventView, Summary
 from noetl.cli import exits
 from noetl.cli.contexts import Target
@@ -15,12 +17,15 @@ from noetl.cli.running.show import Show
 from noetl.client.async_client import AsyncClient
 from noetl.client.stream import LAST
 from noetl.control.execution import Execution
-from noetl.errors import ServerAway
+from noetl.errors import NoetlError, ServerAway
 from noetl.messages import events as e
 from noetl.messages.codec import decode_events
+from noetl.server.views.explanation import Explanation
 
 MOST_LINES = 10_000
-"""Printed lines that are shown after the end; `noetl logs` has all."""
+"""Printed lines that are shown; `noetl logs` has all."""
+POLL = 0.5
+"""Seconds between two looks at what was printed."""
 
 
 def follow_through(target: Target, execution_id: str, path: str, *, as_json: bool) -> int:
@@ -34,10 +39,14 @@ def follow_through(target: Target, execution_id: str, path: str, *, as_json: boo
     if report is None:
         print_line(f"stopped watching; {on}", err=as_json)
         return exits.INTERRUPTED
-    return last_words(report, as_json=as_json)
+    return last_words(*report, as_json=as_json)
 
 
-async def _follow(target: Target, far: Execution, show: Show) -> Summary | None:
+Ended = tuple[Summary, Explanation | None]
+"""What it came to, and of one that failed why."""
+
+
+async def _follow(target: Target, far: Execution, show: Show) -> Ended | None:
     assert target.url is not None, "a target that is not local has an address"
     loop = asyncio.get_running_loop()
     async with AsyncClient(target.url, target.token) as client:
@@ -50,13 +59,19 @@ async def _follow(target: Target, far: Execution, show: Show) -> Summary | None:
             return None
 
 
-async def _see_end(client: AsyncClient, far: Execution, show: Show) -> Summary:
+async def _see_end(client: AsyncClient, far: Execution, show: Show) -> Ended:
+    hearing = Hearing(client, far.execution_id, show)
+    live = asyncio.ensure_future(hearing.live())
     try:
         await _watch(client, far, show)
-        await _hear(client, far.execution_id, show)
+        live.cancel()
+        await hearing.rest()
     finally:
+        live.cancel()
         show.end()
-    return await ended(client, far.execution_id)
+    summary = await ended(client, far.execution_id)
+    failed = summary.status == "failed"
+    return summary, await client.explanation(far.execution_id) if failed else None
 
 
 async def _watch(client: AsyncClient, far: Execution, show: Show) -> None:
@@ -90,16 +105,30 @@ async def _read(
         coming.put_nowait(None)
 
 
-async def _hear(client: AsyncClient, execution_id: str, show: Show) -> None:
-    """What its tasks printed; a server streams events alone."""
-    cursor, heard = None, 0
-    while heard < MOST_LINES:
-        page = await client.lines(execution_id, cursor=cursor)
-        for line in page.lines:
-            show.hear(execution_id, line.step, line.text)
-        heard, cursor = heard + len(page.lines), page.next
-        if cursor is None:
-            return
+class Hearing:
+    """What its tasks printed, as far as it was shown; a server streams events alone."""
+
+    def __init__(self, client: AsyncClient, execution_id: str, show: Show) -> None:
+        self._client, self._execution_id, self._show = client, execution_id, show
+        self._heard = 0
+
+    async def live(self) -> None:
+        """Show lines while they come; a server that is away may be back with the next look."""
+        while True:
+            with suppress(NoetlError):
+                await self.rest()
+            await asyncio.sleep(POLL)
+
+    async def rest(self) -> None:
+        """Show every line that has come and was not shown."""
+        more = True
+        while more and self._heard < MOST_LINES:
+            cursor = cursor_of(self._heard) if self._heard else None
+            page = await self._client.lines(self._execution_id, cursor=cursor)
+            for line in page.lines:
+                self._heard += 1
+                self._show.hear(self._execution_id, line.step, line.text)
+            more = page.next is not None
 
 
 async def ended(client: AsyncClient, execution_id: str) -> Summary:

@@ -7,8 +7,10 @@ from typing import Any
 import msgspec
 
 from noetl.cli.output import print_line
-from noetl.cli.running.words import count, error_words, seconds, short
+from noetl.cli.running.words import awaited_words, count, error_words, seconds, short
+from noetl.control.evolve import GOES_ON
 from noetl.control.execution import Execution
+from noetl.control.waits_held import WAITS
 from noetl.messages import events as e
 from noetl.messages.times import Interval, around, called
 
@@ -37,6 +39,7 @@ class PlainShow:
         self._called: dict[tuple[str, str], Interval] = {}
         """Of a step run: from the first call of a tool to the last answer, by its worker."""
         self._loops: dict[tuple[str, str], LoopLine] = {}
+        self._failed: set[tuple[str, str]] = set()
         self._root: str | None = None
         self._names: dict[str, str] = {}
         self._queued: set[str] = set()
@@ -93,28 +96,45 @@ class PlainShow:
     def failed(self, execution_id: str, event: e.StepFailed) -> None:
         self._loops.pop((execution_id, event.step_run_id), None)
         took = self.took(execution_id, event)
+        self._failed.add((execution_id, event.step_run_id))
         self.line(execution_id, event.step, f"failed{took}: {error_words(event.error)}")
 
     def took(self, execution_id: str, event: e.StepEvent) -> str:
         key = (execution_id, event.step_run_id)
         began, took = self._began.pop(key, None), self._called.pop(key, None)
         waited = None if began is None else (self._now() - began) * 1000
-        if took is not None and (waited is None or type(event) is not e.StepFailed):
-            waited = took[1] - took[0] or waited  # a step that is over at once has no time
+        if took is not None:
+            spent = took[1] - took[0]  # by the worker's clock; rows may come all at once
+            # A failure may have come of what was never answered.
+            late = type(event) is e.StepFailed
+            waited = max(spent, waited or 0) if late else spent or waited
         return "" if waited is None else f" in {seconds(waited)}"
 
     def task_done(self, execution_id: str, event: e.TaskDone) -> None:
         key, took = (execution_id, event.step_run_id), called(event.outcome)
         if took is not None:
             self._called[key] = around(self._called.get(key), took)
-        if event.do == "retry" and key not in self._loops:
-            why = error_words(event.outcome.get("error"))
+        if (event.outcome["status"] == "ok" and event.do != "retry") or key in self._loops:
+            return
+        why = error_words(event.outcome.get("error"))
+        place = f"{event.step}.{event.task}"
+        if event.do == "retry":
             text = f"attempt {event.attempt} failed: {why}; again in {event.delay:g} s"
-            self.line(execution_id, f"{event.step}.{event.task}", text)
+            self.line(execution_id, place, text)
+        elif event.do in GOES_ON:
+            self.line(execution_id, place, f"went on after an error: {why}")
+
+    def fired(self, execution_id: str, event: e.NextFired) -> None:
+        if (execution_id, event.step_run_id) in self._failed:
+            self.line(execution_id, event.step, f"its failure is handled by '{event.to}'")
 
     def suspended(self, execution_id: str, event: e.TaskSuspended) -> None:
-        if (execution_id, event.step_run_id) not in self._loops:
+        if event.reason != WAITS and (execution_id, event.step_run_id) not in self._loops:
             self.line(execution_id, f"{event.step}.{event.task}", f"waits ({event.reason})")
+
+    def waits(self, execution_id: str, event: e.WaitStarted) -> None:
+        if (execution_id, event.step_run_id) not in self._loops:
+            self.line(execution_id, f"{event.step}.{event.task}", awaited_words(event))
 
     # ── loops ────────────────────────────────────────────────────────────────────────────────
 
@@ -197,6 +217,8 @@ SAY: dict[type[e.Event], Callable[[PlainShow, str, Any], None]] = {
     e.StepFailed: PlainShow.failed,
     e.TaskDone: PlainShow.task_done,
     e.TaskSuspended: PlainShow.suspended,
+    e.NextFired: PlainShow.fired,
+    e.WaitStarted: PlainShow.waits,
     e.LoopStarted: PlainShow.loop_started,
     e.IterationDone: PlainShow.iteration_done,
     e.IterationFailed: PlainShow.iteration_failed,

@@ -6,7 +6,8 @@ from typing import Any
 
 import msgspec
 
-from noetl.cli.running.words import error_words
+from noetl.cli.running.words import awaited_words, error_words
+from noetl.control.evolve import GOES_ON
 from noetl.control.execution import Execution
 from noetl.messages import events as e
 from noetl.messages.times import Interval, around, called
@@ -161,11 +162,18 @@ class Progress:
                 task.note = f"again in {event.delay:g} s: {why}"
         else:
             step.tasks.pop(event.task_run_id, None)
+            if event.do in GOES_ON and event.outcome["status"] == "error":
+                step.note = f"went on after an error: {error_words(event.outcome.get('error'))}"
 
     def suspended(self, execution: ExecutionProgress, event: e.TaskSuspended) -> None:
         task = execution.step(event.step).tasks.get(event.task_run_id)
         if task is not None and not task.note:
             task.note = f"waits ({event.reason})"
+
+    def waits(self, execution: ExecutionProgress, event: e.WaitStarted) -> None:
+        task = execution.step(event.step).tasks.get(event.task_run_id)
+        if task is not None:
+            task.note = awaited_words(event)
 
     def ended(self, execution: ExecutionProgress, event: e.StepDone | e.LoopDone) -> None:
         if getattr(event, "parent_id", None) is None:
@@ -188,8 +196,10 @@ class Progress:
         }
         if not step.open:
             step.took = self.now() - step.began
-            if step.called is not None and state == "done":
-                step.took = (step.called[1] - step.called[0]) / 1000
+            if step.called is not None:
+                spent = (step.called[1] - step.called[0]) / 1000
+                # A failure may have come of what was never answered.
+                step.took = spent if state == "done" else max(spent, step.took)
             step.state = state
             step.children.clear()
         return step
@@ -220,6 +230,7 @@ FOLLOW: dict[type[e.Event], Callable[[Progress, ExecutionProgress, Any], None]] 
     e.TaskStarted: Progress.task_started,
     e.TaskDone: Progress.task_done,
     e.TaskSuspended: Progress.suspended,
+    e.WaitStarted: Progress.waits,
     e.StepDone: Progress.ended,
     e.LoopDone: Progress.ended,
     e.StepFailed: Progress.failed,

@@ -1,13 +1,19 @@
 """The words for durations, errors and values in lines that people read."""
 
+import re
 from typing import Any
 
 import msgspec
 
-from noetl.cli.terminal import plain
+from noetl.cli.terminal import is_terminal, plain
+from noetl.control.waits import words_of
 from noetl.messages.codec import encode
+from noetl.messages.envelope import timestamp
+from noetl.messages.events import WaitStarted
 
 LONGEST = 200
+SQL_PLACE = re.compile(r"\s*^LINE \d+: .*(?:\n.*\^+)?", re.MULTILINE)
+"""The place of a fault in SQL: it says something on lines of its own only."""
 
 
 def seconds(ms: float) -> str:
@@ -25,13 +31,14 @@ def error_words(error: dict[str, Any] | None) -> str:
     """`kind: message`, on one line."""
     if not error:
         return "no error was recorded"
-    return short(f"{error.get('kind', 'error')}: {error.get('message', '')}")
+    message = SQL_PLACE.sub("", str(error.get("message", "")))
+    return short(f"{error.get('kind', 'error')}: {message}")
 
 
 def short(text: str, room: int = LONGEST) -> str:
-    """At most `room` characters on one line, fit for any terminal."""
+    """On one line, fit for any terminal, and there at most `room` characters."""
     line = " ".join(text.split())
-    return plain(line if len(line) <= room else line[: room - 1] + "…")
+    return plain(line if len(line) <= room or not is_terminal() else line[: room - 1] + "…")
 
 
 def value_words(value: Any, room: int = LONGEST) -> str:
@@ -39,10 +46,17 @@ def value_words(value: Any, room: int = LONGEST) -> str:
     if isinstance(value, str):
         return short(value, room)
     try:
-        return short(encode(value)[: room * 4].decode("utf-8", "replace"), room)
+        most = room * 4 if is_terminal() else None
+        return short(encode(value)[:most].decode("utf-8", "replace"), room)
     except (TypeError, msgspec.EncodeError, RecursionError):
         return short(repr(value), room)
 
 
 def count(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'s' * (number != 1)}"
+
+
+def awaited_words(event: WaitStarted) -> str:
+    """For what a task waits (WAIT-7)."""
+    until = "" if event.due is None else f", until {timestamp(event.due)}"
+    return short(f"waits for {' or '.join(map(words_of, event.awaits))}{until}")

@@ -143,6 +143,7 @@ async def problems_of(
     box = CannedBox(case.outcomes, real, settings.home, settings.bounds)
     local = LocalNode.in_memory(settings, box)
     local.worker.sleep = no_time
+    local.worker.cans_waits = True
     try:
         active = await local.run_text(
             text, folder=str(folder), payload=case.workload, ctx=case.ctx, plan=plan

@@ -1,18 +1,36 @@
 """Why an execution waits or failed: the facts, as the API answers them; words are the reader's."""
 
+from typing import TypeVar
+
 import msgspec
+from msgspec.structs import replace
 
 from noetl.control.execution import Execution
 from noetl.errors import NoetlError
 from noetl.playbook.load import load_kept
 from noetl.playbook.model import Playbook
 from noetl.playbook.plan import Plan
-from noetl.ports.event_log import ExecutionRow
+from noetl.ports.event_log import ExecutionRow, Printed
 from noetl.ports.storage import Storage
-from noetl.server.causes import Cause, Trail, Unmatched, causes_of, trail_of, unmatched_in
+from noetl.server.causes import (
+    Cause,
+    ToleratedLoop,
+    Unmatched,
+    causes_of,
+    handled_in,
+    tolerated_in,
+    unmatched_in,
+)
+from noetl.server.failed_tasks import PRINTED, FailedTask, PassedError, PlaybookText, passed_of
 from noetl.server.former import former_lines, relined
+from noetl.server.trail import Trail, trail_of
 from noetl.server.waiting import WaitReason, waits_in
 from noetl.tools.plugins import KnownKinds
+
+T = TypeVar("T", bound=FailedTask)
+
+MOST_TOLD = 10
+"""Failures whose printed lines are looked for."""
 
 
 class Stopped(msgspec.Struct, frozen=True):
@@ -50,6 +68,13 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     failures: int
     """How many there are; `causes` tells of the first."""
     causes: list[Cause]
+    failures_handled: int = 0
+    """How many an arc took; `handled` tells of the first."""
+    handled: list[Cause] = []
+    errors_passed: int = 0
+    """After how many errors it went on; `went_on` and `tolerated` tell of the first."""
+    went_on: list[PassedError] = []
+    tolerated: list[ToleratedLoop] = []
     waits: list[WaitReason]
     stopped: Stopped | None = None
     refused: list[AdmissionRefusal] = []
@@ -68,8 +93,10 @@ async def explanation_of(
     playbook = load_kept(kept[0], KnownKinds())
     lines = await former_lines(storage, row, *kept)
     playbook = relined(playbook, lines) if lines else playbook
+    document = PlaybookText(playbook, kept[0], lines)
     trail = await trail_of(storage.log, row.execution_id)
     order = trail.cancelled
+    facts = Facts(storage.printed, row.execution_id)
     waits = await waits_in(storage, execution, plan, holder)
     return Explanation(
         execution_id=row.execution_id,
@@ -78,13 +105,44 @@ async def explanation_of(
         interrupted=row.finished_at is None and holder is None,
         duration_ms=(row.finished_at or row.updated_at) - row.started_at,
         failures=execution.failed,
-        causes=causes_of(execution, trail, playbook),
+        causes=await facts.told(causes_of(execution, trail, document)),
+        failures_handled=execution.failures_handled,
+        handled=await facts.told(handled_in(trail, document)),
+        errors_passed=execution.errors_passed,
+        went_on=[
+            await facts.printed(passed_of(done, document), done.step)
+            for done in trail.passed[:MOST_TOLD]
+        ],
+        tolerated=tolerated_in(trail, playbook),
         waits=waits,
         stopped=None if order is None else Stopped(order.by, order.reason),
         refused=[found for wait in waits for found in refusals(wait, trail, playbook)],
         dropped=[Dropped(token.step, token.reason) for token in trail.dropped],
         unmatched=[] if row.finished_at is None else unmatched_in(trail, playbook),
     )
+
+
+class Facts:
+    """What tasks printed, beside what the log says of them."""
+
+    def __init__(self, printed: Printed, execution_id: str) -> None:
+        self._printed = printed
+        self._execution_id = execution_id
+
+    async def told(self, causes: list[Cause]) -> list[Cause]:
+        """The causes, the first with what their tasks printed."""
+        return [
+            replace(cause, chain=[await self.printed(link, cause.step) for link in cause.chain])
+            for cause in causes[:MOST_TOLD]
+        ] + causes[MOST_TOLD:]
+
+    async def printed(self, link: T, step: str) -> T:
+        lines = [
+            line.text
+            for line in await self._printed.read(self._execution_id, step=step)
+            if line.task_run_id == link.task_run_id and line.attempt == link.attempt
+        ]
+        return replace(link, printed=lines[-PRINTED:]) if lines else link
 
 
 def refusals(wait: WaitReason, trail: Trail, playbook: Playbook) -> list[AdmissionRefusal]:

@@ -31,6 +31,8 @@ class Listed(msgspec.Struct, frozen=True, kw_only=True):
     duration_ms: int
     parent_execution_id: str | None
     error: str | None
+    note: str | None = None
+    """Of one that completed: what went wrong on the way and did not fail it."""
 
 
 class Standing(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,6 +55,10 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
     waits: list[WaitReason]
     refused: str | None = None
     """Why it ended and no step ran."""
+    errors_passed: int = 0
+    """Errors after which it went on: a policy, or a loop, let them pass (TASK-2)."""
+    failures_handled: int = 0
+    """Failures of steps that an arc took (NEXT-3)."""
 
 
 class TaskLine(msgspec.Struct, frozen=True, kw_only=True):
@@ -78,7 +84,8 @@ def listed_of(row: ExecutionRow, *, interrupted: bool) -> Listed:
         finished_at=None if row.finished_at is None else timestamp(row.finished_at),
         duration_ms=(row.finished_at or row.updated_at) - row.started_at,
         parent_execution_id=row.parent_execution_id,
-        error=row.error,
+        error=None if row.status == "completed" else row.error,
+        note=row.error if row.status == "completed" else None,
     )
 
 
@@ -102,6 +109,8 @@ async def standing_of(
         steps=steps_of(execution),
         waits=await waits_in(storage, execution, plan, holder),
         refused=await refusal_of(storage, execution),
+        errors_passed=execution.errors_passed,
+        failures_handled=execution.failures_handled,
     )
 
 

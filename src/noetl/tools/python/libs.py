@@ -126,7 +126,8 @@ class Libs:
             raise Refusal("input", DEMANDED)
         if ended.exit_code != 0:
             told = output.decode("utf-8", "replace").strip()
-            last = "\n".join(told.splitlines()[-LAST_LINES:])
+            why = [line for line in told.splitlines() if not line.startswith("WARNING")]
+            last = "\n".join(why[-LAST_LINES:])
             message = f"libs cannot be installed: {', '.join(wanted)}\n{last}"
             if not self._build and NO_WHEEL.search(told):
                 message += f"\n{WHEELS_ONLY}"

@@ -44,8 +44,11 @@ _NO_TLS = re.compile(r"does not support SSL|certificate")
 _MISSING_DATABASE = re.compile(r"database \".*\" does not exist")
 
 
-def block_of(sqlstate: str | None = None, message: str | None = None) -> dict[str, Any]:
-    return {"code": sqlstate, "sqlstate": sqlstate, "message": message, "rowcount": None}
+def block_of(
+    sqlstate: str | None = None, message: str | None = None, place: str | None = None
+) -> dict[str, Any]:
+    told = {"code": sqlstate, "sqlstate": sqlstate, "message": message, "place": place}
+    return {**told, "rowcount": None}
 
 
 class PostgresTool(SqlTool):
@@ -163,7 +166,17 @@ def failure_of(fault: psycopg.Error) -> Outcome:
     message = fault.diag.message_primary or first_line(fault)
     hint = f"; {fault.diag.message_hint}" if fault.diag.message_hint else ""
     says = f"PostgreSQL says {sqlstate}: {message}{_place(fault)}{hint}"
-    return failed(kind, says, retryable=retryable, block=block_of(sqlstate, message))
+    block = block_of(sqlstate, message, _excerpt(fault))
+    return failed(kind, says, retryable=retryable, block=block)
+
+
+def _excerpt(fault: psycopg.Error) -> str | None:
+    """The line of the statement, and a mark below the place of the fault."""
+    lines = str(fault).splitlines()
+    for number, line in enumerate(lines):
+        if line.startswith("LINE "):
+            return "\n".join(lines[number : number + 2])
+    return None
 
 
 def _state_in_words(fault: psycopg.Error) -> str | None:
@@ -185,7 +198,8 @@ def _without_state(fault: psycopg.Error) -> Outcome:
         says = f"no connection to PostgreSQL: {message}"
         retryable = not _NO_TLS.search(str(fault))
         return failed("connection", says, retryable=retryable, block=block_of(None, message))
-    says = f"the command cannot be sent: {message}"
+    percent = "; beside params a percent sign is written %%" if "%" in message else ""
+    says = f"the command cannot be sent: {message}{percent}"
     return failed("input", says, block=block_of(None, message))
 
 

@@ -61,6 +61,33 @@ def test_times_are_those_of_the_worker(show: PlainShow, capsys: pytest.CaptureFi
     assert lines(capsys) == ["work: done in 277 ms"]
 
 
+@pytest.mark.parametrize(("waited", "said"), [(0.0, "277 ms"), (2.0, "2.0 s")])
+def test_a_failure_takes_as_long_as_its_calls_or_longer(
+    show: PlainShow, clock: Clock, capsys: pytest.CaptureFixture[str], waited: float, said: str
+) -> None:
+    timed = {**s.BUSY, "meta": {"started_at": 1000, "duration_ms": 277}}
+    show.take(s.active(), [e.StepStarted(**s.RUN)])
+    clock.time = waited
+    show.take(s.active(), [s.task_done(timed, do="fail"), e.StepFailed(**s.RUN, error=s.FAILED)])
+    assert lines(capsys)[-1] == f"work: failed in {said}: http: busy"
+
+
+@pytest.mark.parametrize("do", ["continue", "jump", "break"])
+def test_what_goes_on_after_an_error_says_so(
+    show: PlainShow, capsys: pytest.CaptureFixture[str], do: str
+) -> None:
+    show.take(s.active(), [s.task_done(s.BUSY, do=do)])
+    assert lines(capsys) == ["work.get: went on after an error: http: busy"]
+
+
+def test_a_failure_that_an_arc_takes_says_who_handles_it(
+    show: PlainShow, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fired = e.NextFired(**s.RUN, arc=0, to="alarm", token_id="9.0")
+    show.take(s.active(), [fired, e.StepFailed(**s.RUN, error=s.FAILED), fired])
+    assert lines(capsys) == ["work: failed: http: busy", "work: its failure is handled by 'alarm'"]
+
+
 def test_a_failure_is_told(show: PlainShow, capsys: pytest.CaptureFixture[str]) -> None:
     show.take(s.active(), [e.StepFailed(**s.RUN, error=s.FAILED)])
     assert lines(capsys) == ["work: failed: http: busy"]

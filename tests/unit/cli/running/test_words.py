@@ -4,7 +4,13 @@ from typing import Any
 
 import pytest
 
+from noetl.cli.running import words as words_module
 from noetl.cli.running.words import count, error_words, seconds, short, value_words
+
+
+@pytest.fixture
+def terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(words_module, "is_terminal", lambda: True)
 
 
 @pytest.mark.parametrize(
@@ -49,13 +55,26 @@ def test_errors(error: dict[str, Any] | None, words: str) -> None:
         ("ü" * 10, "ü" * 10),
     ],
 )
+@pytest.mark.usefixtures("terminal")
 def test_values(value: Any, words: str) -> None:
     assert value_words(value) == words
 
 
+@pytest.mark.usefixtures("terminal")
 def test_short_keeps_what_fits() -> None:
     assert short("a b", 3) == "a b"
     assert short("a b c", 3) == "a …"
+
+
+def test_nothing_is_cut_in_a_pipe() -> None:
+    assert short("a b c", 3) == "a b c"
+    assert value_words("x" * 500) == "x" * 500
+    assert value_words([0] * 1000) == f"[{','.join('0' * 1000)}]"
+
+
+def test_the_place_in_sql_is_no_part_of_one_line() -> None:
+    error = {"kind": "duckdb", "message": 'near "form"\n\nLINE 2: form b\n        ^^^^; more'}
+    assert error_words(error) == 'duckdb: near "form"; more'
 
 
 def test_counts() -> None:

@@ -15,7 +15,7 @@ from noetl.kinds.sql import PostgresInputs
 from noetl.messages.outcome import Outcome
 from noetl.messages.reference import Reference
 from noetl.playbook.model import Timeout
-from noetl.tools.sql.postgres import PostgresTool
+from noetl.tools.sql.postgres import PostgresTool, failure_of
 
 Ask = Callable[..., Awaitable[Outcome]]
 
@@ -154,6 +154,7 @@ def test_the_last_statement_gives_the_result(
     assert outcome.result == result, outcome.error
     assert outcome.block == {
         "code": None,
+        "place": None,
         "sqlstate": None,
         "message": None,
         "rowcount": rowcount,
@@ -419,3 +420,17 @@ def test_a_connection_that_the_server_closed_is_not_used_again(database: Databas
         return outcome
 
     assert asyncio.run(calls()).result == [{"v": 1}]
+
+
+def test_a_percent_sign_beside_params_says_how_it_is_written() -> None:
+    said = "only '%s', '%b', '%t' are allowed as placeholders, got '%d'"
+    error = failure_of(psycopg.ProgrammingError(said)).error
+    assert error is not None
+    assert error["message"].endswith("; beside params a percent sign is written %%")
+
+
+def test_the_place_of_a_fault_is_told_with_its_line() -> None:
+    said = 'syntax error at or near "form"\nLINE 1: select 1 form\n                 ^'
+    outcome = failure_of(psycopg.errors.SyntaxError(said))
+    assert outcome.block is not None
+    assert outcome.block["place"] == "LINE 1: select 1 form\n                 ^"

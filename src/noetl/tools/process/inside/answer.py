@@ -150,7 +150,25 @@ def failure(fault: BaseException, text: str) -> bytes:
     if isinstance(fault, ResultRefused):
         return shape(fault.kind, str(fault), None, None)
     name = type(fault).__name__
-    return shape("python", message_of(fault), name, "\n".join(told(fault, text.split("\n"))))
+    message = message_of(fault) + remedy_of(fault)
+    return shape("python", message, name, "\n".join(told(fault, text.split("\n"))))
+
+
+SCOPES = ("workload", "ctx", "iter", "args", "event", "_prev", "execution_id")
+"""Names of templates, which code does not see."""
+
+
+def remedy_of(fault: BaseException) -> str:
+    """What to do about a name that an author may have thought was there."""
+    name = getattr(fault, "name", None)
+    if not isinstance(name, str):
+        return ""
+    if isinstance(fault, ModuleNotFoundError):
+        return f"; let the task install it: libs: [{name.partition('.')[0]}]"
+    if isinstance(fault, NameError) and name in SCOPES:
+        bound = '"{{ %s }}"' % (name if name in SCOPES[-2:] else f"{name}.x")
+        return f"; code sees the names in the task's args: args: {{ x: {bound} }}"
+    return ""
 
 
 def shape(kind: str, message: str, exception_type: str | None, traceback: str | None) -> bytes:

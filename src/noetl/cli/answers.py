@@ -1,0 +1,147 @@
+"""`noetl signal`, `noetl approve` and `noetl reject`: what executions wait for (WAIT)."""
+
+import getpass
+from typing import Any
+
+import click
+import msgspec
+
+from noetl.cli import exits
+from noetl.cli.contexts import Target
+from noetl.cli.home import in_home
+from noetl.cli.output import ID, JSON, tell
+from noetl.cli.target import aimed, at_server
+from noetl.messages.requests import SendSignal
+from noetl.server.ids import new_execution_id
+
+SIGNAL = """\b
+Examples:
+  noetl signal 06h3k9v2q8m4x0c7w1 paid
+  noetl signal 06h3k9v2q8m4x0c7w1 paid --data '{"amount": 12}' --id payment-7
+
+\b
+Exit codes: 0 it was taken or is kept, 3 it was refused, usage or environment.
+"""
+ANSWER = """\b
+Examples:
+  noetl approve 06h3k9v2q8m4x0c7w1
+  noetl approve 06h3k9v2q8m4x0c7w1 ask_finance --reason 'budget is there' --set limit=500
+  noetl reject 06h3k9v2q8m4x0c7w1 ask_finance --reason 'too much'
+
+\b
+Exit codes: 0 the answer stands, 3 it was refused, usage or environment.
+"""
+
+
+@click.command(epilog=SIGNAL)
+@ID
+@click.argument("name")
+@click.option("--data", metavar="JSON", default="null", help="What the signal carries.")
+@click.option("--id", "signal_id", metavar="ID", help="The same id twice is one signal.")
+@JSON
+@aimed
+def signal(
+    execution_id: str,
+    name: str,
+    data: str,
+    signal_id: str | None,
+    as_json: bool,
+    target: Target,
+) -> int:
+    """
+    Send a signal to an execution.
+
+    The oldest wait that wants it takes it; else it is kept for the next one.
+    """
+    value = json_of(data)
+    if target.local:
+        given = SendSignal(
+            signal=name,
+            data=value,
+            sender=getpass.getuser(),
+            signal_id=signal_id or new_execution_id(),
+        )
+        in_home(lambda local: local.signal(execution_id, given))
+    else:
+        at_server(target, lambda client: client.signal(execution_id, name, value, id=signal_id))
+    said = f"execution {execution_id}: signal '{name}' was sent"
+    tell({"execution_id": execution_id, "signal": name}, said, as_json=as_json)
+    return exits.OK
+
+
+def json_of(text: str) -> Any:
+    try:
+        return msgspec.json.decode(text)
+    except msgspec.DecodeError as fault:
+        raise click.BadParameter(f"--data is no JSON: {fault}") from None
+
+
+def answering(name: str, *, approved: bool, says: str) -> click.Command:
+    """`approve` and `reject` differ in one word."""
+
+    @click.command(name, help=says, epilog=ANSWER)
+    @ID
+    @click.argument("step", required=False)
+    @click.option("--reason", default="", help="Kept in the log beside the answer.")
+    @click.option(
+        "--set", "fields", multiple=True, metavar="FIELD=VALUE", help="A field of the form."
+    )
+    @JSON
+    @aimed
+    def command(
+        execution_id: str,
+        step: str | None,
+        reason: str,
+        fields: tuple[str, ...],
+        as_json: bool,
+        target: Target,
+    ) -> int:
+        given: dict[str, Any] = dict(map(field_of, fields))
+        if target.local:
+            sender = getpass.getuser()
+            in_home(
+                lambda local: local.answer(
+                    execution_id,
+                    step,
+                    approved=approved,
+                    sender=sender,
+                    reason=reason,
+                    fields=given,
+                )
+            )
+        else:
+            at_server(
+                target,
+                lambda client: client.answer(
+                    execution_id, step, approved=approved, reason=reason, fields=given
+                ),
+            )
+        word = "approved" if approved else "rejected"
+        told = {"execution_id": execution_id, "approved": approved}
+        tell(told, f"execution {execution_id}: {word}", as_json=as_json)
+        return exits.OK
+
+    return command
+
+
+def field_of(text: str) -> tuple[str, Any]:
+    """`amount=12` is a number, `note=yes it is` a text: what is JSON is taken for it."""
+    name, equals, value = text.partition("=")
+    if not equals or not name:
+        raise click.BadParameter(f"--set takes FIELD=VALUE, got {text!r}")
+    try:
+        return name, msgspec.json.decode(value)
+    except msgspec.DecodeError:
+        return name, value
+
+
+approve = answering(
+    "approve",
+    approved=True,
+    says="Approve what an execution waits for. STEP may be left out where only one waits.",
+)
+reject = answering(
+    "reject",
+    approved=False,
+    says="Reject what an execution waits for. STEP may be left out where only one waits.",
+)

@@ -1,0 +1,43 @@
+"""`noetl waiting`: what waits for people, and how to answer it (WAIT-7)."""
+
+import click
+
+from noetl.api.types import PersonAwaited
+from noetl.cli.contexts import Target
+from noetl.cli.output import JSON, tell
+from noetl.cli.target import Asked, aimed, ask, pages
+
+EPILOG = """\b
+Examples:
+  noetl waiting
+  noetl waiting --json
+  noetl waiting --server http://127.0.0.1:8765
+"""
+
+
+@click.command(epilog=EPILOG)
+@JSON
+@aimed
+def waiting(as_json: bool, target: Target) -> None:
+    """List what waits for people: the question, who may answer, and the command that does."""
+    found = ask(target, all_of)
+    lines = [line for one in found for line in lines_of(one)] or ["nothing waits for a person"]
+    tell({"waiting": found}, *lines, as_json=as_json)
+
+
+async def all_of(asked: Asked) -> list[PersonAwaited]:
+    return [one async for page in pages(asked.waiting) for one in page.waiting]
+
+
+def lines_of(one: PersonAwaited) -> list[str]:
+    wait = one.wait
+    who = f", from {', '.join(wait.roles)}" if wait.roles else ""
+    until = f", until {wait.until}" if wait.until else ""
+    lines = [
+        f"{one.execution_id}  {one.path}  {wait.step}: {wait.title}",
+        f"  since {wait.since}{until}{who}",
+    ]
+    for name, field in wait.form.items():
+        title = f": {field['title']}" if field.get("title") else ""
+        lines.append(f"  --set {name}=… ({field['type']}){title}")
+    return lines + [f"  {command}" for command in wait.answers if "signal" not in command.split()]

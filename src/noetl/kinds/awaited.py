@@ -1,0 +1,114 @@
+"""What a wait waits for: its inputs as `wait.started` records them (WAIT-1)."""
+
+from collections.abc import Collection, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+
+from noetl.kinds.flow import WaitInputs
+
+FIELD_TYPES: dict[str, type | tuple[type, ...]] = {
+    "string": str,
+    "integer": int,
+    "number": (int, float),
+    "boolean": bool,
+}
+"""What a field of a form may hold, by the name that a document uses."""
+MOST_FIELDS = 100
+
+
+class FormField(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One field of a form; a bare type stands for `{type: …}`."""
+
+    type: str = "string"
+    title: str = ""
+    required: bool = True
+    default: Any = None
+    choices: list[Any] = []
+
+
+class Approval(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a person is asked."""
+
+    title: str
+    form: dict[str, Any] = {}
+    roles: list[str] = []
+
+
+def awaited(
+    inputs: Mapping[str, Any], guards: Collection[str]
+) -> tuple[list[dict[str, Any]], float | None]:
+    """What can end the wait, one entry each, and its `timeout`; raises ValueError."""
+    try:
+        given = msgspec.convert(inputs, WaitInputs, strict=False)
+        if given.any is None:
+            return [arm("", given, guards)], given.timeout
+        if not given.any:
+            raise ValueError("`any` has no label")
+        arms = {
+            label: msgspec.convert(one, WaitInputs, strict=False)
+            for label, one in given.any.items()
+        }
+    except msgspec.ValidationError as fault:
+        raise ValueError(str(fault)) from None
+    for label, one in arms.items():
+        if one.any is not None or one.timeout is not None:
+            raise ValueError(f"`{label}` of `any` has an `any` or a `timeout` of its own")
+    return [arm(label, one, guards) for label, one in arms.items()], given.timeout
+
+
+def arm(label: str, given: WaitInputs, guards: Collection[str]) -> dict[str, Any]:
+    """One thing that is awaited, as `wait.started` has it; its guard stays in the plan."""
+    named = {"label": label} if label else {}
+    guarded = {"guarded": True} if label in guards else {}
+    match given:
+        case WaitInputs(seconds=float() | int() as seconds):
+            return {"by": "timer", **named, "seconds": float(seconds)}
+        case WaitInputs(until=str() as until):
+            return {"by": "timer", **named, "due": moment(until)}
+        case WaitInputs(signal=str() as name) if name:
+            return {"by": "signal", **named, "name": name, **guarded}
+        case WaitInputs(approval=str() as title) if title:
+            return {"by": "approval", **named, "title": title}
+        case WaitInputs(approval=dict() as asked):
+            approval = msgspec.convert(asked, Approval, strict=False)
+            form = {name: form_field(name, one) for name, one in approval.form.items()}
+            if len(form) > MOST_FIELDS:
+                raise ValueError(f"a form has at most {MOST_FIELDS} fields, got {len(form)}")
+            more = {"form": form, "roles": approval.roles}
+            shown = {key: value for key, value in more.items() if value}
+            return {"by": "approval", **named, "title": approval.title, **shown}
+    where = f" in `{label}`" if label else ""
+    raise ValueError(f"expected one of seconds, until, signal, approval{where}")
+
+
+def form_field(name: str, given: Any) -> dict[str, Any]:
+    """A field as it is recorded: what is usual is left out."""
+    if name in RESERVED:
+        raise ValueError(f"a form cannot have a field '{name}': the answer has one of its own")
+    field = msgspec.convert({"type": given} if isinstance(given, str) else given, FormField)
+    if field.type not in FIELD_TYPES:
+        known = ", ".join(FIELD_TYPES)
+        raise ValueError(f"field '{name}' has type '{field.type}', expected one of {known}")
+    fields = {key: getattr(field, key) for key in FormField.__struct_fields__}
+    usual = FormField(type=field.type)
+    return {
+        key: value for key, value in fields.items() if key == "type" or value != getattr(usual, key)
+    }
+
+
+RESERVED = frozenset({"approved", "by", "at", "reason"})
+"""WAIT-5: what every answer has."""
+
+
+def moment(text: str) -> int:
+    """An RFC 3339 time in ms since 1970; one without an offset is UTC. Raises ValueError."""
+    try:
+        found = datetime.fromisoformat(text.strip())
+    except ValueError:
+        raise ValueError(
+            f"`until` is no time: {text[:80]!r}, expected one such as 2026-01-31T09:00:00Z"
+        ) from None
+    aware = found if found.tzinfo is not None else found.replace(tzinfo=UTC)
+    return int(aware.timestamp() * 1000)

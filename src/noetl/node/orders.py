@@ -1,0 +1,106 @@
+"""Orders to an execution, whoever owns it: durable when they return, refused with a reason."""
+
+from typing import TYPE_CHECKING, Any
+
+from noetl.control.approvals import AnswerRefused, approval_for, filled_in, refuse_stranger
+from noetl.control.execution import Execution
+from noetl.control.waits import refusal_of_signal, was_sent
+from noetl.errors import LogUnavailable, OutcomeUnknown, ServerRefused, VersionConflict
+from noetl.messages import requests as r
+from noetl.ports.event_log import ExecutionRow
+from noetl.ports.session import PartLost
+
+if TYPE_CHECKING:
+    from noetl.node.control_plane import ControlPlane
+
+
+class Orders:
+    """Decided here where the execution is owned here, else left for its owner with all fields."""
+
+    def __init__(self, plane: "ControlPlane") -> None:
+        self._plane = plane
+
+    async def order(self, execution_id: str, kind: r.Order, reason: str = "") -> ExecutionRow:
+        """Cancel, pause or resume: durable when this returns, whoever owns the execution."""
+        await self._not_over(execution_id, kind)
+        return await self._give(execution_id, r.PLAIN_ORDERS[kind](reason=reason))
+
+    async def _give(self, execution_id: str, given: r.AnyOrder) -> ExecutionRow:
+        """Any order, with all that it carries, to an execution that has not ended."""
+        active = self._plane.server.find(execution_id)
+        if active is not None and self._plane.ownership.sure():
+            try:
+                await self._plane.ownership.order(active, given)
+            except PartLost:
+                pass  # it ended, or stood so already
+            except VersionConflict:  # another server decides for it by now
+                await self._plane.ownership.leave(execution_id, given)
+            except LogUnavailable as away:
+                raise OutcomeUnknown(
+                    f"it is not known whether the order was recorded: {away}; ask again"
+                ) from away
+        else:
+            await self._plane.ownership.leave(execution_id, given)
+        return await self._plane.row(execution_id)
+
+    async def _not_over(self, execution_id: str, what: str) -> None:
+        row = await self._plane.row(execution_id)
+        if row.finished_at is not None:
+            raise ServerRefused(
+                f"execution {execution_id} has ended ({row.status}): there is nothing to {what}",
+                code="finished",
+                status=409,
+            )
+        if row.status == "queued" and what != "cancel":
+            raise ServerRefused(
+                f"execution {execution_id} is queued, and nothing of it runs: there is nothing to "
+                f"{what}; `noetl cancel {execution_id}` takes it out of the queue",
+                code="queued",
+                status=409,
+            )
+
+    async def signal(self, execution_id: str, given: r.SendSignal) -> ExecutionRow:
+        """WAIT-4: refused with the reason where nothing can take it."""
+        await self._not_over(execution_id, "signal")
+        execution = await self._latest(execution_id)
+        refusal = refusal_of_signal(execution, given)
+        if refusal is not None and not was_sent(execution, given):
+            raise ServerRefused(f"execution {execution_id}: {refusal}", code="refused", status=409)
+        return await self._give(execution_id, given)
+
+    async def answer(
+        self,
+        execution_id: str,
+        step: str | None,
+        *,
+        approved: bool,
+        sender: str,
+        reason: str = "",
+        fields: dict[str, Any] | None = None,
+        known_as: tuple[str, ...] | None = None,
+    ) -> ExecutionRow:
+        """WAIT-5: `known_as` are the role and the name of whoever answers, where they bind him."""
+        await self._not_over(execution_id, "answer")
+        try:
+            wait, arm = approval_for(await self._latest(execution_id), step)
+            refuse_stranger(arm, known_as)
+            filled = filled_in(arm, fields or {}, approved=approved)
+        except AnswerRefused as refused:
+            said = f"execution {execution_id}: {refused}"
+            raise ServerRefused(said, code="refused", status=409) from None
+        given = r.AnswerApproval(
+            task_run_id=wait.task_run_id,
+            label=arm.get("label", ""),
+            approved=approved,
+            sender=sender,
+            reason=reason,
+            fields=filled,
+        )
+        return await self._give(execution_id, given)
+
+    async def _latest(self, execution_id: str) -> Execution:
+        """The state as of now: in memory where it is decided here, else from the log."""
+        active = self._plane.server.find(execution_id)
+        if active is not None and not active.inputs:
+            return active.execution
+        return (await self._plane.state(execution_id))[0]
