@@ -17,6 +17,7 @@ NoetlError
 ├── SettingRefused        the caller's: a setting has a value that it cannot have
 ├── ExecutionFailed       the author's: it was run and did not complete; carries what it came to
 ├── ExecutionNotFound     the caller's: no such execution in this home
+├── RestartRefused        the caller's: an execution cannot be restarted so; the text says why
 ├── VersionConflict       nobody's: another writer was first; load again and decide again
 ├── LogUnavailable        the world's: the log cannot be written (disk full, read-only home)
 │   └── ResultsUnavailable  the result store is away, or refuses (disk full, no bucket)
@@ -139,6 +140,10 @@ class ExecutionFailed(NoetlError):
 
 class ExecutionNotFound(NoetlError):
     """No execution with that id; the message says where was looked."""
+
+
+class RestartRefused(NoetlError):
+    """An execution cannot be restarted as it was asked; the message says why (RST)."""
 
 
 class VersionConflict(NoetlError):

@@ -174,6 +174,19 @@ async def test_retention_forgets_what_ended_before(homes: Homes) -> None:
     assert await home.prune(150) == []
 
 
+@pytest.mark.rule("RST-3")
+async def test_retention_keeps_what_a_restart_refers_to(homes: Homes) -> None:
+    home = await homes.open()
+    await begin(home, "first", status="failed", finished_at=1)
+    await begin(home, "child", status="failed", finished_at=1, parent_execution_id="first")
+    await begin(home, "again", status="failed", finished_at=1, origin_execution_id="first")
+    await begin(home, "third", status="completed", finished_at=9, origin_execution_id="again")
+    assert await home.prune(5) == []
+    assert await home.prune(10) == ["third"]
+    assert await home.prune(10) == ["again"]
+    assert await home.prune(10) == ["first", "child"]
+
+
 async def test_retention_takes_no_more_than_asked(homes: Homes) -> None:
     home = await homes.open()
     for n in range(4):

@@ -11,6 +11,7 @@ from collections.abc import Generator, Iterator
 from random import Random
 from typing import Any
 
+from msgspec.structs import replace
 from tests.support.petri import audit_joins
 
 from noetl.control.decide import decide
@@ -51,6 +52,8 @@ class World:
         self.now = 1_700_000_000_000
         self.stops = True
         """Whether it may be cancelled, or run out of time."""
+        self.restart: dict[str, Any] | None = None
+        """What the start of a restart carries (RST)."""
 
     # ── deciding, with every invariant that can be seen at once ──────────────────────────────
 
@@ -87,6 +90,8 @@ class World:
         for event in self.log:
             if type(event) is e.CtxPatched:
                 patched.update(event.patch)
+            elif type(event) is e.ExecutionRestored:
+                patched = dict(event.ctx)
         assert self.state.ctx == patched, "ctx is the fold of its patches"
 
     def hand_out(self) -> None:
@@ -108,7 +113,8 @@ class World:
 
     def run(self) -> None:
         digest = self.plan.digest
-        self.decide(r.StartExecution(execution_id="x1", path="p", digest=digest))
+        start = r.StartExecution(execution_id="x1", path="p", digest=digest)
+        self.decide(start if self.restart is None else replace(start, **self.restart))
         for _ in range(3000):
             if self.state.finished:
                 break
@@ -188,7 +194,8 @@ class World:
             assert self.decided(order) == []
         assert self.state.seq == last, "a terminal state never changes"
         audit(self.log)
-        audit_joins(self.log, self.plan)
+        if self.restart is None:  # else the log begins in the middle of the net
+            audit_joins(self.log, self.plan)
 
 
 class Hand:
@@ -399,6 +406,8 @@ def audit(log: list[e.Event]) -> None:
                 gone.append(event.token_id)
             case e.StepScheduled():
                 gone += event.tokens
+                runs.append(event.step_run_id)
+            case e.StepRestored():
                 runs.append(event.step_run_id)
             case e.TaskDone():
                 outcomes.append((event.task_run_id, event.attempt))

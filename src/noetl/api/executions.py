@@ -17,6 +17,7 @@ from noetl.errors import NoetlError, ServerAway, ServerRefused
 from noetl.messages.requests import Order, SendSignal
 from noetl.ports.tokens import TokenRow, split_role
 from noetl.server.verify import Verified
+from noetl.server.views.differences import Differences
 from noetl.server.views.explanation import Explanation
 from noetl.server.views.standing import Listed, Standing, listed_of
 from noetl.server.views.state import state_of
@@ -199,6 +200,31 @@ class ExecutionsRoutes:
     async def waiting(self, cursor: Cursor = None, limit: Limit = USUAL) -> Response[t.WaitingPage]:
         """What waits for people; a page looks at `limit` executions, and may be short."""
         return answered(await self._questions.waiting(cursor=cursor, limit=limit))
+
+    async def restart(
+        self,
+        execution_id: FromPath[str],
+        data: JSONBody[t.RestartRequest | None] = None,
+        key: Key = None,
+    ) -> Response[Listed]:
+        """Begin a new execution that takes over what an ended one recorded (RST)."""
+        asked = data or t.RestartRequest()
+        row = await self._plane.restarts.restart(
+            known(execution_id),
+            chosen=asked.chosen,
+            version=asked.version,
+            payload=asked.payload,
+            key=key,
+        )
+        begun = listed_of(row, interrupted=False)
+        where = {"location": f"/api/executions/{begun.execution_id}"}
+        return answered(begun, status=201, headers=where)
+
+    async def differences(
+        self, execution_id: FromPath[str], other: FromPath[str]
+    ) -> Response[Differences]:
+        """Where two executions parted, task by task."""
+        return answered(await self._questions.differences(known(execution_id), known(other)))
 
     async def _order(
         self, execution_id: str, kind: Order, data: t.OrderRequest | None

@@ -8,6 +8,7 @@ from noetl.api import types as t
 from noetl.api.paging import cursor_of, page_of, place_in
 from noetl.api.rows import entry_of, view_of
 from noetl.control.approvals import approvals
+from noetl.control.forgetting import History
 from noetl.errors import PlaybookNotFound
 from noetl.messages.codec import recorded_mappings
 from noetl.messages.envelope import envelope
@@ -15,8 +16,10 @@ from noetl.messages.filtering import wanted
 from noetl.node.control_plane import ControlPlane
 from noetl.ports.event_log import ExecutionRow, LogRow
 from noetl.server.finding import Version, find_entry
+from noetl.server.origins import history_of
 from noetl.server.replay import replay
 from noetl.server.verify import Verified, verify
+from noetl.server.views.differences import Differences, differences_of
 from noetl.server.views.explanation import Explanation, explanation_of
 from noetl.server.views.standing import Listed, Standing, line_of, listed_of, standing_of
 from noetl.server.views.state import state_of
@@ -140,13 +143,24 @@ class PlaneQuestions:
     async def state(self, execution_id: str) -> t.ExecutionState:
         """The state that the log alone comes to, without a snapshot (EVT-5)."""
         _, plan = await self.plane.state(execution_id)
-        execution, _ = await replay(self.storage.log, execution_id, plan, from_snapshot=False)
+        load = self.plane.bodies.load
+        log = self.storage.log
+        execution, _ = await replay(log, execution_id, plan, load, from_snapshot=False)
         return t.ExecutionState(**state_of(execution))
 
     async def verified(self, execution_id: str) -> Verified:
         await self.plane.row(execution_id)
         storage = self.storage
         return await verify(storage.log, storage.playbooks, self.plane.results, execution_id)
+
+    async def differences(self, left: str, right: str) -> Differences:
+        """Where two executions parted, task by task."""
+
+        async def read(execution_id: str) -> History:
+            _, plan = await self.plane.state(execution_id)
+            return await history_of(self.storage.log, execution_id, plan, self.plane.bodies.load)
+
+        return await differences_of(left, right, read)
 
     async def events(
         self,

@@ -12,6 +12,7 @@ OURS: dict[type[NoetlError], tuple[int, str, str]] = {
     errors.PlaybookRejected: (422, "playbook_rejected", "fix what the findings show"),
     errors.LimitReached: (429, "limit_reached", "try again when others have ended"),
     errors.KeyReused: (409, "key_reused", "use a new Idempotency-Key for a new request"),
+    errors.RestartRefused: (409, "restart_refused", ""),
     errors.VersionConflict: (409, "conflict", "ask again"),
     errors.HomeInUse: (409, "in_use", "try again when it is free"),
     errors.BodyLost: (410, "result_lost", "retention may have removed it"),

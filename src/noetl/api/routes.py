@@ -83,6 +83,8 @@ ROUTES = (
     Route("POST", f"{ONE}/signal", "operator", E.signal, JSON, 8 * MB),
     Route("POST", f"{ONE}/answer", "approver", E.answer, JSON),
     Route("GET", "/api/waiting", "viewer", E.waiting),
+    Route("POST", f"{ONE}/restart", "operator", E.restart, JSON, 8 * MB, status=201),
+    Route("GET", f"{ONE}/differences/{{other:str}}", "viewer", E.differences),
     Route("GET", f"{ONE}/events", "viewer", L.page),
     Route("GET", f"{ONE}/stream", "viewer", L.stream),
     Route("PUT", "/api/credentials/{name:path}", "admin", K.put, JSON, 1 * MB),

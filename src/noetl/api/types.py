@@ -214,6 +214,17 @@ class WaitingPage(msgspec.Struct, frozen=True, kw_only=True):
     next: str | None
 
 
+class RestartRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What is run again, by which text, and on what."""
+
+    chosen: Annotated[list[Name], msgspec.Meta(max_length=1000)] = []
+    """`STEP`, `STEP@RUN` or `STEP:I,J`; none of them: what failed (RST-1)."""
+    version: Annotated[int, msgspec.Meta(ge=1, le=999_999_999)] | Name | None = None
+    """Another version of its playbook; without it the text that it began with."""
+    payload: dict[str, Any] = {}
+    """Changes of `workload` for what runs from now on."""
+
+
 class EventView(msgspec.Struct, frozen=True, kw_only=True):
     """An event in its envelope (EVT-1), as `noetl events --json` shows it."""
 

@@ -32,6 +32,8 @@ COMMANDS: dict[str, Entry] = {
     "approve": Entry("noetl.cli.answers:approve", "Approve what an execution waits for."),
     "reject": Entry("noetl.cli.answers:reject", "Reject what an execution waits for."),
     "waiting": Entry("noetl.cli.waiting:waiting", "List what waits for people."),
+    "restart": Entry("noetl.cli.restart:restart", "Run what failed again, or from a step on."),
+    "diff": Entry("noetl.cli.diff:diff", "Show where two executions parted."),
     "credential": Entry("noetl.cli.credential:credential", "Register credentials, encrypted."),
     "server": Entry(
         "noetl.cli.server:server", "Start, stop and inspect a server; manage its tokens."

@@ -1,8 +1,5 @@
 """`noetl export`: the log for other programs, as files or sent to a receiver (EVT-6)."""
 
-import re
-import time
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +9,7 @@ from yarl import URL
 
 from noetl.cli import exits
 from noetl.cli.contexts import Target
+from noetl.cli.moment import Moment
 from noetl.cli.output import JSON, print_json, print_line
 from noetl.cli.running.words import count
 from noetl.cli.source import FILE
@@ -42,32 +40,8 @@ Exit codes: 0 exported, 3 usage or environment: no such execution, a file that c
 written, a receiver that is away or refuses. Exporting again is safe: ids stay the same.
 """
 
-AGO = re.compile(r"(\d+)([smhd])", re.ASCII)
-UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 Signed = tuple[URL, dict[str, str]]
 """Where requests go, and their headers."""
-
-
-class Moment(click.ParamType[int]):
-    """A moment, or how long ago it was; the value is ms since 1970."""
-
-    name = "time"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        if isinstance(value, int):
-            return value
-        try:
-            return moment_of(value)
-        except (ValueError, OverflowError):
-            self.fail(f"'{value}' is not a time: expected 2026-01-31T10:00:00Z, or 24h", param, ctx)
-
-
-def moment_of(text: str) -> int:
-    ago = AGO.fullmatch(text)
-    if ago is not None:
-        return int((time.time() - int(ago[1]) * UNITS[ago[2]]) * 1000)
-    moment = datetime.fromisoformat(text)
-    return int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000)
 
 
 class ExportRequest(msgspec.Struct, frozen=True, kw_only=True):

@@ -56,6 +56,8 @@ def lines_of(standing: Standing, paint: Paint) -> list[str]:
         f"status    {paint(TONES.get(word, 'note'), word)}{went_wrong(standing)}{how_on(standing)}",
         f"started   {standing.started_at}",
     ]
+    if standing.origin_execution_id is not None:
+        lines.append(f"restarted from {standing.origin_execution_id}")
     if standing.finished_at is not None:
         lines.append(f"finished  {standing.finished_at}, after {seconds(standing.duration_ms)}")
     else:

@@ -10,6 +10,7 @@ import msgspec
 from noetl.api import types as t
 from noetl.messages.requests import Order
 from noetl.server.verify import Verified
+from noetl.server.views.differences import Differences
 from noetl.server.views.explanation import Explanation
 from noetl.server.views.standing import Listed, Standing
 
@@ -104,9 +105,30 @@ def execute(
     wanted = t.ExecuteRequest(
         path=path, version=version, payload=dict(payload or {}), ctx=dict(ctx or {})
     )
-    ask = _send("POST", "/api/executions", wanted, Listed)
+    return _keyed(_send("POST", "/api/executions", wanted, Listed), key)
+
+
+def _keyed(ask: Ask[T], key: str | None) -> Ask[T]:
     headers = {"Idempotency-Key": key or secrets.token_hex(16)}
     return msgspec.structs.replace(ask, headers=headers)
+
+
+def restart(
+    execution_id: str,
+    *,
+    chosen: Sequence[str] = (),
+    version: int | str | None = None,
+    payload: Mapping[str, Any] | None = None,
+    key: str | None = None,
+) -> Ask[Listed]:
+    """
+    Begin a new execution that takes over what an ended one recorded.
+
+    `chosen` is run again (`STEP`, `STEP@RUN`, `STEP:I,J`), without it what failed; `payload`
+    changes the workload. `key` is as of `execute`.
+    """
+    wanted = t.RestartRequest(chosen=list(chosen), version=version, payload=dict(payload or {}))
+    return _keyed(_send("POST", _of(execution_id, "/restart"), wanted, Listed), key)
 
 
 def start_many(requests: Sequence[t.KeyedRequest]) -> Ask[t.ExecutionBatch]:
@@ -179,6 +201,11 @@ def summary(execution_id: str, *, wait: float = 0.0) -> Ask[t.Summary]:
 def explanation(execution_id: str) -> Ask[Explanation]:
     """Why it waits or failed."""
     return _get(_of(execution_id, "/explanation"), Explanation)
+
+
+def differences(execution_id: str, other: str) -> Ask[Differences]:
+    """Where two executions parted, task by task."""
+    return _get(_of(execution_id, f"/differences/{quote(other, safe='')}"), Differences)
 
 
 def verified(execution_id: str) -> Ask[Verified]:
@@ -295,6 +322,7 @@ class ClientQuestions:
     playbook = Question(playbook)
     execute = Question(execute)
     start_many = Question(start_many)
+    restart = Question(restart)
     executions = Question(executions)
     standing = Question(standing)
     state = Question(state)
@@ -306,6 +334,7 @@ class ClientQuestions:
     answer = Question(answer)
     waiting = Question(waiting)
     explanation = Question(explanation)
+    differences = Question(differences)
     verified = Question(verified)
     put_credential = Question(put_credential)
     credentials = Question(credentials)

@@ -14,6 +14,7 @@ from noetl.control.execution import Execution, Part, is_stopped
 from noetl.control.limits import waiting_for
 from noetl.control.loops import end, end_early, offer
 from noetl.control.reporting import take_report
+from noetl.control.restoring import onto_old, restore, take_up
 from noetl.control.scheduling import fire, park
 from noetl.control.timing import too_long
 from noetl.control.waits import answer_approval, send_signal, stop_waiting, take_due
@@ -83,22 +84,29 @@ def _start(deciding: Deciding, request: r.StartExecution) -> None:
         trace_id=request.trace_id,
         parent_execution_id=request.parent_execution_id,
         parent_id=request.parent_id,
+        origin_execution_id=request.origin_execution_id,
+        origin_seq=request.origin_seq,
+        chosen=request.chosen,
         rules=request.rules,
     )
     deciding.emit(deciding.fit(requested, strict=True))
     if request.refused is not None:
         deciding.make(e.RequestEvaluated(error=request.refused))
         return
+    kept = request.kept
+    payload = request.payload if kept is None else onto_old(kept.workload, request.payload)
     try:
         execution_id = deciding.execution.execution_id
         workload = deciding.evaluate(
-            lambda seen: materialize(plan, request.payload, execution_id, seen), deciding.beside
+            lambda seen: materialize(plan, payload, execution_id, seen), deciding.beside
         )
         evaluated = deciding.fit(e.RequestEvaluated(workload=workload), strict=True)
     except TemplateFailed as fault:
         deciding.make(e.RequestEvaluated(error=template_error(fault, "`workload`")))
         return
     deciding.emit(evaluated)
+    if kept is not None:
+        restore(deciding, kept)
     asked = request.limit
     if asked is not None and asked.place:
         deciding.emit(
@@ -114,6 +122,9 @@ def _start(deciding: Deciding, request: r.StartExecution) -> None:
 
 def _begin(deciding: Deciding) -> None:
     plan = deciding.plan
+    if deciding.execution.origin_execution_id is not None:
+        take_up(deciding)
+        return
     deciding.emit(e.WorkflowStarted(step=plan.entry))
     token_id = f"{deciding.execution.seq}.0"
     deciding.emit(e.TokenCreated(token_id=token_id, step=plan.entry))
@@ -159,6 +170,10 @@ def _step_time_is_up(deciding: Deciding, request: r.StepTimeIsUp) -> None:
 def stop_loops(deciding: Deciding) -> None:
     """A loop with nothing in flight has nobody who would report its end."""
     for run in list(deciding.execution.runs.values()):
+        if not run.parts and deciding.execution.origin_execution_id is not None:
+            # A restart that waited for its turn (LIMIT-2): nobody has it.
+            end_early(deciding, run, UNBEGUN, deciding.own)
+            continue
         plan = deciding.plan.steps[run.step].loop
         if run.loop is not None and run.loop.exec == "distributed" and plan is not None:
             offer(deciding, run, plan)
@@ -218,6 +233,7 @@ def _lease_lost(deciding: Deciding, lost: r.LeaseLost) -> None:
         end(deciding, run, e.StepFailed(**ids, error=error, source=deciding.own))
 
 
+UNBEGUN = make_error("cancelled", "the execution was stopped before this went on")
 UNCONFIRMED = make_error(
     "cancelled", "the worker did not confirm the cancellation before its lease ended"
 )

@@ -15,7 +15,7 @@ from noetl.expression.meter import METER, NOW, THEN, Meter
 from noetl.messages import events as e
 from noetl.messages.codec import decode_body, encode
 from noetl.messages.fitting import HOLDS, INLINE, EventTooLarge, Fitting, is_small
-from noetl.messages.names import canonical
+from noetl.messages.names import FOLDED, canonical
 from noetl.messages.reference import Reference
 from noetl.messages.references import chunks_of, in_chunks, joined
 from noetl.playbook.plan import Evaluate, Plan, Scope
@@ -133,6 +133,12 @@ class Deciding:
         """Add an event that moves nothing that outlives this decision."""
         self.events.append(event)
         self.execution.seq += 1
+
+    def keep(self, event: e.Event) -> None:
+        """Add an event that holds a state: that is folded whole, and recorded as it fits."""
+        fitted, state = self.fit(event), FOLDED[type(event)]
+        self.emit(msgspec.structs.replace(fitted, **{state: getattr(event, state)}))
+        self.events[-1] = fitted
 
     def evaluate(self, template: Evaluate, scope: Scope) -> Any:
         """The template's value; NeedsBody leaves the decision if a body is not at hand."""

@@ -8,9 +8,12 @@ the event, the execution and the plan, so that replay comes to the same state (E
 from collections.abc import Callable
 from typing import Any, cast
 
+from msgspec.structs import replace
+
 from noetl.control.execution import (
     Execution,
     Failure,
+    KeptCounts,
     KeptSignal,
     Meeting,
     Part,
@@ -29,6 +32,7 @@ from noetl.control.folding import (
 from noetl.control.timing import move_clocks
 from noetl.control.waits_held import WAITS, let_go, waits_at
 from noetl.messages import events as e
+from noetl.messages.codec import decode, encode
 from noetl.messages.names import CLASSES
 from noetl.pipeline.frame import Frame, TaskWait
 from noetl.playbook.plan import Plan
@@ -61,12 +65,33 @@ def _requested(execution: Execution, event: e.ExecutionRequested, plan: Plan) ->
     execution.ctx = event.ctx
     execution.trace_id = event.trace_id
     execution.parent_execution_id = event.parent_execution_id
+    execution.origin_execution_id = event.origin_execution_id
+    execution.origin_seq = event.origin_seq
 
 
 def _evaluated(execution: Execution, event: e.RequestEvaluated, _: Plan) -> None:
     execution.workload = event.workload
     if event.error is not None:
         _fail(execution, "", event.error)
+
+
+def _restored(execution: Execution, event: e.ExecutionRestored, _: Plan) -> None:
+    kept: KeptCounts = decode(encode(event.kept), KeptCounts)
+    execution.ctx, execution.leaves = event.ctx, dict(event.leaves)
+    execution.meetings, execution.tallies = kept.meetings, kept.tallies
+    execution.step_runs = kept.step_runs
+    execution.failures, execution.failed = kept.failures, kept.failed
+
+
+def _step_restored(execution: Execution, event: e.StepRestored, _: Plan) -> None:
+    run: Run = decode(encode(event.run), Run)  # a copy: what is recorded never changes
+    was, now = (one.partition(".")[0] for one in (run.step_run_id, event.step_run_id))
+    run.step_run_id = event.step_run_id
+    run.suspended = {
+        (name := now + wait.task_run_id.removeprefix(was)): replace(wait, task_run_id=name)
+        for wait in run.suspended.values()
+    }
+    execution.runs[event.step_run_id] = run
 
 
 def _token_created(execution: Execution, event: e.TokenCreated, plan: Plan) -> None:
@@ -83,7 +108,10 @@ def _token_created(execution: Execution, event: e.TokenCreated, plan: Plan) -> N
     if event.step == plan.final:  # once, whatever becomes of the token (NEXT-6)
         execution.final_done = True
     if plan.steps[event.step].join is not None and event.source is not None:
-        _meet(execution, token, event.source)
+        if event.round:  # it met others before the restart
+            _stand(execution, token, event.round)
+        else:
+            _meet(execution, token, event.source)
 
 
 def _meet(execution: Execution, token: Token, source: str) -> None:
@@ -93,9 +121,14 @@ def _meet(execution: Execution, token: Token, source: str) -> None:
     arrival = f"{passes}/{source}"
     number = meeting.arrived.get(arrival, 0) + 1
     meeting.arrived[arrival] = number
-    token.round = f"{passes}/{number}"
-    if token.round not in meeting.fired:
-        meeting.waiting.setdefault(token.round, {})[source] = token.token_id
+    _stand(execution, token, f"{passes}/{number}")
+
+
+def _stand(execution: Execution, token: Token, round_: str) -> None:
+    meeting = execution.meetings[token.step]
+    token.round = round_
+    if round_ not in meeting.fired and token.source is not None:
+        meeting.waiting.setdefault(round_, {})[token.source] = token.token_id
 
 
 def _token_parked(execution: Execution, event: e.TokenParked, _: Plan) -> None:
@@ -395,12 +428,14 @@ def _finished(execution: Execution, event: e.WorkflowFinished, _: Plan) -> None:
 EVOLVE: dict[type[e.Event], Evolve] = {
     e.ExecutionRequested: _requested,
     e.RequestEvaluated: _evaluated,
+    e.ExecutionRestored: _restored,
     e.TokenCreated: _token_created,
     e.TokenParked: _token_parked,
     e.TokenDropped: _token_dropped,
     e.TokenAbsorbed: _token_absorbed,
     e.AdmitEvaluated: _admit_evaluated,
     e.StepScheduled: _step_scheduled,
+    e.StepRestored: _step_restored,
     e.TokenEnqueued: _token_enqueued,
     e.TokenClaimed: _token_claimed,
     e.StepStarted: _step_started,

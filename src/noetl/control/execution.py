@@ -186,6 +186,16 @@ class KeptSignal(msgspec.Struct, kw_only=True):
         }
 
 
+class KeptCounts(msgspec.Struct, kw_only=True):
+    """What a restart takes over beside ctx, tokens and runs (RST-1)."""
+
+    meetings: dict[str, Meeting] = {}
+    tallies: dict[str, Tally] = {}
+    step_runs: int = 0
+    failures: list[Failure] = []
+    failed: int = 0
+
+
 class Execution(msgspec.Struct, kw_only=True):
     """One run of a playbook."""
 
@@ -203,6 +213,9 @@ class Execution(msgspec.Struct, kw_only=True):
     """`max_payload_bytes` (EVT-4)."""
     trace_id: str | None = None
     parent_execution_id: str | None = None
+    origin_execution_id: str | None = None
+    origin_seq: int | None = None
+    """Of a restart: the execution that it goes back to, and how long that one's log was."""
     workload: dict[str, Any] = {}
     ctx: dict[str, Any] = {}
     tokens: dict[str, Token] = {}

@@ -29,6 +29,8 @@ def likely(plan: Plan, execution: Execution, given: r.Input) -> list[Reference]:
     if isinstance(given, r.StartExecution):
         scope = {"workload": given.payload, "ctx": given.ctx, "args": {}}
         look(found, plan.steps[plan.entry].touches, scope)
+        if given.kept is not None:
+            look_at_kept(found, plan, given.kept)
         return list(found.values())
     run = execution.runs.get(getattr(given, "step_run_id", ""))
     if run is not None:
@@ -42,6 +44,13 @@ def likely(plan: Plan, execution: Execution, given: r.Input) -> list[Reference]:
         ):
             look(found, plan.steps[token.step].touches, scope_of(execution, token.args))
     return list(found.values())
+
+
+def look_at_kept(found: dict[str, Reference], plan: Plan, kept: r.KeptState) -> None:
+    """RST: every token of a restart is tried with its first decision."""
+    for token in kept.tokens:
+        scope = {"workload": kept.workload, "ctx": kept.ctx, "args": token["args"]}
+        look(found, plan.steps[token["step"]].touches, scope)
 
 
 def scope_of(execution: Execution, args: Any) -> Scope:

@@ -105,6 +105,8 @@ class Trace:
             above = span_id(parent, task)
             if event["trace_id"] == self.execution_id:  # logs of rules 2 and before carry no trace
                 above, links = None, [(parent, task)]
+        if fields.get("origin_execution_id") is not None:
+            links.append((fields["origin_execution_id"], EXECUTION))
         self._root = Span(EXECUTION, None, fields["path"], at, attributes, links=links, above=above)
 
     def _finished(self, _at: int, event: Envelope) -> None:
@@ -283,6 +285,7 @@ ACTS: dict[str, Act] = {
     "token.dropped": Trace._token_gone,
     "token.absorbed": Trace._token_gone,
     "step.scheduled": Trace._scheduled,
+    "step.restored": Trace._step_noted,
     "step.started": Trace._step_noted,
     "lease.expired": Trace._step_noted,
     "step.done": Trace._step_ended,

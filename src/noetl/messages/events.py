@@ -54,6 +54,12 @@ class ExecutionRequested(Event, frozen=True, kw_only=True, tag="playbook.executi
     """The execution whose task asked for it (TOOL-1)."""
     parent_id: str | None = None
     """The task run that asked for it, or the span that a `traceparent` named."""
+    origin_execution_id: str | None = None
+    """Of a restart: the execution whose state it takes over (RST-2)."""
+    origin_seq: int | None = None
+    """Of a restart: the last event of that execution."""
+    chosen: list[str] = []
+    """Of a restart: what is run again, as `step@run`, or `step@run:iterations`."""
     rules: int = 1
     """By which rules its decisions are made: a log is verified by those it was written by."""
 
@@ -96,6 +102,21 @@ class WorkflowStarted(Event, frozen=True, kw_only=True, tag="workflow.started"):
     """The entry step (DOC-5)."""
 
 
+class ExecutionRestored(Event, frozen=True, kw_only=True, tag="execution.restored"):
+    """What a restart takes over: the state of the old execution without what is run again."""
+
+    ctx: dict[str, Any] = {}
+    """`ctx` without what the forgotten runs wrote."""
+    leaves: dict[str, Any] = {}
+    """The results of steps at which it ended."""
+    kept: Any
+    """Counts of runs, meetings at joins, and failures that stay."""
+    runs_kept: int = 0
+    """How many `step.restored` follow."""
+    tokens_kept: int = 0
+    """How many `token.created` follow them: those that wait, or lead into what is run again."""
+
+
 # ── tokens ───────────────────────────────────────────────────────────────────────────────────
 
 
@@ -114,6 +135,8 @@ class TokenCreated(Event, frozen=True, kw_only=True, omit_defaults=True, tag="to
     """The step whose arc made it; None for the entry token."""
     rounds: dict[str, int] = {}
     """How often its ancestry has passed each join (NEXT-7)."""
+    round: str = ""
+    """Of one that a restart took over, at a join: the round that it belongs to."""
 
 
 class TokenEvent(Event, frozen=True, kw_only=True, omit_defaults=True):
@@ -178,6 +201,15 @@ class StepScheduled(StepEvent, frozen=True, kw_only=True, tag="step.scheduled"):
     """Merged `args` of a join (NEXT-7); None: those of the one token."""
     rounds: dict[str, int] | None = None
     """Of a join: how often the tokens' ancestry has passed each join."""
+
+
+class StepRestored(StepEvent, frozen=True, kw_only=True, tag="step.restored"):
+    """A run of the old execution goes on here, after what was recorded of it (RST-1)."""
+
+    origin_run_id: str
+    """What it was called there."""
+    run: Any
+    """Its position: pipeline or loop, with the outcomes that are kept."""
 
 
 class TokenEnqueued(StepEvent, frozen=True, kw_only=True, tag="token.enqueued"):
@@ -393,12 +425,14 @@ AnyEvent = (
     | ExecutionQueued
     | ExecutionAdmitted
     | WorkflowStarted
+    | ExecutionRestored
     | TokenCreated
     | TokenParked
     | TokenDropped
     | TokenAbsorbed
     | AdmitEvaluated
     | StepScheduled
+    | StepRestored
     | TokenEnqueued
     | TokenClaimed
     | StepStarted

@@ -7,7 +7,7 @@ whether it can be large and whether it can hold a secret (EVT-2, EVT-4, KEY-3).
 
 from typing import Any, Literal, NamedTuple, get_args, get_origin
 
-from noetl.messages.events import AnyEvent, Event, StepEvent
+from noetl.messages.events import AnyEvent, Event, ExecutionRestored, StepEvent, StepRestored
 
 
 class About(NamedTuple):
@@ -39,6 +39,7 @@ EVENTS: dict[str, Row] = {
     "execution.queued": Row("server", "workflow", "paused", "", "server", "lists"),
     "execution.admitted": Row("server", "workflow", "in_progress", "", "server", "lists"),
     "workflow.started": Row("server", "workflow", "in_progress", "", "server", ""),
+    "execution.restored": Row("server", "workflow", "in_progress", "", "server", ""),
     "token.created": Row("server", "step", "in_progress", "token_id", "server", ""),
     "token.enqueued": Row("server", "step", "in_progress", "step_run_id", "server", ""),
     "token.parked": Row("server", "step", "paused", "token_id", "server", ""),
@@ -46,6 +47,7 @@ EVENTS: dict[str, Row] = {
     "token.absorbed": Row("server", "step", "skipped", "token_id", "server", ""),
     "policy.admit.evaluated": Row("server", "step", "success", "token_id", "server", ""),
     "step.scheduled": Row("server", "step", "in_progress", "step_run_id", "server", ""),
+    "step.restored": Row("server", "step", "in_progress", "step_run_id", "server", ""),
     "token.claimed": Row("server", "step", "in_progress", "step_run_id", "server", ""),
     "step.started": Row("worker", "step", "in_progress", "step_run_id", "worker", ""),
     "task.started": Row("worker", "task", "in_progress", "task_run_id", "worker", ""),
@@ -126,6 +128,9 @@ FIELDS: dict[str, Holds] = {
     "awaits": Holds("stays", "words"),
     "about": Holds("stays", "words"),
     "reason": Holds("stays", "words"),
+    "leaves": Holds("each", "data"),
+    "kept": Holds("whole", "data"),
+    "run": Holds("whole", "data"),
 }
 """
 The fields that hold what users or the world wrote. Of two values of one size the one that stands
@@ -136,6 +141,7 @@ PLAIN = frozenset(
     {
         *("digest", "folder", "iteration_id", "key", "kind", "label", "labels", "lent", "limit"),
         *("on", "parent_execution_id", "sender", "signal", "signal_id"),
+        *("chosen", "origin_execution_id", "origin_run_id"),
         *("parent_id", "parent_step_run_id", "path", "pool", "round", "rounds", "source"),
         *("step", "step_run_id", "store", "task", "task_run_id", "to", "token_id"),
         *("tokens", "trace_id", "version", "worker"),
@@ -164,6 +170,9 @@ def is_plain(type_: Any) -> bool:
         return True
     return bool(get_args(type_)) and all(is_plain(below) for below in get_args(type_))
 
+
+FOLDED: dict[type[Event], str] = {ExecutionRestored: "kept", StepRestored: "run"}
+"""Fields that hold a state: whoever folds the log loads them first, where they lie outside."""
 
 HELD = {kind: held_by(kind) for kind in CLASSES.values()}
 

@@ -31,6 +31,28 @@ class LimitAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """0: it may begin."""
 
 
+class KeptRun(msgspec.Struct, frozen=True, kw_only=True):
+    """A run that a restart goes on with."""
+
+    step: str
+    origin_run_id: str
+    run: Any
+    """Its position, as JSON has it."""
+
+
+class KeptState(msgspec.Struct, frozen=True, kw_only=True):
+    """What a restart takes over from the old execution (RST-1)."""
+
+    workload: dict[str, Any]
+    ctx: dict[str, Any]
+    leaves: dict[str, Any]
+    kept: Any
+    """Counts, meetings and failures, as JSON has them."""
+    runs: list[KeptRun] = []
+    tokens: list[dict[str, Any]] = []
+    """The fields of each `token.created`, without its id."""
+
+
 class StartExecution(msgspec.Struct, frozen=True, kw_only=True):
     """Run a playbook. The payload reaches `workload` and nothing else (DOC-3)."""
 
@@ -46,6 +68,11 @@ class StartExecution(msgspec.Struct, frozen=True, kw_only=True):
     parent_execution_id: str | None = None
     parent_id: str | None = None
     """The task run of the parent that asked for it."""
+    origin_execution_id: str | None = None
+    origin_seq: int | None = None
+    chosen: list[str] = []
+    kept: KeptState | None = None
+    """Of a restart (RST): the old execution, what is run again, and what is not."""
     rules: int = RULES
     refused: dict[str, Any] | None = None
     """Why nothing of it runs: the playbook is not there, or not valid (SRV-2)."""

@@ -25,6 +25,7 @@ from noetl.node.following import Following
 from noetl.node.limited import LimitedStarts
 from noetl.node.orders import Orders
 from noetl.node.playbooks import PlaybookFinder, record_refusal
+from noetl.node.restarts import Restarts
 from noetl.playbook.plan import Plan
 from noetl.ports.bodies import Bodies
 from noetl.ports.event_log import ExecutionRow
@@ -78,7 +79,7 @@ class ControlPlane:
             me=storage.owners.me,
             run_ahead=settings.run_ahead,
         )
-        self.library = Library(storage, settings.bounds)
+        self.library = Library(storage, settings.bounds, bodies.load)
         self.ownership = Ownership(storage, self.server, self.library, says, adopts=adopts)
         self.limits = LimitKeeper(self.server, storage.limits, says)
         self.playbooks = PlaybookFinder(storage, shared=settings.db is not None)
@@ -89,6 +90,7 @@ class ControlPlane:
         self.answers = Answers(self)
         orders = Orders(self)
         self.order, self.signal, self.answer = orders.order, orders.signal, orders.answer
+        self.restarts = Restarts(self)
         following = Following(self)
         self.ended, self.follow = following.ended, following.follow
         self.closing = asyncio.Event()
@@ -110,13 +112,9 @@ class ControlPlane:
         version: str | None,
         path: str | None = None,
         folder: str | None = None,
-        parent_execution_id: str | None = None,
-        parent_id: str | None = None,
-        trace_id: str | None = None,
-        refused: dict[str, Any] | None = None,
-        limit: r.LimitAnswer | None = None,
+        **more: Any,
     ) -> ActiveExecution:
-        """Begin an execution; it exists when `begun` is committed."""
+        """Begin an execution; it exists when `begun` is committed. `more`: of StartExecution."""
         request = r.StartExecution(
             execution_id=execution_id,
             path=plan.path if path is None else path,
@@ -126,11 +124,7 @@ class ControlPlane:
             payload=payload,
             ctx=ctx or {},
             store=self.results.name,
-            parent_execution_id=parent_execution_id,
-            parent_id=parent_id,
-            trace_id=trace_id,
-            refused=refused,
-            limit=limit,
+            **more,
         )
         active = self.server.start(request, plan, folder, self.ownership.term)
         return self.ownership.mind(active)
@@ -191,7 +185,8 @@ class ControlPlane:
             named = (path or playbook_id or "", None if version is None else str(version))
             wrong.execution_id = await record_refusal(self, *named, wrong, **asked)
             raise
-        execution_id, found = await self.playbooks.claimed(entry, payload, ctx, key)
+        fingerprint = [entry.playbook_id, payload, *([ctx] if ctx else [])]
+        execution_id, found = await self.playbooks.claimed(fingerprint, key)
         if found is not None:
             return found
         version = str(entry.version)

@@ -4,6 +4,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from noetl.control.limits import words_of
+from noetl.control.restoring import onto_old
 from noetl.errors import ExecutionNotFound, LimitReached, ServerRefused
 from noetl.messages import requests as r
 from noetl.playbook.plan import Plan
@@ -23,7 +24,10 @@ class LimitedStarts:
         assert plan.limit is not None, "only such a start is asked about"
         if await self._counts_with_its_parent(plan.path, request.get("parent_execution_id")):
             return {}
-        answer = await self._plane.limits.answer(plan, request["payload"], execution_id)
+        payload, kept = request["payload"], request.get("kept")
+        if kept is not None:  # of a restart the payload is what changes (RST-4)
+            payload = onto_old(kept.workload, payload)
+        answer = await self._plane.limits.answer(plan, payload, execution_id)
         if not isinstance(answer, r.LimitAnswer):
             return {"refused": answer}
         over = plan.limit.spec.over

@@ -114,6 +114,10 @@ class LocalNode(ControlPlane):
     async def resume(self, execution_id: str) -> ActiveExecution:
         return self._watched(await self.take_up(execution_id))
 
+    async def restart(self, origin: str, **asked: Any) -> ActiveExecution:
+        """See `Restarts.begin`."""
+        return self._watched(await self.restarts.begin(origin, **asked))
+
     def _watched(self, active: ActiveExecution) -> ActiveExecution:
         if not self._tasks:
             self.go(self.ownership.watch)

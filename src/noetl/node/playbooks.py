@@ -81,18 +81,11 @@ class PlaybookFinder:
             self._entries[path, version] = (entry, began + NEWEST)
         return entry
 
-    async def claimed(
-        self,
-        entry: CatalogEntry,
-        payload: dict[str, Any],
-        ctx: dict[str, Any] | None,
-        key: str | None,
-    ) -> tuple[str, ExecutionRow | None]:
-        """The id for a request, and the execution where its key came before."""
+    async def claimed(self, asked: Any, key: str | None) -> tuple[str, ExecutionRow | None]:
+        """The id for what is asked, and the execution where its key came before."""
         execution_id = new_execution_id()
         if key is None:
             return execution_id, None
-        asked = [entry.playbook_id, payload, *([ctx] if ctx else [])]
         fingerprint = hashlib.sha256(encode(asked)).hexdigest()
         holder = await self._storage.keys.claim(key, fingerprint, execution_id)
         if holder.fingerprint != fingerprint:

@@ -114,6 +114,8 @@ class Appender:
             version=active.version,
             finished_at=at if execution.finished else None,
             parent_execution_id=execution.parent_execution_id,
+            origin_execution_id=execution.origin_execution_id,
+            origin_seq=execution.origin_seq,
             owner=None if execution.finished else self._me,
             error=note_of(execution) if error is None else str(error.get("message", "")),
             seq=execution.seq,

@@ -12,7 +12,7 @@ from noetl.playbook.plan import Plan, digest_of, make_plan
 from noetl.ports.plans import Plans
 from noetl.ports.storage import Storage
 from noetl.server.finding import find_entry
-from noetl.server.replay import first_event, replay
+from noetl.server.replay import Load, first_event, replay
 from noetl.tools.bounds import Bounds
 from noetl.tools.paths import inside, open_file
 from noetl.tools.plugins import KnownKinds
@@ -31,8 +31,11 @@ class Found(NamedTuple):
 class Library:
     """Texts, plans, and the states that they lead to."""
 
-    def __init__(self, storage: Storage, bounds: Bounds | None = None) -> None:
+    def __init__(
+        self, storage: Storage, bounds: Bounds | None = None, load: Load | None = None
+    ) -> None:
         self._storage = storage
+        self._load = load
         self._bounds = bounds or Bounds()
         self._plans = Plans(plan_from)
 
@@ -68,7 +71,7 @@ class Library:
         """The state of an execution, the plan that it began with, and its folder."""
         requested = await self.origin(execution_id)
         plan = await self.plan_by(requested.digest)  # without writing: others only look
-        execution, _ = await replay(self._storage.log, execution_id, plan)
+        execution, _ = await replay(self._storage.log, execution_id, plan, self._load)
         return execution, plan, requested.folder
 
     async def origin(self, execution_id: str) -> ExecutionRequested:

@@ -129,7 +129,8 @@ class Loading:
         await active.settled()
         execution_id = active.execution_id
         try:
-            return (await replay(self._log, execution_id, active.plan))[0]
+            load = self._bodies.load
+            return (await replay(self._log, execution_id, active.plan, load))[0]
         except ExecutionNotFound:  # its start is what is decided
             return Execution(execution_id=execution_id)
 

@@ -1,7 +1,8 @@
 """From the log back to the state: a snapshot and its tail, or everything (EVT-5)."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
+from typing import Any
 
 import msgspec
 
@@ -10,10 +11,15 @@ from noetl.control.execution import Execution
 from noetl.errors import ExecutionNotFound
 from noetl.messages.codec import decode, encode, recorded_events
 from noetl.messages.events import Event
+from noetl.messages.names import FOLDED
+from noetl.messages.reference import Reference
 from noetl.playbook.plan import Plan
 from noetl.ports.event_log import EventLog, LogRow
 
 PAGE = 500
+
+Load = Callable[[Reference], Awaitable[Any]]
+"""Gets the value behind a reference; raises BodyLost."""
 
 
 async def rows_of(log: EventLog, execution_id: str, after: int = 0) -> AsyncIterator[LogRow]:
@@ -27,8 +33,23 @@ async def rows_of(log: EventLog, execution_id: str, after: int = 0) -> AsyncIter
         after = page[-1].last
 
 
+async def with_state(event: Event, load: Load | None) -> Event:
+    """An event that holds a state as the fold takes it: what lies outside is loaded (RST-2)."""
+    name = FOLDED.get(type(event))
+    value = None if name is None else getattr(event, name)
+    if name is None or not isinstance(value, Reference):
+        return event
+    assert load is not None, "whoever reads a restarted execution can load bodies"
+    return msgspec.structs.replace(event, **{name: await load(value)})
+
+
 async def replay(
-    log: EventLog, execution_id: str, plan: Plan, *, from_snapshot: bool = True
+    log: EventLog,
+    execution_id: str,
+    plan: Plan,
+    load: Load | None = None,
+    *,
+    from_snapshot: bool = True,
 ) -> tuple[Execution, int]:
     """The state at the end of the log, and how many decisions were folded for it."""
     kept = await log.snapshot(execution_id) if from_snapshot else None
@@ -37,6 +58,8 @@ async def replay(
     async for row in rows_of(log, execution_id, execution.seq):
         execution.now = row.at
         for event in recorded_events(execution_id, row.first, row.events):
+            if type(event) in FOLDED:
+                event = await with_state(event, load)
             evolve(execution, event, plan)
         folded += 1
     if execution.seq == 0:

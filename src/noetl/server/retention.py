@@ -6,7 +6,7 @@ from noetl.messages.codec import recorded_events
 from noetl.messages.references import chunks_of, in_chunks, references_in
 from noetl.ports.event_log import EventLog
 from noetl.ports.result_store import ResultStore
-from noetl.server.replay import rows_of
+from noetl.server.replay import rows_of, with_state
 
 Prune = Callable[[int], Awaitable[list[str]]]
 
@@ -26,9 +26,12 @@ async def sweep(log: EventLog, results: ResultStore, execution_id: str) -> int:
     """
     kept: set[str] = set()
     async for row in rows_of(log, execution_id):
-        if b'"$ref"' in row.events:
-            for reference in references_in(recorded_events(execution_id, row.first, row.events)):
-                kept.add(reference.key)
-                if in_chunks(reference):
-                    kept |= {chunk.key for chunk in chunks_of(await results.fetch(reference))}
+        if b'"$ref"' not in row.events:
+            continue
+        events = recorded_events(execution_id, row.first, row.events)
+        states = [await with_state(event, results.fetch) for event in events]
+        for reference in references_in([events, states]):
+            kept.add(reference.key)
+            if in_chunks(reference):
+                kept |= {chunk.key for chunk in chunks_of(await results.fetch(reference))}
     return await results.remove(execution_id, keep=frozenset(kept))

@@ -78,6 +78,8 @@ def note(trail: Trail, event: e.Event) -> None:
                 if token in trail.runs:
                     trail.runs[token] = event.step_run_id
                     trail.ended[event.step_run_id] = "running"
+        case e.ExecutionRestored(kept={"tallies": dict() as before}):
+            trail.ran |= before.keys()
         case e.NextFired() if event.step_run_id in trail.took:
             trail.took[event.step_run_id].append(event)
             trail.runs[event.token_id] = ""

@@ -7,7 +7,7 @@ write and was refused (LOOP-5) is not recorded; its `task.done` is taken as it s
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from functools import partial
 from itertools import pairwise
@@ -35,12 +35,11 @@ from noetl.ports.event_log import EventLog, LogRow, Playbooks
 from noetl.ports.large import read_off_loop
 from noetl.ports.result_store import ResultStore
 from noetl.server.library import plan_from
-from noetl.server.replay import first_event, frozen, replay, rows_of, thawed
+from noetl.server.origins import opened
+from noetl.server.replay import Load, first_event, frozen, replay, rows_of, thawed, with_state
 
 LONGEST = 400
 """Characters of an event in a message."""
-
-Load = Callable[[Reference], Awaitable[Any]]
 
 
 class Verified(msgspec.Struct, frozen=True):
@@ -89,7 +88,7 @@ class Proof:
         compare(events, recorded, first)
         self.folded.now = at
         for event in recorded:
-            evolve(self.folded, event, self.plan)
+            evolve(self.folded, await with_state(event, self.load), self.plan)
         self.folded.bodies.clear()
 
     async def load(self, reference: Reference) -> Any:
@@ -120,7 +119,7 @@ async def verify(
                 await proof.decide(part, row.at)
             rows += 1
         compare_folds(proof.decided, proof.folded, "the whole log")
-        folded, _ = await replay(log, execution_id, plan)
+        folded, _ = await replay(log, execution_id, plan, proof.load)
         compare_folds(proof.decided, folded, "the snapshot and its tail")
     except (BodyLost, Differs) as difference:
         if proof.lost:  # the decision may have been another one while the body was there
@@ -157,8 +156,9 @@ async def input_of(state: Execution, plan: Plan, recorded: list[e.Event], load: 
         )
     match recorded[0]:
         case e.ExecutionRequested() as requested:
-            refused = refusal_in(recorded)
-            return await request_of(state, requested, load, refused, limit_in(recorded))
+            request = await request_of(state, requested, load, refusal_in(recorded))
+            kept = await kept_in(recorded, load) if has_kept(recorded) else None
+            return msgspec.structs.replace(request, limit=limit_in(recorded), kept=kept)
         case e.ExecutionAdmitted():
             return r.LimitGranted()
         case e.StepScheduled() as scheduled:
@@ -228,12 +228,46 @@ def refusal_in(recorded: list[e.Event]) -> dict[str, Any] | None:
 
 def limit_in(recorded: list[e.Event]) -> r.LimitAnswer | None:
     """LIMIT-2: what its limit said to a start."""
-    match recorded[2:3]:
-        case [e.ExecutionQueued(limit=limit, key=key, priority=priority, place=place)]:
-            return r.LimitAnswer(limit=limit, key=key, priority=priority, place=place)
-        case [e.ExecutionAdmitted(limit=limit, key=key)]:
-            return r.LimitAnswer(limit=limit, key=key)
+    for event in recorded[2:]:
+        match event:
+            case e.ExecutionQueued(limit=limit, key=key, priority=priority, place=place):
+                return r.LimitAnswer(limit=limit, key=key, priority=priority, place=place)
+            case e.ExecutionAdmitted(limit=limit, key=key):
+                return r.LimitAnswer(limit=limit, key=key)
     return None
+
+
+def has_kept(recorded: list[e.Event]) -> bool:
+    return len(recorded) > 2 and isinstance(recorded[2], e.ExecutionRestored)
+
+
+async def kept_in(recorded: list[e.Event], load: Load) -> r.KeptState:
+    """RST-2: what a restart took over, as its first row says it."""
+    requested, evaluated, restored, *rest = recorded
+    match requested, evaluated, await with_state(restored, load):
+        case e.ExecutionRequested(), e.RequestEvaluated(), e.ExecutionRestored() as found:
+            runs = [await with_state(one, load) for one in rest[: found.runs_kept]]
+            tokens = rest[found.runs_kept :][: found.tokens_kept]
+            return r.KeptState(
+                workload=await opened(evaluated.workload, requested.payload, load),
+                ctx=found.ctx,
+                leaves=found.leaves,
+                kept=found.kept,
+                runs=[
+                    r.KeptRun(step=run.step, origin_run_id=run.origin_run_id, run=run.run)
+                    for run in runs
+                    if isinstance(run, e.StepRestored)
+                ],
+                tokens=[
+                    {name: getattr(token, name) for name in TOKEN}
+                    for token in tokens
+                    if isinstance(token, e.TokenCreated)
+                ],
+            )
+    raise Differs("event 3: a restart begins with what it took over")
+
+
+TOKEN = ("step", "args", "source", "rounds", "round")
 
 
 async def request_of(
@@ -241,7 +275,6 @@ async def request_of(
     event: e.ExecutionRequested,
     load: Load,
     refused: dict[str, Any] | None,
-    limit: r.LimitAnswer | None,
 ) -> r.StartExecution:
     """EVT-4: what was too large for the log is fetched, to be moved out again."""
 
@@ -265,9 +298,11 @@ async def request_of(
         trace_id=event.trace_id,
         parent_execution_id=event.parent_execution_id,
         parent_id=event.parent_id,
+        origin_execution_id=event.origin_execution_id,
+        origin_seq=event.origin_seq,
+        chosen=event.chosen,
         rules=event.rules,
         refused=refused,
-        limit=limit,
     )
 
 

@@ -12,8 +12,8 @@ from tests.support.collector import Collector, Reply
 from tests.unit.exports.stories import ID, event
 
 from noetl.adapters.sqlite.storage import open_storage
-from noetl.cli.export import Moment
 from noetl.cli.main import main
+from noetl.cli.moment import Moment
 from noetl.ports.event_log import Decision, ExecutionRow
 
 pytestmark = pytest.mark.unproven
@@ -221,7 +221,7 @@ def test_what_a_receiver_repeats_of_a_secret_is_masked(
     ],
 )
 def test_moments(text: str, expected: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("noetl.cli.export.time.time", lambda: 1_000_000_000.0)
+    monkeypatch.setattr("noetl.cli.moment.time.time", lambda: 1_000_000_000.0)
     assert Moment().convert(text, None, None) == expected
 
 

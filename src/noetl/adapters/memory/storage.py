@@ -102,5 +102,8 @@ class MemoryStorage:
         self.die()
 
     def _needed(self, row: ExecutionRow) -> bool:
-        parent = self.tables.rows.get(row.parent_execution_id or "")
-        return parent is not None and parent.finished_at is None
+        rows = self.tables.rows
+        parent = rows.get(row.parent_execution_id or "")
+        origins = {one.origin_execution_id for one in rows.values()} - {None}
+        restarted = not origins.isdisjoint((row.execution_id, row.parent_execution_id))
+        return restarted or (parent is not None and parent.finished_at is None)

@@ -434,12 +434,16 @@ where execution_id = $1 and ($2::text is null or step = $2)
 order by number limit $3 offset $4
 
 -- name: ended_executions
--- A child stays while its parent runs, which may still read the child's results.
+-- A child stays while its parent runs, which may still read the child's results; what was restarted
+-- stays with its children as long as the restart, which refers to their bodies (RST-3).
 select execution_id from (
     select number, execution_id from noetl.execution as ended
     where finished_at < $1 and not exists (
         select from noetl.execution as parent
         where parent.execution_id = ended.parent_execution_id and parent.finished_at is null
+    ) and not exists (
+        select from noetl.execution as restart
+        where restart.origin_execution_id in (ended.execution_id, ended.parent_execution_id)
     )
     order by finished_at, number limit $2
 ) as oldest

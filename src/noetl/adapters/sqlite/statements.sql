@@ -235,12 +235,16 @@ where execution_id = ?1 and (?2 is null or step = ?2)
 order by rowid limit ?3 offset ?4
 
 -- name: ended_executions
--- A child stays while its parent runs, which may still read the child's results.
+-- A child stays while its parent runs, which may still read the child's results; what was restarted
+-- stays with its children as long as the restart, which refers to their bodies (RST-3).
 select execution_id from (
     select number, execution_id from execution as ended
     where finished_at < :before and not exists (
         select 1 from execution as parent
         where parent.execution_id = ended.parent_execution_id and parent.finished_at is null
+    ) and not exists (
+        select 1 from execution as restart
+        where restart.origin_execution_id in (ended.execution_id, ended.parent_execution_id)
     )
     order by finished_at, number limit :limit
 )

@@ -82,7 +82,9 @@ class PlainShow:
     def requested(self, execution_id: str, event: e.ExecutionRequested) -> None:
         if self._root is None:
             self._root = execution_id
-            print_line(f"{event.path}: execution {execution_id}", err=self._err)
+            origin = event.origin_execution_id
+            more = "" if origin is None else f", restarted from {origin}"
+            print_line(f"{event.path}: execution {execution_id}{more}", err=self._err)
         elif execution_id != self._root:
             self._names[execution_id] = f"{event.path} > "
 
@@ -210,8 +212,20 @@ class PlainShow:
         self.line(execution_id, "execution", "goes on")
 
 
+def restored(show: PlainShow, execution_id: str, event: e.StepRestored) -> None:
+    """A run that a restart took over; of a loop how far it had come."""
+    loop = event.run.get("loop") if isinstance(event.run, dict) else None
+    more = ""
+    if loop is not None:
+        line = LoopLine(loop["total"], show._now(), loop["done"], loop["failed"])
+        show._loops[execution_id, event.step_run_id] = line
+        more = f", {line.done:,} of {line.total:,} done"
+    show.line(execution_id, event.step, f"goes on{more}")
+
+
 SAY: dict[type[e.Event], Callable[[PlainShow, str, Any], None]] = {
     e.ExecutionRequested: PlainShow.requested,
+    e.StepRestored: restored,
     e.StepStarted: PlainShow.started,
     e.StepDone: PlainShow.done,
     e.StepFailed: PlainShow.failed,

@@ -122,7 +122,9 @@ class Progress:
         if step.state == "waits":
             step.state = "dropped"
 
-    def scheduled(self, execution: ExecutionProgress, event: e.StepScheduled) -> None:
+    def scheduled(
+        self, execution: ExecutionProgress, event: e.StepScheduled | e.StepRestored
+    ) -> None:
         step = execution.step(event.step)
         execution.runs[event.step_run_id.partition(".")[0]] = event.step
         if not step.open:
@@ -213,6 +215,15 @@ class Progress:
             self._known.pop(execution.execution_id, None)
 
 
+def restored(progress: Progress, execution: ExecutionProgress, event: e.StepRestored) -> None:
+    """A run that a restart took over, with what its loop had come to."""
+    progress.scheduled(execution, event)
+    loop = event.run.get("loop") if isinstance(event.run, dict) else None
+    if loop is not None:
+        step = execution.step(event.step)
+        step.total, step.done, step.failed_iterations = loop["total"], loop["done"], loop["failed"]
+
+
 STATES: dict[type[e.Event], str] = {
     e.ExecutionQueued: "queued",
     e.ExecutionAdmitted: "running",
@@ -224,6 +235,7 @@ FOLLOW: dict[type[e.Event], Callable[[Progress, ExecutionProgress, Any], None]] 
     e.TokenParked: Progress.parked,
     e.TokenDropped: Progress.dropped,
     e.StepScheduled: Progress.scheduled,
+    e.StepRestored: restored,
     e.LoopStarted: Progress.loop_started,
     e.IterationDone: Progress.iteration_done,
     e.IterationFailed: Progress.iteration_failed,

@@ -33,6 +33,8 @@ class Listed(msgspec.Struct, frozen=True, kw_only=True):
     error: str | None
     note: str | None = None
     """Of one that completed: what went wrong on the way and did not fail it."""
+    origin_execution_id: str | None = None
+    """The execution that it was restarted from (RST)."""
 
 
 class Standing(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,6 +61,8 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
     """Errors after which it went on: a policy, or a loop, let them pass (TASK-2)."""
     failures_handled: int = 0
     """Failures of steps that an arc took (NEXT-3)."""
+    origin_execution_id: str | None = None
+    """The execution that it was restarted from (RST)."""
 
 
 class TaskLine(msgspec.Struct, frozen=True, kw_only=True):
@@ -86,6 +90,7 @@ def listed_of(row: ExecutionRow, *, interrupted: bool) -> Listed:
         parent_execution_id=row.parent_execution_id,
         error=None if row.status == "completed" else row.error,
         note=row.error if row.status == "completed" else None,
+        origin_execution_id=row.origin_execution_id,
     )
 
 
@@ -111,6 +116,7 @@ async def standing_of(
         refused=await refusal_of(storage, execution),
         errors_passed=execution.errors_passed,
         failures_handled=execution.failures_handled,
+        origin_execution_id=execution.origin_execution_id,
     )
 
 

@@ -1,0 +1,122 @@
+"""Restarts: new executions that take over the recorded state of an old one (RST)."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from noetl.control.forgetting import choose, described, wanted
+from noetl.control.restarting import Successor
+from noetl.errors import RestartRefused
+from noetl.playbook.plan import Plan
+from noetl.ports.event_log import ExecutionRow
+from noetl.server.active import ActiveExecution
+from noetl.server.finding import Version
+from noetl.server.ids import new_execution_id
+from noetl.server.origins import history_of, opened, taken_over
+
+if TYPE_CHECKING:
+    from noetl.node.control_plane import ControlPlane
+
+
+class Followed(msgspec.Struct, frozen=True):
+    """The playbook that a restart follows."""
+
+    plan: Plan
+    version: str | None
+    folder: str | None
+
+
+class Restarts:
+    """Begins restarts; the old execution stays as it is."""
+
+    def __init__(self, plane: "ControlPlane") -> None:
+        self._plane = plane
+
+    async def restart(
+        self,
+        origin: str,
+        *,
+        chosen: Sequence[str] = (),
+        version: Version = None,
+        payload: dict[str, Any] | None = None,
+        key: str | None = None,
+    ) -> ExecutionRow:
+        """
+        At a server: the answer comes after the commit; one key restarts once. `chosen` are texts
+        as `wanted` reads them, none of them means what failed. Raises RestartRefused.
+        """
+        plane = self._plane
+        followed = await self.followed(origin, version)
+        asked = ["restart", origin, sorted(chosen), followed.plan.digest, payload or {}]
+        execution_id, found = await plane.playbooks.claimed(asked, key)
+        if found is not None:
+            return found
+        request = await self.request(origin, followed, execution_id, chosen, payload or {})
+        active = await plane.start(followed.plan, execution_id=execution_id, **request)
+        if active is None:
+            return await plane.row(execution_id)
+        return plane.server.appender.row(active, active.started_at)
+
+    async def begin(
+        self,
+        origin: str,
+        *,
+        chosen: Sequence[str] = (),
+        version: Version = None,
+        payload: dict[str, Any] | None = None,
+        followed: Followed | None = None,
+    ) -> ActiveExecution:
+        """In this process; `followed` is a file's."""
+        followed = followed or await self.followed(origin, version)
+        execution_id = new_execution_id()
+        request = await self.request(origin, followed, execution_id, chosen, payload or {})
+        if followed.plan.limit is not None:
+            limited = self._plane.limited
+            request |= await limited.asked(followed.plan, execution_id, request)
+        return self._plane.begin(followed.plan, execution_id=execution_id, **request)
+
+    async def followed(self, origin: str, version: Version) -> Followed:
+        """The text that the old execution began with, or another version of it."""
+        plane = self._plane
+        row = await plane.row(origin)
+        if version is not None:
+            entry = await plane.playbooks.entry(None, row.path, version)
+            return Followed(await plane.library.plan_by(entry.digest), str(entry.version), None)
+        began = await plane.library.origin(origin)
+        return Followed(await plane.library.plan_by(began.digest), began.version, began.folder)
+
+    async def request(
+        self,
+        origin: str,
+        followed: Followed,
+        execution_id: str,
+        chosen: Sequence[str],
+        payload: dict[str, Any],
+    ) -> dict[str, Any]:
+        """What the start of a restart carries; bodies of its own are stored when it returns."""
+        plane = self._plane
+        row = await plane.row(origin)
+        if row.finished_at is None:
+            raise RestartRefused(
+                f"execution {origin} has not ended ({row.status}); `noetl cancel` ends it, "
+                "`noetl resume` goes on with one that was paused or interrupted"
+            )
+        load = plane.bodies.load
+        old = await plane.library.plan_by((await plane.library.origin(origin)).digest)
+        history = await history_of(plane.storage.log, origin, old, load)
+        choice = choose(history, [wanted(text) for text in chosen])
+        successor = Successor(execution_id, followed.plan, plane.results.name)
+        kept = await taken_over(history, choice, successor, load)
+        for body in kept.bodies.values():
+            await plane.results.put(execution_id, body)
+        workload = await opened(kept.state.workload, payload, load)
+        return {
+            "payload": payload,
+            "version": followed.version,
+            "folder": followed.folder,
+            "origin_execution_id": origin,
+            "origin_seq": history.events[-1].seq,
+            "chosen": described(history, choice),
+            "kept": msgspec.structs.replace(kept.state, workload=workload),
+        }

@@ -1,0 +1,169 @@
+"""`noetl restart` and `noetl diff` on a home, as a user runs them (RST, CLI-1)."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.system.program import ROOT, Answer, noetl
+
+EXAMPLE = ROOT / "examples" / "34-restart" / "playbook.yaml"
+
+
+class Home:
+    """A home with executions of the example in it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def noetl(self, *words: str | Path, stdin: bytes = b"") -> Answer:
+        return noetl(*words, stdin=stdin, NOETL_HOME=str(self.folder / "home"))
+
+    def failed(self) -> str:
+        answer = self.noetl("run", EXAMPLE, "--json")
+        assert answer.code == 1, answer.err
+        return str(answer.objects()[0]["execution_id"])
+
+    def restart(self, *words: str | Path, code: int = 0) -> dict[str, Any]:
+        answer = self.noetl("restart", *words, "--json")
+        assert answer.code == code, answer.err
+        return answer.objects()[0]
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    return Home(tmp_path)
+
+
+@pytest.mark.rule("RST-1", "RST-2", "RST-4", "CLI-1")
+def test_the_failed_iterations_of_a_loop_are_run_again_and_no_other(home: Home) -> None:
+    old = home.failed()
+    told = home.restart(old, "--set", "away=[]")
+    assert told["status"] == "completed"
+    assert told["ctx"]["report"] == "5 customers paid 150"
+    new = str(told["execution_id"])
+    started = home.noetl("events", new, "--name", "loop.iteration.started", "--json").objects()
+    assert sorted(event["data"]["index"] for event in started) == [1, 4]
+    assert home.noetl("replay", new, "--verify").code == 0
+    assert f"restarted from {old}" in home.noetl("status", new).out
+    assert home.noetl("explain", new).code == 0
+    export = home.noetl("export", new, "--format", "otlp", "-o", home.folder / "spans.json")
+    assert export.code == 0, export.err
+
+
+@pytest.mark.rule("RST-1", "CLI-1")
+def test_a_diff_shows_the_tasks_that_parted(home: Home) -> None:
+    old = home.failed()
+    new = str(home.restart(old, "--set", "away=[]")["execution_id"])
+    answer = home.noetl("diff", old, new)
+    assert answer.code == 1
+    assert answer.out.splitlines() == [
+        "start.charge (2.1)",
+        "  - error: python: ConnectionError: bob cannot be reached",
+        '  + ok: {"customer":"bob","euros":30}',
+        "start.charge (5.1)",
+        "  - error: python: ConnectionError: eve cannot be reached",
+        '  + ok: {"customer":"eve","euros":30}',
+        "report.sum_up (1)",
+        "  - did not run",
+        "  + ok: null",
+        "3 tasks came to the same, 3 did not",
+    ]
+    [told] = home.noetl("diff", old, new, "--json").objects()
+    assert (told["same"], told["parted"]) == (3, 3)
+    assert home.noetl("diff", new, new).code == 0
+
+
+@pytest.mark.rule("RST-4")
+def test_a_corrected_file_is_followed(home: Home) -> None:
+    old = home.failed()
+    fixed = home.folder / "fixed.yaml"
+    fixed.write_text(EXAMPLE.read_text().replace("away: [bob, eve]", "away: []"))
+    assert home.restart(old, "--file", fixed, code=1)["status"] == "failed"  # the workload is kept
+    fixed.write_text(EXAMPLE.read_text().replace("customer in away", "customer in []"))
+    assert home.restart(old, "--file", fixed)["status"] == "completed"
+    fixed.write_text(EXAMPLE.read_text().replace("mode: parallel", "mode: sequential"))
+    refused = home.noetl("restart", old, "--file", fixed)
+    assert refused.code == 3
+    assert "the loop of step 'start'" in refused.err
+
+
+@pytest.mark.rule("RST-1")
+def test_many_are_restarted_after_their_number_was_shown(home: Home) -> None:
+    ids = [home.failed(), home.failed()]
+    many = ("restart", "--failed", "--path", "examples/*", "--since", "1h", "--set", "away=[]")
+    declined = home.noetl(*many, stdin=b"n\n")
+    assert declined.code == 3
+    assert "2 failed executions to restart" in declined.err
+    done = home.noetl(*many, "--yes", "--json")
+    assert done.code == 0, done.err
+    assert [told["status"] for told in done.objects()] == ["completed", "completed"]
+    rows = home.noetl("list", "--json").objects()
+    assert sorted(filter(None, (row["origin_execution_id"] for row in rows))) == sorted(ids)
+    assert "0 failed executions to restart" in home.noetl(*many, "--yes").err
+
+
+@pytest.mark.rule("RST-1")
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("nobody",), "no execution 'nobody'"),
+        ((), "give an ID"),
+        (("{id}", "--from", "start", "--failed"), "cannot both"),
+        (("{id}", "--from", "nowhere"), "no step 'nowhere'"),
+        (("{id}", "--path", "x"), "without an ID"),
+        (("{id}", "--key", "k"), "needs a server"),
+        (("{id}", "--version", "7"), "has no playbook"),
+    ],
+)
+def test_what_cannot_be_restarted_is_refused(words: tuple[str, ...], said: str, home: Home) -> None:
+    old = home.failed()
+    answer = home.noetl("restart", *(word.format(id=old) for word in words))
+    assert answer.code == 3
+    assert said in answer.err
+    assert len(home.noetl("list", "--json").objects()) == 1
+
+
+PARENT = """
+apiVersion: noetl.io/v2
+kind: Playbook
+metadata: {name: parent, path: tests/parent}
+workload: {bad: true}
+workflow:
+  - step: start
+    tool: [{first: {kind: noop}}]
+    next: {arcs: [{step: below}]}
+  - step: below
+    tool: [{ask: {kind: playbook, path: child.yaml, args: {bad: "{{ workload.bad }}"}}}]
+"""
+CHILD = """
+apiVersion: noetl.io/v2
+kind: Playbook
+metadata: {name: child, path: tests/child}
+workload: {bad: false}
+workflow:
+  - step: start
+    tool:
+      - work:
+          kind: python
+          args: {bad: "{{ workload.bad }}"}
+          code: |
+            if bad:
+                raise RuntimeError("no luck")
+            result = "done"
+"""
+
+
+@pytest.mark.rule("RST-1", "RST-3", "TOOL-1")
+def test_a_parent_asks_for_a_child_of_its_own_again(home: Home) -> None:
+    (home.folder / "parent.yaml").write_text(PARENT)
+    (home.folder / "child.yaml").write_text(CHILD)
+    [old] = home.noetl("run", home.folder / "parent.yaml", "--json").objects()
+    assert old["status"] == "failed"
+    new = home.restart(str(old["execution_id"]), "--set", "bad=false")
+    assert new["status"] == "completed"
+    done = home.noetl("events", new["execution_id"], "--name", "task.done", "--json").objects()
+    assert [event["data"]["task"] for event in done] == ["ask"]
+    rows = home.noetl("list", "--json").objects()
+    children = {row["parent_execution_id"]: row["status"] for row in rows}
+    assert children[old["execution_id"]] == "failed"
+    assert children[new["execution_id"]] == "completed"
