@@ -33,7 +33,7 @@ def start_loop(deciding: Deciding, run: Run, plan: LoopPlan) -> None:
         end(deciding, run, deciding.fit(e.StepFailed(**ids, error=error, source=deciding.own)))
         return
     if total is None:
-        end(deciding, run, e.StepFailed(**ids, error=no_list(items), source=deciding.own))
+        end(deciding, run, e.StepFailed(**ids, error=no_list(deciding, items), source=deciding.own))
         return
     deciding.make(e.LoopStarted(**ids, total=total, items=items, mode=plan.mode, exec=plan.exec))
     if total and plan.exec == "local":
@@ -42,10 +42,11 @@ def start_loop(deciding: Deciding, run: Run, plan: LoopPlan) -> None:
         offer(deciding, run, plan)
 
 
-def no_list(items: Any) -> dict[str, Any]:
+def no_list(deciding: Deciding, items: Any) -> dict[str, Any]:
     """LOOP-8."""
     found = type(items).__name__ if not isinstance(items, Reference) else "a stored object"
-    return make_error("loop", f"`loop.in` must evaluate to a list, got {found}: {items!r:.80}")
+    must = "evaluate" if deciding.execution.rules >= 4 else "come"  # what is told is decided, too
+    return make_error("loop", f"`loop.in` must {must} to a list, got {found}: {items!r:.80}")
 
 
 def offer(deciding: Deciding, run: Run, plan: LoopPlan) -> None:
