@@ -32,6 +32,7 @@ BENCHES = {
     "postgres_tool": "bench.postgres_tool",
     "python_child": "bench.python_child",
     "python_tool": "bench.python_tool",
+    "triggers": "bench.triggers",
 }
 ALONE = {"distributed": "bench.distributed.figures"}
 """Long ones that start servers of their own: run by name only."""

@@ -26,6 +26,7 @@ NoetlError
 ├── ReceiverUnavailable   the world's: who should take an export is away, or refuses it
 ├── ServerAway            the world's: no server answered; the question may be asked again
 ├── PlaybookNotFound      the caller's: no such playbook, or version of it, in the catalog
+├── TriggerNotFound       the caller's: no trigger of this path
 ├── KeyReused             the caller's: an idempotency key came before with another request
 ├── ServerRefused         the caller's: the server answered, and said no; its reason is the text
 └── HomeInUse             the caller's: another process owns what was asked for
@@ -188,6 +189,10 @@ class PlaybookNotFound(NoetlError):
 
 class LimitReached(NoetlError):
     """A start above the limit of its playbook, which says to refuse it (LIMIT-2)."""
+
+
+class TriggerNotFound(NoetlError):
+    """No trigger of this path; the message says how to list them."""
 
 
 class KeyReused(NoetlError):

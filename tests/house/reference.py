@@ -24,10 +24,11 @@ from noetl.cli.source import PlaybookSource
 from noetl.cli.terminal import Paint
 from noetl.kinds.kind import Kind
 from noetl.kinds.table import KINDS
-from noetl.playbook.blocks import BLOCKS
+from noetl.playbook.blocks import BLOCKS, METADATA
 from noetl.playbook.codes import CODES
 from noetl.playbook.load import load
 from noetl.playbook.shape import Block, Field
+from noetl.playbook.trigger_blocks import TRIGGER_BLOCKS
 from noetl.ports.link import PROTOCOL, SPEAKS
 from noetl.settings import SETTINGS, Settings
 
@@ -71,6 +72,10 @@ def keys_page() -> str:
     ]
     for block in BLOCKS.values():
         parts.append(block_part(block))
+    parts.append("# Keys of triggers\n")
+    for block in TRIGGER_BLOCKS.values():
+        if block is not METADATA:
+            parts.append(block_part(block))
     return "\n".join(parts)
 
 

@@ -23,7 +23,7 @@ WITHOUT_TOOL = {"workbook", "iterator", "wait"}
 """Kinds that the pipeline itself carries out."""
 UNASKED = {
     *("POST /api/validate", "GET /api/schema", "GET /openapi.json", "GET /metrics", "GET /healthz"),
-    "GET /api/executions/{execution_id:str}/stream",
+    *("GET /api/executions/{execution_id:str}/stream", "POST /hooks/{path:path}"),
 }
 """Routes that clients have no question for: programs of others ask them, or a stream is read."""
 FORM_WORDS = {

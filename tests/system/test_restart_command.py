@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from tests.system.program import ROOT, Answer, noetl
 
-EXAMPLE = ROOT / "examples" / "34-restart" / "playbook.yaml"
+EXAMPLE = ROOT / "examples" / "32-restart" / "playbook.yaml"
 
 
 class Home:

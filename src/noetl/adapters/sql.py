@@ -19,6 +19,7 @@ from noetl.ports.credentials import SealedCredential
 from noetl.ports.event_log import ExecutionRow, LogRow, PrintedLine, Snapshot
 from noetl.ports.roster import ServerRow, WorkerRow
 from noetl.ports.tokens import TokenRow
+from noetl.ports.triggers import EndedExecution, Noted, TriggerRow
 
 S = TypeVar("S", bound=msgspec.Struct)
 
@@ -223,3 +224,55 @@ class SqlCredentials:
     @abstractmethod
     async def rewrite(self, change: Callable[[SealedCredential], SealedCredential]) -> int:
         """All of them, or none."""
+
+
+class SqlTriggers:
+    """Triggers; see its contract. How rows are taken depends on the database."""
+
+    def __init__(self, statements: Statements) -> None:
+        self._statements = statements
+
+    async def put(self, row: TriggerRow) -> None:
+        await self._statements.write("put_trigger", *astuple(row))
+
+    async def find(self, path: str) -> TriggerRow | None:
+        found = await self._statements.one("find_trigger", path)
+        return None if found is None else trigger_of(found)
+
+    async def page(
+        self, *, kind: str | None = None, after: str | None = None, limit: int = 50
+    ) -> Sequence[TriggerRow]:
+        if kind is None:
+            rows = await self._statements.rows("page_triggers", after or "", limit)
+        else:
+            rows = await self._statements.rows("page_triggers_of", kind, after or "", limit)
+        return [trigger_of(row) for row in rows]
+
+    async def settle(self, taken: TriggerRow, made: TriggerRow) -> bool:
+        known = (taken.path, taken.version, taken.since, taken.planned_at)
+        state = astuple(made)[STATE:]
+        return await self._statements.write("settle_trigger", *known, *state) == 1
+
+    async def note(self, path: str, noted: Noted) -> None:
+        if noted.execution_id is not None:
+            await self._statements.write("note_start", path, noted.at, noted.execution_id)
+        if noted.why is not None:
+            await self._statements.write("note_skip", path, noted.at, noted.why)
+
+    async def remove(self, path: str) -> bool:
+        return await self._statements.write("remove_trigger", path) == 1
+
+    async def ended(
+        self, since: int, *, after: str = "", limit: int = 100
+    ) -> Sequence[EndedExecution]:
+        rows = await self._statements.rows("ended_since", since, after, limit)
+        return [struct_of(EndedExecution, row) for row in rows]
+
+
+STATE = TriggerRow.__struct_fields__.index("planned_at")
+"""The columns from here on are what a turn changes."""
+
+
+def trigger_of(columns: Any) -> TriggerRow:
+    row = struct_of(TriggerRow, columns)
+    return msgspec.structs.replace(row, paused=bool(row.paused))

@@ -1,7 +1,7 @@
 """Routes of the catalog: register playbooks, list them, read one; check a text (SRV-1)."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from litestar import Response
 from litestar.params import FromPath, QueryParameter
@@ -14,7 +14,7 @@ from noetl.api.texts import loaded, refuse_large, text_in
 from noetl.errors import PlaybookRejected
 from noetl.playbook.dialects.migrate import migrate as migrated_from
 from noetl.playbook.finding import Finding
-from noetl.playbook.schema import json_schema
+from noetl.playbook.schema import json_schema, trigger_schema
 from noetl.ports.large import read_off_loop
 from noetl.tools.plugins import KnownKinds
 
@@ -25,6 +25,8 @@ Version = Annotated[
     str | None,
     QueryParameter(max_length=500, description="A number, or what `metadata.version` says."),
 ]
+
+Kind = Annotated[Literal["playbook", "trigger"], QueryParameter(description="Of which document.")]
 
 
 class CatalogRoutes:
@@ -65,8 +67,10 @@ class CatalogRoutes:
         valid = all(finding.severity != "error" for finding in findings)
         return answered(t.Validated(valid=valid, findings=list(findings)))
 
-    async def schema(self) -> Response[dict[str, Any]]:
-        """The JSON Schema of playbooks, for editors (VAL-4)."""
+    async def schema(self, kind: Kind = "playbook") -> Response[dict[str, Any]]:
+        """The JSON Schema of playbooks or triggers, for editors (VAL-4)."""
+        if kind == "trigger":
+            return answered(trigger_schema(), fixed=True)
         if self._schema is None:
             usable = {name: kind for name, kind in KnownKinds().items() if kind.fault is None}
             self._schema = json_schema(usable)
@@ -81,7 +85,7 @@ async def ready(text: str, *, migrate: bool) -> tuple[str, str | None, list[Find
             raise PlaybookRejected(made.findings)
         return made.text, text if made.changed else None, list(made.findings)
     found = await loaded(text)
-    if found.playbook is None:
+    if found.playbook is None and found.trigger is None:
         raise PlaybookRejected(found.findings)
     return text, None, list(found.findings)
 

@@ -1,6 +1,6 @@
 """What may be asked of a control plane: by the routes of a server, and by commands on a home."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -14,10 +14,12 @@ from noetl.messages.codec import recorded_mappings
 from noetl.messages.envelope import envelope
 from noetl.messages.filtering import wanted
 from noetl.node.control_plane import ControlPlane
+from noetl.node.trigger_trials import Tried, try_out, upcoming
 from noetl.ports.event_log import ExecutionRow, LogRow
 from noetl.server.finding import Version, find_entry
 from noetl.server.origins import history_of
 from noetl.server.replay import replay
+from noetl.server.triggering import find_trigger
 from noetl.server.verify import Verified, verify
 from noetl.server.views.differences import Differences, differences_of
 from noetl.server.views.explanation import Explanation, explanation_of
@@ -252,6 +254,44 @@ class PlaneQuestions:
         kept = await self.plane.keychain.opened.store.all()
         rows, next = page_of([row for row in kept if row.name > after], limit, lambda row: row.name)
         return t.CredentialPage(credentials=[view_of(t.Credential, row) for row in rows], next=next)
+
+    # ── triggers ─────────────────────────────────────────────────────────────────────────────
+
+    async def triggers(
+        self, *, kind: str | None = None, cursor: str | None = None, limit: int = PAGE
+    ) -> t.TriggerPage:
+        """All triggers, or those of a kind, by path."""
+        after = place_in(cursor, str)
+        found = await self.storage.triggers.page(kind=kind, after=after, limit=limit + 1)
+        rows, next = page_of(found, limit, lambda row: row.path)
+        return t.TriggerPage(triggers=[view_of(t.TriggerView, row) for row in rows], next=next)
+
+    async def trigger(self, path: str, *, count: int = 5) -> t.TriggerDetail:
+        """One trigger with its next planned times."""
+        row, trigger = await find_trigger(self.storage, path)
+        tried = await try_out(self.plane, trigger, Tried())
+        return view_of(
+            t.TriggerDetail,
+            row,
+            name=trigger.name,
+            playbook=trigger.playbook,
+            playbook_version=trigger.version,
+            upcoming=upcoming(row, trigger, count),
+            problem=None if tried.playbook_id else tried.problem,
+        )
+
+    async def trial(
+        self,
+        path: str,
+        *,
+        at: str | None = None,
+        data: Any = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> t.Trial:
+        """What a trigger would start; nothing is."""
+        _, trigger = await find_trigger(self.storage, path)
+        tried = await try_out(self.plane, trigger, Tried(at, data, dict(headers or {})))
+        return view_of(t.Trial, tried)
 
 
 def missing(path: str, version: Version) -> PlaybookNotFound:

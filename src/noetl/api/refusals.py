@@ -11,6 +11,8 @@ OURS: dict[type[NoetlError], tuple[int, str, str]] = {
     errors.PlaybookNotFound: (404, "playbook_not_found", "GET /api/catalog lists them"),
     errors.PlaybookRejected: (422, "playbook_rejected", "fix what the findings show"),
     errors.LimitReached: (429, "limit_reached", "try again when others have ended"),
+    errors.TriggerNotFound: (404, "trigger_not_found", "GET /api/triggers lists them"),
+    errors.TemplateError: (422, "template", "correct the payload of the trigger"),
     errors.KeyReused: (409, "key_reused", "use a new Idempotency-Key for a new request"),
     errors.RestartRefused: (409, "restart_refused", ""),
     errors.VersionConflict: (409, "conflict", "ask again"),

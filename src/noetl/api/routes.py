@@ -19,9 +19,11 @@ from noetl.api.credentials import CredentialsRoutes
 from noetl.api.events import EventsRoutes
 from noetl.api.executions import ExecutionsRoutes
 from noetl.api.gate import ACCESS, TAKES
+from noetl.api.hooks import HooksRoutes
 from noetl.api.roles import Access
 from noetl.api.runtime import DocumentRoutes, RuntimeRoutes
 from noetl.api.texts import LARGEST, TAKEN
+from noetl.api.triggers import TriggersRoutes
 from noetl.api.worker import WorkerRoutes
 
 KB = 1024
@@ -40,6 +42,8 @@ KINDS = (
     WorkerRoutes,
     RuntimeRoutes,
     DocumentRoutes,
+    TriggersRoutes,
+    HooksRoutes,
 )
 
 
@@ -59,7 +63,7 @@ class Route(NamedTuple):
     """What OpenAPI calls the usual answer."""
 
 
-C, E, L, K, A, W, R, D = KINDS
+C, E, L, K, A, W, R, D, T, H = KINDS
 
 ROUTES = (
     Route("POST", "/api/catalog", "author", C.register, TAKEN, 2 * LARGEST, status=201),
@@ -104,6 +108,14 @@ ROUTES = (
     Route("GET", "/readyz", "open", R.ready),
     Route("GET", "/metrics", "viewer", R.metrics),
     Route("GET", "/openapi.json", "viewer", D.openapi),
+    Route("GET", "/api/triggers", "viewer", T.page),
+    Route("GET", "/api/triggers/entries/{path:path}", "viewer", T.detail),
+    Route("DELETE", "/api/triggers/entries/{path:path}", "author", T.remove, status=204),
+    Route("POST", "/api/triggers/trial/{path:path}", "operator", T.trial, JSON, 8 * MB),
+    Route("POST", "/api/triggers/pause/{path:path}", "operator", T.pause),
+    Route("POST", "/api/triggers/resume/{path:path}", "operator", T.resume),
+    Route("POST", "/api/triggers/backfill/{path:path}", "operator", T.backfill, JSON),
+    Route("POST", "/hooks/{path:path}", "open", H.call, most=8 * MB, status=202),
 )
 
 

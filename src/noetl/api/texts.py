@@ -7,7 +7,7 @@ from litestar.exceptions import HTTPException, ValidationException
 
 from noetl.api.context import Asking
 from noetl.api.types import RegisterRequest, ValidateRequest
-from noetl.playbook.load import Loaded, load
+from noetl.playbook.load import Loaded, load_document
 from noetl.ports.large import read_off_loop
 from noetl.tools.plugins import KnownKinds
 
@@ -57,4 +57,4 @@ def refuse_large(text: str) -> str:
 
 async def loaded(text: str) -> Loaded:
     """All that is wrong with a text; a large one is read beside the event loop."""
-    return await read_off_loop(len(text), load, text, KnownKinds())
+    return await read_off_loop(len(text), load_document, text, KnownKinds())

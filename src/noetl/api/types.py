@@ -415,3 +415,96 @@ class Stored(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     checksum: str
     range: str | None = None
     schema_hint: str | None = None
+
+
+# ── triggers ─────────────────────────────────────────────────────────────────────────────────
+
+
+class TriggerView(msgspec.Struct, frozen=True, kw_only=True):
+    """A trigger, and how it stands (START-1)."""
+
+    path: str
+    kind: str
+    version: int
+    paused: bool
+    planned_at: str | None
+    """Its next planned time; None where nothing comes by itself."""
+    last_at: str | None
+    """What its last start was for."""
+    last_execution_id: str | None
+    skipped_at: str | None
+    skipped_why: str | None
+    """Why something was not started, the last time."""
+    waits_for: str | None
+    """The execution that must end first (`overlap: queue`)."""
+
+
+class TriggerPage(msgspec.Struct, frozen=True, kw_only=True):
+    """Triggers by path."""
+
+    triggers: list[TriggerView]
+    next: str | None
+
+
+class TriggerDetail(TriggerView, frozen=True, kw_only=True):
+    """A trigger with what it would do."""
+
+    name: str
+    playbook: str
+    playbook_version: int | str | None
+    upcoming: list[str]
+    """Of a schedule: its next planned times."""
+    problem: str | None
+    """Why it can start nothing now."""
+
+
+class TrialRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a trigger is tried with."""
+
+    at: str | None = None
+    """An RFC 3339 time; now if left out."""
+    data: Any = None
+    headers: dict[str, str] = {}
+
+
+class Trial(msgspec.Struct, frozen=True, kw_only=True):
+    """What a trigger would start; nothing was."""
+
+    playbook_id: str | None
+    payload: dict[str, Any] | None
+    key: str
+    """Under which it would be started once."""
+    problem: str | None
+    """Why it would start nothing."""
+
+
+class BackfillRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A range of planned times, both ends included."""
+
+    begin: Name
+    end: Name
+    dry_run: bool = True
+
+
+class BackfillTime(msgspec.Struct, frozen=True, kw_only=True):
+    """One planned time of the range."""
+
+    at: str
+    execution_id: str | None = None
+    """What was started for it; one that was started before is named again."""
+    error: str | None = None
+
+
+class Backfill(msgspec.Struct, frozen=True, kw_only=True):
+    """The planned times of a range, and what came of them."""
+
+    times: list[BackfillTime]
+    dry_run: bool
+
+
+class HookAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """What a call of a webhook started."""
+
+    execution: Listed
+    result: Summary | None
+    """What it came to, where the call waited for it."""

@@ -15,6 +15,8 @@ COMMANDS: dict[str, Entry] = {
     "register": Entry("noetl.cli.register:register", "Register playbooks in the catalog."),
     "catalog": Entry("noetl.cli.catalog:catalog", "List registered playbooks, or print one."),
     "execute": Entry("noetl.cli.execute:execute", "Execute a registered playbook."),
+    "schedule": Entry("noetl.cli.schedule:schedule", "Start playbooks by the clock."),
+    "trigger": Entry("noetl.cli.trigger:trigger", "Inspect and manage what starts executions."),
     "test": Entry(
         "noetl.cli.testing.command:test", "Run the tests of playbooks with prepared outcomes."
     ),

@@ -20,7 +20,7 @@ from noetl.cli.validate import (
 )
 from noetl.errors import PlaybookRejected
 from noetl.node.local import LocalNode
-from noetl.playbook.load import load, load_valid
+from noetl.playbook.load import load_document, load_valid
 from noetl.server.registering import registered
 from noetl.tools.plugins import KnownKinds
 
@@ -61,12 +61,7 @@ def register_one(name: str, target: Target, heed: Heed, *, migrate: bool, as_jso
         return exits.UNUSABLE
     try:
         text, original = texts_in(source, heed, migrate=migrate)
-        if target.local:
-            entry, fresh = in_home(lambda local: enter(local, text, original), make=True)
-        else:
-            sent = original or text
-            answer = at_server(target, lambda client: client.register(sent, migrate=migrate))
-            entry, fresh = answer.entry, answer.fresh
+        entry, fresh = registered_text(text, original, target, migrate=migrate)
     except PlaybookRejected as rejected:
         strict = heed == "strict"
         return tell_findings(source, rejected.findings, as_json, err=True, strict=strict)
@@ -79,13 +74,26 @@ def register_one(name: str, target: Target, heed: Heed, *, migrate: bool, as_jso
     return exits.OK
 
 
+def registered_text(
+    text: str, original: str | None, target: Target, *, migrate: bool = False
+) -> tuple[CatalogVersion, bool]:
+    """The entry of a text in the home or at a server, and whether it is new there."""
+    if target.local:
+        return in_home(lambda local: enter(local, text, original), make=True)
+    sent = original or text
+    answer = at_server(target, lambda client: client.register(sent, migrate=migrate))
+    return answer.entry, answer.fresh
+
+
 def texts_in(source: PlaybookSource, heed: Heed, *, migrate: bool) -> tuple[str, str | None]:
     """The canonical text, and the one it was made of where that differs; warnings are told."""
     if not migrate:
         text = decoded(source)
         if heed != "quiet":
-            found = load(text, KnownKinds())
-            if found.playbook is not None:  # else it is refused; a server may know more kinds
+            found = load_document(text, KnownKinds())
+            if (
+                found.playbook is not None or found.trigger is not None
+            ):  # else it is refused; a server may know more kinds
                 tell_warnings(source, found.findings, heed)
         return text, None
     made = canonical(source)
@@ -103,5 +111,5 @@ def decoded(source: PlaybookSource) -> str:
 
 
 async def enter(local: LocalNode, text: str, original: str | None) -> tuple[CatalogVersion, bool]:
-    entry, fresh = await registered(local.storage.catalog, text, original=original)
+    entry, fresh = await registered(local.storage, text, original=original)
     return entry_of(entry), fresh

@@ -15,7 +15,7 @@ from noetl.cli.source import FILE, PlaybookSource, read_source
 from noetl.cli.terminal import Paint, columns, wants_colour
 from noetl.errors import PlaybookRejected, UnreadableFile
 from noetl.playbook.finding import Finding
-from noetl.playbook.load import load
+from noetl.playbook.load import load, load_document
 from noetl.tools.plugins import KnownKinds
 
 if TYPE_CHECKING:
@@ -149,7 +149,9 @@ def loaded_for(
 
 def findings_of(source: PlaybookSource, *, migrated: bool) -> tuple[Finding, ...]:
     """What is wrong with a playbook, or with what it is translated to."""
-    return (translated(source) if migrated else load(source.content, KnownKinds())).findings
+    return (
+        translated(source) if migrated else load_document(source.content, KnownKinds())
+    ).findings
 
 
 def translated(source: PlaybookSource) -> "Migrated":

@@ -17,6 +17,7 @@ from noetl.errors import (
     ServerAway,
     ServerRefused,
     SettingRefused,
+    TriggerNotFound,
 )
 
 T = TypeVar("T")
@@ -27,6 +28,7 @@ PATIENCE = 30.0
 ERRORS: dict[str, type[NoetlError]] = {
     "execution_not_found": ExecutionNotFound,
     "playbook_not_found": PlaybookNotFound,
+    "trigger_not_found": TriggerNotFound,
     "key_reused": KeyReused,
 }
 """Codes of the API that are exceptions of their own."""

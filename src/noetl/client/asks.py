@@ -291,6 +291,53 @@ def ready() -> Ask[t.Health]:
     return _get("/readyz", t.Health)
 
 
+# ── triggers ─────────────────────────────────────────────────────────────────────────────────
+
+
+def triggers(
+    *, kind: str | None = None, cursor: str | None = None, limit: int = 100
+) -> Ask[t.TriggerPage]:
+    """All triggers, or those of a kind, by path."""
+    return _get("/api/triggers", t.TriggerPage, kind=kind, cursor=cursor, limit=limit)
+
+
+def trigger(path: str, *, count: int = 5) -> Ask[t.TriggerDetail]:
+    """One trigger with its next planned times."""
+    return _get(_below("/api/triggers/entries", path), t.TriggerDetail, count=count)
+
+
+def trial(
+    path: str,
+    *,
+    at: str | None = None,
+    data: Any = None,
+    headers: Mapping[str, str] | None = None,
+) -> Ask[t.Trial]:
+    """What a trigger would start; nothing is."""
+    wanted = t.TrialRequest(at=at, data=data, headers=dict(headers or {}))
+    return _send("POST", _below("/api/triggers/trial", path), wanted, t.Trial)
+
+
+def pause_trigger(path: str) -> Ask[t.TriggerView]:
+    """Let it start nothing until it is resumed."""
+    return Ask(method="POST", path=_below("/api/triggers/pause", path), answer=t.TriggerView)
+
+
+def resume_trigger(path: str) -> Ask[t.TriggerView]:
+    """Let it start again, from now on."""
+    return Ask(method="POST", path=_below("/api/triggers/resume", path), answer=t.TriggerView)
+
+
+def remove_trigger(path: str) -> Ask[None]:
+    return Ask(method="DELETE", path=_below("/api/triggers/entries", path), answer=None)
+
+
+def backfill(path: str, begin: str, end: str, *, dry_run: bool = True) -> Ask[t.Backfill]:
+    """The planned times of a range; each is started once, unless it is a dry run."""
+    wanted = t.BackfillRequest(begin=begin, end=end, dry_run=dry_run)
+    return _send("POST", _below("/api/triggers/backfill", path), wanted, t.Backfill)
+
+
 # ── the list of both clients ─────────────────────────────────────────────────────────────────
 
 
@@ -344,6 +391,13 @@ class ClientQuestions:
     revoke_token = Question(revoke_token)
     runtime = Question(runtime)
     ready = Question(ready)
+    triggers = Question(triggers)
+    trigger = Question(trigger)
+    trial = Question(trial)
+    pause_trigger = Question(pause_trigger)
+    resume_trigger = Question(resume_trigger)
+    remove_trigger = Question(remove_trigger)
+    backfill = Question(backfill)
 
 
 class AwaitedQuestions(ClientQuestions):

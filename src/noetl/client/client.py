@@ -15,6 +15,7 @@ from noetl.api.types import (
     ExecutionPage,
     LinePage,
     TokenPage,
+    TriggerPage,
     WaitingPage,
 )
 from noetl.client.answers import PATIENCE, address_of, away, headers_of, target_of, value_in
@@ -23,7 +24,16 @@ from noetl.client.stream import LAST, Messages, stream_ask
 from noetl.errors import ServerAway
 
 T = TypeVar("T")
-Page = TypeVar("Page", EntryPage, ExecutionPage, LinePage, CredentialPage, TokenPage, WaitingPage)
+Page = TypeVar(
+    "Page",
+    EntryPage,
+    ExecutionPage,
+    LinePage,
+    CredentialPage,
+    TokenPage,
+    TriggerPage,
+    WaitingPage,
+)
 PIECE = 65536
 QUIET = 60.0
 """Seconds without a byte after which a stream is taken for dead; servers send beats meanwhile."""

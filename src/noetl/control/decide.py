@@ -87,6 +87,8 @@ def _start(deciding: Deciding, request: r.StartExecution) -> None:
         origin_execution_id=request.origin_execution_id,
         origin_seq=request.origin_seq,
         chosen=request.chosen,
+        trigger=request.trigger,
+        depth=request.depth,
         rules=request.rules,
     )
     deciding.emit(deciding.fit(requested, strict=True))

@@ -60,6 +60,10 @@ class ExecutionRequested(Event, frozen=True, kw_only=True, tag="playbook.executi
     """Of a restart: the last event of that execution."""
     chosen: list[str] = []
     """Of a restart: what is run again, as `step@run`, or `step@run:iterations`."""
+    trigger: str | None = None
+    """The key of the start, where a trigger asked for it: `trigger/<path>/<what for>` (START-2)."""
+    depth: int = 0
+    """How many executions in a row were started by the end of the one before (START-6)."""
     rules: int = 1
     """By which rules its decisions are made: a log is verified by those it was written by."""
 

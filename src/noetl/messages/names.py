@@ -144,7 +144,7 @@ PLAIN = frozenset(
         *("chosen", "origin_execution_id", "origin_run_id"),
         *("parent_id", "parent_step_run_id", "path", "pool", "round", "rounds", "source"),
         *("step", "step_run_id", "store", "task", "task_run_id", "to", "token_id"),
-        *("tokens", "trace_id", "version", "worker"),
+        *("tokens", "trace_id", "trigger", "version", "worker"),
     }
 )
 """Fields that hold names and ids: short, and never a secret. Numbers and Literals need no row."""

@@ -74,6 +74,10 @@ class StartExecution(msgspec.Struct, frozen=True, kw_only=True):
     chosen: list[str] = []
     kept: KeptState | None = None
     """Of a restart (RST): the old execution, what is run again, and what is not."""
+    trigger: str | None = None
+    """The key of the start, where a trigger asked for it (START-2)."""
+    depth: int = 0
+    """How many executions in a row were started by the end of the one before (START-6)."""
     rules: int = RULES
     refused: dict[str, Any] | None = None
     """Why nothing of it runs: the playbook is not there, or not valid (SRV-2)."""

@@ -165,11 +165,14 @@ class ControlPlane:
         version: Version = None,
         key: str | None = None,
         traceparent: str | None = None,
+        triggered: bool = False,
+        depth: int = 0,
     ) -> ExecutionRow:
         """
         SRV-2. The answer comes after the commit (promise 1); one key starts one execution.
 
-        `traceparent` is the trace of whoever asks (EVT-1).
+        `traceparent` is the trace of whoever asks (EVT-1). `triggered`: the key is that of a
+        trigger's start, and means it whatever the payload says (START-2).
         """
         trace_id, parent_id = trace_in(traceparent)
         asked: dict[str, Any] = {
@@ -177,6 +180,8 @@ class ControlPlane:
             "ctx": ctx,
             "trace_id": trace_id,
             "parent_id": parent_id,
+            "trigger": key if triggered else None,
+            "depth": depth,
         }
         try:
             entry = await self.playbooks.entry(playbook_id, path, version)
@@ -185,8 +190,8 @@ class ControlPlane:
             named = (path or playbook_id or "", None if version is None else str(version))
             wrong.execution_id = await record_refusal(self, *named, wrong, **asked)
             raise
-        fingerprint = [entry.playbook_id, payload, *([ctx] if ctx else [])]
-        execution_id, found = await self.playbooks.claimed(fingerprint, key)
+        asks = [key] if triggered else [entry.playbook_id, payload, *([ctx] if ctx else [])]
+        execution_id, found = await self.playbooks.claimed(asks, key)
         if found is not None:
             return found
         version = str(entry.version)

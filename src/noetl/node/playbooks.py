@@ -40,7 +40,7 @@ class PlaybookFinder:
         self, text: str, *, original: str | None = None
     ) -> tuple[CatalogEntry, bool]:
         """A new version of a playbook, unless the newest is this text; raises PlaybookRejected."""
-        entry, fresh = await registered(self._storage.catalog, text, original=original)
+        entry, fresh = await registered(self._storage, text, original=original)
         self._entries.pop((entry.path, None), None)
         if self._shared:
             await asyncio.sleep(NEWEST)  # from now on no server takes an older one for the newest

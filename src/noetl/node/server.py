@@ -13,6 +13,9 @@ from noetl.errors import NoetlError
 from noetl.node.control_plane import ControlPlane, Says
 from noetl.node.link_keys import LinkKeys
 from noetl.node.opening import lock_home, open_results, open_settings_storage
+from noetl.node.trigger_ends import EndWatch
+from noetl.node.trigger_subjects import SubjectWatch
+from noetl.node.triggers import TriggerStarts
 from noetl.node.watchdog import Watchdog
 from noetl.ports.link import Switchboard
 from noetl.ports.result_store import ResultStore
@@ -54,6 +57,9 @@ class ServerNode(ControlPlane):
         self.server.runner = self.dispatcher
         self.ownership.released = self.dispatcher.keeper.release
         self.watchdog = Watchdog()
+        self.starts = TriggerStarts(self)
+        self.ends = EndWatch(self, self.starts)
+        self.starts.ends = self.ends.look
         self.refused: Counter[str] = Counter()
         """Messages of workers, by the reason for which they were not heard."""
         self.dispatcher.refuses = self.refuses
@@ -92,6 +98,7 @@ class ServerNode(ControlPlane):
             self.dispatcher.reachable = lambda: switchboard.there
         watch = self.ownership.watch
         self.go(self.dispatcher.watch, watch, self._enter, self._keep_house, self.watchdog.watch)
+        self.go(SubjectWatch(self, self.starts).watch, self.starts.watch)
 
     async def close(self) -> None:
         """Stop taking, write what waits, hand over."""

@@ -101,6 +101,14 @@ CODES: dict[str, Code] = {
     **_errors("SCOPE-2", iterator_name="The name of an iterator is reserved or not a plain name."),
     **_errors("KEY-1", duplicate_credential="Two entries of `keychain` have the same name."),
     **_errors(
+        "START-1",
+        no_playbook="The document is a trigger where a playbook is wanted.",
+        trigger_choice="A trigger needs exactly one key of a group.",
+        trigger_path="The path of a trigger cannot stand in an address.",
+        trigger_payload="A payload sets the key that says what started the execution.",
+    ),
+    **_errors("START-3", bad_schedule="A schedule cannot be read, or never fires."),
+    **_errors(
         "TOOL-2",
         unknown_workbook_task="No workbook task has this name.",
         workbook_cycle="Workbook tasks call each other in a circle.",

@@ -1,7 +1,8 @@
 """From the text of a playbook to its model and everything that is wrong with it (VAL)."""
 
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from yaml.nodes import MappingNode, Node, SequenceNode
@@ -37,8 +38,12 @@ from noetl.playbook.finding import Finding
 from noetl.playbook.model import Playbook
 from noetl.playbook.parse import parse
 from noetl.playbook.reader import Reader, below
+from noetl.playbook.trigger_blocks import TRIGGER_KIND
 from noetl.playbook.yaml_checks import UnreadableText
 from noetl.playbook.yaml_text import Tree, read_yaml
+
+if TYPE_CHECKING:
+    from noetl.playbook.triggers import Trigger
 
 
 class Loaded(msgspec.Struct, frozen=True):
@@ -48,6 +53,8 @@ class Loaded(msgspec.Struct, frozen=True):
     findings: tuple[Finding, ...]
     document: Any
     """The plain value of the whole text, for a digest; None where there is none."""
+    trigger: "Trigger | None" = None
+    """The trigger that it is, where `load_document` was asked."""
 
 
 LATER = frozenset({"unknown-name", "reserved-name", "missing-input"})
@@ -78,25 +85,71 @@ def examine(
     try:
         tree = read_yaml(source)
     except UnreadableText as refused:
-        finding = Finding(
-            refused.code,
-            CODES[refused.code].severity,
-            refused.line,
-            refused.column,
-            "",
-            refused.message,
-            refused.hint,
-        )
-        return Loaded(None, (finding,), None), None
+        return Loaded(None, (_told(refused),), None), None
     document = tree.value(tree.root)
     reader = Reader(tree, kinds, brought)
     _tell_faults(reader, tree)
+    if _says_trigger(document):
+        reader.report_node("no-playbook", tree.root, "", "this is a trigger, no playbook", _HINT)
+        return Loaded(None, tuple(reader.findings), document), None
     playbook = parse(reader)
     if playbook is not None:
         check(reader, playbook)
     findings = tuple(sorted(reader.findings, key=_order))
     rejected = any(one.severity == "error" and one.code not in forgiven for one in findings)
     return Loaded(None if rejected else playbook, findings, document), playbook
+
+
+def load_document(source: str | bytes, kinds: Mapping[str, Kind] = KINDS) -> Loaded:
+    """The same of whatever may be registered: a playbook or a trigger (START-1)."""
+    loaded = load(source, kinds)
+    if not _says_trigger(loaded.document):
+        return loaded
+    from noetl.playbook.triggers import parse_trigger  # reads time zones: most runs need none
+
+    tree = read_yaml(source)
+    reader = Reader(tree, kinds)
+    _tell_faults(reader, tree)
+    trigger = parse_trigger(reader)
+    findings = tuple(sorted(reader.findings, key=_order))
+    rejected = any(one.severity == "error" for one in findings)
+    return Loaded(None, findings, loaded.document, None if rejected else trigger)
+
+
+def load_trigger(source: str | bytes) -> "Trigger":
+    """The trigger of a text without errors; raises PlaybookRejected with all findings."""
+    loaded = load_document(source)
+    if loaded.trigger is None:
+        raise PlaybookRejected(loaded.findings)
+    return loaded.trigger
+
+
+_HINT = "register it with `noetl register`; what it starts is the playbook that `spec` names"
+
+
+def _says_trigger(document: Any) -> bool:
+    return isinstance(document, dict) and document.get("kind") == TRIGGER_KIND
+
+
+def is_trigger(text: str) -> bool:
+    """Whether a text that was registered once is a trigger."""
+    return _MAYBE.search(text) is not None and _says_trigger(load(text).document)
+
+
+# A sieve: a playbook with these words somewhere in it is read to the end.
+_MAYBE = re.compile(rf"""kind["']?\s*:\s*["']?{TRIGGER_KIND}""")
+
+
+def _told(refused: UnreadableText) -> Finding:
+    return Finding(
+        refused.code,
+        CODES[refused.code].severity,
+        refused.line,
+        refused.column,
+        "",
+        refused.message,
+        refused.hint,
+    )
 
 
 def load_valid(

@@ -24,6 +24,7 @@ from noetl.playbook.shape import (
     TextList,
     Type,
 )
+from noetl.playbook.trigger_blocks import TRIGGER_BLOCKS
 
 Schema = dict[str, Any]
 
@@ -55,6 +56,18 @@ def json_schema(kinds: Mapping[str, Kind] = KINDS) -> Schema:
             "pipeline_entry": _pipeline_entry(),
             **task_schemas(kinds),
         },
+    }
+
+
+def trigger_schema() -> Schema:
+    """The schema of a trigger (START-1)."""
+    blocks = {key(block.name): block_schema(block) for block in TRIGGER_BLOCKS.values()}
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": "urn:noetl:schema:v2:trigger",
+        "title": "NoETL trigger",
+        **blocks.pop("trigger"),
+        "$defs": {**blocks, "template": TEMPLATE, "guard": GUARD},
     }
 
 

@@ -124,7 +124,10 @@ class Block(msgspec.Struct, frozen=True):
     """Sets of keys of which exactly one must stand as a whole."""
 
 
-_KEYS = ("then", "else", "next", "admit", "metadata", "results", "limits", "defaults", "executor")
+_KEYS = (
+    *("then", "else", "next", "admit", "metadata", "results", "limits", "defaults", "executor"),
+    "on",
+)
 
 
 def article(block: str) -> str:

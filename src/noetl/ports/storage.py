@@ -10,6 +10,7 @@ from noetl.ports.keys import Keys
 from noetl.ports.limits import LimitClaims
 from noetl.ports.roster import Roster
 from noetl.ports.tokens import Tokens
+from noetl.ports.triggers import Triggers
 
 
 class Storage(Protocol):
@@ -39,6 +40,8 @@ class Storage(Protocol):
     def limits(self) -> LimitClaims: ...
     @property
     def credentials(self) -> Credentials: ...
+    @property
+    def triggers(self) -> Triggers: ...
     @property
     def folder(self) -> Path | None:
         """Where this process keeps files beside the home; None where it has none."""

@@ -301,6 +301,8 @@ async def request_of(
         origin_execution_id=event.origin_execution_id,
         origin_seq=event.origin_seq,
         chosen=event.chosen,
+        trigger=event.trigger,
+        depth=event.depth,
         rules=event.rules,
         refused=refused,
     )

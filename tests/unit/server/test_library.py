@@ -48,7 +48,7 @@ def found(
     async def look() -> Found:
         home = MemoryStorage()
         for one in ("orders/ship", "plain"):
-            await registered(home.catalog, TEXT.format(path=one))
+            await registered(home, TEXT.format(path=one))
         return await Library(home, bounds).child(path, version, "orders/pack", folder)
 
     return asyncio.run(look())

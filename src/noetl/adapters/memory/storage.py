@@ -10,6 +10,7 @@ from noetl.adapters.memory.limits import MemoryLimits, drop_claims
 from noetl.adapters.memory.owners import MemoryInbox, MemoryOwners
 from noetl.adapters.memory.registers import MemoryCatalog, MemoryKeys, MemoryRoster, MemoryTokens
 from noetl.adapters.memory.tables import MemoryTables
+from noetl.adapters.memory.triggers import MemoryTriggers
 from noetl.adapters.registers import shortened
 from noetl.ports.event_log import ExecutionRow, PrintedLine
 
@@ -66,6 +67,7 @@ class MemoryStorage:
         self.tokens = MemoryTokens(self.tables)
         self.roster = MemoryRoster(self.tables)
         self.limits = MemoryLimits(self.tables, me)
+        self.triggers = MemoryTriggers(self.tables)
         self.credentials = self.tables.credentials
         self.key: bytes | None = self.tables.key
         self.folder: Path | None = None

@@ -13,6 +13,7 @@ from noetl.ports.event_log import ExecutionRow, LogRow, Note, PrintedLine, Snaps
 from noetl.ports.limits import LimitClaim
 from noetl.ports.roster import ServerRow, WorkerRow
 from noetl.ports.tokens import TokenRow
+from noetl.ports.triggers import TriggerRow
 
 
 class ClaimRow(msgspec.Struct, kw_only=True):
@@ -38,6 +39,9 @@ class MemoryTables:
         self.tokens: dict[str, TokenRow] = {}
         self.workers: dict[str, WorkerRow] = {}
         self.servers: dict[str, ServerRow] = {}
+        self.triggers: dict[str, TriggerRow] = {}
+        self.taken: dict[str, int] = {}
+        """Until when a trigger is somebody's."""
         self.notes: dict[int, Note] = {}
         self.claims: dict[tuple[str, str], ClaimRow] = {}
         """Claims on limits, by execution and holder."""

@@ -10,12 +10,20 @@ from msgspec.structs import astuple
 from noetl.adapters.postgres.reader import PostgresReader
 from noetl.adapters.postgres.statements import SQL
 from noetl.adapters.registers import columns_of, entry_of, now_ms
-from noetl.adapters.sql import SqlCatalog, SqlCredentials, SqlExecutions, struct_of
+from noetl.adapters.sql import (
+    SqlCatalog,
+    SqlCredentials,
+    SqlExecutions,
+    SqlTriggers,
+    struct_of,
+    trigger_of,
+)
 from noetl.messages.events import End
 from noetl.ports.catalog import CatalogEntry, Registration
 from noetl.ports.credentials import SealedCredential
 from noetl.ports.event_log import ExecutionRow
 from noetl.ports.keys import KeyHolder
+from noetl.ports.triggers import TriggerRow
 
 ENDED = frozenset(get_args(End))
 """Those whose number only grows: an estimate will do."""
@@ -95,3 +103,11 @@ class PostgresCredentials(SqlCredentials):
             return len(rows)
 
         return await self._reader.patiently(rewrite)
+
+
+class PostgresTriggers(SqlTriggers):
+    """Triggers; see its contract."""
+
+    async def take(self, now: int, until: int, limit: int) -> Sequence[TriggerRow]:
+        rows = await self._statements.rows("take_triggers", now, until, limit)
+        return sorted((trigger_of(row) for row in rows), key=lambda row: row.due_at or 0)

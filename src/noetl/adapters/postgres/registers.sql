@@ -1,4 +1,4 @@
--- The statements of the catalog, of keys, tokens and credentials, and of the roster.
+-- The statements of the catalog, of keys, tokens, credentials and triggers, and of the roster.
 
 -- name: register_playbook
 -- The row without its version, then text, original and mark. No answer: another was first.
@@ -186,3 +186,69 @@ from noetl.limit_claim as claim where execution_id = $1
 -- name: limit_holders
 select execution_id from noetl.limit_claim
 where limit_group = $1 and limit_key = $2 order by asked_at
+
+-- name: put_trigger
+insert into noetl.trigger_state (
+    path, kind, version, paused, since, planned_at, due_at, last_at,
+    last_execution_id, skipped_at, skipped_why, waits_for
+)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
+on conflict (path) do update set
+    kind = excluded.kind, version = excluded.version, paused = excluded.paused,
+    since = excluded.since, planned_at = excluded.planned_at, due_at = excluded.due_at,
+    last_at = excluded.last_at, last_execution_id = excluded.last_execution_id,
+    skipped_at = excluded.skipped_at, skipped_why = excluded.skipped_why,
+    waits_for = excluded.waits_for, taken_until = 0
+
+-- name: find_trigger
+select
+    path, kind, version, paused, since, planned_at, due_at, last_at,
+    last_execution_id, skipped_at, skipped_why, waits_for
+from noetl.trigger_state where path = $1
+
+-- name: page_triggers
+select
+    path, kind, version, paused, since, planned_at, due_at, last_at,
+    last_execution_id, skipped_at, skipped_why, waits_for
+from noetl.trigger_state where path > $1 and kind <> 'ends' order by path limit $2
+
+-- name: page_triggers_of
+select
+    path, kind, version, paused, since, planned_at, due_at, last_at,
+    last_execution_id, skipped_at, skipped_why, waits_for
+from noetl.trigger_state where kind = $1 and path > $2 order by path limit $3
+
+-- name: take_triggers
+-- Servers that look at once are given different rows.
+with due as (
+    select path from noetl.trigger_state
+    where due_at <= $1 and not paused and taken_until <= $1
+    order by due_at limit $3 for update skip locked
+)
+update noetl.trigger_state as state set taken_until = $2
+from due where state.path = due.path
+returning
+    state.path, state.kind, state.version, state.paused, state.since, state.planned_at,
+    state.due_at, state.last_at, state.last_execution_id, state.skipped_at, state.skipped_why,
+    state.waits_for
+
+-- name: settle_trigger
+update noetl.trigger_state set
+    planned_at = $5, due_at = $6, last_at = $7, last_execution_id = $8, skipped_at = $9,
+    skipped_why = $10, waits_for = $11, taken_until = 0
+where path = $1 and version = $2 and since = $3 and planned_at is not distinct from $4
+    and not paused
+
+-- name: note_start
+update noetl.trigger_state set last_at = $2, last_execution_id = $3 where path = $1
+
+-- name: note_skip
+update noetl.trigger_state set skipped_at = $2, skipped_why = $3 where path = $1
+
+-- name: remove_trigger
+delete from noetl.trigger_state where path = $1
+
+-- name: ended_since
+select execution_id, path, status, finished_at from noetl.execution
+where finished_at >= $1 and (finished_at > $1 or execution_id > $2)
+order by finished_at, execution_id limit $3

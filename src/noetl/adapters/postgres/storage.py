@@ -15,6 +15,7 @@ from noetl.adapters.postgres.registers import (
     PostgresCredentials,
     PostgresExecutions,
     PostgresKeys,
+    PostgresTriggers,
 )
 from noetl.adapters.postgres.writer import PostgresWriter
 from noetl.adapters.sql import SqlEventLog, SqlPlaybooks, SqlPrinted, SqlRoster, SqlTokens
@@ -45,6 +46,7 @@ class PostgresStorage:
         self.roster = SqlRoster(reader)
         self.limits = PostgresLimits(writer, reader, me)
         self.credentials = PostgresCredentials(reader)
+        self.triggers = PostgresTriggers(reader)
 
     async def open(self) -> None:
         """Must come first."""

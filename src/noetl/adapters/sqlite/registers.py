@@ -8,7 +8,14 @@ import apsw
 from msgspec.structs import astuple
 
 from noetl.adapters.registers import columns_of, entry_of, now_ms, texts_of
-from noetl.adapters.sql import SqlCatalog, SqlCredentials, SqlExecutions, struct_of
+from noetl.adapters.sql import (
+    SqlCatalog,
+    SqlCredentials,
+    SqlExecutions,
+    SqlTriggers,
+    struct_of,
+    trigger_of,
+)
 from noetl.adapters.sqlite.database import rows_of, write
 from noetl.adapters.sqlite.reader import SqliteReader
 from noetl.adapters.sqlite.statements import SQL
@@ -17,6 +24,7 @@ from noetl.ports.catalog import CatalogEntry, Registration
 from noetl.ports.credentials import SealedCredential
 from noetl.ports.event_log import ExecutionRow
 from noetl.ports.keys import KeyHolder
+from noetl.ports.triggers import TriggerRow
 
 LEADS = ("parent", "path", "status")
 """The filters with an index, the one that leaves least first."""
@@ -140,3 +148,23 @@ class SqliteCredentials(SqlCredentials):
         if isinstance(answer, Exception):
             raise answer
         return answer
+
+
+class SqliteTriggers(SqlTriggers):
+    """Triggers; see its contract."""
+
+    def __init__(self, statements: SqliteStatements) -> None:
+        super().__init__(statements)
+        self._sqlite = statements
+
+    async def take(self, now: int, until: int, limit: int) -> Sequence[TriggerRow]:
+        if not await self._sqlite.reader.rows("due_triggers", (now, 1)):
+            return []  # nothing is written to find that nothing is due
+
+        def take(connection: apsw.Connection) -> list[TriggerRow]:
+            rows = [trigger_of(row) for row in rows_of(connection, "due_triggers", (now, limit))]
+            for row in rows:
+                write(connection, "take_trigger", (row.path, until))
+            return rows
+
+        return await self._sqlite.writer.transact(take)

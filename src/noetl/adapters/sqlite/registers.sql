@@ -1,4 +1,4 @@
--- The statements of the catalog, of keys, tokens and credentials, and of the roster.
+-- The statements of the catalog, of keys, tokens, credentials and triggers, and of the roster.
 
 -- name: keep_text
 insert into playbook (digest, path, text) values (?, ?, ?) on conflict (digest) do nothing
@@ -208,3 +208,58 @@ from limit_claim as claim where execution_id = ?
 
 -- name: limit_holders
 select execution_id from limit_claim where limit_group = ? and limit_key = ? order by asked_at
+
+-- name: put_trigger
+insert or replace into trigger_state (
+    path, kind, version, paused, since, planned_at, due_at, last_at,
+    last_execution_id, skipped_at, skipped_why, waits_for
+)
+values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+
+-- name: find_trigger
+select
+    path, kind, version, paused, since, planned_at, due_at, last_at,
+    last_execution_id, skipped_at, skipped_why, waits_for
+from trigger_state where path = ?
+
+-- name: page_triggers
+select
+    path, kind, version, paused, since, planned_at, due_at, last_at,
+    last_execution_id, skipped_at, skipped_why, waits_for
+from trigger_state where path > ? and kind <> 'ends' order by path limit ?
+
+-- name: page_triggers_of
+select
+    path, kind, version, paused, since, planned_at, due_at, last_at,
+    last_execution_id, skipped_at, skipped_why, waits_for
+from trigger_state where kind = ? and path > ? order by path limit ?
+
+-- name: due_triggers
+select
+    path, kind, version, paused, since, planned_at, due_at, last_at,
+    last_execution_id, skipped_at, skipped_why, waits_for
+from trigger_state indexed by trigger_due
+where due_at <= ?1 and not paused and taken_until <= ?1 order by due_at limit ?2
+
+-- name: take_trigger
+update trigger_state set taken_until = ?2 where path = ?1
+
+-- name: settle_trigger
+update trigger_state set
+    planned_at = ?5, due_at = ?6, last_at = ?7, last_execution_id = ?8, skipped_at = ?9,
+    skipped_why = ?10, waits_for = ?11, taken_until = 0
+where path = ?1 and version = ?2 and since = ?3 and planned_at is ?4 and not paused
+
+-- name: note_start
+update trigger_state set last_at = ?2, last_execution_id = ?3 where path = ?1
+
+-- name: note_skip
+update trigger_state set skipped_at = ?2, skipped_why = ?3 where path = ?1
+
+-- name: remove_trigger
+delete from trigger_state where path = ?
+
+-- name: ended_since
+select execution_id, path, status, finished_at from execution
+where finished_at >= ?1 and (finished_at > ?1 or execution_id > ?2)
+order by finished_at, execution_id limit ?3

@@ -19,6 +19,7 @@ from noetl.adapters.sqlite.registers import (
     SqliteExecutions,
     SqliteKeys,
     SqliteStatements,
+    SqliteTriggers,
 )
 from noetl.adapters.sqlite.writer import SqliteWriter
 
@@ -55,6 +56,7 @@ class SqliteStorage:
         self.roster = SqlRoster(statements)
         self.limits = SqliteLimits(writer, self._reader, me)
         self.credentials = SqliteCredentials(statements)
+        self.triggers = SqliteTriggers(statements)
 
     async def prune(self, before: int, *, limit: int = 1000) -> list[str]:
         """

@@ -21,7 +21,7 @@ from noetl.cli.editor.names import NAMESPACES, inside_template, targets, templat
 from noetl.kinds.kind import Kind
 from noetl.playbook.finding import Finding, Place
 from noetl.playbook.inputs import input_fields
-from noetl.playbook.load import examine
+from noetl.playbook.load import examine, load_document
 from noetl.playbook.model import Playbook
 from noetl.playbook.parse import parse
 from noetl.playbook.reader import Reader
@@ -63,7 +63,8 @@ class OpenDocument:
         """Everything that is wrong with the text."""
         loaded, model = examine(text, self.kinds)
         self._read = model or self._read
-        self.findings = loaded.findings
+        trigger = any(one.code == "no-playbook" for one in loaded.findings)
+        self.findings = (load_document(text) if trigger else loaded).findings
         return self.findings
 
     def _at(self, text: str, line: int, column: int) -> KnownPlace | None:

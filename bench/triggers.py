@@ -1,0 +1,114 @@
+"""What waiting schedules cost a server that has nothing to do, and what due ones cost others."""
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from time import perf_counter, process_time
+from typing import Any
+
+import apsw
+from msgspec.structs import astuple, replace
+
+from bench.figure import Figure
+from bench.playbooks import chain
+from bench.size import sized
+from bench.sizing import at_work
+from noetl.adapters.sqlite.database import write
+from noetl.node.server import ServerNode
+from noetl.ports.triggers import TriggerRow
+from noetl.server.triggering import now_ms
+from noetl.settings import Settings
+
+WAITING = sized(100_000)
+DUE = sized(2_000)
+LOOKED = sized(5, small=1)
+"""Seconds for which an idle server is watched, each time."""
+REPEATS = sized(3, small=1)
+BESIDE = sized(200)
+TRIGGER = """\
+apiVersion: noetl.io/v2
+kind: Trigger
+metadata: {{ name: due, path: {path} }}
+spec:
+  playbook: {playbook}
+  on: {{ schedule: {{ every: 86400 }} }}
+"""
+
+
+def figures() -> Iterator[Figure]:
+    idle = [asyncio.run(share(WAITING)) for _ in range(REPEATS)]
+    yield Figure.of(f"idle server, {WAITING} schedules / a core", idle, [1000.0], 0.02, "ms/s")
+    without, beside = asyncio.run(latencies())
+    late, usual = percentile(beside), percentile(without)
+    yield Figure.of(f"p95 of others while {DUE} fire / without", [late], [usual], 2.0, "ms")
+
+
+async def share(count: int) -> float:
+    """Milliseconds of a core that a server with so many schedules takes in a second."""
+    with TemporaryDirectory() as folder:
+        plane = await ServerNode.open(Settings(home=Path(folder)), says=lambda _: None)
+        later = now_ms() + 86_400_000
+        await fill(plane, count, planned_at=later, due_at=later)
+        await asyncio.sleep(1)
+        begun, took = perf_counter(), process_time()
+        await asyncio.sleep(LOOKED)
+        took, passed = process_time() - took, perf_counter() - begun
+        await plane.close()
+    return 1000 * took / passed
+
+
+async def latencies() -> tuple[list[float], list[float]]:
+    """Of single steps, one after the other: alone, and while schedules are due."""
+    with TemporaryDirectory() as folder:
+        plane = await ServerNode.open(Settings(home=Path(folder)), says=lambda _: None)
+        entry, _ = await plane.register(chain(1))
+        text = TRIGGER.format(path="due", playbook=entry.path)
+        await plane.register(text)
+        async with at_work(plane):
+            for _ in range(BESIDE):  # the first ones pay for what is imported and opened
+                await one(plane, entry.path)
+            without = [await one(plane, entry.path) for _ in range(BESIDE)]
+            plane.starts.watching = 0  # nothing counts as missed
+            now = now_ms()
+            (found,) = await plane.storage.triggers.page(limit=1)
+            document = await plane.starts.trigger(found)
+            for number in range(DUE):
+                plane.starts._known[f"t{number}", 1] = replace(document, path=f"t{number}")
+            await fill(plane, DUE, planned_at=now - now % 86_400_000, due_at=now)
+            beside = [await one(plane, entry.path) for _ in range(BESIDE)]
+            while await fired(plane) < DUE:
+                beside.append(await one(plane, entry.path))
+        await plane.close()
+    return without, beside
+
+
+async def one(plane: ServerNode, path: str) -> float:
+    begun = perf_counter()
+    row = await plane.execute(path=path, payload={})
+    await plane.ended(row.execution_id, 60.0)
+    return 1000 * (perf_counter() - begun)
+
+
+async def fired(plane: ServerNode) -> int:
+    """How many of those that were due have been dealt with."""
+    rows = await plane.storage.triggers.page(limit=DUE + 1)
+    return sum(row.last_execution_id is not None for row in rows)
+
+
+async def fill(plane: ServerNode, count: int, **times: Any) -> None:
+    storage: Any = plane.storage
+    rows = [
+        TriggerRow(path=f"t{number}", kind="schedule", version=1, **times)
+        for number in range(count)
+    ]
+
+    def put(connection: apsw.Connection) -> None:
+        for row in rows:
+            write(connection, "put_trigger", astuple(row))
+
+    await storage.writer.transact(put)
+
+
+def percentile(measured: list[float]) -> float:
+    return sorted(measured)[int(len(measured) * 0.95)]

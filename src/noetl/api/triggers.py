@@ -1,0 +1,76 @@
+"""Routes of triggers: list, look at, try out, pause, backfill (START)."""
+
+from pathlib import Path
+from typing import Annotated
+
+from litestar import Response
+from litestar.params import FromPath, JSONBody, QueryParameter
+
+from noetl.api import types as t
+from noetl.api.answers import answered
+from noetl.api.catalog import path_in
+from noetl.api.context import USUAL, ApiContext, Cursor, Limit
+from noetl.api.rows import view_of
+from noetl.messages.envelope import timestamp
+from noetl.node.trigger_trials import backfill, planned_in
+from noetl.server.triggering import find_trigger, pause, remove, resume
+
+Count = Annotated[int, QueryParameter(ge=0, le=100, description="Planned times to show.")]
+Kind = Annotated[str | None, QueryParameter(max_length=20)]
+
+
+class TriggersRoutes:
+    """Answers for triggers."""
+
+    def __init__(self, context: ApiContext) -> None:
+        self._plane = context.plane
+        self._questions = context.questions
+
+    async def page(
+        self, kind: Kind = None, cursor: Cursor = None, limit: Limit = USUAL
+    ) -> Response[t.TriggerPage]:
+        """All triggers by path, and how they stand."""
+        return answered(await self._questions.triggers(kind=kind, cursor=cursor, limit=limit))
+
+    async def detail(self, path: FromPath[Path], count: Count = 5) -> Response[t.TriggerDetail]:
+        """One trigger with its next planned times."""
+        return answered(await self._questions.trigger(path_in(path), count=count))
+
+    async def trial(
+        self, path: FromPath[Path], data: JSONBody[t.TrialRequest | None] = None
+    ) -> Response[t.Trial]:
+        """What it would start, with which payload; nothing is started."""
+        given = data or t.TrialRequest()
+        tried = self._questions.trial(
+            path_in(path), at=given.at, data=given.data, headers=given.headers
+        )
+        return answered(await tried)
+
+    async def pause(self, path: FromPath[Path]) -> Response[t.TriggerView]:
+        """Let it start nothing until it is resumed."""
+        return answered(view_of(t.TriggerView, await pause(self._plane.storage, path_in(path))))
+
+    async def resume(self, path: FromPath[Path]) -> Response[t.TriggerView]:
+        """Let it start again, from now on."""
+        return answered(view_of(t.TriggerView, await resume(self._plane.storage, path_in(path))))
+
+    async def remove(self, path: FromPath[Path]) -> None:
+        """Let it start nothing any more; the catalog keeps its text."""
+        await remove(self._plane.storage, path_in(path))
+
+    async def backfill(
+        self, path: FromPath[Path], data: JSONBody[t.BackfillRequest]
+    ) -> Response[t.Backfill]:
+        """The planned times of a range; each is started once, unless it is a dry run."""
+        _, trigger = await find_trigger(self._plane.storage, path_in(path))
+        found = []
+        for time in planned_in(trigger, data.begin, data.end):
+            started: tuple[str | None, str] = (None, "")
+            if not data.dry_run:
+                started = await backfill(self._plane.starts, trigger, time)
+            found.append(
+                t.BackfillTime(
+                    at=timestamp(time), execution_id=started[0], error=started[1] or None
+                )
+            )
+        return answered(t.Backfill(times=found, dry_run=data.dry_run))

@@ -1,0 +1,218 @@
+"""`noetl schedule`: playbooks that start by the clock (START-3)."""
+
+import re
+from typing import Any
+
+import click
+import yaml
+
+from noetl.api.types import Backfill, BackfillTime
+from noetl.cli import exits
+from noetl.cli.contexts import Target
+from noetl.cli.home import in_home
+from noetl.cli.lazy import HelpfulGroup
+from noetl.cli.output import JSON, examples, print_line, some_playbook, tell, tell_each
+from noetl.cli.register import registered_text
+from noetl.cli.running.payload import PAYLOAD, SETS, payload_of
+from noetl.cli.source import PlaybookSource
+from noetl.cli.target import aimed, ask, at_server
+from noetl.cli.trigger import PATH, pause_one, remove_one, resume_one, show_all
+from noetl.cli.validate import tell_findings
+from noetl.errors import PlaybookRejected
+from noetl.messages.envelope import timestamp
+from noetl.node.local import LocalNode
+from noetl.node.trigger_trials import planned_in
+from noetl.playbook.load import load_document
+from noetl.server.triggering import find_trigger
+
+EPILOG = """\b
+Examples:
+  noetl schedule add sales/nightly --playbook sales/load --cron '0 3 * * *' --timezone Europe/Berlin
+  noetl schedule add probe --playbook ops/probe --every 5m --overlap skip
+  noetl schedule next sales/nightly
+  noetl schedule backfill sales/nightly --from 2026-03-01 --to 2026-03-07 --dry-run
+"""
+UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
+DURATION = re.compile(r"(\d+(?:\.\d+)?)([smhd]?)")
+
+
+@click.group(cls=HelpfulGroup, epilog=EPILOG, invoke_without_command=True)
+def schedule() -> None:
+    """
+    Start playbooks by the clock. A schedule is a trigger: `noetl trigger show` has all of it.
+    """
+
+
+@schedule.command(epilog=examples("schedule add probe --playbook ops/probe --every 5m"))
+@PATH
+@click.option(
+    "--playbook", required=True, metavar="PATH", shell_complete=some_playbook, help="What to start."
+)
+@click.option("--version", metavar="V", help="Its version; the newest at each start if left out.")
+@click.option("--cron", metavar="FIELDS", help="Five fields, or six with seconds first.")
+@click.option("--every", metavar="TIME", help="An interval: 90, 90s, 15m, 2h, 1d.")
+@click.option("--at", metavar="TIME", help="Once, at a time in RFC 3339.")
+@click.option("--timezone", metavar="ZONE", help="IANA name; UTC if left out.")
+@click.option(
+    "--catch-up", type=click.Choice(["none", "last", "all"]), help="Which missed times are started."
+)
+@click.option("--limit", type=int, metavar="N", help="How many of them at the most.")
+@click.option(
+    "--overlap",
+    type=click.Choice(["allow", "skip", "queue", "cancel_old"]),
+    help="What a time means while the start before it runs.",
+)
+@click.option("--jitter", type=float, metavar="SECONDS", help="Start later by up to so much.")
+@SETS
+@PAYLOAD
+@click.option("--dry-run", is_flag=True, help="Print the document; register nothing.")
+@JSON
+@aimed
+def add(
+    path: str,
+    playbook: str,
+    version: str | None,
+    sets: tuple[str, ...],
+    payload: str | None,
+    dry_run: bool,
+    as_json: bool,
+    target: Target,
+    **options: Any,
+) -> int:
+    """
+    Add a schedule, or replace it. PATH is its own name in the catalog.
+
+    It is registered as a document of `kind: Trigger`; templates of the payload see `trigger`.
+    """
+    given = {key: value for key, value in options.items() if value is not None}
+    if "every" in given:
+        given["every"] = seconds_in(given["every"])
+    spec: dict[str, Any] = {"playbook": playbook}
+    if version is not None:
+        spec["version"] = int(version) if version.isdecimal() else version
+    if payload is not None or sets:
+        spec["payload"] = payload_of(payload, sets)
+    text = yaml.safe_dump(
+        {
+            "apiVersion": "noetl.io/v2",
+            "kind": "Trigger",
+            "metadata": {"name": path.rpartition("/")[2], "path": path},
+            "spec": {**spec, "on": {"schedule": given}},
+        },
+        sort_keys=False,
+        allow_unicode=True,
+    )
+    return added(text, path, dry_run=dry_run, as_json=as_json, target=target)
+
+
+def added(text: str, path: str, *, dry_run: bool, as_json: bool, target: Target) -> int:
+    loaded = load_document(text)
+    if loaded.trigger is None:
+        source = PlaybookSource(path, text.encode())
+        return tell_findings(source, loaded.findings, as_json, err=True)
+    if dry_run:
+        print_line(text.rstrip())
+        return exits.OK
+    try:
+        entry, fresh = registered_text(text, None, target)
+    except PlaybookRejected as rejected:
+        source = PlaybookSource(path, text.encode())
+        return tell_findings(source, rejected.findings, as_json, err=True)
+    found = ask(target, lambda asked: asked.trigger(path))
+    word = "registered" if fresh else "unchanged"
+    said = f"{path}: {word}, version {entry.version}; next: {found.planned_at or 'never'}"
+    tell(found, said, as_json=as_json)
+    if found.problem is not None:
+        print_line(f"warning: it would start nothing now: {found.problem}", err=True)
+    return exits.OK
+
+
+@schedule.command("list", epilog=examples("schedule list"))
+@JSON
+@aimed
+def listing(as_json: bool, target: Target) -> None:
+    """List schedules: next time, last start, why one was skipped."""
+    show_all("schedule", as_json, target)
+
+
+@schedule.command("next", epilog=examples("schedule next sales/nightly -n 10"))
+@PATH
+@click.option("-n", "count", type=click.IntRange(1, 100), default=5, help="How many; 5.")
+@JSON
+@aimed
+def upcoming(path: str, count: int, as_json: bool, target: Target) -> None:
+    """Print the next planned times."""
+    found = ask(target, lambda asked: asked.trigger(path, count=count))
+    tell_each(found.upcoming, str, as_json=as_json, none=f"{path}: nothing is planned any more")
+
+
+@schedule.command(epilog=examples("schedule pause sales/nightly"))
+@PATH
+@JSON
+@aimed
+def pause(path: str, as_json: bool, target: Target) -> None:
+    """Let a schedule start nothing until it is resumed."""
+    pause_one(path, as_json, target)
+
+
+@schedule.command(epilog=examples("schedule resume sales/nightly"))
+@PATH
+@JSON
+@aimed
+def resume(path: str, as_json: bool, target: Target) -> None:
+    """Let a paused schedule start again, from now on."""
+    resume_one(path, as_json, target)
+
+
+@schedule.command(epilog=examples("schedule remove sales/nightly"))
+@PATH
+@JSON
+@aimed
+def remove(path: str, as_json: bool, target: Target) -> None:
+    """Remove a schedule; the catalog keeps its text."""
+    remove_one(path, as_json, target)
+
+
+@schedule.command(
+    epilog=examples("schedule backfill sales/nightly --from 2026-03-01 --to 2026-03-07 --dry-run")
+)
+@PATH
+@click.option("--from", "begin", required=True, metavar="TIME", help="The first time.")
+@click.option("--to", "end", required=True, metavar="TIME", help="The last time.")
+@click.option("--dry-run", is_flag=True, help="List the times; start nothing.")
+@JSON
+@aimed
+def backfill(path: str, begin: str, end: str, dry_run: bool, as_json: bool, target: Target) -> int:
+    """
+    Start the planned times of a range, each once; one that was started already is not again.
+
+    Times without an offset are of the schedule's own time zone. Only a server starts them.
+    """
+    if target.local and not dry_run:
+        raise click.UsageError("a backfill needs a server: --server URL, or --dry-run")
+    if target.local:
+        found = in_home(lambda local: planned(local, path, begin, end))
+    else:
+        found = at_server(target, lambda client: client.backfill(path, begin, end, dry_run=dry_run))
+    tell_each(found.times, time_line, as_json=as_json, none="no planned time lies in this range")
+    return exits.FAILED if any(one.error for one in found.times) else exits.OK
+
+
+async def planned(local: LocalNode, path: str, begin: str, end: str) -> Backfill:
+    _, trigger = await find_trigger(local.storage, path)
+    times = [BackfillTime(at=timestamp(time)) for time in planned_in(trigger, begin, end)]
+    return Backfill(times=times, dry_run=True)
+
+
+def time_line(one: BackfillTime) -> str:
+    if one.error is not None:
+        return f"{one.at}  not started: {one.error}"
+    return f"{one.at}  {'execution ' + one.execution_id if one.execution_id else 'would start'}"
+
+
+def seconds_in(text: str) -> float:
+    found = DURATION.fullmatch(text.strip())
+    if found is None:
+        raise click.UsageError(f"--every is '{text}', expected an interval such as 90s, 15m or 2h")
+    number = float(found[1]) * UNITS[found[2] or "s"]
+    return int(number) if number == int(number) else number

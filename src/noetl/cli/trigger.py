@@ -1,0 +1,185 @@
+"""`noetl trigger`: what starts executions, how it stands, and what it would do (START)."""
+
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+import click
+import msgspec
+
+from noetl.api.rows import view_of
+from noetl.api.types import TriggerDetail, TriggerView
+from noetl.cli import exits
+from noetl.cli.contexts import Target
+from noetl.cli.home import in_home
+from noetl.cli.lazy import HelpfulGroup
+from noetl.cli.output import JSON, examples, print_json, print_line, tell, tell_each
+from noetl.cli.target import Asked, aimed, ask, at_server, is_new, pages
+from noetl.client.client import Client
+from noetl.node.local import LocalNode
+from noetl.server import triggering
+
+EPILOG = """\b
+Examples:
+  noetl register trigger.yaml
+  noetl trigger list
+  noetl trigger show sales/nightly
+  noetl trigger test shop/order --data '{"id": 7}'
+"""
+T = TypeVar("T")
+PATH = click.argument("path", metavar="PATH")
+NONE = "there are no triggers; see: noetl schedule add --help"
+
+
+@click.group(cls=HelpfulGroup, epilog=EPILOG, invoke_without_command=True)
+def trigger() -> None:
+    """
+    Look at what starts executions: schedules, webhooks, NATS subjects, ends of others.
+
+    `noetl register FILE` registers a document of `kind: Trigger`. Servers start what it asks for.
+    """
+
+
+@trigger.command("list", epilog=examples("trigger list", "trigger list --kind webhook --json"))
+@click.option("--kind", metavar="KIND", help="schedule, webhook, subject or execution.")
+@JSON
+@aimed
+def listing(kind: str | None, as_json: bool, target: Target) -> None:
+    """List triggers: their next time, their last start, why one was skipped."""
+    show_all(kind, as_json, target)
+
+
+@trigger.command(epilog=examples("trigger show sales/nightly"))
+@PATH
+@JSON
+@aimed
+def show(path: str, as_json: bool, target: Target) -> None:
+    """Show one trigger."""
+    found = ask(target, lambda asked: asked.trigger(path))
+    tell(found, *lines_of(found), as_json=as_json)
+
+
+@trigger.command(epilog=examples("trigger pause sales/nightly"))
+@PATH
+@JSON
+@aimed
+def pause(path: str, as_json: bool, target: Target) -> None:
+    """Let a trigger start nothing until it is resumed."""
+    pause_one(path, as_json, target)
+
+
+@trigger.command(epilog=examples("trigger resume sales/nightly"))
+@PATH
+@JSON
+@aimed
+def resume(path: str, as_json: bool, target: Target) -> None:
+    """Let a paused trigger start again, from now on."""
+    resume_one(path, as_json, target)
+
+
+@trigger.command(epilog=examples("trigger remove sales/nightly"))
+@PATH
+@JSON
+@aimed
+def remove(path: str, as_json: bool, target: Target) -> None:
+    """Remove a trigger; the catalog keeps its text."""
+    remove_one(path, as_json, target)
+
+
+@trigger.command(
+    epilog=examples(
+        "trigger test sales/nightly --at 2026-03-01T03:00:00Z",
+        "trigger test shop/order --data '{}'",
+    )
+)
+@PATH
+@click.option("--at", metavar="TIME", help="The time that it is for, in RFC 3339; else now.")
+@click.option("--data", metavar="JSON", help="What `trigger.data` is.")
+@JSON
+@aimed
+def test(path: str, at: str | None, data: str | None, as_json: bool, target: Target) -> int:
+    """Show what a trigger would start and with which payload; nothing is started."""
+    try:
+        given = None if data is None else msgspec.json.decode(data)
+    except msgspec.DecodeError as wrong:
+        raise click.UsageError(f"--data is no JSON: {wrong}") from None
+    found = ask(target, lambda asked: asked.trial(path, at=at, data=given))
+    if as_json:
+        print_json(found)
+    elif found.problem is None:
+        print_line(f"would start {found.playbook_id} once, as {found.key}, with the payload:")
+        print_json(found.payload)
+    else:
+        print_line(f"would start nothing: {found.problem}")
+    return exits.OK if found.problem is None else exits.FAILED
+
+
+# ── shared with `noetl schedule` ─────────────────────────────────────────────────────────────
+
+
+def show_all(kind: str | None, as_json: bool, target: Target) -> None:
+    async def all_of(asked: Asked) -> list[TriggerView]:
+        found = pages(asked.triggers, kind=kind)
+        return [one async for page in found for one in page.triggers]
+
+    found = [] if is_new(target) else ask(target, all_of)
+    tell_each(found, line_of, as_json=as_json, none=NONE)
+
+
+def pause_one(path: str, as_json: bool, target: Target) -> None:
+    made = ordered(
+        target,
+        lambda local: triggering.pause(local.storage, path),
+        lambda client: client.pause_trigger(path),
+    )
+    view = made if isinstance(made, TriggerView) else view_of(TriggerView, made)
+    tell(view, f"{path}: paused", as_json=as_json)
+
+
+def resume_one(path: str, as_json: bool, target: Target) -> None:
+    made = ordered(
+        target,
+        lambda local: triggering.resume(local.storage, path),
+        lambda client: client.resume_trigger(path),
+    )
+    view = made if isinstance(made, TriggerView) else view_of(TriggerView, made)
+    tell(view, f"{path}: resumed; next: {view.planned_at or 'when it is called'}", as_json=as_json)
+
+
+def remove_one(path: str, as_json: bool, target: Target) -> None:
+    ordered(
+        target,
+        lambda local: triggering.remove(local.storage, path),
+        lambda client: client.remove_trigger(path),
+    )
+    said = f"{path}: removed; `noetl catalog {path}` has its text"
+    tell({"path": path, "removed": True}, said, as_json=as_json)
+
+
+def ordered(
+    target: Target, near: Callable[[LocalNode], Awaitable[T]], far: Callable[[Client], T]
+) -> T:
+    """Something that is written: in the home, or at a server."""
+    return in_home(near, make=True) if target.local else at_server(target, far)
+
+
+def line_of(one: TriggerView) -> str:
+    state = "paused" if one.paused else f"next {one.planned_at}" if one.planned_at else "waits"
+    last = f"last {one.last_at}" if one.last_at else "never started"
+    why = f"  skipped: {one.skipped_why}" if one.skipped_why else ""
+    return f"{one.path:<32}  {one.kind:<9}  {state:<30}  {last}{why}"
+
+
+def lines_of(found: TriggerDetail) -> list[str]:
+    shown = [
+        (
+            "starts",
+            found.playbook + (f"@{found.playbook_version}" if found.playbook_version else ""),
+        ),
+        ("kind", f"{found.kind}, version {found.version}{', paused' if found.paused else ''}"),
+        ("next", ", ".join(found.upcoming) or None),
+        ("last", found.last_at and f"{found.last_at}, execution {found.last_execution_id}"),
+        ("skipped", found.skipped_at and f"{found.skipped_at}: {found.skipped_why}"),
+        ("waits for", found.waits_for and f"execution {found.waits_for} to end"),
+        ("problem", found.problem),
+    ]
+    return [found.path, *(f"  {name:<10} {text}" for name, text in shown if text)]

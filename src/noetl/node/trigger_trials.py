@@ -1,0 +1,97 @@
+"""What would a trigger do? Nothing here starts anything but a backfill that is meant (START-1)."""
+
+from itertools import islice
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+
+from noetl.errors import NoetlError, ServerRefused
+from noetl.messages.envelope import timestamp
+from noetl.node.triggers import PASSING, TriggerStarts, key_of, payload_of
+from noetl.playbook.occurrences import BadSchedule, Schedule, moment, times
+from noetl.playbook.triggers import Trigger
+from noetl.ports.triggers import TriggerRow
+from noetl.server.triggering import now_ms
+
+if TYPE_CHECKING:
+    from noetl.node.control_plane import ControlPlane
+
+MOST = 1000
+"""Planned times of one backfill."""
+
+
+class Tried(NamedTuple):
+    """What a trigger is tried with."""
+
+    at: str | None = None
+    data: Any = None
+    headers: dict[str, str] | None = None
+
+
+class Would(msgspec.Struct, frozen=True, kw_only=True):
+    """What it would start."""
+
+    key: str
+    playbook_id: str | None = None
+    payload: dict[str, Any] | None = None
+    problem: str | None = None
+
+
+async def try_out(plane: "ControlPlane", trigger: Trigger, given: Tried) -> Would:
+    """The playbook and the payload, or the reason why there would be no start."""
+    at = now_ms() if given.at is None else moment_in(given.at)
+    made = Would(key=key_of(trigger.path, timestamp(at)))
+    try:
+        entry = await plane.playbooks.entry(None, trigger.playbook, trigger.version)
+        await plane.library.plan_by(entry.digest)
+        made = msgspec.structs.replace(made, playbook_id=entry.playbook_id)
+        payload = payload_of(trigger, at=at, data=given.data, headers=given.headers)
+        return msgspec.structs.replace(made, payload=payload)
+    except PASSING:
+        raise
+    except NoetlError as wrong:
+        return msgspec.structs.replace(made, problem=str(wrong))
+
+
+def upcoming(row: TriggerRow, trigger: Trigger, count: int) -> list[str]:
+    """The next planned times of a schedule."""
+    if not isinstance(trigger.on, Schedule):
+        return []
+    after = now_ms() if row.planned_at is None else row.planned_at - 1
+    return [timestamp(time) for time in islice(times(trigger.on, after=after), count)]
+
+
+def planned_in(trigger: Trigger, begin: str, end: str) -> list[int]:
+    """The planned times of a range, both ends included; refused where they are too many."""
+    if not isinstance(trigger.on, Schedule):
+        raise ServerRefused(
+            f"'{trigger.path}' is no schedule: it has no planned times", code="invalid", status=422
+        )
+    first, last = (moment_in(text, trigger.on.timezone) for text in (begin, end))
+    found = list(islice(times(trigger.on, after=first - 1), MOST + 1))
+    wanted = [time for time in found if time <= last]
+    if len(wanted) > MOST:
+        raise ServerRefused(
+            f"the range has more than {MOST} planned times; take a shorter one",
+            code="invalid",
+            status=422,
+        )
+    return wanted
+
+
+async def backfill(starts: TriggerStarts, trigger: Trigger, time: int) -> tuple[str | None, str]:
+    """Start one planned time, once, whatever `overlap` says: the execution, or why not."""
+    try:
+        row = await starts.start(trigger, timestamp(time), at=time)
+    except PASSING:
+        raise
+    except NoetlError as why:
+        return None, str(why)
+    return row.execution_id, ""
+
+
+def moment_in(text: str, timezone: str = "UTC") -> int:
+    try:
+        return moment(text, timezone)
+    except BadSchedule as bad:
+        raise ServerRefused(str(bad), code="invalid", status=422) from None

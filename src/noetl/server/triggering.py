@@ -1,0 +1,91 @@
+"""The row of a trigger: made with its registration, paused, resumed, removed (START-1)."""
+
+import time
+
+from msgspec.structs import replace
+
+from noetl.control.due import due_at, first_time
+from noetl.errors import TriggerNotFound
+from noetl.playbook.load import load_trigger
+from noetl.playbook.occurrences import Schedule
+from noetl.playbook.triggers import Trigger
+from noetl.ports.storage import Storage
+from noetl.ports.triggers import WATCH, TriggerRow
+
+
+def now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+async def enter(storage: Storage, trigger: Trigger, version: int) -> TriggerRow:
+    """The row of this version; where it is there already, as after a crash, it stays as it is."""
+    kept = await storage.triggers.find(trigger.path)
+    if kept is not None and kept.version == version:
+        return kept
+    row = TriggerRow(
+        path=trigger.path,
+        kind=trigger.kind,
+        version=version,
+        paused=trigger.paused if kept is None else kept.paused,
+    )
+    if kept is not None:
+        row = replace(row, last_at=kept.last_at, last_execution_id=kept.last_execution_id)
+    return await _begin(storage, row, trigger)
+
+
+async def _begin(storage: Storage, row: TriggerRow, trigger: Trigger) -> TriggerRow:
+    """From now on; what lies before is not its to start."""
+    now = now_ms()
+    made = replace(row, since=now, waits_for=None, planned_at=None, due_at=None)
+    if isinstance(trigger.on, Schedule):
+        made = planned(made, trigger.on, first_time(trigger.on, after=now))
+    await storage.triggers.put(made)
+    if row.kind == "execution":
+        await watch_ends(storage, now)
+    return made
+
+
+def planned(row: TriggerRow, schedule: Schedule, time: int | None) -> TriggerRow:
+    """The row with its next planned time."""
+    due = None if time is None else due_at(schedule, row.path, time)
+    return replace(row, planned_at=time, due_at=due, waits_for=None)
+
+
+async def watch_ends(storage: Storage, now: int) -> None:
+    """Let a server look through ended executions, from now on if none did so far (START-6)."""
+    kept = await storage.triggers.find(WATCH)
+    if kept is None or kept.due_at is None:
+        # Always due, and longer than anything else: alarms wait behind nothing.
+        watch = TriggerRow(path=WATCH, kind="ends", version=0, planned_at=now, due_at=0)
+        await storage.triggers.put(watch)
+
+
+async def find_trigger(storage: Storage, path: str) -> tuple[TriggerRow, Trigger]:
+    """The row and the document of a trigger; raises TriggerNotFound."""
+    row = None if path == WATCH else await storage.triggers.find(path)
+    entry = None if row is None else await storage.catalog.find(path, row.version)
+    kept = None if entry is None else await storage.playbooks.text(entry.digest)
+    if row is None or kept is None:
+        raise TriggerNotFound(f"no trigger '{path}'; `noetl trigger list` shows all")
+    return row, load_trigger(kept[0])
+
+
+async def pause(storage: Storage, path: str) -> TriggerRow:
+    """It starts nothing until it is resumed."""
+    row, _ = await find_trigger(storage, path)
+    if not row.paused:
+        row = replace(row, paused=True)
+        await storage.triggers.put(row)
+    return row
+
+
+async def resume(storage: Storage, path: str) -> TriggerRow:
+    """It starts again, from now on: times that passed meanwhile are not caught up with."""
+    row, trigger = await find_trigger(storage, path)
+    return await _begin(storage, replace(row, paused=False), trigger) if row.paused else row
+
+
+async def remove(storage: Storage, path: str) -> None:
+    """It starts nothing any more; the catalog keeps its text."""
+    await find_trigger(storage, path)
+    await storage.triggers.remove(path)

@@ -1,0 +1,198 @@
+"""START-4: a call of another program starts a playbook, if it proves who makes it."""
+
+import asyncio
+import json
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+from tests.conformance.test_start import requested
+from tests.support.api import served
+from tests.support.canned import CannedTools
+from tests.support.cluster import Cluster, clustered
+from tests.support.steps import noop, otherwise, playbook, step
+from tests.support.triggers import trigger
+
+from noetl.api.signatures import signature
+from noetl.node.server import ServerNode
+
+SECRET = "whsec-4711"
+ORDER = playbook(
+    step("one", noop("t", otherwise(set_ctx={"id": "{{ workload.id }}"}))), workload={"id": 0}
+)
+
+
+def hook(scheme: str, path: str = "shop/order", **more: Any) -> str:
+    return trigger(
+        {"webhook": {"scheme": scheme, "credential": "shop", **more}},
+        path=path,
+        payload={"id": "{{ trigger.data.id }}", "agent": "{{ trigger.headers['user-agent'] }}"},
+    )
+
+
+async def ready(cluster: Cluster, *texts: str) -> ServerNode:
+    server = await cluster.server()
+    cluster.worker(CannedTools())
+    await server.keychain.opened.store.add("shop", "generic", {"secret": SECRET})
+    await server.register(ORDER)
+    for text in texts:
+        await server.register(text)
+    return server
+
+
+class Caller:
+    """Calls hooks of a server, signed as its scheme has it."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+
+    async def post(
+        self, path: str, body: bytes, headers: Mapping[str, str], query: str = ""
+    ) -> tuple[int, dict[str, Any]]:
+        async with (
+            aiohttp.ClientSession(headers={"user-agent": "shop/1"}) as session,
+            session.post(f"{self.url}/hooks/{path}{query}", data=body, headers=headers) as answer,
+        ):
+            return answer.status, await answer.json()
+
+    async def signed(
+        self, body: bytes, *, at: float | None = None, path: str = "shop/order", query: str = ""
+    ) -> tuple[int, dict[str, Any]]:
+        moment = int(time.time() if at is None else at)
+        headers = {
+            "x-noetl-timestamp": str(moment),
+            "x-noetl-signature": signature(SECRET, body, moment),
+        }
+        return await self.post(path, body, headers, query)
+
+
+BODY = json.dumps({"id": 7}).encode()
+
+
+@pytest.mark.rule("START-4", "START-2")
+def test_a_signed_call_starts_once_however_often_it_comes(tmp_path: Path) -> None:
+    async def test(cluster: Cluster) -> None:
+        server = await ready(cluster, hook("noetl"))
+        async with served(server) as found:
+            caller = Caller(found.url)
+            now = time.time()
+            answers = await asyncio.gather(*(caller.signed(BODY, at=now) for _ in range(5)))
+            assert {status for status, _ in answers} == {202}
+            assert len({answer["execution"]["execution_id"] for _, answer in answers}) == 1
+            name = answers[0][1]["execution"]["execution_id"]
+            begun = await requested(cluster, name)
+            assert begun.payload["id"] == 7
+            assert begun.payload["agent"] == "shop/1"
+            assert (await cluster.end_of(name)).ctx == {"id": 7}
+            _, other = await caller.signed(BODY, at=now - 5)
+            assert other["execution"]["execution_id"] != name
+            await cluster.end_of(other["execution"]["execution_id"])
+            await server.starts.look()
+            row = await cluster.root.triggers.find("shop/order")
+            assert row is not None
+            assert row.last_execution_id == other["execution"]["execution_id"]
+
+    clustered(test, tmp_path)
+
+
+@pytest.mark.rule("START-4")
+def test_a_call_that_waits_is_answered_with_the_result(tmp_path: Path) -> None:
+    async def test(cluster: Cluster) -> None:
+        server = await ready(cluster, hook("noetl"))
+        async with served(server) as found:
+            status, answer = await Caller(found.url).signed(BODY, query="?wait=30")
+            assert status == 202
+            assert answer["result"]["status"] == "completed"
+            assert answer["result"]["ctx"] == {"id": 7}
+
+    clustered(test, tmp_path)
+
+
+@pytest.mark.rule("START-4")
+def test_what_proves_nothing_starts_nothing(tmp_path: Path) -> None:
+    async def test(cluster: Cluster) -> None:
+        server = await ready(cluster, hook("noetl"), hook("noetl", "shop/small", max_bytes=4))
+        async with served(server) as found:
+            caller = Caller(found.url)
+            now = int(time.time())
+            good = {
+                "x-noetl-timestamp": str(now),
+                "x-noetl-signature": signature(SECRET, BODY, now),
+            }
+            cases: list[tuple[str, bytes, dict[str, str], int, str]] = [
+                ("shop/order", BODY, {}, 401, "X-Noetl-Timestamp"),
+                ("shop/order", BODY, {**good, "x-noetl-timestamp": "x"}, 401, "X-Noetl-Timestamp"),
+                ("shop/order", BODY + b" ", good, 401, "X-Noetl-Signature"),
+                ("shop/order", BODY, {**good, "x-noetl-timestamp": str(now + 1)}, 401, "wrong"),
+                ("shop/none", BODY, good, 404, "no webhook"),
+                ("shop/small", BODY, good, 413, "larger than 4 bytes"),
+            ]
+            for path, body, headers, wanted, said in cases:
+                status, answer = await caller.post(path, body, headers)
+                assert (status, said in answer["error"]["message"]) == (wanted, True), answer
+            for at in (now - 301 - 60, now + 301 + 60):
+                status, answer = await caller.signed(BODY, at=at)
+                assert status == 401
+                assert "300 seconds" in answer["error"]["message"]
+            assert not await cluster.root.executions.page()
+
+    clustered(test, tmp_path)
+
+
+@pytest.mark.rule("START-4")
+def test_other_schemes_prove_it_their_own_way(tmp_path: Path) -> None:
+    async def test(cluster: Cluster) -> None:
+        import hashlib
+        import hmac
+
+        server = await ready(cluster, hook("github", "git/push"), hook("bearer", "any/call"))
+        digest = hmac.new(SECRET.encode(), BODY, hashlib.sha256).hexdigest()
+        async with served(server) as found:
+            caller = Caller(found.url)
+            github = {"x-hub-signature-256": f"sha256={digest}", "x-github-delivery": "d-1"}
+            status, first = await caller.post("git/push", BODY, github)
+            assert status == 202
+            _, again = await caller.post("git/push", BODY, github)
+            assert again["execution"]["execution_id"] == first["execution"]["execution_id"]
+            status, _ = await caller.post("git/push", BODY, {"x-github-delivery": "d-2"})
+            assert status == 401
+            bearer = {"authorization": f"Bearer {SECRET}"}
+            keyed = {**bearer, "idempotency-key": "k"}
+            _, first = await caller.post("any/call", BODY, keyed)
+            _, again = await caller.post("any/call", BODY, keyed)
+            assert again["execution"]["execution_id"] == first["execution"]["execution_id"]
+            _, other = await caller.post("any/call", BODY, bearer)
+            assert other["execution"]["execution_id"] != first["execution"]["execution_id"]
+            status, _ = await caller.post("any/call", BODY, {"authorization": "Bearer other"})
+            assert status == 401
+            for row in await cluster.root.executions.page():
+                begun = await requested(cluster, row.execution_id)
+                assert SECRET not in str(begun)
+                await cluster.end_of(row.execution_id)
+
+    clustered(test, tmp_path)
+
+
+@pytest.mark.rule("START-4", "START-1")
+def test_why_a_call_started_nothing_is_told_to_both(tmp_path: Path) -> None:
+    async def test(cluster: Cluster) -> None:
+        server = await ready(cluster, hook("noetl"))
+        async with served(server) as found:
+            caller = Caller(found.url)
+            status, answer = await caller.signed(b"[]")
+            assert status == 422
+            assert "undefined" in answer["error"]["message"]
+            await server.starts.look()
+            row = await cluster.root.triggers.find("shop/order")
+            assert row is not None
+            assert "undefined" in (row.skipped_why or "")
+            async with aiohttp.ClientSession() as session:
+                await session.post(f"{found.url}/api/triggers/pause/shop/order")
+            status, answer = await caller.signed(BODY)
+            assert (status, answer["error"]["code"]) == (409, "paused")
+            assert not await cluster.root.executions.page()
+
+    clustered(test, tmp_path)

@@ -1,0 +1,109 @@
+"""START-5: a message of a stream starts a playbook, acknowledged after the commit."""
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import nats
+import pytest
+from msgspec.structs import replace
+from tests.conformance.test_start import requested
+from tests.support.canned import CannedTools
+from tests.support.cluster import PATIENCE, Cluster, clustered
+from tests.support.nats import NatsServer
+from tests.support.triggers import QUICK, trigger
+
+from noetl.adapters.nats import subjects
+from noetl.node.server import ServerNode
+from noetl.node.trigger_subjects import SubjectWatch
+
+
+def orders(name: str) -> str:
+    on = {"subject": {"subject": f"{name}.new", "stream": name}}
+    return trigger(on, path=f"tests/{name}", payload={"id": "{{ trigger.data.id }}"})
+
+
+async def publish(url: str, stream: str, *bodies: bytes) -> Any:
+    """The client, with a stream that has these messages."""
+    client = await nats.connect(url)
+    line = client.jetstream()
+    await line.add_stream(name=stream, subjects=[f"{stream}.>"])
+    for body in bodies:
+        await line.publish(f"{stream}.new", body)
+    return client
+
+
+async def watched(cluster: Cluster, url: str) -> tuple[ServerNode, SubjectWatch]:
+    server = await cluster.server()
+    server.settings = replace(server.settings, queue=url)
+    return server, SubjectWatch(server, server.starts)
+
+
+async def until_true(fact: Any) -> None:
+    async with asyncio.timeout(PATIENCE):
+        while not await fact():
+            await asyncio.sleep(0)
+
+
+@pytest.mark.rule("START-5", "START-2")
+def test_each_message_starts_once_with_two_servers(nats_server: NatsServer, tmp_path: Path) -> None:
+    async def test(cluster: Cluster) -> None:
+        bodies = [json.dumps({"id": n}).encode() for n in range(10)]
+        client = await publish(nats_server.url, "ONCE", *bodies)
+        pairs = [await watched(cluster, nats_server.url) for _ in range(2)]
+        cluster.worker(CannedTools())
+        await pairs[0][0].register(QUICK)
+        await pairs[0][0].register(orders("ONCE"))
+        tasks = [asyncio.create_task(watch.watch()) for _, watch in pairs]
+
+        async def acknowledged() -> bool:
+            try:
+                about = await client.jetstream().consumer_info("ONCE", "noetl-tests_2FONCE")
+            except nats.js.errors.NotFoundError:
+                return False
+            return bool(about.ack_floor.stream_seq == 10)
+
+        await until_true(acknowledged)
+        rows = await cluster.root.executions.page()
+        begun = [await requested(cluster, row.execution_id) for row in rows]
+        assert sorted(one.payload["id"] for one in begun) == list(range(10))
+        assert sorted(str(one.trigger) for one in begun)[0] == "trigger/tests/ONCE/ONCE/1"
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        for row in rows:
+            await cluster.end_of(row.execution_id)
+        await client.close()
+
+    clustered(test, tmp_path)
+
+
+@pytest.mark.rule("START-5")
+def test_a_message_that_starts_nothing_is_set_aside(
+    nats_server: NatsServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(subjects, "LATER", 0.05)
+
+    async def test(cluster: Cluster) -> None:
+        client = await publish(nats_server.url, "BAD", b"[]", b'{"id": 1}')
+        server, watch = await watched(cluster, nats_server.url)
+        cluster.worker(CannedTools())
+        await server.register(QUICK)
+        await server.register(orders("BAD"))
+        task = asyncio.create_task(watch.watch())
+
+        async def aside() -> bool:
+            await server.starts.look()
+            row = await cluster.root.triggers.find("tests/BAD")
+            return row is not None and "message BAD/1 was set aside" in (row.skipped_why or "")
+
+        await until_true(aside)
+        (row,) = await cluster.root.executions.page()
+        assert (await requested(cluster, row.execution_id)).payload["id"] == 1
+        await cluster.end_of(row.execution_id)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        await client.close()
+
+    clustered(test, tmp_path)

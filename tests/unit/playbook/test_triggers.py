@@ -1,0 +1,151 @@
+"""START-1: what validation says of triggers."""
+
+import json
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from noetl.playbook.load import load, load_document, load_trigger
+from noetl.playbook.occurrences import Schedule
+from noetl.playbook.schema import trigger_schema
+from noetl.playbook.triggers import OnEnd, Subject, Trigger, Webhook
+
+
+def trigger(on: dict[str, Any], **spec: Any) -> str:
+    return json.dumps(
+        {
+            "apiVersion": "noetl.io/v2",
+            "kind": "Trigger",
+            "metadata": {"name": "nightly", "path": "sales/nightly"},
+            "spec": {"playbook": "sales/load", "on": on, **spec},
+        },
+        indent=1,
+    )
+
+
+HOURLY = {"schedule": {"cron": "0 * * * *"}}
+
+
+@pytest.mark.rule("START-1")
+@pytest.mark.parametrize(
+    ("on", "kind", "made"),
+    [
+        (HOURLY, "schedule", Schedule(cron="0 * * * *")),
+        (
+            {"schedule": {"every": 90, "catch_up": "all", "limit": 5, "overlap": "queue"}},
+            "schedule",
+            Schedule(every=90, catch_up="all", limit=5, overlap="queue"),
+        ),
+        (
+            {"schedule": {"at": "2026-03-29T02:30:00", "timezone": "Europe/Berlin", "jitter": 5}},
+            "schedule",
+            Schedule(at="2026-03-29T02:30:00", timezone="Europe/Berlin", jitter=5),
+        ),
+        ({"webhook": {"credential": "shop"}}, "webhook", Webhook(credential="shop")),
+        (
+            {"subject": {"subject": "orders.*", "stream": "ORDERS"}},
+            "subject",
+            Subject(subject="orders.*", stream="ORDERS"),
+        ),
+        (
+            {"execution": {"path": "sales/*", "status": "failed"}},
+            "execution",
+            OnEnd(path="sales/*", status=("failed",)),
+        ),
+        ({"execution": {"path": "*"}}, "execution", OnEnd(path="*")),
+    ],
+)
+def test_every_kind_is_read(on: dict[str, Any], kind: str, made: Any) -> None:
+    found = load_trigger(trigger(on, version=3, payload={"day": "{{ trigger.at }}"}))
+    assert found == Trigger(
+        name="nightly",
+        path="sales/nightly",
+        metadata={"name": "nightly", "path": "sales/nightly"},
+        kind=kind,
+        playbook="sales/load",
+        version=3,
+        payload={"day": "{{ trigger.at }}"},
+        on=made,
+    )
+
+
+def codes(text: str) -> list[tuple[str, str]]:
+    return [(one.code, one.path) for one in load_document(text).findings]
+
+
+@pytest.mark.rule("START-1")
+@pytest.mark.parametrize(
+    ("on", "code", "path"),
+    [
+        ({}, "trigger-choice", "spec.on"),
+        ({**HOURLY, "execution": {"path": "*"}}, "trigger-choice", "spec.on"),
+        ({"schedul": {"every": 5}}, "unknown-key", "spec.on.schedul"),
+        ({"schedule": {}}, "trigger-choice", "spec.on.schedule"),
+        ({"schedule": {"every": 5, "at": "x"}}, "trigger-choice", "spec.on.schedule"),
+        ({"schedule": {"every": 0}}, "wrong-value", "spec.on.schedule.every"),
+        ({"schedule": {"cron": "0 0 31 2 *"}}, "bad-schedule", "spec.on.schedule.cron"),
+        ({"schedule": {"cron": "61 * * * *"}}, "bad-schedule", "spec.on.schedule.cron"),
+        ({"schedule": {"cron": "* * *"}}, "bad-schedule", "spec.on.schedule.cron"),
+        ({"schedule": {"at": "tomorrow"}}, "bad-schedule", "spec.on.schedule.at"),
+        (
+            {"schedule": {"every": 9, "timezone": "Europe/Berln"}},
+            "bad-schedule",
+            "spec.on.schedule.timezone",
+        ),
+        ({"schedule": {"every": 9, "overlap": "skp"}}, "wrong-value", "spec.on.schedule.overlap"),
+        ({"webhook": {"scheme": "noetl"}}, "missing-key", "spec.on.webhook"),
+        (
+            {"execution": {"path": "*", "status": ["faild"]}},
+            "wrong-value",
+            "spec.on.execution.status",
+        ),
+    ],
+)
+def test_what_is_wrong_is_told_where_it_stands(on: dict[str, Any], code: str, path: str) -> None:
+    text = trigger(on)
+    assert (code, path) in codes(text)
+    assert load_document(text).trigger is None
+
+
+@pytest.mark.rule("START-1")
+def test_a_payload_sees_the_trigger_and_nothing_else() -> None:
+    text = trigger(
+        HOURLY, payload={"a": "{{ workload.x }}", "b": ["{{ trigger.dta }}"], "trigger": 1}
+    )
+    assert codes(text) == [
+        ("unknown-name", "spec.payload.a"),
+        ("unknown-name", "spec.payload.b[0]"),
+        ("trigger-payload", "spec.payload.trigger"),
+    ]
+    hints = [one.hint for one in load_document(text).findings]
+    assert hints[1] == "did you mean 'data'?"
+
+
+@pytest.mark.rule("START-1")
+def test_a_path_stands_in_an_address() -> None:
+    text = trigger(HOURLY).replace("sales/nightly", "sales/né?t")
+    assert ("trigger-path", "metadata.path") in codes(text)
+
+
+def test_a_trigger_is_no_playbook_and_says_so() -> None:
+    (finding,) = load(trigger(HOURLY)).findings
+    assert finding.code == "no-playbook"
+
+
+def test_broken_yaml_is_told_as_ever() -> None:
+    loaded = load_document("kind: Trigger\nkind: Trigger\nspec: [")
+    assert loaded.trigger is None
+    assert loaded.findings
+
+
+@pytest.mark.rule("START-1", "VAL-4")
+def test_the_schema_says_the_same() -> None:
+    schema = trigger_schema()
+    Draft202012Validator.check_schema(schema)
+    judge = Draft202012Validator(schema)
+    assert judge.is_valid(json.loads(trigger(HOURLY, payload={"day": "{{ trigger.at }}"})))
+    both = {**HOURLY, "execution": {"path": "*"}}
+    wrong: list[dict[str, Any]] = [{}, {"schedule": {}}, both, {"webhook": {}}]
+    for on in wrong:
+        assert not judge.is_valid(json.loads(trigger(on))), on
