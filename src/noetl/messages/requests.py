@@ -16,7 +16,8 @@ The rules that new executions are decided by. A log names its own (`ExecutionReq
    they gather lies in chunks (LOOP-5).
 3. The end of a run says who told it where that was the server (EVT-1). An undefined name is told
    with the one that may have been meant (VAL-5).
-4. The templates of one decision share their turns, and filters cost what they take (TPL-5).
+4. The templates of one decision share their turns, and filters cost what they take (TPL-5); a
+   `loop.in` that is no list is told of in other words.
    `execution.resumed` says how long the pause was, and the clocks move by it (WAIT-6).
 """
 
