@@ -109,7 +109,7 @@ def cause_words(cause: Cause, execution_id: str) -> Iterator[str]:
 
 def link_words(link: FailedTask) -> Iterator[str]:
     inside = f"iteration {link.index}, " if link.index is not None else ""
-    yield f"  {inside}task {head_of(link)}: {error_words(link.error)}"
+    yield f"  {inside}task '{link.task}' {head_of(link)}: {error_words(link.error)}"
     yield f"    {rule_words(link)}"
     yield from detail_lines(link)
     template = link.error.get("template")

@@ -29,13 +29,13 @@ def brief_lines(cause: Cause) -> Iterator[str]:
     index = "" if cause.index is None else f"[{cause.index}]"
     for link in cause.chain:
         line = "" if link.line is None else f", line {link.line}"
-        yield f"  {cause.step}{index}.{head_of(link)}{line}: {error_words(link.error)}"
+        yield f"  {cause.step}{index}.{link.task} {head_of(link)}{line}: {error_words(link.error)}"
         yield from detail_lines(link)
 
 
 def head_of(link: FailedTask) -> str:
     took = "" if link.duration_ms is None else f", {seconds(link.duration_ms)}"
-    return f"{link.task} ({link.kind}), attempt {link.attempt}{took}"
+    return f"({link.kind}), attempt {link.attempt}{took}"
 
 
 def detail_lines(link: FailedTask) -> Iterator[str]:
