@@ -81,6 +81,8 @@ def _restored(execution: Execution, event: e.ExecutionRestored, _: Plan) -> None
     execution.meetings, execution.tallies = kept.meetings, kept.tallies
     execution.step_runs = kept.step_runs
     execution.failures, execution.failed = kept.failures, kept.failed
+    execution.errors_passed = kept.errors_passed
+    execution.failures_handled = kept.failures_handled
 
 
 def _step_restored(execution: Execution, event: e.StepRestored, _: Plan) -> None:
@@ -188,8 +190,10 @@ def _token_enqueued(execution: Execution, event: e.TokenEnqueued, _: Plan) -> No
     loop = run.loop
     if loop is not None and event.last > loop.offered:
         loop.offered = event.last
-    elif loop is not None and loop.exec == "distributed":  # its wait is over (WAIT-2)
-        loop.active[event.first].away = "back"
+    elif loop is not None and loop.exec == "distributed":
+        iteration = loop.active.get(event.first)
+        if iteration is not None and iteration.away:  # its wait is over (WAIT-2)
+            iteration.away = "back"
 
 
 def _token_claimed(execution: Execution, event: e.TokenClaimed, _: Plan) -> None:

@@ -194,6 +194,8 @@ class KeptCounts(msgspec.Struct, kw_only=True):
     step_runs: int = 0
     failures: list[Failure] = []
     failed: int = 0
+    errors_passed: int = 0
+    failures_handled: int = 0
 
 
 class Execution(msgspec.Struct, kw_only=True):

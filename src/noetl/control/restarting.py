@@ -53,6 +53,9 @@ def take_over(
     execution = fold_again(history, choice, successor, loaded)
     for run in execution.runs.values():
         run.parts, run.next_part, run.since = {}, 0, None
+        run.waits = {}  # a wait that was cut short begins anew
+        for iteration in run.loop.active.values() if run.loop is not None else ():
+            iteration.away, iteration.waits = "", {}
     missing = [*missing_in(execution, plan), *fitted_runs(execution, history.plan, plan)]
     if missing:
         raise RestartRefused(f"the new text does not have what is kept: {'; '.join(missing)}")
@@ -154,6 +157,8 @@ def value_of(execution: Execution) -> KeptState:
         step_runs=execution.step_runs,
         failures=execution.failures,
         failed=execution.failed,
+        errors_passed=execution.errors_passed,
+        failures_handled=execution.failures_handled,
     )
     return KeptState(
         workload=execution.workload,
