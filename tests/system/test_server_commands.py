@@ -77,7 +77,6 @@ def test_the_last_one_and_the_beginning_of_an_id(up: Node, failed: str, words: l
     assert up.here(command, failed[:-2], *options) == whole
     last = up.there("list", "--json", "--limit", "1").objects()[0]["execution_id"]
     assert up.there(command, "last", *options) == up.there(command, last, *options)
-    assert up.there(command, "0", *options).code == 3
 
 
 def test_what_a_task_prints_is_heard_while_it_runs(up: Node) -> None:
