@@ -4,8 +4,6 @@ from typing import Annotated, Any
 
 import msgspec
 
-from noetl.server.views.standing import Listed
-
 Name = Annotated[str, msgspec.Meta(min_length=1, max_length=200, pattern=r"^[^\x00]*$")]
 """Of anything: short, and no text that a database could not keep."""
 
@@ -90,11 +88,3 @@ class Backfill(msgspec.Struct, frozen=True, kw_only=True):
 
     times: list[BackfillTime]
     dry_run: bool
-
-
-class HookAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """What a call of a webhook started."""
-
-    execution: Listed
-    result: Summary | None
-    """What it came to, where the call waited for it."""

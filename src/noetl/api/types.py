@@ -11,7 +11,6 @@ import msgspec
 from noetl.api.trigger_types import Backfill as Backfill
 from noetl.api.trigger_types import BackfillRequest as BackfillRequest
 from noetl.api.trigger_types import BackfillTime as BackfillTime
-from noetl.api.trigger_types import HookAnswer as HookAnswer
 from noetl.api.trigger_types import Name as Name
 from noetl.api.trigger_types import Trial as Trial
 from noetl.api.trigger_types import TrialRequest as TrialRequest
@@ -180,6 +179,14 @@ class ExecutionState(msgspec.Struct, frozen=True, kw_only=True):
 
 class Summary(ExecutionReport, frozen=True, kw_only=True):
     """What an execution came to, as `noetl run --json` shows it."""
+
+
+class HookAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """What a call of a webhook started."""
+
+    execution: Listed
+    result: Summary | None
+    """What it came to, where the call waited for it."""
 
 
 class OrderRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
