@@ -181,6 +181,14 @@ class Summary(ExecutionReport, frozen=True, kw_only=True):
     """What an execution came to, as `noetl run --json` shows it."""
 
 
+class HookAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """What a call of a webhook started."""
+
+    execution: Listed
+    result: Summary | None
+    """What it came to, where the call waited for it."""
+
+
 class OrderRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Why an execution is cancelled, paused or resumed."""
 
