@@ -431,11 +431,3 @@ class Stored(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     checksum: str
     range: str | None = None
     schema_hint: str | None = None
-
-
-class HookAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """What a call of a webhook started."""
-
-    execution: Listed
-    result: Summary | None
-    """What it came to, where the call waited for it."""
