@@ -88,7 +88,7 @@ def offered(document: OpenDocument, at: Cursor) -> list[str]:
         pytest.param(
             "    next:\n",
             "    spec:\n      ¦\n    next:\n",
-            ["policy:", "timeout: ", "lease:", "join:"],
+            ["policy:", "timeout: ", "lease:", "join:", "limit:"],
             id="a block that begins",
         ),
         pytest.param("      arcs:\n", "      ¦arcs:\n", ["spec", "arcs"], id="before a colon"),
