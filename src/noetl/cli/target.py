@@ -48,7 +48,7 @@ def aimed(command: Callable[..., T]) -> Callable[..., T]:
     @wraps(command)
     def aimed_command(*args: Any, server: str | None, context: str | None, **options: Any) -> T:
         target = target_of(server, context)
-        if "execution_id" in options:
+        if options.get("execution_id") is not None:  # `restart` of many names none
             options["execution_id"] = whole_id(target, options["execution_id"])
         if "ids" in options:
             options["ids"] = tuple(whole_id(target, word) for word in options["ids"])

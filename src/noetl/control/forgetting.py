@@ -60,7 +60,7 @@ class PastRun(msgspec.Struct):
     total: int | None = None
     """Of a loop: how many elements it has."""
     begun: set[int] = set()
-    """Iterations that began, and did so in this log."""
+    """Iterations that ran in this log, whether they began there or went on."""
     ended: int = 0
     failed: set[int] = set()
     taken_over: bool = False
@@ -108,7 +108,9 @@ def _restored(history: History, event: e.StepRestored) -> None:
     loop = event.run.get("loop")
     total = None if loop is None else loop["total"]
     run = PastRun(event.step_run_id, event.step, total, taken_over=True)
-    run.ended = 0 if loop is None else loop.get("done", 0) + loop.get("failed", 0)
+    if loop is not None:
+        run.ended = loop.get("done", 0) + loop.get("failed", 0)
+        run.begun = set(map(int, loop.get("active", {})))  # they go on here
     history.runs[event.step_run_id] = run
 
 
