@@ -204,6 +204,9 @@ def failed_in(history: History) -> RunAgain:
     if not history.failures and not history.refused_tokens and not history.is_stopped:
         raise RestartRefused("nothing of it failed or was stopped; name a step: --from STEP")
     found = {run: iterations_of(history.runs[run]) for run in history.failures}
+    for run, indexes in found.items():
+        if indexes is not None:
+            refuse_unknown(history.runs[run], indexes)  # it failed before, and was taken over so
     return RunAgain(found, frozenset(history.refused_tokens))
 
 
@@ -246,7 +249,7 @@ def refuse_unknown(run: PastRun, indexes: frozenset[int]) -> None:
     if unknown:
         listed = ", ".join(map(str, unknown))
         said = f"iteration {listed} of step '{run.step}' has not begun in it"
-        over = " (what it took over can be restarted there)" if run.taken_over else ""
+        over = "; it was taken over: restart the execution before" if run.taken_over else ""
         raise RestartRefused(f"{said}: its loop has {run.total}, counted from 0{over}")
 
 
