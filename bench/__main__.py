@@ -28,6 +28,7 @@ BENCHES = {
     "memory": "bench.memory",
     "long": "bench.long",
     "waits": "bench.waits",
+    "limits": "bench.limits",
     "http_tool": "bench.http_tool",
     "postgres_tool": "bench.postgres_tool",
     "python_child": "bench.python_child",

@@ -19,13 +19,12 @@ Exit codes: 0 every task came to the same, 1 some did not, 3 usage or environmen
 
 
 @click.command(epilog=EPILOG)
-@click.argument("left", metavar="ID", shell_complete=some_execution)
-@click.argument("right", metavar="ID", shell_complete=some_execution)
+@click.argument("ids", metavar="ID ID", nargs=2, shell_complete=some_execution)
 @JSON
 @aimed
-def diff(left: str, right: str, as_json: bool, target: Target) -> int:
+def diff(ids: tuple[str, str], as_json: bool, target: Target) -> int:
     """Show where two executions parted: tasks that came to something else, or ran in one only."""
-    found = ask(target, lambda asked: asked.differences(left, right))
+    found = ask(target, lambda asked: asked.differences(*ids))
     tell(found, *lines_of(found), as_json=as_json)
     return 1 if found.parted else 0
 

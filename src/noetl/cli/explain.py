@@ -138,6 +138,14 @@ def passed_words(found: Explanation) -> Iterator[str]:
         line = "" if loop.line is None else f", line {loop.line}"
         failed = count(loop.failed, "failed iteration")
         yield f"step '{loop.step}'{line} went on after {failed} of {loop.total:,}"
+        for index, error in loop.first:
+            yield f"  iteration {index:,}: {error_words(error)}"
+        if loop.failed > len(loop.first):
+            yield f"  … and {loop.failed - len(loop.first):,} more"
+        if loop.first:
+            chosen = ",".join(str(index) for index, _ in loop.first)
+            again = f"noetl restart {found.execution_id} --from {loop.step}:{chosen}"
+            yield f"  run them again: {again}"
     more = (
         found.errors_passed
         - min(len(found.went_on), SHOWN_CAUSES)

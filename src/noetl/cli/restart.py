@@ -116,8 +116,10 @@ def refuse_mixed(
         raise click.UsageError("--from and --failed cannot both be given")
     if execution_id is None and (chosen or not failed):
         raise click.UsageError("give an ID, or --failed with --path or --since for many")
-    if (execution_id is None) != many:
-        raise click.UsageError("--path and --since choose many: with --failed, and without an ID")
+    if execution_id is None and not many:
+        raise click.UsageError("without an ID, --path or --since says which failed ones")
+    if execution_id is not None and many:
+        raise click.UsageError("--path and --since choose many: leave the ID out")
 
 
 # ── one ──────────────────────────────────────────────────────────────────────────────────────

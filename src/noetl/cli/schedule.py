@@ -178,7 +178,9 @@ def remove(path: str, as_json: bool, target: Target) -> None:
 )
 @PATH
 @click.option("--from", "begin", required=True, metavar="TIME", help="The first time.")
-@click.option("--to", "end", required=True, metavar="TIME", help="The last time.")
+@click.option(
+    "--to", "end", required=True, metavar="TIME", help="The last time; a date means its midnight."
+)
 @click.option("--dry-run", is_flag=True, help="List the times; start nothing.")
 @JSON
 @aimed

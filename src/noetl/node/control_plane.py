@@ -143,8 +143,8 @@ class ControlPlane:
         try:
             assert active.begun is not None, "it was decided"
             await active.begun
-            if active.execution.seq == 0:  # it could not even be decided
-                await active.finished
+            if active.finished.done() or active.execution.seq == 0:
+                await active.finished  # raises what kept it from being decided (promise 1)
         except VersionConflict:
             self.storage.log.forget(execution_id)
             return None

@@ -54,6 +54,7 @@ _COVERS: Final[Mapping[type, tuple[str, ...]]] = {
 _LOCAL: Final = frozenset({"loop", "caller", "varargs", "kwargs", "self", "super"})
 _BROUGHT: Final = {"workload": "--set", "ctx": "--ctx"}
 """Namespaces to which a request may add keys (DOC-3, SCOPE-4), and by which option."""
+_LIMIT: Final = "the limit of a playbook sees `workload` and `execution_id`"
 _ABOVE: Final = "a key of `workload` sees those above it and `execution_id`"
 _NOT_HERE: Final[Mapping[str, str]] = {
     "outcome": "only the rules of a task's policy see `outcome`; the next task reads `_prev`",
@@ -262,9 +263,8 @@ def _missing(
 def _bare(path: str, root: str, spot: RenderedValue, steps: frozenset[str]) -> UnknownName | None:
     seen = spot.seen
     if root in NAMESPACES:
-        return UnknownName(
-            path, root, "unknown-name", partial(meant, root, (), seen), _NOT_HERE[root]
-        )
+        remedy = _LIMIT if spot.place == "limit" else _NOT_HERE[root]
+        return UnknownName(path, root, "unknown-name", partial(meant, root, (), seen), remedy)
     searched = {name: seen[name] for name in SEARCHED if name in seen}
     if any(shape is None or root in shape for shape in searched.values()) or root in _OLDER:
         return None

@@ -19,6 +19,8 @@ class ToleratedLoop(msgspec.Struct, frozen=True):
     line: int | None
     failed: int
     total: int
+    first: list[tuple[int, dict[str, Any]]] = []
+    """Index and error of the first that failed."""
 
 
 class TakingStep(msgspec.Struct, frozen=True):
@@ -122,7 +124,13 @@ def line_of(step: str, playbook: Playbook) -> int | None:
 
 def tolerated_in(trail: Trail, playbook: Playbook) -> list[ToleratedLoop]:
     return [
-        ToleratedLoop(loop.step, line_of(loop.step, playbook), loop.failed, loop.total)
+        ToleratedLoop(
+            loop.step,
+            line_of(loop.step, playbook),
+            loop.failed,
+            loop.total,
+            [(one.index, one.error) for one in trail.iterations.get(loop.step_run_id, [])],
+        )
         for loop in trail.loops
     ]
 

@@ -12,6 +12,8 @@ from noetl.server.replay import rows_of
 
 E = TypeVar("E", bound=e.Event)
 
+FEW = 10
+"""Failed iterations of one loop that are remembered."""
 MOST = 100
 """Failures of one run that are remembered; the first one decides."""
 
@@ -34,6 +36,8 @@ class Trail(msgspec.Struct):
     """Errors after which the pipeline went on."""
     loops: list[e.LoopDone] = []
     """Loops that ended well with failed iterations."""
+    iterations: dict[str, list[e.IterationFailed]] = {}
+    """Step run → its failed iterations, the first of them."""
     took: dict[str, list[e.NextFired]] = {}
     """Step run that failed → the arcs that took its failure."""
     runs: dict[str, str] = {}
@@ -62,6 +66,10 @@ def note(trail: Trail, event: e.Event) -> None:
             note_end(trail, event.step_run_id, "failed")
         case e.StepDone():
             note_end(trail, event.step_run_id, "done")
+        case e.IterationFailed(parent_id=None):
+            failed = trail.iterations.setdefault(event.step_run_id, [])
+            if len(failed) < FEW:
+                failed.append(event)
         case e.LoopDone(parent_id=None):
             if event.failed:
                 keep(trail.loops, event)

@@ -201,3 +201,10 @@ def test_no_fault(text: str) -> None:
 )
 def test_reads(value: object, paths: set[tuple[str, ...]]) -> None:
     assert reads(value) == paths
+
+
+def test_a_template_that_fails_in_a_long_value_is_named() -> None:
+    """A value of many templates is compiled in pieces: it had ended in a NameError."""
+    evaluate = compile_value([{"a": "{{ workload.m.a }}"} for _ in range(500)])
+    with pytest.raises(TemplateFailed, match=r"template '\{\{ workload.m.a \}\}' failed"):
+        evaluate({"workload": {"m": 5}})

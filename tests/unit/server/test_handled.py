@@ -66,7 +66,10 @@ async def test_failed_iterations_that_a_loop_tolerates() -> None:
     found = await explained(told())
     [tolerated] = found.tolerated
     assert (tolerated.step, tolerated.failed, tolerated.total) == ("start", 2, 3)
-    assert "went on after 2 failed iterations of 3" in "\n".join(words_of(found))
+    words = "\n".join(words_of(found))
+    assert "went on after 2 failed iterations of 3" in words
+    assert [index for index, _ in tolerated.first] == [0, 2]
+    assert f"run them again: noetl restart {found.execution_id} --from start:0,2" in words
 
 
 @pytest.mark.rule("LOOP-7")

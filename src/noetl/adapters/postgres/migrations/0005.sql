@@ -49,11 +49,44 @@ create function noetl.limit_grant(asked text) returns setof noetl.limit_claim
 language plpgsql volatile as $$
 declare
     moment bigint;
+    few bigint;
     next noetl.limit_claim;
 begin
     perform set_config('synchronous_commit', 'off', true);
     perform pg_advisory_xact_lock(hashtextextended(asked, 7838170313));
     moment := noetl.now_ms();
+    -- Where there is room for all of a few, as nearly always, all of them begin at once.
+    select count(*) into few from (
+        select from noetl.limit_claim where limit_group = asked and granted_at is null limit 201
+    ) as first_ones;
+    if few between 1 and 200 then
+        return query
+        update noetl.limit_claim set granted_at = moment
+        where limit_group = asked and granted_at is null and not exists (
+            select from (
+                select
+                    limit_key, count(*) as wanted, min(at_once) as most, min(total) as in_all,
+                    count(limit_claim.count) as counted
+                from noetl.limit_claim
+                where limit_group = asked and granted_at is null
+                group by limit_key
+            ) as want
+            where want.counted > 0
+                or want.wanted + (
+                    select count(*) from noetl.limit_claim as held
+                    where held.limit_group = asked and held.limit_key = want.limit_key
+                        and held.granted_at is not null
+                ) > want.most
+                or (
+                    select count(*) from noetl.limit_claim as every
+                    where every.limit_group = asked
+                ) > want.in_all
+        )
+        returning limit_claim.*;
+        if found then
+            return;
+        end if;
+    end if;
     loop
         with recursive keys (key) as (
             select min(limit_key) from noetl.limit_claim
@@ -100,50 +133,99 @@ begin
 end
 $$;
 
+create type noetl.limit_wish as (
+    execution_id text, holder text, "group" text, key text, at_once integer, total integer,
+    count integer, seconds double precision, priority integer, process text
+);
+
+create function noetl.limit_asked(given json) returns setof noetl.limit_wish
+language sql stable as $$ select * from json_populate_recordset(null::noetl.limit_wish, given) $$;
+
+-- One claim at the end of its key's queue: the keys take turns.
+create function noetl.limit_queue(asked noetl.limit_wish) returns void
+language sql volatile as $$
+    insert into noetl.limit_claim (
+        execution_id, holder, limit_group, limit_key, at_once, total, count, seconds, priority,
+        turn, asked_at, process
+    )
+    select
+        asked.execution_id, asked.holder, asked."group", asked.key, asked.at_once, asked.total,
+        asked.count, asked.seconds, asked.priority,
+        greatest(
+            (
+                select coalesce(max(turn) + 1, 0) from noetl.limit_claim
+                where limit_group = asked."group" and limit_key = asked.key
+                    and granted_at is null
+            ),
+            (
+                select coalesce(min(turn), 0) from noetl.limit_claim
+                where limit_group = asked."group" and granted_at is null
+            )
+        ),
+        noetl.now_ms(), asked.process
+    on conflict do nothing
+$$;
+
 -- Makes claims, each with its turn, and lets begin what may. A claim that is there stays as it is.
 create function noetl.limit_take(given json) returns table (place bigint)
 language plpgsql volatile as $$
 declare
-    asked record;
     one text;
+    made bigint;
 begin
+    perform set_config('synchronous_commit', 'off', true);
     for one in
         select distinct value ->> 'group' from json_array_elements(given) order by 1
     loop
         perform pg_advisory_xact_lock(hashtextextended(one, 7838170313));
     end loop;
-    for asked in
-        select claim.* from json_to_recordset(given) as claim (
-            execution_id text, holder text, "group" text, key text, at_once integer,
-            total integer, count integer, seconds double precision, priority integer, process text
-        )
-    loop
+    -- As nearly always: nobody waits, and there is room for all.
+    if not exists (
+        select from (
+            select
+                claim."group", claim.key, count(*) as wanted, min(claim.at_once) as most,
+                min(claim.total) as in_all, count(claim.count) as counted
+            from noetl.limit_asked(given) as claim
+            group by claim."group", claim.key
+        ) as want
+        where want.counted > 0
+            or exists (
+                select from noetl.limit_claim
+                where limit_group = want."group" and granted_at is null
+            )
+            or want.wanted + (
+                select count(*) from noetl.limit_claim
+                where limit_group = want."group" and limit_key = want.key
+                    and granted_at is not null
+            ) > want.most
+            or json_array_length(given) + (
+                select count(*) from noetl.limit_claim
+                where limit_group = want."group" and granted_at is not null
+            ) > want.in_all
+    ) then
         insert into noetl.limit_claim (
             execution_id, holder, limit_group, limit_key, at_once, total, count, seconds,
-            priority, turn, asked_at, process
+            priority, turn, asked_at, granted_at, process
         )
         select
-            asked.execution_id, asked.holder, asked."group", asked.key, asked.at_once,
-            asked.total, asked.count, asked.seconds, asked.priority,
-            greatest(
-                (
-                    select coalesce(max(turn) + 1, 0) from noetl.limit_claim
-                    where limit_group = asked."group" and limit_key = asked.key
-                        and granted_at is null
-                ),
-                (
-                    select coalesce(min(turn), 0) from noetl.limit_claim
-                    where limit_group = asked."group" and granted_at is null
-                )
-            ),
-            noetl.now_ms(), asked.process
+            claim.execution_id, claim.holder, claim."group", claim.key, claim.at_once,
+            claim.total, claim.count, claim.seconds, claim.priority, 0, noetl.now_ms(),
+            noetl.now_ms(), claim.process
+        from noetl.limit_asked(given) as claim
         on conflict do nothing;
-    end loop;
-    for one in
-        select distinct value ->> 'group' from json_array_elements(given) order by 1
-    loop
-        perform noetl.limit_grant(one);
-    end loop;
+        get diagnostics made = row_count;
+        if made = json_array_length(given) then
+            return query select 0::bigint from generate_series(1, made);
+            return;
+        end if;
+    else
+        perform noetl.limit_queue(claim) from noetl.limit_asked(given) as claim;
+        for one in
+            select distinct value ->> 'group' from json_array_elements(given) order by 1
+        loop
+            perform noetl.limit_grant(one);
+        end loop;
+    end if;
     return query
     select case when claim.granted_at is not null then 0::bigint else (
         select 1 + count(*) from noetl.limit_claim as other
