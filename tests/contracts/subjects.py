@@ -62,7 +62,7 @@ def postgres(database: Database) -> Subject:
         good=PostgresInputs(command="select 1 as v", auth="db"),
         bad=PostgresInputs(command="select 1/0", auth="db"),
         endless=PostgresInputs(command="select pg_sleep(600)", auth="db"),
-        block=frozenset({"code", "sqlstate", "message", "rowcount"}),
+        block=frozenset({"code", "sqlstate", "message", "rowcount", "place"}),
         place=BenchPlace(db=database.credential),
     )
 

@@ -110,7 +110,7 @@ def test_many_are_restarted_after_their_number_was_shown(home: Home) -> None:
         ((), "give an ID"),
         (("{id}", "--from", "start", "--failed"), "cannot both"),
         (("{id}", "--from", "nowhere"), "no step 'nowhere'"),
-        (("{id}", "--path", "x"), "without an ID"),
+        (("{id}", "--path", "x"), "leave the ID out"),
         (("{id}", "--key", "k"), "needs a server"),
         (("{id}", "--version", "7"), "has no playbook"),
     ],

@@ -100,7 +100,7 @@ def test_a_run_is_answered_while_it_waits(waiting: Path, tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("signal", "x", "go", "--data", "{"), "--data is no JSON"),
+        (("signal", "x", "go", "--data", "{"), "--data is not JSON"),
         (("approve", "x", "--set", "limit"), "--set takes FIELD=VALUE, got 'limit'"),
     ],
 )

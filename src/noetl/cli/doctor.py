@@ -174,6 +174,8 @@ def key(settings: Settings) -> Check:
     from noetl.keychain.keys import KeySource
     from noetl.keychain.store import what_of
 
+    if settings.db is not None:
+        asyncio.run(asked_postgres(settings.db))  # one that is away is not waited for here
     rows = asyncio.run(sealed_rows(settings))
     if not rows:
         return Check("key", "absent", "nothing is stored encrypted yet")

@@ -38,7 +38,8 @@ def folders(home: Path) -> list[str]:
 
 def test_libs_are_found_by_the_task_that_names_them(bench: Bench, wheel: str) -> None:
     assert bench.result(READ, libs=[wheel]) == 7
-    assert bench.error(READ)["message"] == "ModuleNotFoundError: No module named 'tiny'"
+    missing = "ModuleNotFoundError: No module named 'tiny'; let the task install it: libs: [tiny]"
+    assert bench.error(READ)["message"] == missing
     assert bench.result(READ, libs=[wheel]) == 7
 
 

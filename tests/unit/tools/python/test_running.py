@@ -191,7 +191,11 @@ def test_causes_are_told_too(bench: Bench, how: str, between: str, first: str) -
         ),
         ("async def main(): raise ValueError('late')", "ValueError: late", "ValueError"),
         ("raise ValueError('\\ud800')", "ValueError: ?", "ValueError"),
-        ("import numpy", "ModuleNotFoundError: No module named 'numpy'", "ModuleNotFoundError"),
+        (
+            "import numpy",
+            "ModuleNotFoundError: No module named 'numpy'; let the task install it: libs: [numpy]",
+            "ModuleNotFoundError",
+        ),
         ("import noetl", "ModuleNotFoundError: No module named 'noetl'", "ModuleNotFoundError"),
         (
             "'\\0'\n\0",

@@ -163,7 +163,7 @@ def remedy_of(fault: BaseException) -> str:
     name = getattr(fault, "name", None)
     if not isinstance(name, str):
         return ""
-    if isinstance(fault, ModuleNotFoundError):
+    if isinstance(fault, ModuleNotFoundError) and name.partition(".")[0] != "noetl":
         return f"; let the task install it: libs: [{name.partition('.')[0]}]"
     if isinstance(fault, NameError) and name in SCOPES:
         bound = '"{{ %s }}"' % (name if name in SCOPES[-2:] else f"{name}.x")
