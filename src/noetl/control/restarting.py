@@ -53,7 +53,7 @@ def take_over(
     execution = fold_again(history, choice, successor, loaded)
     for run in execution.runs.values():
         run.parts, run.next_part, run.since = {}, 0, None
-        run.waits = {}  # a wait that was cut short begins anew
+        run.waits, run.parked = {}, None  # a wait that was cut short begins anew
         for iteration in run.loop.active.values() if run.loop is not None else ():
             iteration.away, iteration.waits = "", {}
     missing = [*missing_in(execution, plan), *fitted_runs(execution, history.plan, plan)]

@@ -25,6 +25,8 @@ from noetl.server.loading import SLOW
 from noetl.server.server import Server
 from noetl.server.timers import arm_execution
 
+WAITING = (e.ExecutionQueued, e.TokenParked, e.StepParked)
+
 LOOK = 0.25
 """Seconds between two looks for places that became free elsewhere."""
 
@@ -100,7 +102,7 @@ class LimitKeeper:
     def follow(self, active: ActiveExecution, events: list[e.Event], commit: Commit) -> None:
         if released(active.plan, events):
             commit.add_done_callback(lambda _: self._free.set())
-        if any(isinstance(one, e.ExecutionQueued | e.TokenParked) for one in events):
+        if any(isinstance(one, WAITING) for one in events):
             commit.add_done_callback(partial(self._committed, active))
 
     def take_up(self, active: ActiveExecution) -> None:
@@ -177,11 +179,11 @@ def claims_of(active: ActiveExecution) -> Iterator[LimitClaim]:
     if execution.status == "queued" and plan.limit is not None:
         # It asked before it was queued: the claim is there, with its place.
         yield claim_of(plan.limit.spec, plan.path, execution.limit_key, 0, name)
-    for holder, token in waiting(execution):
-        limit = plan.steps[token.step].limit
+    for holder, found in waiting(execution):
+        limit = plan.steps[found.step].limit
         if limit is not None:
-            group = f"{plan.path} {token.step}"
-            yield claim_of(limit.spec, group, token.key, token.priority, name, holder)
+            group = f"{plan.path} {found.step}"
+            yield claim_of(limit.spec, group, found.key, found.priority, name, holder)
 
 
 def claim_of(
