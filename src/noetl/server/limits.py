@@ -43,6 +43,8 @@ class LimitKeeper:
         self._says = says
         self._asked: list[tuple[LimitClaim, asyncio.Future[int]]] = []
         self._waiting: dict[tuple[str, str], ActiveExecution] = {}
+        self._unsure: dict[str, ActiveExecution] = {}
+        """Those whose claims may not be there, or whose grant may have been missed."""
         self._free = asyncio.Event()
         self._watching: asyncio.Task[None] | None = None
         self._swept = 0.0
@@ -72,8 +74,9 @@ class LimitKeeper:
 
     async def before(self, answer: r.LimitAnswer, execution_id: str) -> list[str]:
         """Older executions under the same key that have not ended, oldest first."""
-        older = await self._limits.holders(answer.limit, answer.key)
-        return [name for name in older if name != execution_id]
+        names = await self._limits.holders(answer.limit, answer.key)
+        # Whoever came later stops this one, not the other way round.
+        return names[: names.index(execution_id)] if execution_id in names else []
 
     def _ask(self, claim: LimitClaim) -> "asyncio.Future[int]":
         """What one turn of the loop asks for is asked in one piece."""
@@ -102,6 +105,8 @@ class LimitKeeper:
     def follow(self, active: ActiveExecution, events: list[e.Event], commit: Commit) -> None:
         if released(active.plan, events):
             commit.add_done_callback(lambda _: self._free.set())
+        if active.execution.admitted and any(type(one) is e.ExecutionAdmitted for one in events):
+            arm_execution(self._server, active)
         if any(isinstance(one, WAITING) for one in events):
             commit.add_done_callback(partial(self._committed, active))
 
@@ -121,7 +126,11 @@ class LimitKeeper:
         try:
             places = await asyncio.gather(*(self._ask(claim) for claim in claims))
         except NoetlError:
-            return  # the watcher asks again
+            self._unsure[active.execution.execution_id] = active
+            return
+        if active.execution.finished and not active.uncommitted:
+            await self.give_back(active.execution.execution_id)  # it ended while this was asked
+            return
         for claim, place in zip(claims, places, strict=True):
             if place == 0:
                 self._go_on(claim.execution_id, claim.holder)
@@ -141,6 +150,7 @@ class LimitKeeper:
                 await self._look()
             except NoetlError as away:
                 self._says(f"waits for the limits: {away}")
+                self._unsure |= {name: active for (name, _), active in self._waiting.items()}
                 await asyncio.sleep(LOOK)
             except Exception as fault:  # promise 7
                 self._says(f"a fault of NoETL itself: {type(fault).__name__}: {fault}")
@@ -154,6 +164,9 @@ class LimitKeeper:
             self._swept = time.monotonic()
             await self._limits.abandoned()
         await self._limits.grant()
+        unsure, self._unsure = self._unsure, {}
+        for active in unsure.values():
+            self.take_up(active)
         for name, holder in await self._limits.granted():
             self._go_on(name, holder)
 
@@ -161,10 +174,7 @@ class LimitKeeper:
         active = self._waiting.pop((execution_id, holder), None)
         if active is None or not self._server.is_active(active):
             return
-        queued = active.execution.status == "queued"
         self._server.receive(active, r.LimitGranted(holder=holder))
-        if queued:
-            arm_execution(self._server, active)
 
     async def close(self) -> None:
         if self._watching is not None:
