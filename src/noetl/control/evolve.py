@@ -83,6 +83,7 @@ def _restored(execution: Execution, event: e.ExecutionRestored, _: Plan) -> None
     execution.failures, execution.failed = kept.failures, kept.failed
     execution.errors_passed = kept.errors_passed
     execution.failures_handled = kept.failures_handled
+    execution.signals = kept.signals
 
 
 def _step_restored(execution: Execution, event: e.StepRestored, _: Plan) -> None:

@@ -199,6 +199,8 @@ class KeptCounts(msgspec.Struct, kw_only=True):
     failed: int = 0
     errors_passed: int = 0
     failures_handled: int = 0
+    signals: list[KeptSignal] = []
+    """Those that nothing had taken (WAIT-4)."""
 
 
 class Execution(msgspec.Struct, kw_only=True):
