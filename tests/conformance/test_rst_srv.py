@@ -9,8 +9,11 @@ import pytest
 from tests.support.api import Api, api_of
 from tests.support.canned import CannedTools
 from tests.support.cluster import Cluster, clustered, turns
-from tests.support.scenario import error, ok
-from tests.support.steps import arc, call, loop, playbook, step
+from tests.support.scenario import Gate, error, ok
+from tests.support.steps import arc, call, loop, playbook, sets, step
+from tests.support.waiting import waits
+
+from noetl.messages.requests import SendSignal
 
 HEAD = {"name": "load", "path": "demo/load"}
 TEXT = playbook(
@@ -190,3 +193,42 @@ def test_a_restart_waits_for_its_turn_under_a_limit(cancelled: bool, tmp_path: P
         assert "1 good" not in bodies
 
     clustered(run, tmp_path)
+
+
+@pytest.mark.rule("RST-1", "WAIT-4")
+def test_a_signal_that_nothing_had_taken_is_there_again(tmp_path: Path) -> None:
+    async def test(cluster: Cluster) -> None:
+        tools, gate = CannedTools(), Gate(error("x"))
+        tools.answers["work"] = [gate, ok("done")]
+        server = await cluster.server()
+        cluster.worker(tools)
+        text = playbook(
+            step("start", waits("first", signal="go"), arcs=[arc("then")]),
+            step("then", call("work"), waits("second", signal="go"), sets("keep", n="{{ _prev }}")),
+        )
+        old = await cluster.start(text)
+        for number in (1, 2):
+            await server.signal(old, SendSignal(signal="go", data=number, sender="me"))
+        await gate.let_go((await gate.held(1))[0])
+        assert (await cluster.end_of(old)).status == "failed"
+        row = await server.restarts.restart(old)
+        ended = await cluster.end_of(row.execution_id)
+        assert (ended.status, ended.ctx["n"]) == ("completed", 2)
+
+    clustered(test, tmp_path)
+
+
+@pytest.mark.rule("WAIT-7")
+def test_what_has_ended_waits_for_nobody(tmp_path: Path) -> None:
+    async def test(cluster: Cluster) -> None:
+        server = await cluster.server()
+        cluster.worker(CannedTools())
+        execution_id = await cluster.start(playbook(step("start", waits("ask", approval="Pay?"))))
+        async with api_of(server) as api:
+            while not (await api.get("/api/waiting"))["waiting"]:
+                await turns(1)
+            await server.order(execution_id, "cancel")
+            await cluster.end_of(execution_id)
+            assert (await api.get("/api/waiting"))["waiting"] == []
+
+    clustered(test, tmp_path)

@@ -153,6 +153,16 @@ async def test_many_at_once_never_get_one_too_many(homes: Homes) -> None:
 
 
 @pytest.mark.rule("LIMIT-3")
+async def test_what_is_claimed_for_an_execution_that_has_ended_is_given_back(homes: Homes) -> None:
+    home = await homes.open()
+    await begin(home, "a")
+    await finish(home, "a")
+    assert await home.limits.take([claim("a", at_once=1), claim("b", at_once=1)]) == [0, 1]
+    assert await home.limits.abandoned() == 1
+    assert await home.limits.grant() == [("b", "")]
+
+
+@pytest.mark.rule("LIMIT-3")
 async def test_what_a_dead_process_never_began_is_given_back(homes: Homes) -> None:
     home, other = await homes.open(), await homes.open()
     await begin(other, "begun")

@@ -14,7 +14,14 @@ from noetl.control.execution import Execution, Part, is_stopped
 from noetl.control.limits import waiting_for
 from noetl.control.loops import end, end_early, offer
 from noetl.control.reporting import take_report
-from noetl.control.restoring import onto_old, restore, take_up
+from noetl.control.restoring import (
+    UNBEGUN,
+    onto_old,
+    place_granted,
+    restore,
+    resume_parked,
+    take_up,
+)
 from noetl.control.scheduling import fire, park
 from noetl.control.timing import too_long
 from noetl.control.waits import answer_approval, send_signal, stop_waiting, take_due
@@ -137,11 +144,13 @@ def _limit_granted(deciding: Deciding, granted: r.LimitGranted) -> None:
     """LIMIT-2: what waited for its limit goes on; whoever is told twice goes on once."""
     execution = deciding.execution
     if granted.holder:
-        token = waiting_for(execution, granted.holder)
-        if token is not None and execution.status == "paused":
-            park(deciding, token, "paused")
-        elif token is not None:
-            fire(deciding, token)
+        waits = waiting_for(execution, granted.holder)
+        if isinstance(waits, e.StepParked):
+            place_granted(deciding, execution.runs[granted.holder], waits)
+        elif waits is not None and execution.status == "paused":
+            park(deciding, waits, "paused")
+        elif waits is not None:
+            fire(deciding, waits)
     elif execution.status == "queued" and not execution.stop:
         deciding.emit(e.ExecutionAdmitted(limit=execution.path, key=execution.limit_key))
         _begin(deciding)
@@ -195,6 +204,7 @@ def _resume(deciding: Deciding, request: r.ResumeExecution) -> None:
     deciding.emit(e.ExecutionResumed(reason=request.reason, paused=paused))
     held = [token for token in execution.tokens.values() if token.waits == "paused"]
     deciding.tokens.extend(held)
+    resume_parked(deciding)
 
 
 def _part_claimed(deciding: Deciding, claimed: r.PartClaimed) -> None:
@@ -235,7 +245,6 @@ def _lease_lost(deciding: Deciding, lost: r.LeaseLost) -> None:
         end(deciding, run, e.StepFailed(**ids, error=error, source=deciding.own))
 
 
-UNBEGUN = make_error("cancelled", "the execution was stopped before this went on")
 UNCONFIRMED = make_error(
     "cancelled", "the worker did not confirm the cancellation before its lease ended"
 )

@@ -5,6 +5,7 @@ from typing import Any
 from noetl.control.admission import drop, worth_another_try
 from noetl.control.deciding import Deciding
 from noetl.control.limits import waits_for_limit
+from noetl.control.restoring import stop_parked
 from noetl.control.routing import route
 from noetl.control.scheduling import arrive
 from noetl.control.waits import stop_waiting
@@ -30,7 +31,7 @@ def settle(deciding: Deciding) -> None:
                 continue
         if execution.runs or execution.finished or execution.status == "paused":
             return
-        if waits_for_limit(execution):
+        if waits_for_limit(execution, deciding.plan.final):
             return
         end_quietly(deciding)
         if not deciding.tokens:
@@ -42,6 +43,7 @@ def fail_fast(deciding: Deciding) -> None:
     execution = deciding.execution
     if deciding.plan.executor.fail_fast and not execution.stop:
         deciding.emit(e.ExecutionCancelled(by="fail_fast", reason="a step failed"))
+        stop_parked(deciding)
         stop_waiting(deciding)
 
 

@@ -83,6 +83,7 @@ def _restored(execution: Execution, event: e.ExecutionRestored, _: Plan) -> None
     execution.failures, execution.failed = kept.failures, kept.failed
     execution.errors_passed = kept.errors_passed
     execution.failures_handled = kept.failures_handled
+    execution.signals = kept.signals
 
 
 def _step_restored(execution: Execution, event: e.StepRestored, _: Plan) -> None:
@@ -183,10 +184,15 @@ def _step_scheduled(execution: Execution, event: e.StepScheduled, plan: Plan) ->
     tally.status = "running"
 
 
+def _step_parked(execution: Execution, event: e.StepParked, _: Plan) -> None:
+    execution.runs[event.step_run_id].parked = event
+
+
 def _token_enqueued(execution: Execution, event: e.TokenEnqueued, _: Plan) -> None:
     run = execution.runs[event.step_run_id]
     run.parts[event.part] = part_of(event)
     run.next_part = event.part + 1
+    run.parked = None
     loop = run.loop
     if loop is not None and event.last > loop.offered:
         loop.offered = event.last
@@ -440,6 +446,7 @@ EVOLVE: dict[type[e.Event], Evolve] = {
     e.AdmitEvaluated: _admit_evaluated,
     e.StepScheduled: _step_scheduled,
     e.StepRestored: _step_restored,
+    e.StepParked: _step_parked,
     e.TokenEnqueued: _token_enqueued,
     e.TokenClaimed: _token_claimed,
     e.StepStarted: _step_started,

@@ -10,6 +10,7 @@ from typing import Any, Literal
 import msgspec
 
 from noetl.messages.envelope import timestamp
+from noetl.messages.events import StepParked
 from noetl.pipeline.frame import Frame, Iteration, TaskWait
 from noetl.playbook.plan import Plan
 
@@ -130,6 +131,8 @@ class Run(msgspec.Struct, kw_only=True):
     """By task run id: a loop may have several."""
     waits: dict[str, TaskWait] = {}
     """The same for waits (WAIT-2); those of a distributed loop stand with their iterations."""
+    parked: StepParked | None = None
+    """Of a run that a restart took over: what it waits for before it goes on (LIMIT-2)."""
 
     @property
     def ids(self) -> dict[str, Any]:
@@ -196,6 +199,8 @@ class KeptCounts(msgspec.Struct, kw_only=True):
     failed: int = 0
     errors_passed: int = 0
     failures_handled: int = 0
+    signals: list[KeptSignal] = []
+    """Those that nothing had taken (WAIT-4)."""
 
 
 class Execution(msgspec.Struct, kw_only=True):

@@ -72,21 +72,28 @@ def start_asked(
 LIMIT = "`executor.spec.limit`"
 
 
-def waiting(execution: Execution) -> Iterator[tuple[str, Token]]:
-    """Step runs that wait for their limit: the run that each token will lead to (EVT-0)."""
+def waiting(execution: Execution) -> Iterator[tuple[str, Token | e.StepParked]]:
+    """
+    Step runs that wait for their limit: the run that each token will lead to (EVT-0), and those
+    that a restart took over.
+    """
     for token in execution.tokens.values():
         if token.waits == "limit":
             yield f"{token.seq}.0", token
+    for run in execution.runs.values():
+        if run.parked is not None and run.parked.reason == "limit":
+            yield run.step_run_id, run.parked
 
 
-def waiting_for(execution: Execution, holder: str) -> Token | None:
-    return next((token for run, token in waiting(execution) if run == holder), None)
+def waiting_for(execution: Execution, holder: str) -> Token | e.StepParked | None:
+    return next((found for run, found in waiting(execution) if run == holder), None)
 
 
-def waits_for_limit(execution: Execution) -> bool:
+def waits_for_limit(execution: Execution, final: str | None) -> bool:
     """Whether something that does not run now will, when a limit lets it."""
-    if execution.stop:
-        return False
+    if execution.stop:  # then the final step alone may still run (NEXT-6)
+        waits = (found.step for _, found in waiting(execution))
+        return execution.stop != "cancel" and final is not None and final in waits
     return execution.status == "queued" or any(True for _ in waiting(execution))
 
 

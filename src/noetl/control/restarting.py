@@ -53,7 +53,7 @@ def take_over(
     execution = fold_again(history, choice, successor, loaded)
     for run in execution.runs.values():
         run.parts, run.next_part, run.since = {}, 0, None
-        run.waits = {}  # a wait that was cut short begins anew
+        run.waits, run.parked = {}, None  # a wait that was cut short begins anew
         for iteration in run.loop.active.values() if run.loop is not None else ():
             iteration.away, iteration.waits = "", {}
     missing = [*missing_in(execution, plan), *fitted_runs(execution, history.plan, plan)]
@@ -86,6 +86,8 @@ def fold_again(
                 execution.bodies.clear()  # of loops that have ended: their ends refer to the old
         elif isinstance(event, e.StepRestored):
             stand_before(execution, event, seq)
+        elif isinstance(event, e.WaitDone) and event.kept is not None:
+            del execution.signals[event.kept]  # it was taken, by whatever is forgotten
         else:
             patches.forget(event)
         execution.store = successor.store
@@ -159,6 +161,7 @@ def value_of(execution: Execution) -> KeptState:
         failed=execution.failed,
         errors_passed=execution.errors_passed,
         failures_handled=execution.failures_handled,
+        signals=execution.signals,
     )
     return KeptState(
         workload=execution.workload,

@@ -286,6 +286,7 @@ ACTS: dict[str, Act] = {
     "token.absorbed": Trace._token_gone,
     "step.scheduled": Trace._scheduled,
     "step.restored": Trace._step_noted,
+    "step.parked": Trace._step_noted,
     "step.started": Trace._step_noted,
     "lease.expired": Trace._step_noted,
     "step.done": Trace._step_ended,

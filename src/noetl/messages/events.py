@@ -216,6 +216,17 @@ class StepRestored(StepEvent, frozen=True, kw_only=True, tag="step.restored"):
     """Its position: pipeline or loop, with the outcomes that are kept."""
 
 
+class StepParked(StepEvent, frozen=True, kw_only=True, tag="step.parked"):
+    """A run that a restart took over waits for its place under the step's limit (LIMIT-2)."""
+
+    reason: Literal["limit", "paused"] = "limit"
+    """For what: a place, or, once it has one, the end of a pause."""
+    key: str = ""
+    """What is counted apart under the limit."""
+    priority: int = 0
+    """The highest goes first."""
+
+
 class TokenEnqueued(StepEvent, frozen=True, kw_only=True, tag="token.enqueued"):
     """One part of a run is offered to the workers: all of it, or a range of its iterations."""
 
@@ -437,6 +448,7 @@ AnyEvent = (
     | AdmitEvaluated
     | StepScheduled
     | StepRestored
+    | StepParked
     | TokenEnqueued
     | TokenClaimed
     | StepStarted

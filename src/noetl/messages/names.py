@@ -48,6 +48,7 @@ EVENTS: dict[str, Row] = {
     "policy.admit.evaluated": Row("server", "step", "success", "token_id", "server", ""),
     "step.scheduled": Row("server", "step", "in_progress", "step_run_id", "server", ""),
     "step.restored": Row("server", "step", "in_progress", "step_run_id", "server", ""),
+    "step.parked": Row("server", "step", "paused", "step_run_id", "server", ""),
     "token.claimed": Row("server", "step", "in_progress", "step_run_id", "server", ""),
     "step.started": Row("worker", "step", "in_progress", "step_run_id", "worker", ""),
     "task.started": Row("worker", "task", "in_progress", "task_run_id", "worker", ""),

@@ -51,7 +51,7 @@ class Orders:
                 code="finished",
                 status=409,
             )
-        if row.status == "queued" and what != "cancel":
+        if row.status == "queued" and what not in ("cancel", "signal"):
             raise ServerRefused(
                 f"execution {execution_id} is queued, and nothing of it runs: there is nothing to "
                 f"{what}; `noetl cancel {execution_id}` takes it out of the queue",

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
-from noetl.errors import NoetlError
+from noetl.errors import LimitReached, NoetlError
 from noetl.messages.envelope import timestamp
 from noetl.node.triggers import PASSING, TriggerStarts
 from noetl.playbook.triggers import OnEnd, Trigger
@@ -116,6 +116,10 @@ class EndWatch:
                 noted = Noted(at=ended.finished_at, execution_id=begun.execution_id)
         except PASSING:
             raise
+        except LimitReached as full:  # tried again, by any server, until all ends are settled
+            noted = Noted(at=ended.finished_at, why=f"{ended.execution_id}: {full}")
+            self._starts.note(trigger.path, noted)
+            return
         except NoetlError as why_not:
             noted = Noted(at=ended.finished_at, why=f"{ended.execution_id}: {why_not}")
         self._done[trigger.path, ended.execution_id] = ended.finished_at

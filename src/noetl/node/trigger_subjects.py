@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from noetl.errors import NoetlError
+from noetl.errors import LimitReached, NoetlError
 from noetl.node.triggers import PASSING, TriggerStarts
 from noetl.playbook.triggers import Subject, Trigger
 from noetl.ports.triggers import Noted, TriggerRow
@@ -90,6 +90,10 @@ class SubjectWatch:
                 trigger, where, at=now, data=data_in(message.body), headers=message.headers
             )
         except PASSING:
+            return "later"
+        except LimitReached as full:  # nothing is wrong with it: it comes until there is a place
+            noted = Noted(at=now, why=f"message {where} comes again: {full}")
+            self._starts.note(trigger.path, noted)
             return "later"
         except NoetlError as why:
             last = message.delivered >= DELIVERIES

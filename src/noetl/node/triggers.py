@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from noetl.control.due import LATE, due, verdict
 from noetl.errors import (
+    LimitReached,
     LogUnavailable,
     NoetlError,
     OutcomeUnknown,
@@ -135,7 +136,7 @@ class TriggerStarts:
             running = schedule.overlap != "allow" and await self._runs(last)
             match verdict(schedule.overlap, running=running):
                 case "wait":
-                    return replace(row, planned_at=time_, due_at=now + RECHECK, waits_for=last)
+                    return _held(row, time_, now)
                 case "skip":
                     why = f"{timestamp(time_)}: execution {last} still runs (overlap: skip)"
                     row = _skipped(row, now, why)
@@ -145,7 +146,12 @@ class TriggerStarts:
                     await self._cancel(last, trigger)
                 case "start":
                     pass
-            row = await self._started(row, trigger, time_, now)
+            try:
+                row = await self._started(row, trigger, time_, now)
+            except LimitReached as full:
+                if running:  # what was cancelled has its place until it ends (LIMIT-3)
+                    return _held(row, time_, now)
+                row = _skipped(row, now, f"{timestamp(time_)}: {full}")
         return planned(row, schedule, found.planned)
 
     async def _started(
@@ -153,7 +159,7 @@ class TriggerStarts:
     ) -> TriggerRow:
         try:
             begun = await self.start(trigger, timestamp(planned_at), at=planned_at)
-        except PASSING:
+        except (*PASSING, LimitReached):
             raise
         except NoetlError as why:
             return _skipped(row, now, f"{timestamp(planned_at)}: {why}")
@@ -240,6 +246,12 @@ def payload_of(
         return {OWN: {"name": seen["name"], "at": seen["at"], "data": data}}
     made: dict[str, Any] = compile_value(trigger.payload)({"args": {OWN: seen}})
     return {**made, OWN: {"name": seen["name"], "at": seen["at"]}}
+
+
+def _held(row: TriggerRow, time_: int, now: int) -> TriggerRow:
+    """A planned time that waits for the end of the start before it."""
+    waits_for = row.last_execution_id
+    return replace(row, planned_at=time_, due_at=now + RECHECK, waits_for=waits_for)
 
 
 def _skipped(row: TriggerRow, at: int, why: str) -> TriggerRow:

@@ -51,7 +51,8 @@ class LimitClaims(Protocol):
     - `granted` names what was granted lately, so that each server finds what waits with it;
     - `holders` are the executions with a claim under a key, the oldest claim first;
     - a claim ends with the decision that releases it (`Decision.releases`), or by `release`; with
-      `abandoned` end those of processes that died before their execution existed.
+      `abandoned` end those of processes that died before their execution existed, and what was
+      claimed for an execution while it ended.
     """
 
     async def take(self, claims: Sequence[LimitClaim]) -> list[int]: ...

@@ -25,6 +25,8 @@ from noetl.server.loading import SLOW
 from noetl.server.server import Server
 from noetl.server.timers import arm_execution
 
+WAITING = (e.ExecutionQueued, e.TokenParked, e.StepParked)
+
 LOOK = 0.25
 """Seconds between two looks for places that became free elsewhere."""
 
@@ -41,6 +43,8 @@ class LimitKeeper:
         self._says = says
         self._asked: list[tuple[LimitClaim, asyncio.Future[int]]] = []
         self._waiting: dict[tuple[str, str], ActiveExecution] = {}
+        self._unsure: dict[str, ActiveExecution] = {}
+        """Those whose claims may not be there, or whose grant may have been missed."""
         self._free = asyncio.Event()
         self._watching: asyncio.Task[None] | None = None
         self._swept = 0.0
@@ -70,8 +74,9 @@ class LimitKeeper:
 
     async def before(self, answer: r.LimitAnswer, execution_id: str) -> list[str]:
         """Older executions under the same key that have not ended, oldest first."""
-        older = await self._limits.holders(answer.limit, answer.key)
-        return [name for name in older if name != execution_id]
+        names = await self._limits.holders(answer.limit, answer.key)
+        # Whoever came later stops this one, not the other way round.
+        return names[: names.index(execution_id)] if execution_id in names else []
 
     def _ask(self, claim: LimitClaim) -> "asyncio.Future[int]":
         """What one turn of the loop asks for is asked in one piece."""
@@ -100,7 +105,9 @@ class LimitKeeper:
     def follow(self, active: ActiveExecution, events: list[e.Event], commit: Commit) -> None:
         if released(active.plan, events):
             commit.add_done_callback(lambda _: self._free.set())
-        if any(isinstance(one, e.ExecutionQueued | e.TokenParked) for one in events):
+        if active.execution.admitted and any(type(one) is e.ExecutionAdmitted for one in events):
+            arm_execution(self._server, active)
+        if any(isinstance(one, WAITING) for one in events):
             commit.add_done_callback(partial(self._committed, active))
 
     def take_up(self, active: ActiveExecution) -> None:
@@ -119,7 +126,11 @@ class LimitKeeper:
         try:
             places = await asyncio.gather(*(self._ask(claim) for claim in claims))
         except NoetlError:
-            return  # the watcher asks again
+            self._unsure[active.execution.execution_id] = active
+            return
+        if active.execution.finished and not active.uncommitted:
+            await self.give_back(active.execution.execution_id)  # it ended while this was asked
+            return
         for claim, place in zip(claims, places, strict=True):
             if place == 0:
                 self._go_on(claim.execution_id, claim.holder)
@@ -139,6 +150,7 @@ class LimitKeeper:
                 await self._look()
             except NoetlError as away:
                 self._says(f"waits for the limits: {away}")
+                self._unsure |= {name: active for (name, _), active in self._waiting.items()}
                 await asyncio.sleep(LOOK)
             except Exception as fault:  # promise 7
                 self._says(f"a fault of NoETL itself: {type(fault).__name__}: {fault}")
@@ -152,6 +164,9 @@ class LimitKeeper:
             self._swept = time.monotonic()
             await self._limits.abandoned()
         await self._limits.grant()
+        unsure, self._unsure = self._unsure, {}
+        for active in unsure.values():
+            self.take_up(active)
         for name, holder in await self._limits.granted():
             self._go_on(name, holder)
 
@@ -159,10 +174,7 @@ class LimitKeeper:
         active = self._waiting.pop((execution_id, holder), None)
         if active is None or not self._server.is_active(active):
             return
-        queued = active.execution.status == "queued"
         self._server.receive(active, r.LimitGranted(holder=holder))
-        if queued:
-            arm_execution(self._server, active)
 
     async def close(self) -> None:
         if self._watching is not None:
@@ -177,11 +189,11 @@ def claims_of(active: ActiveExecution) -> Iterator[LimitClaim]:
     if execution.status == "queued" and plan.limit is not None:
         # It asked before it was queued: the claim is there, with its place.
         yield claim_of(plan.limit.spec, plan.path, execution.limit_key, 0, name)
-    for holder, token in waiting(execution):
-        limit = plan.steps[token.step].limit
+    for holder, found in waiting(execution):
+        limit = plan.steps[found.step].limit
         if limit is not None:
-            group = f"{plan.path} {token.step}"
-            yield claim_of(limit.spec, group, token.key, token.priority, name, holder)
+            group = f"{plan.path} {found.step}"
+            yield claim_of(limit.spec, group, found.key, found.priority, name, holder)
 
 
 def claim_of(

@@ -35,8 +35,8 @@ def arm_execution(server: "Server", active: ActiveExecution) -> None:
 
 def _end_execution(server: "Server", active: ActiveExecution, seconds: float, due: int) -> None:
     """Its clock stands still while it is paused, and is moved by that (WAIT-6)."""
-    if not server.is_active(active):
-        return
+    if not server.is_active(active) or active.execution.status == "queued":
+        return  # LIMIT-2: with its admission it is armed again
     if is_paused(active) or execution_due(active, seconds) > due:
         arm_execution(server, active)
     else:

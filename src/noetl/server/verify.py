@@ -161,8 +161,8 @@ async def input_of(state: Execution, plan: Plan, recorded: list[e.Event], load: 
             return msgspec.structs.replace(request, limit=limit_in(recorded), kept=kept)
         case e.ExecutionAdmitted():
             return r.LimitGranted()
-        case e.StepScheduled() as scheduled:
-            return r.LimitGranted(holder=scheduled.step_run_id)
+        case e.StepScheduled() | e.StepParked() | e.TokenEnqueued() as granted:
+            return r.LimitGranted(holder=granted.step_run_id)
         case e.TokenParked() | e.TokenDropped() as kept:
             return r.LimitGranted(holder=f"{state.tokens[kept.token_id].seq}.0")
         case e.ExecutionCancelled(by="timeout"):

@@ -134,6 +134,7 @@ def waits_of(execution: Execution, plan: Plan, workers: Workers = UNCOUNTED) -> 
     runs = [
         wait
         for run in execution.runs.values()
+        if run.parked is None or run.parked.reason != "limit"
         for wait in waits_of_run(execution, run, plan, workers)
     ]
     tokens = [token for token in execution.tokens.values() if token.waits != "limit"]
@@ -142,14 +143,15 @@ def waits_of(execution: Execution, plan: Plan, workers: Workers = UNCOUNTED) -> 
 
 def wait_for_limit(execution: Execution, plan: Plan, place: LimitPlace) -> WaitReason:
     """LIMIT-2: what a queued execution or a token of a limited step waits for."""
-    token = waiting_for(execution, place.holder)
-    limit = plan.steps[token.step].limit if token is not None else plan.limit
-    of = f"step '{token.step}'" if token is not None else f"playbook '{plan.path}'"
+    found = waiting_for(execution, place.holder)
+    limit = plan.steps[found.step].limit if found is not None else plan.limit
+    of = f"step '{found.step}'" if found is not None else f"playbook '{plan.path}'"
     key = f" for '{place.key}'" if place.key else ""
     numbers = f" ({words_of(limit.spec)})" if limit is not None else ""
     return WaitReason(
-        step=plan.entry if token is None else token.step,
-        token_id=None if token is None else token.token_id,
+        step=plan.entry if found is None else found.step,
+        token_id=found.token_id if isinstance(found, Token) else None,
+        step_run_id=found.step_run_id if isinstance(found, e.StepParked) else None,
         kind="limit",
         words=f"place {place.place:,} in the queue: the limit of {of}{numbers} is reached{key}",
         since=timestamp(place.since),
@@ -161,6 +163,9 @@ def waits_of_run(execution: Execution, run: Run, plan: Plan, workers: Workers) -
     if waits and (run.loop is not None or not run.parts):
         named = [named_wait(execution, wait, len(waits)) for wait in waits[:SHOWN]]
         return [*named, wait_of_loop(run, plan, workers)] if run.loop is not None else named
+    if run.parked is not None:
+        words = "it waits because the execution is paused"
+        return [WaitReason(step=run.step, step_run_id=run.step_run_id, kind="paused", words=words)]
     if run.suspended:
         return [
             WaitReason(

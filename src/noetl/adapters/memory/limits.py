@@ -50,18 +50,14 @@ class MemoryLimits:
         drop_claims(self._tables, execution_id, holder)
 
     async def abandoned(self) -> int:
-        gone = [
-            name
-            for name, row in self._tables.claims.items()
-            if name[0] not in self._tables.rows and row.process not in self._tables.alive
-        ]
+        gone = [name for name, row in self._tables.claims.items() if self._is_over(name[0], row)]
         for name in gone:
             del self._tables.claims[name]
         return len(gone)
 
     async def holders(self, group: str, key: str) -> list[str]:
         rows = [row for row in self._of(group) if row.claim.key == key]
-        return [row.claim.execution_id for row in sorted(rows, key=lambda row: row.asked_at)]
+        return [row.claim.execution_id for row in sorted(rows, key=_age)]
 
     async def places(self, execution_id: str) -> list[LimitPlace]:
         return [
@@ -76,6 +72,12 @@ class MemoryLimits:
             for name, row in self._tables.claims.items()
             if name[0] == execution_id
         ]
+
+    def _is_over(self, execution_id: str, row: ClaimRow) -> bool:
+        execution = self._tables.rows.get(execution_id)
+        if execution is None:
+            return row.process not in self._tables.alive
+        return execution.finished_at is not None
 
     def _of(self, group: str) -> Iterator[ClaimRow]:
         return (row for row in self._tables.claims.values() if row.claim.group == group)
@@ -116,6 +118,10 @@ def drop_claims(tables: MemoryTables, execution_id: str, holder: str) -> None:
     gone = [name for name in tables.claims if name[0] == execution_id and holder in ("", name[1])]
     for name in gone:
         del tables.claims[name]
+
+
+def _age(row: ClaimRow) -> tuple[int, bool, str]:
+    return row.asked_at, row.granted_at is None, row.claim.execution_id
 
 
 def _now() -> int:

@@ -161,9 +161,13 @@ delete from noetl.limit_claim where execution_id = $1 and ($2 = '' or holder = $
 delete from noetl.limit_begun where until < noetl.now_ms()
 
 -- name: drop_unbegun
--- Of processes that died before the execution existed.
+-- Of processes that died before the execution existed, and of executions that have ended.
 delete from noetl.limit_claim
-where not exists (
+where exists (
+        select from noetl.execution
+        where execution.execution_id = limit_claim.execution_id and finished_at is not null
+    )
+    or not exists (
         select from noetl.execution where execution.execution_id = limit_claim.execution_id
     )
     and not exists (
@@ -185,7 +189,7 @@ from noetl.limit_claim as claim where execution_id = $1
 
 -- name: limit_holders
 select execution_id from noetl.limit_claim
-where limit_group = $1 and limit_key = $2 order by asked_at
+where limit_group = $1 and limit_key = $2 order by asked_at, granted_at is null, execution_id
 
 -- name: put_trigger
 insert into noetl.trigger_state (

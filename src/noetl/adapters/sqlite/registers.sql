@@ -178,12 +178,13 @@ select execution_id, holder from limit_claim where granted_at >= ?
 delete from limit_claim where execution_id = ?1 and (?2 = '' or holder = ?2)
 
 -- name: unbegun_claims
--- Of processes that may have died before the execution existed.
-select distinct claim.execution_id, process.pid, process.ticks, process.boot
+-- Of processes that may have died before the execution existed, and of executions that have ended:
+-- for those there is no process to ask about.
+select distinct claim.execution_id, iif(execution.finished_at is null, process.pid, null),
+    process.ticks, process.boot
 from limit_claim as claim left join process on process.token = claim.process
-where not exists (
-    select 1 from execution where execution.execution_id = claim.execution_id
-)
+left join execution on execution.execution_id = claim.execution_id
+where execution.execution_id is null or execution.finished_at is not null
 
 -- name: limit_place
 select iif(claim.granted_at is not null, 0, (
@@ -207,7 +208,8 @@ select
 from limit_claim as claim where execution_id = ?
 
 -- name: limit_holders
-select execution_id from limit_claim where limit_group = ? and limit_key = ? order by asked_at
+select execution_id from limit_claim where limit_group = ? and limit_key = ?
+order by asked_at, granted_at is null, execution_id
 
 -- name: put_trigger
 insert or replace into trigger_state (
