@@ -1,11 +1,12 @@
 """START-3: planned times and what is due of them, whatever the schedule and the clock."""
 
 from datetime import UTC, datetime, timedelta
-from itertools import islice
+from itertools import islice, takewhile
 from zoneinfo import ZoneInfo
 
 import pytest
-from hypothesis import given
+from cronsim import CronSim
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from noetl.control.due import AT_ONCE, COUNTED, LATE, due, due_at
@@ -36,15 +37,41 @@ SCHEDULES = st.builds(
     jitter=st.sampled_from((0.0, 30.0)),
 ) | st.builds(Schedule, every=st.integers(1, 100_000), limit=st.integers(1, 5))
 
+HALF_AN_HOUR = Schedule(cron="*/5 3 * * *", timezone="Australia/Lord_Howe")
+"""Clocks that change by less than an hour."""
+
 
 @pytest.mark.rule("START-3")
 @given(SCHEDULES, MOMENTS)
+@example(HALF_AN_HOUR, 1_790_787_600_000)
 def test_times_are_the_same_in_both_directions(schedule: Schedule, start: int) -> None:
     ahead = list(islice(times(schedule, after=start), 30))
     assert ahead == sorted(set(ahead))
     assert ahead[0] > start
     back = list(islice(times_back(schedule, before=ahead[-1]), len(ahead) - 1))
     assert back[::-1] == ahead[:-1]
+
+
+@pytest.mark.rule("START-3")
+@pytest.mark.parametrize("cron", ["*/15 1-3 * * *", "*/20 * * * *", "7 */3 * * *", "* 2 * * *"])
+@pytest.mark.parametrize("zone", ZONES)
+@pytest.mark.parametrize(("month", "day"), [(3, 29), (4, 5), (10, 4), (10, 25), (11, 1), (3, 8)])
+def test_passing_time_is_followed_through_a_change(
+    cron: str, zone: str, month: int, day: int
+) -> None:
+    """Every minute is asked for what its clocks show."""
+    begin = stamp(datetime(2026, month, day, tzinfo=ZoneInfo(zone))) - 60_000
+    end = begin + 2 * 86_400_000
+    minutes = range(begin + 60_000, end, 60_000)
+    expected = [one for one in minutes if shows(cron, at_time(one).astimezone(ZoneInfo(zone)))]
+    schedule = Schedule(cron=cron, timezone=zone)
+    assert [*takewhile(lambda one: one < end, times(schedule, after=begin))] == expected
+
+
+def shows(cron: str, local: datetime) -> bool:
+    """A second reading of cron, in a minute and without a zone."""
+    minute = local.replace(tzinfo=None, fold=0)
+    return next(CronSim(cron, minute - timedelta(minutes=1))) == minute
 
 
 @pytest.mark.rule("START-3")

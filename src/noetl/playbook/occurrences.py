@@ -7,10 +7,11 @@ with a star in the hour or the minute follows the passing of time, so that "ever
 stays every five minutes (decision 0059).
 """
 
+import heapq
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from functools import cache
-from itertools import dropwhile, takewhile
+from itertools import dropwhile, groupby, takewhile
 from typing import Literal
 from zoneinfo import ZoneInfo
 
@@ -88,25 +89,45 @@ def _cron(text: str, clocks: ZoneInfo, edge: int, *, back: bool) -> Iterator[int
     if edge <= EARLIEST if back else edge >= LATEST:
         return iter(())
     start = at_time(min(max(edge, EARLIEST), LATEST)).astimezone(clocks)
-    if _is_fixed(text):
-        found: Iterator[int] = _by_the_wall(text, clocks, start, back=back)
-    else:
-        found = (stamp(one) for one in _fields(text, start, back=back))
+    follow = _by_the_wall if _is_fixed(text) else _by_passing_time
+    found = follow(text, clocks, start, back=back)
     behind = dropwhile(lambda time: time >= edge if back else time <= edge, found)
     return takewhile(lambda time: EARLIEST < time < LATEST, behind)
 
 
 def _by_the_wall(text: str, clocks: ZoneInfo, start: datetime, *, back: bool) -> Iterator[int]:
     """Local times in their order, each as the moment at which it fires; none comes twice."""
-    from_here = start.replace(tzinfo=None, fold=0)
-    if (start - CHANGE).utcoffset() != (start + CHANGE).utcoffset():
-        from_here += CHANGE if back else -CHANGE  # near a change, local times do not tell the order
-    last: int | None = None
-    for local in _fields(text, from_here, back=back):
-        found = stamp(settled(local, clocks))
-        if found != last:
-            yield found
-        last = found
+    locals_ = _fields(text, _local(start, back=back), back=back)
+    return _once(stamp(settled(local, clocks)) for local in locals_)
+
+
+def _by_passing_time(text: str, clocks: ZoneInfo, start: datetime, *, back: bool) -> Iterator[int]:
+    """
+    Every moment at which the clocks show what the expression names.
+
+    The library is given local times only: with a zone it goes on by whole hours, and where clocks
+    change by half an hour it leaves times out.
+    """
+    begin = _local(start, back=back)
+
+    def shown(fold: int) -> Iterator[int]:
+        for local in _fields(text, begin, back=back):
+            found = local.replace(tzinfo=clocks, fold=fold)
+            if _exists(found):
+                yield stamp(found)
+
+    return _once(heapq.merge(shown(0), shown(1), reverse=back))
+
+
+def _local(start: datetime, *, back: bool) -> datetime:
+    """A local time that no later one, or going back no earlier one, is shown beyond."""
+    offsets = [one.utcoffset() for one in (start, start - CHANGE if back else start + CHANGE)]
+    known = [one for one in offsets if one is not None]
+    return start.astimezone(UTC).replace(tzinfo=None) + (max(known) if back else min(known))
+
+
+def _once(found: Iterator[int]) -> Iterator[int]:
+    return (time for time, _ in groupby(found))
 
 
 def _fields(text: str, start: datetime, *, back: bool) -> Iterator[datetime]:
@@ -132,13 +153,19 @@ def _is_cron(text: str) -> bool:
 def settled(local: datetime, clocks: ZoneInfo) -> datetime:
     """The moment of a local time: the first of two, or the end of the gap that it lies in."""
     first = local.replace(tzinfo=clocks, fold=0)
-    if first.astimezone(UTC).astimezone(clocks).replace(tzinfo=None) == local:
+    if _exists(first):
         return first
     # In a gap `fold=0` reads the time by the offset before it, and `fold=1` by the one after it.
     before, after = first.utcoffset(), local.replace(tzinfo=clocks, fold=1).utcoffset()
     assert before is not None
     assert after is not None
     return _end_of_gap(first.astimezone(UTC) - abs(after - before), first.astimezone(UTC), clocks)
+
+
+def _exists(local: datetime) -> bool:
+    """Whether clocks ever show it; in a gap they do not."""
+    shown = local.astimezone(UTC).astimezone(local.tzinfo)
+    return shown.replace(tzinfo=None) == local.replace(tzinfo=None)
 
 
 def _end_of_gap(low: datetime, high: datetime, clocks: ZoneInfo) -> datetime:
