@@ -132,13 +132,16 @@ def test_no_request_breaks_the_server(place: Place, route: Route, mode: Generati
     "route", [route for route in ROUTES if "{execution_id" in route.path], ids=named
 )
 def test_an_execution_is_shown_as_the_schema_says(place: Place, route: Route) -> None:
-    known = {"execution_id": place.execution_id}
+    named_in = re.findall(r"\{(execution_id|other):", route.path)
+    known = dict.fromkeys(named_in, place.execution_id)
 
     @few
     @given(case=cases_of(route, GenerationMode.POSITIVE, path_parameters=known))
     def try_out(case: Case[Any]) -> None:
         response = sent(place, case, route)
-        assert response.status_code != 404
+        if response.status_code == 404:  # a version may be unknown where its execution is not
+            assert isinstance(case.body, dict)
+            assert case.body["version"] is not None
         checked(case, response)
 
     try_out()
@@ -158,12 +161,17 @@ def test_without_a_token_nothing_is_told(place: Place, route: Route) -> None:
     try_out()
 
 
+BODIES = {"/signal": b'{"name": "n"}', "/answer": b'{"approved": true}'}
+"""The end of a route → a body that it takes, where an empty object is none."""
+
+
 def raw(place: Place, route: Route, address: str) -> int:
     """The status of a request that no client has tidied up before it went out."""
     role: Role = "worker" if route.access == "worker" else "admin"
     connection = http.client.HTTPConnection(place.url.removeprefix("http://"), timeout=30)
     headers = {"Authorization": f"Bearer {place.tokens[role]}", "Content-Type": "application/json"}
-    connection.request(route.method, address, body=b"{}" if route.takes else None, headers=headers)
+    body = BODIES.get(route.path[route.path.rindex("/") :], b"{}") if route.takes else None
+    connection.request(route.method, address, body=body, headers=headers)
     status = connection.getresponse().status
     connection.close()
     return status
