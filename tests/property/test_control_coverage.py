@@ -2,11 +2,15 @@
 
 import itertools
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from random import Random
 from typing import Any, get_args
 
 import pytest
-from tests.support.scenario import Scenario, error, ok, scenario
+from tests.support.canned import CannedTools
+from tests.support.cluster import Cluster, clustered
+from tests.support.restarted import restarted
+from tests.support.scenario import Gate, Scenario, error, ok, scenario
 from tests.support.simulation import World
 from tests.support.steps import (
     Tree,
@@ -17,11 +21,13 @@ from tests.support.steps import (
     nested,
     noop,
     otherwise,
+    playbook,
     refuse,
     sets,
     step,
     when,
 )
+from tests.support.waiting import Stage, staged, waits
 
 from noetl.control.evolve import EVOLVE
 from noetl.messages import events as e
@@ -30,7 +36,7 @@ from noetl.playbook.model import Do
 
 Seen = set[Any]
 
-TO_SEQ_ALONE = {e.WorkflowStarted, e.NextFired, e.PlaybookProcessed}
+TO_SEQ_ALONE = {e.WorkflowStarted, e.NextFired, e.PlaybookProcessed, e.WaitWithdrawn}
 """Events that change nothing but the `seq`."""
 
 JUDGED: dict[str, Tree] = {"retry": {"attempts": 2}, "jump": {"to": "end"}}
@@ -101,9 +107,52 @@ def everything() -> Iterator[World]:
         yield World(simple.plan, Random(seed), faults=True)
 
 
+def again() -> None:
+    """A loop that failed in the middle, restarted (RST-3)."""
+    made = scenario(step("start", call("work"), loop=loop([1, 2])))
+    restarted(made.answers("work", ok(), error("http"), ok()))
+
+
+def over_the_limit(home: Path) -> None:
+    """A second execution, which waits for the end of the first (LIMIT-1)."""
+
+    async def test(cluster: Cluster) -> None:
+        tools, gate = CannedTools(), Gate()
+        tools.answers["work"] = [gate]
+        await cluster.server()
+        cluster.worker(tools)
+        limit = {"spec": {"limit": {"at_once": 1}}}
+        text = playbook(step("start", call("work")), executor=limit)
+        for name in [await cluster.start(text) for _ in range(2)]:
+            (key,) = await gate.held(1)
+            await gate.let_go(key)
+            await cluster.end_of(name)
+
+    clustered(test, home)
+
+
+def waiting(home: Path) -> Seen:
+    """The events of a wait for one of two (WAIT-1)."""
+    seen: Seen = set()
+
+    async def test(stage: Stage) -> None:
+        either = {"late": {"seconds": 3600}, "paid": {"signal": "paid"}}
+        execution_id = await stage.start(playbook(step("start", waits("hear", any=either))))
+        await stage.waits(execution_id)
+        await stage.signal(execution_id, "paid")
+        await stage.ended(execution_id)
+        seen.update(type(event) for event in await stage.events(execution_id))
+
+    staged(test, "embedded", home)
+    return seen
+
+
 @pytest.mark.rule("EVT-2", "EVT-5")
-def test_no_event_is_unseen(evolved: Seen) -> None:
-    assert {type(event) for event in busy().run().events} >= TO_SEQ_ALONE
+def test_no_event_is_unseen(evolved: Seen, tmp_path: Path) -> None:
+    recorded = {type(event) for event in busy().run().events} | waiting(tmp_path)
+    assert recorded >= TO_SEQ_ALONE
+    again()
+    over_the_limit(tmp_path)
     missing: Seen = set(EVOLVE) - evolved
     for world in itertools.islice(everything(), 300):
         if not missing:
