@@ -42,6 +42,16 @@ workflow:
       - kept: {kind: http, url: "URL/echo", auth: kept}
 """
 
+HOOK = """
+apiVersion: noetl.io/v2
+kind: Trigger
+metadata: {name: hook, path: hook}
+spec:
+  playbook: child
+  payload: {s: "{{ trigger.headers }}"}
+  on: {webhook: {scheme: bearer, credential: kept, wait: 30}}
+"""
+
 
 class Place(msgspec.Struct, frozen=True):
     """A server on which everything ran, and what there is to ask it for."""
@@ -93,8 +103,14 @@ ADDRESSES: dict[str, Callable[[Place], list[str]]] = {
     f"{ONE}/verify": lambda p: p.each("/verify"),
     f"{ONE}/logs": lambda p: p.each("/logs?limit=200"),
     f"{ONE}/result": lambda p: p.each("/result"),
+    f"{ONE}/differences/{{other:str}}": lambda p: [
+        address for other in p.ran.values() for address in p.each(f"/differences/{other}")
+    ],
     f"{ONE}/events": lambda p: p.each("/events?limit=200"),
     f"{ONE}/stream": lambda p: p.each("/stream"),
+    "/api/waiting": lambda _: ["/api/waiting"],
+    "/api/triggers": lambda _: ["/api/triggers"],
+    "/api/triggers/entries/{path:path}": lambda _: ["/api/triggers/entries/hook"],
     "/api/credentials": lambda _: ["/api/credentials"],
     "/api/tokens": lambda _: ["/api/tokens"],
     "/api/worker/hello": lambda _: ["/api/worker/hello"],
@@ -129,6 +145,15 @@ def run_at(node: Node, token: str, path: str, text: str) -> str:
     return str(ran.objects()[-1]["execution_id"])
 
 
+def call_hook(node: Node, token: str) -> None:
+    """The secret of its credential is the proof of who calls."""
+    told = node.there("register", "-", stdin=HOOK.encode(), NOETL_TOKEN=token)
+    assert told.code == 0, told
+    headers = {"Authorization": f"Bearer {KEPT}"}
+    answer = requests.post(f"{node.url}/hooks/hook", headers=headers, timeout=60)
+    assert answer.json()["result"]["status"] == "completed", answer.text
+
+
 def token_of(node: Node, name: str, role: str) -> str:
     [made] = node.here("server", "token", "add", name, "--role", role, "--json").objects()
     return str(made["token"])
@@ -156,6 +181,7 @@ def place(
                 "kinds": KINDS.replace("URL", world.url),
             }
             ran = {path: run_at(node, admin, path, text) for path, text in texts.items()}
+            call_hook(node, admin)
             yield Place(home, node.url, admin, worker, ran, world.seen)
         finally:
             node.here("server", "stop")
