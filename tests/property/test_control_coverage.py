@@ -108,8 +108,8 @@ def everything() -> Iterator[World]:
 
 
 def again() -> None:
-    """A loop that failed in the middle, restarted (RST-3)."""
-    made = scenario(step("start", call("work"), loop=loop([1, 2])))
+    """A loop that failed in the middle, restarted: it waits for a place (RST-3, LIMIT-3)."""
+    made = scenario(step("start", call("work"), loop=loop([1, 2]), limit={"at_once": 1}))
     restarted(made.answers("work", ok(), error("http"), ok()))
 
 
