@@ -201,3 +201,9 @@ def test_no_fault(text: str) -> None:
 )
 def test_reads(value: object, paths: set[tuple[str, ...]]) -> None:
     assert reads(value) == paths
+
+
+def test_a_template_among_very_many_fails_as_it_would_alone() -> None:
+    many = {f"x{n}": "{{ 1 // args.zero }}" if n == 250 else "{{ args.zero }}" for n in range(300)}
+    with pytest.raises(TemplateFailed, match=r"1 // args\.zero"):
+        compile_value(many)({"args": {"zero": 0}})
