@@ -14,10 +14,10 @@ from noetl.errors import (
     PlaybookRejected,
     TriggerNotFound,
 )
-from noetl.expression.template import compile_value
 from noetl.messages.envelope import timestamp
+from noetl.node.trigger_payloads import payload_of
 from noetl.playbook.occurrences import Schedule
-from noetl.playbook.triggers import OWN, Trigger
+from noetl.playbook.triggers import Trigger
 from noetl.ports.event_log import ExecutionRow
 from noetl.ports.triggers import WATCH, Noted, TriggerRow
 from noetl.server.triggering import find_trigger, now_ms, planned
@@ -33,7 +33,6 @@ BATCH = 50
 """Triggers that are dealt with together; then everybody else has a turn."""
 RECHECK = 1_000
 """Milliseconds between two looks whether the execution that a start waits for has ended."""
-MOST_KNOWN = 10_000
 PASSING = (LogUnavailable, OutcomeUnknown)
 """Faults after which a start is tried again; any other is the reason why there is none."""
 
@@ -45,7 +44,6 @@ class TriggerStarts:
         self._plane = plane
         self._table = plane.storage.triggers
         self.now = now
-        self._known: dict[tuple[str, int], Trigger] = {}
         self._notes: dict[str, Noted] = {}
         self.watching = self._looked = now()
         """Since when there was no longer gap between two looks: what came before was missed."""
@@ -111,13 +109,7 @@ class TriggerStarts:
 
     async def trigger(self, row: TriggerRow) -> Trigger:
         """The document of a row."""
-        found = self._known.get((row.path, row.version))
-        if found is None:
-            _, found = await find_trigger(self._plane.storage, row.path)
-            if len(self._known) >= MOST_KNOWN:
-                self._known.clear()
-            self._known[row.path, row.version] = found
-        return found
+        return (await find_trigger(self._plane.storage, row.path))[1]
 
     async def _fire(
         self, row: TriggerRow, trigger: Trigger, schedule: Schedule, now: int
@@ -193,7 +185,7 @@ class TriggerStarts:
         Raises NoetlError: a playbook that is missing, a payload that fails. Nothing is recorded of
         those but the trigger's own note, for a schedule would fill the list of executions.
         """
-        payload = payload_of(trigger, at=at, data=data, headers=headers)
+        payload = await payload_of(trigger, at=at, data=data, headers=headers)
         playbooks, library = self._plane.playbooks, self._plane.library
         entry = await playbooks.entry(None, trigger.playbook, trigger.version)
         await library.plan_by(entry.digest)
@@ -226,20 +218,6 @@ class TriggerStarts:
 def key_of(path: str, occurrence: str) -> str:
     """START-2."""
     return f"trigger/{path}/{occurrence}"
-
-
-def payload_of(
-    trigger: Trigger, *, at: int, data: Any = None, headers: dict[str, str] | None = None
-) -> dict[str, Any]:
-    """
-    What goes into `workload`: the payload, and `trigger` with name and time. Without a payload
-    `trigger` has the data, too. Raises TemplateFailed.
-    """
-    seen = {"name": trigger.name, "at": timestamp(at), "data": data, "headers": headers or {}}
-    if trigger.payload is None:
-        return {OWN: {"name": seen["name"], "at": seen["at"], "data": data}}
-    made: dict[str, Any] = compile_value(trigger.payload)({"args": {OWN: seen}})
-    return {**made, OWN: {"name": seen["name"], "at": seen["at"]}}
 
 
 def _skipped(row: TriggerRow, at: int, why: str) -> TriggerRow:
