@@ -196,3 +196,34 @@ def test_why_a_call_started_nothing_is_told_to_both(tmp_path: Path) -> None:
             assert not await cluster.root.executions.page()
 
     clustered(test, tmp_path)
+
+
+@pytest.mark.rule("START-2", "START-4")
+def test_no_caller_takes_the_start_of_another_trigger(tmp_path: Path) -> None:
+    async def test(cluster: Cluster) -> None:
+        server = await ready(cluster, hook("bearer", "shop"), hook("bearer", "shop/night"))
+        bearer = {"authorization": f"Bearer {SECRET}"}
+        async with served(server) as found:
+            caller = Caller(found.url)
+            keyed = {**bearer, "idempotency-key": "night/x"}
+            status, first = await caller.post("shop", BODY, keyed)
+            assert status == 202
+            _, other = await caller.post("shop/night", BODY, {**bearer, "idempotency-key": "x"})
+            names = [one["execution"]["execution_id"] for one in (first, other)]
+            assert len({*names}) == 2
+            for name in names:
+                await cluster.end_of(name)
+            key = "trigger/shop/night/y"
+            asked = {"path": "tests/scenario"}
+            async with aiohttp.ClientSession() as session:
+                url = f"{found.url}/api/executions"
+                async with session.post(
+                    url, json=asked, headers={"idempotency-key": key}
+                ) as answer:
+                    assert answer.status == 422
+                many = {"executions": [{**asked, "key": key}]}
+                async with session.post(f"{url}/batch", json=many) as answer:
+                    assert "but those of triggers" in await answer.text()
+            assert len(await cluster.root.executions.page()) == 2
+
+    clustered(test, tmp_path)

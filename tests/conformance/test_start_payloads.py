@@ -54,7 +54,12 @@ def test_whoever_looks_at_a_trigger_evaluates_nothing_and_reads_it_once(tmp_path
         questions = PlaneQuestions(server)
         _, document = await find_trigger(server.storage, PATH)
         asked: list[Any] = []
-        document.__dict__["made_payload"] = lambda scope: asked.append(scope) or {}
+
+        def made(scope: Any) -> dict[str, Any]:
+            asked.append(scope)
+            return {}
+
+        document.__dict__["made_payload"] = made
         assert (await questions.trigger(PATH)).problem is None
         assert asked == []
         await questions.trial(PATH)

@@ -191,7 +191,7 @@ class ControlPlane:
             wrong.execution_id = await record_refusal(self, *named, wrong, **asked)
             raise
         asks = [key] if triggered else [entry.playbook_id, payload, *([ctx] if ctx else [])]
-        execution_id, found = await self.playbooks.claimed(asks, key)
+        execution_id, found = await self.playbooks.claimed(asks, key, triggered=triggered)
         if found is not None:
             return found
         version = str(entry.version)

@@ -15,12 +15,13 @@ from noetl.errors import (
     TriggerNotFound,
 )
 from noetl.messages.envelope import timestamp
+from noetl.node.playbooks import OF_TRIGGERS
 from noetl.node.trigger_payloads import payload_of
 from noetl.playbook.occurrences import Schedule
 from noetl.playbook.triggers import Trigger
 from noetl.ports.event_log import ExecutionRow
 from noetl.ports.triggers import WATCH, Noted, TriggerRow
-from noetl.server.triggering import find_trigger, now_ms, planned
+from noetl.server.triggering import MOST_KNOWN, find_trigger, now_ms, planned
 
 if TYPE_CHECKING:
     from noetl.node.control_plane import ControlPlane
@@ -44,6 +45,7 @@ class TriggerStarts:
         self._plane = plane
         self._table = plane.storage.triggers
         self.now = now
+        self._known: dict[tuple[str, int], Trigger] = {}
         self._notes: dict[str, Noted] = {}
         self.watching = self._looked = now()
         """Since when there was no longer gap between two looks: what came before was missed."""
@@ -109,7 +111,13 @@ class TriggerStarts:
 
     async def trigger(self, row: TriggerRow) -> Trigger:
         """The document of a row."""
-        return (await find_trigger(self._plane.storage, row.path))[1]
+        found = self._known.get((row.path, row.version))
+        if found is None:
+            _, found = await find_trigger(self._plane.storage, row.path)
+            if len(self._known) >= MOST_KNOWN:
+                self._known.clear()
+            self._known[row.path, row.version] = found
+        return found
 
     async def _fire(
         self, row: TriggerRow, trigger: Trigger, schedule: Schedule, now: int
@@ -216,8 +224,9 @@ class TriggerStarts:
 
 
 def key_of(path: str, occurrence: str) -> str:
-    """START-2."""
-    return f"trigger/{path}/{occurrence}"
+    """START-2: no two triggers share one, since behind its path there is no slash any more."""
+    assert "/" not in occurrence, "planned times, digests, executions and places have none"
+    return f"{OF_TRIGGERS}{path}/{occurrence}"
 
 
 def _skipped(row: TriggerRow, at: int, why: str) -> TriggerRow:
