@@ -277,6 +277,7 @@ class PlaneQuestions:
             playbook_version=trigger.version,
             upcoming=upcoming(row, trigger, count),
             problem=await problem_of(self.plane, trigger),
+            unproved=self.plane.unproved[path],
         )
 
     async def trial(

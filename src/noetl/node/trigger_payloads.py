@@ -2,13 +2,19 @@
 
 import asyncio
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from noetl.errors import TakesLong
 from noetl.expression.meter import METER, Meter
 from noetl.messages.envelope import timestamp
 from noetl.playbook.triggers import OWN, Trigger
 from noetl.server.loading import SLOW
+
+HIDDEN: Final = (
+    *("authorization", "cookie", "signature", "token", "secret", "password", "credential"),
+    *("api-key", "apikey", "access-key", "jwt", "session", "assertion"),
+)
+"""Words in the names of headers that prove who calls: no payload sees those."""
 
 
 async def payload_of(
@@ -18,15 +24,25 @@ async def payload_of(
     What goes into `workload`: the payload, and `trigger` with name and time. Without a payload
     `trigger` has the data, too. Raises TemplateFailed.
     """
-    seen = {"name": trigger.name, "at": timestamp(at), "data": data, "headers": headers or {}}
+    about = {"name": trigger.name, "at": timestamp(at)}
     if trigger.payload is None:
-        return {OWN: {"name": seen["name"], "at": seen["at"], "data": data}}
+        return {OWN: {**about, "data": data}}
+    seen = {**about, "data": data, "headers": visible(headers or {})}
     try:
         made = _evaluated(trigger, seen, hurried=True)
     except TakesLong:
         work = partial(_evaluated, trigger, seen)
         made = await asyncio.get_running_loop().run_in_executor(SLOW, work)
-    return {**made, OWN: {"name": seen["name"], "at": seen["at"]}}
+    return {**made, OWN: about}
+
+
+def visible(headers: dict[str, str]) -> dict[str, str]:
+    """What templates see of the headers of a call or a message."""
+    return {
+        name: value
+        for name, value in headers.items()
+        if not any(word in name.lower() for word in HIDDEN)
+    }
 
 
 def _evaluated(trigger: Trigger, seen: dict[str, Any], *, hurried: bool = False) -> dict[str, Any]:
