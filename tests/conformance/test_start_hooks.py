@@ -20,6 +20,7 @@ from noetl.api.hooks import REFUSED
 from noetl.api.questions import PlaneQuestions
 from noetl.api.signatures import signature
 from noetl.node.server import ServerNode
+from noetl.node.triggers import LONGEST_REASON
 
 SECRET = "whsec-4711"
 ORDER = playbook(
@@ -302,5 +303,33 @@ def test_no_caller_takes_the_start_of_another_trigger(tmp_path: Path) -> None:
                 async with session.post(f"{url}/batch", json=many) as answer:
                     assert "but those of triggers" in await answer.text()
             assert len(await cluster.root.executions.page()) == 2
+
+    clustered(test, tmp_path)
+
+
+@pytest.mark.rule("START-4", "KEY-2")
+def test_a_secret_that_a_call_brings_is_not_recorded(tmp_path: Path) -> None:
+    async def test(cluster: Cluster) -> None:
+        plain = trigger({"webhook": {"scheme": "noetl", "credential": "shop"}}, path="shop/plain")
+        server = await ready(cluster, hook("noetl"), plain)
+        body = json.dumps({"id": f"it is {SECRET}!", SECRET: 1}).encode()
+        async with served(server) as found:
+            caller = Caller(found.url)
+            for path in ("shop/order", "shop/plain"):
+                _, answer = await caller.signed(body, path=path)
+                name = answer["execution"]["execution_id"]
+                begun = await requested(cluster, name)
+                assert SECRET not in str(begun)
+                assert "it is ***!" in str(begun.payload)
+                await cluster.end_of(name)
+            failing = json.dumps([SECRET * 200]).encode()
+            status, answer = await caller.signed(failing)
+            assert status == 422
+            await server.starts.look()
+            row = await cluster.root.triggers.find("shop/order")
+            assert row is not None
+            assert row.skipped_why is not None
+            assert SECRET not in row.skipped_why
+            assert len(row.skipped_why) <= LONGEST_REASON
 
     clustered(test, tmp_path)

@@ -6,8 +6,10 @@ from typing import Any, Final
 
 from noetl.errors import TakesLong
 from noetl.expression.meter import METER, Meter
+from noetl.masking import KNOWN
 from noetl.messages.envelope import timestamp
-from noetl.playbook.triggers import OWN, Trigger
+from noetl.playbook.triggers import OWN, SEEN, Trigger
+from noetl.ports.large import encoded, off_loop
 from noetl.server.loading import SLOW
 
 HIDDEN: Final = (
@@ -26,14 +28,29 @@ async def payload_of(
     """
     about = {"name": trigger.name, "at": timestamp(at)}
     if trigger.payload is None:
-        return {OWN: {**about, "data": data}}
+        return await _without_secrets({OWN: {**about, "data": data}})
     seen = {**about, "data": data, "headers": visible(headers or {})}
     try:
         made = _evaluated(trigger, seen, hurried=True)
     except TakesLong:
         work = partial(_evaluated, trigger, seen)
         made = await asyncio.get_running_loop().run_in_executor(SLOW, work)
-    return {**made, OWN: about}
+    return await _without_secrets({**made, OWN: about})
+
+
+async def _without_secrets(payload: dict[str, Any]) -> dict[str, Any]:
+    """KEY-2: it goes into the log, and whoever calls may send what another one keeps secret."""
+    if not KNOWN:
+        return payload
+    text = await encoded(payload)
+    return await off_loop(len(text), _cleaned, payload, text)
+
+
+def _cleaned(payload: dict[str, Any], text: bytes) -> dict[str, Any]:
+    if not KNOWN.found_in(text):
+        return payload
+    cleaned: dict[str, Any] = KNOWN.cleaned(payload, (OWN, *SEEN))
+    return cleaned
 
 
 def visible(headers: dict[str, str]) -> dict[str, str]:

@@ -14,6 +14,8 @@ from noetl.errors import (
     PlaybookRejected,
     TriggerNotFound,
 )
+from noetl.expression.failure import shortened
+from noetl.masking import KNOWN
 from noetl.messages.envelope import timestamp
 from noetl.node.playbooks import OF_TRIGGERS
 from noetl.node.trigger_payloads import payload_of
@@ -34,6 +36,7 @@ BATCH = 50
 """Triggers that are dealt with together; then everybody else has a turn."""
 RECHECK = 1_000
 """Milliseconds between two looks whether the execution that a start waits for has ended."""
+LONGEST_REASON = 1000
 PASSING = (LogUnavailable, OutcomeUnknown)
 """Faults after which a start is tried again; any other is the reason why there is none."""
 
@@ -207,6 +210,8 @@ class TriggerStarts:
 
     def note(self, path: str, noted: Noted) -> None:
         """What became of a call or message; written with the next look, for people only."""
+        if noted.why is not None:
+            noted = replace(noted, why=told(noted.why))
         kept = self._notes.get(path)
         if kept is None:
             self._notes[path] = noted
@@ -230,7 +235,12 @@ def key_of(path: str, occurrence: str) -> str:
 
 
 def _skipped(row: TriggerRow, at: int, why: str) -> TriggerRow:
-    return replace(row, skipped_at=at, skipped_why=why)
+    return replace(row, skipped_at=at, skipped_why=told(why))
+
+
+def told(why: str) -> str:
+    """A reason as the row of a trigger keeps it: no novel, and no secret (KEY-2)."""
+    return shortened(KNOWN.masked(why), LONGEST_REASON)
 
 
 def _missed(schedule: Schedule, count: int, *, held: bool) -> str:

@@ -14,7 +14,7 @@ from noetl.ports.large import read_off_loop
 from noetl.ports.storage import Storage
 from noetl.ports.triggers import WATCH, TriggerRow
 
-KNOWN: Final[dict[str, Trigger]] = {}
+DOCUMENTS: Final[dict[str, Trigger]] = {}
 """What was read, by the digest of its text."""
 MOST_KNOWN: Final = 10_000
 
@@ -78,15 +78,15 @@ async def find_trigger(storage: Storage, path: str) -> tuple[TriggerRow, Trigger
 
 async def _read(storage: Storage, digest: str) -> Trigger | None:
     """A text is read once, and a large one in a thread: any viewer can ask for it (promise 7)."""
-    found = KNOWN.get(digest)
+    found = DOCUMENTS.get(digest)
     if found is None:
         kept = await storage.playbooks.text(digest)
         if kept is None:
             return None
         found = await read_off_loop(len(kept[0]), _prepared, kept[0])
-        if len(KNOWN) >= MOST_KNOWN:
-            KNOWN.clear()
-        KNOWN[digest] = found
+        if len(DOCUMENTS) >= MOST_KNOWN:
+            DOCUMENTS.clear()
+        DOCUMENTS[digest] = found
     return found
 
 
