@@ -12,12 +12,15 @@ import pytest
 from tests.conformance.test_start import requested
 from tests.support.api import served
 from tests.support.canned import CannedTools
-from tests.support.cluster import Cluster, clustered
+from tests.support.cluster import PATIENCE, Cluster, clustered
 from tests.support.steps import noop, otherwise, playbook, step
 from tests.support.triggers import trigger
 
+from noetl.api.hooks import REFUSED
+from noetl.api.questions import PlaneQuestions
 from noetl.api.signatures import signature
 from noetl.node.server import ServerNode
+from noetl.node.triggers import LONGEST_REASON
 
 SECRET = "whsec-4711"
 ORDER = playbook(
@@ -64,7 +67,7 @@ class Caller:
         moment = int(time.time() if at is None else at)
         headers = {
             "x-noetl-timestamp": str(moment),
-            "x-noetl-signature": signature(SECRET, body, moment),
+            "x-noetl-signature": signature(SECRET, path, body, moment),
         }
         return await self.post(path, body, headers, query)
 
@@ -114,20 +117,24 @@ def test_a_call_that_waits_is_answered_with_the_result(tmp_path: Path) -> None:
 @pytest.mark.rule("START-4")
 def test_what_proves_nothing_starts_nothing(tmp_path: Path) -> None:
     async def test(cluster: Cluster) -> None:
-        server = await ready(cluster, hook("noetl"), hook("noetl", "shop/small", max_bytes=4))
+        small, other = hook("noetl", "shop/small", max_bytes=4), hook("noetl", "shop/other")
+        locked = hook("noetl", "shop/locked").replace('"credential": "shop"', '"credential": "no"')
+        server = await ready(cluster, hook("noetl"), small, other, locked)
         async with served(server) as found:
             caller = Caller(found.url)
             now = int(time.time())
             good = {
                 "x-noetl-timestamp": str(now),
-                "x-noetl-signature": signature(SECRET, BODY, now),
+                "x-noetl-signature": signature(SECRET, "shop/order", BODY, now),
             }
             cases: list[tuple[str, bytes, dict[str, str], int, str]] = [
-                ("shop/order", BODY, {}, 401, "X-Noetl-Timestamp"),
-                ("shop/order", BODY, {**good, "x-noetl-timestamp": "x"}, 401, "X-Noetl-Timestamp"),
-                ("shop/order", BODY + b" ", good, 401, "X-Noetl-Signature"),
-                ("shop/order", BODY, {**good, "x-noetl-timestamp": str(now + 1)}, 401, "wrong"),
-                ("shop/none", BODY, good, 404, "no webhook"),
+                ("shop/order", BODY, {}, 401, REFUSED),
+                ("shop/order", BODY, {**good, "x-noetl-timestamp": "x"}, 401, REFUSED),
+                ("shop/order", BODY + b" ", good, 401, REFUSED),
+                ("shop/order", BODY, {**good, "x-noetl-timestamp": str(now + 1)}, 401, REFUSED),
+                ("shop/other", BODY, good, 401, REFUSED),
+                ("shop/locked", BODY, good, 401, REFUSED),
+                ("shop/none", BODY, good, 401, REFUSED),
                 ("shop/small", BODY, good, 413, "larger than 4 bytes"),
             ]
             for path, body, headers, wanted, said in cases:
@@ -136,8 +143,79 @@ def test_what_proves_nothing_starts_nothing(tmp_path: Path) -> None:
             for at in (now - 301 - 60, now + 301 + 60):
                 status, answer = await caller.signed(BODY, at=at)
                 assert status == 401
-                assert "300 seconds" in answer["error"]["message"]
+                assert answer["error"]["message"] == REFUSED
             assert not await cluster.root.executions.page()
+            assert dict(server.unproved) == {
+                "shop/order": 6,
+                "shop/other": 1,
+                "shop/locked": 1,
+                "": 1,
+            }
+            assert (await PlaneQuestions(server).trigger("shop/order")).unproved == 6
+            assert (await server.counts())["calls_unproved"]["shop/other"] == 1
+
+    clustered(test, tmp_path)
+
+
+@pytest.mark.rule("START-4")
+def test_the_log_has_nothing_that_proves_a_call(tmp_path: Path) -> None:
+    async def test(cluster: Cluster) -> None:
+        server = await ready(cluster, hook("noetl"))
+        await server.register(
+            trigger(
+                {"webhook": {"scheme": "noetl", "credential": "shop"}},
+                path="shop/all",
+                payload={"all": "{{ trigger.headers }}"},
+            )
+        )
+        now = int(time.time())
+        proof = signature(SECRET, "shop/all", BODY, now)
+        proves = ("x-api-key", "proxy-authorization", "x-gitlab-token", "x-amz-security-token")
+        headers = dict.fromkeys((*proves, "x-forwarded-access-token", "cookie"), "k-1")
+        headers |= {"x-noetl-timestamp": str(now), "x-noetl-signature": proof}
+        async with served(server) as found:
+            status, answer = await Caller(found.url).post("shop/all", BODY, headers)
+            assert status == 202
+            begun = await requested(cluster, answer["execution"]["execution_id"])
+            assert begun.payload["all"]["user-agent"] == "shop/1"
+            assert proof.removeprefix("sha256=") not in str(begun)
+            assert "k-" not in str(begun)
+            await cluster.end_of(answer["execution"]["execution_id"])
+
+    clustered(test, tmp_path)
+
+
+@pytest.mark.rule("START-4")
+def test_of_a_body_that_proves_nothing_little_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A caller that sends for ever is answered: by its headers, or at the first byte too many."""
+
+    async def test(cluster: Cluster) -> None:
+        server = await ready(cluster, hook("noetl", max_bytes=4096), hook("bearer", "any/call"))
+        now = int(time.time())
+        signed = {"x-noetl-timestamp": str(now), "x-noetl-signature": "sha256=" + "0" * 64}
+        cases: list[tuple[str, dict[str, str], int]] = [
+            ("shop/order", {}, 401),
+            ("shop/order", signed, 413),
+            ("any/call", {"authorization": "Bearer other"}, 401),
+            ("any/none", signed, 401),
+            ("shop/large", signed, 503),
+        ]
+        await server.register(hook("noetl", "shop/large", max_bytes=1_000_000))
+        monkeypatch.setattr("noetl.api.hooks.HELD", 6000)
+        async with served(server) as found:
+            host, port = found.url.removeprefix("http://").split(":")
+            for path, headers, wanted in cases:
+                reader, writer = await asyncio.open_connection(host, int(port))
+                head = [f"POST /hooks/{path} HTTP/1.1", f"host: {host}"]
+                head += ["transfer-encoding: chunked"]
+                head += [f"{name}: {value}" for name, value in headers.items()]
+                piece = b"1000\r\n" + b"x" * 4096 + b"\r\n"  # and there is no end of them
+                writer.write("\r\n".join([*head, "", ""]).encode() + 2 * piece)
+                line = await asyncio.wait_for(reader.readline(), PATIENCE)
+                assert line.startswith(f"HTTP/1.1 {wanted} ".encode()), (path, headers, line)
+                writer.close()
 
     clustered(test, tmp_path)
 
@@ -155,7 +233,7 @@ def test_other_schemes_prove_it_their_own_way(tmp_path: Path) -> None:
             github = {"x-hub-signature-256": f"sha256={digest}", "x-github-delivery": "d-1"}
             status, first = await caller.post("git/push", BODY, github)
             assert status == 202
-            _, again = await caller.post("git/push", BODY, github)
+            _, again = await caller.post("git/push", BODY, {**github, "x-github-delivery": "d-3"})
             assert again["execution"]["execution_id"] == first["execution"]["execution_id"]
             status, _ = await caller.post("git/push", BODY, {"x-github-delivery": "d-2"})
             assert status == 401
@@ -194,5 +272,64 @@ def test_why_a_call_started_nothing_is_told_to_both(tmp_path: Path) -> None:
             status, answer = await caller.signed(BODY)
             assert (status, answer["error"]["code"]) == (409, "paused")
             assert not await cluster.root.executions.page()
+
+    clustered(test, tmp_path)
+
+
+@pytest.mark.rule("START-2", "START-4")
+def test_no_caller_takes_the_start_of_another_trigger(tmp_path: Path) -> None:
+    async def test(cluster: Cluster) -> None:
+        server = await ready(cluster, hook("bearer", "shop"), hook("bearer", "shop/night"))
+        bearer = {"authorization": f"Bearer {SECRET}"}
+        async with served(server) as found:
+            caller = Caller(found.url)
+            keyed = {**bearer, "idempotency-key": "night/x"}
+            status, first = await caller.post("shop", BODY, keyed)
+            assert status == 202
+            _, other = await caller.post("shop/night", BODY, {**bearer, "idempotency-key": "x"})
+            names = [one["execution"]["execution_id"] for one in (first, other)]
+            assert len({*names}) == 2
+            for name in names:
+                await cluster.end_of(name)
+            key = "trigger/shop/night/y"
+            asked = {"path": "tests/scenario"}
+            async with aiohttp.ClientSession() as session:
+                url = f"{found.url}/api/executions"
+                async with session.post(
+                    url, json=asked, headers={"idempotency-key": key}
+                ) as answer:
+                    assert answer.status == 422
+                many = {"executions": [{**asked, "key": key}]}
+                async with session.post(f"{url}/batch", json=many) as answer:
+                    assert "but those of triggers" in await answer.text()
+            assert len(await cluster.root.executions.page()) == 2
+
+    clustered(test, tmp_path)
+
+
+@pytest.mark.rule("START-4", "KEY-2")
+def test_a_secret_that_a_call_brings_is_not_recorded(tmp_path: Path) -> None:
+    async def test(cluster: Cluster) -> None:
+        plain = trigger({"webhook": {"scheme": "noetl", "credential": "shop"}}, path="shop/plain")
+        server = await ready(cluster, hook("noetl"), plain)
+        body = json.dumps({"id": f"it is {SECRET}!", SECRET: 1}).encode()
+        async with served(server) as found:
+            caller = Caller(found.url)
+            for path in ("shop/order", "shop/plain"):
+                _, answer = await caller.signed(body, path=path)
+                name = answer["execution"]["execution_id"]
+                begun = await requested(cluster, name)
+                assert SECRET not in str(begun)
+                assert "it is ***!" in str(begun.payload)
+                await cluster.end_of(name)
+            failing = json.dumps([SECRET * 200]).encode()
+            status, answer = await caller.signed(failing)
+            assert status == 422
+            await server.starts.look()
+            row = await cluster.root.triggers.find("shop/order")
+            assert row is not None
+            assert row.skipped_why is not None
+            assert SECRET not in row.skipped_why
+            assert len(row.skipped_why) <= LONGEST_REASON
 
     clustered(test, tmp_path)

@@ -68,7 +68,7 @@ def test_each_message_starts_once_with_two_servers(nats_server: NatsServer, tmp_
         rows = await cluster.root.executions.page()
         begun = [await requested(cluster, row.execution_id) for row in rows]
         assert sorted(one.payload["id"] for one in begun) == list(range(10))
-        assert sorted(str(one.trigger) for one in begun)[0] == "trigger/tests/ONCE/ONCE/1"
+        assert sorted(str(one.trigger) for one in begun)[0] == "trigger/tests/ONCE/ONCE:1"
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -96,7 +96,7 @@ def test_a_message_that_starts_nothing_is_set_aside(
         async def aside() -> bool:
             await server.starts.look()
             row = await cluster.root.triggers.find("tests/BAD")
-            return row is not None and "message BAD/1 was set aside" in (row.skipped_why or "")
+            return row is not None and "message BAD:1 was set aside" in (row.skipped_why or "")
 
         await until_true(aside)
         (row,) = await cluster.root.executions.page()

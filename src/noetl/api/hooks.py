@@ -1,9 +1,10 @@
 """The route of webhooks: a call of another program starts a playbook (START-4)."""
 
+import asyncio
 import time
 import uuid
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 from litestar import Response
 from litestar.params import FromPath, QueryParameter
@@ -12,11 +13,12 @@ from noetl.api import types as t
 from noetl.api.answers import answered
 from noetl.api.catalog import path_in
 from noetl.api.context import ApiContext, Asking
-from noetl.api.signatures import HIDDEN, delivery_of
-from noetl.errors import CredentialMissing, NoetlError, ServerRefused, TriggerNotFound
+from noetl.api.signatures import SCHEMES, HookCall, Unproved
+from noetl.errors import CredentialMissing, NoetlError, ServerRefused
 from noetl.node.trigger_subjects import data_in
 from noetl.playbook import stand_in
 from noetl.playbook.triggers import Trigger, Webhook
+from noetl.ports.large import off_loop
 from noetl.ports.triggers import Noted, TriggerRow
 from noetl.server.triggering import now_ms
 from noetl.server.views.standing import Listed, listed_of
@@ -28,24 +30,37 @@ SECRETS = ("secret", "token", "value", "password", "key")
 """Fields of a credential, the first of which is the secret of a hook."""
 
 
+HELD: Final = 64 * 1024 * 1024
+"""Bytes of bodies that nobody has proved yet, of all calls together."""
+WITHIN: Final = 60.0
+"""Seconds for such a body."""
+REFUSED: Final = "the call does not prove that it may start anything here"
+
+
 class HooksRoutes:
     """Answers for webhooks."""
 
     def __init__(self, context: ApiContext) -> None:
         self._context = context
         self._plane = context.plane
+        self._held = 0
 
     async def call(
         self, request: Asking, path: FromPath[Path], wait: Wait = None
     ) -> Response[t.HookAnswer]:
         """Start what the trigger names; the answer comes after the commit, or with the result."""
-        row, trigger, hook = await self._hook(path_in(path))
-        refuse_large(size_in(request.headers.get("content-length", "")), hook)
-        body = await request.body()
-        refuse_large(len(body), hook)
-        headers = {name.lower(): value for name, value in request.headers.items()}
-        secret = await self._secret(hook.credential)
-        delivery = delivery_of(hook.scheme, secret, headers, body, time.time())
+        name = path_in(path)
+        row, trigger, hook = await self._hook(name)
+        headers = {key.lower(): value for key, value in request.headers.items()}
+        call = HookCall(row.path, headers, time.time())
+        try:
+            secret = await self._secret(hook.credential)
+            SCHEMES[hook.scheme].by_headers(secret, call)
+            body = await self._body(request, hook)
+            delivery = SCHEMES[hook.scheme].delivery(secret, call._replace(body=body))
+        except (Unproved, CredentialMissing) as why:
+            self._plane.refuse_call(row.path, str(why))
+            raise unproved() from None
         if row.paused:
             raise ServerRefused(f"the trigger '{row.path}' is paused", code="paused", status=409)
         begun = await self._start(trigger, delivery or uuid.uuid4().hex, body, headers)
@@ -54,13 +69,14 @@ class HooksRoutes:
         return answered(t.HookAnswer(execution=begun, result=result), status=202)
 
     async def _hook(self, path: str) -> tuple[TriggerRow, Trigger, Webhook]:
-        """Whatever is no webhook looks like nothing at all to whoever has proved nothing."""
+        """Whatever is no webhook looks like one to whoever has proved nothing."""
         row = await self._plane.storage.triggers.find(path)
         if row is not None and row.kind == "webhook":
             trigger = await self._plane.starts.trigger(row)
             if isinstance(trigger.on, Webhook):
                 return row, trigger, trigger.on
-        raise TriggerNotFound(f"no webhook '{path[:200]}'")
+        self._plane.refuse_call("", "there is no such webhook")
+        raise unproved()
 
     async def _secret(self, name: str) -> str:
         plan = await self._plane.library.plan_of(stand_in.TEXT, None)
@@ -70,14 +86,34 @@ class HooksRoutes:
             raise CredentialMissing(f"the credential '{name}' has none of: {', '.join(SECRETS)}")
         return found
 
+    async def _body(self, request: Asking, hook: Webhook) -> bytes:
+        """Nobody has proved anything yet: no more of it is kept than the trigger takes."""
+        refuse_large(size_in(request.headers.get("content-length", "")), hook)
+        pieces: list[bytes] = []
+        size = 0
+        try:
+            async with asyncio.timeout(WITHIN):
+                async for piece in request.stream():
+                    refuse_large(size + len(piece), hook)
+                    if self._held + len(piece) > HELD:
+                        raise ServerRefused("too many calls at once", code="busy", status=503)
+                    pieces.append(piece)
+                    size += len(piece)
+                    self._held += len(piece)
+        except TimeoutError:
+            raise ServerRefused("the body took too long", code="slow", status=408) from None
+        finally:
+            self._held -= size
+        return b"".join(pieces)
+
     async def _start(
         self, trigger: Trigger, delivery: str, body: bytes, headers: dict[str, str]
     ) -> Listed:
         now = now_ms()
-        shown = {name: value for name, value in headers.items() if name not in HIDDEN}
         try:
+            data = await off_loop(len(body), data_in, body)
             row = await self._plane.starts.start(
-                trigger, delivery, at=now, data=data_in(body), headers=shown
+                trigger, delivery, at=now, data=data, headers=headers
             )
         except NoetlError as why:
             self._plane.starts.note(trigger.path, Noted(at=now, why=f"{delivery}: {why}"))
@@ -102,3 +138,8 @@ def refuse_large(size: int, hook: Webhook) -> None:
         raise ServerRefused(
             f"the body is larger than {hook.max_bytes:,} bytes", code="too_large", status=413
         )
+
+
+def unproved() -> ServerRefused:
+    """One answer, whatever is missing: nobody learns from it which hooks there are."""
+    return ServerRefused(REFUSED, code="unproved", status=401)

@@ -9,7 +9,12 @@ from prometheus_client import CollectorRegistry, Counter, Histogram, generate_la
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-LABELS = {"executions": "status", "parts_waiting": "pool", "messages_refused": "reason"}
+LABELS = {
+    "executions": "status",
+    "parts_waiting": "pool",
+    "messages_refused": "reason",
+    "calls_unproved": "trigger",
+}
 """What the keys of a count with parts are; `name` for any other."""
 TYPE = "text/plain; version=0.0.4"
 UNROUTED = "none"

@@ -14,7 +14,7 @@ from noetl.messages.codec import recorded_mappings
 from noetl.messages.envelope import envelope
 from noetl.messages.filtering import wanted
 from noetl.node.control_plane import ControlPlane
-from noetl.node.trigger_trials import Tried, try_out, upcoming
+from noetl.node.trigger_trials import Tried, problem_of, try_out, upcoming
 from noetl.ports.event_log import ExecutionRow, LogRow
 from noetl.server.finding import Version, find_entry
 from noetl.server.origins import history_of
@@ -269,7 +269,6 @@ class PlaneQuestions:
     async def trigger(self, path: str, *, count: int = 5) -> t.TriggerDetail:
         """One trigger with its next planned times."""
         row, trigger = await find_trigger(self.storage, path)
-        tried = await try_out(self.plane, trigger, Tried())
         return view_of(
             t.TriggerDetail,
             row,
@@ -277,7 +276,8 @@ class PlaneQuestions:
             playbook=trigger.playbook,
             playbook_version=trigger.version,
             upcoming=upcoming(row, trigger, count),
-            problem=None if tried.playbook_id else tried.problem,
+            problem=await problem_of(self.plane, trigger),
+            unproved=self.plane.unproved[path],
         )
 
     async def trial(

@@ -1,86 +1,110 @@
 """
 Is a call of a hook from whom it says, and was it made just now? (START-4)
 
-Pure: what a request brings, the secret and the time go in; the id of the delivery comes out.
+Pure: what a request brings, the secret and the time go in; the id of the delivery comes out. What
+the headers alone can tell is asked first, so that nobody's body is read for nothing.
 """
 
 import hashlib
 import hmac
+import re
 from collections.abc import Callable, Mapping
-from typing import Final
-
-from noetl.errors import ServerRefused
+from typing import Final, NamedTuple
 
 WINDOW: Final = 300
 """Seconds by which the time of a call may differ from ours."""
 LONGEST: Final = 200
-HIDDEN: Final = frozenset(
-    {"authorization", "cookie", "x-noetl-signature", "x-hub-signature", "x-hub-signature-256"}
-)
-"""Headers that prove who calls: no payload sees them."""
-
-Headers = Mapping[str, str]
+SIGNED: Final = re.compile(r"sha256=[0-9a-f]{64}")
 
 
-def delivery_of(scheme: str, secret: str, headers: Headers, body: bytes, now: float) -> str | None:
-    """
-    The id of the delivery, which is the same when it comes again; None where it has none and is
-    one of its own. Raises ServerRefused (401) where the call proves nothing.
-    """
-    return SCHEMES[scheme](secret, headers, body, now)
+class Unproved(Exception):
+    """A call proves nothing; the text is for whoever runs the server, not for the caller."""
 
 
-def _noetl(secret: str, headers: Headers, body: bytes, now: float) -> str | None:
-    time = headers.get("x-noetl-timestamp", "")
-    if not (time.isascii() and time.isdecimal() and len(time) < 12):
-        raise refused("the header X-Noetl-Timestamp is missing, or no number of seconds")
-    given = headers.get("x-noetl-signature", "")
-    _compare(given, signature(secret, body, int(time)), "X-Noetl-Signature")
-    if abs(now - int(time)) > WINDOW:
-        raise refused(f"the call was signed more than {WINDOW} seconds ago, or ahead of time")
-    # The signature itself: another id beside the same words would be a way to start them again.
-    return given.removeprefix("sha256=")[:64]
+class HookCall(NamedTuple):
+    """What a call brings; `path` is that of the trigger."""
+
+    path: str
+    headers: Mapping[str, str]
+    now: float
+    body: bytes = b""
 
 
-def _github(secret: str, headers: Headers, body: bytes, now: float) -> str | None:
-    del now  # it signs no time
-    expected = "sha256=" + hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
-    _compare(headers.get("x-hub-signature-256", ""), expected, "X-Hub-Signature-256")
-    return _named(headers.get("x-github-delivery")) or hashlib.sha256(body).hexdigest()
+class Scheme(NamedTuple):
+    """How a call proves where it is from. Both raise Unproved."""
+
+    by_headers: Callable[[str, HookCall], None]
+    """What can be told before the body is read."""
+    delivery: Callable[[str, HookCall], str | None]
+    """The id of the delivery, the same when it comes again; None where each is one of its own."""
 
 
-def _bearer(secret: str, headers: Headers, body: bytes, now: float) -> str | None:
-    del body, now
-    scheme, _, token = headers.get("authorization", "").partition(" ")
-    if scheme.lower() != "bearer":
-        raise refused("the call carries no bearer token")
-    _compare(token.strip(), secret, "Authorization")
-    return _named(headers.get("idempotency-key"))
-
-
-SCHEMES: Final[Mapping[str, Callable[[str, Headers, bytes, float], str | None]]] = {
-    "noetl": _noetl,
-    "github": _github,
-    "bearer": _bearer,
-}
-
-
-def signature(secret: str, body: bytes, time: int) -> str:
+def signature(secret: str, path: str, body: bytes, time: int) -> str:
     """What a caller of the scheme `noetl` sends as `X-Noetl-Signature`."""
-    signed = f"{time}.".encode() + body
+    return _hmac(secret, f"{time}.{path}\n".encode() + body)
+
+
+def _hmac(secret: str, signed: bytes) -> str:
     return "sha256=" + hmac.new(secret.encode(), signed, hashlib.sha256).hexdigest()
 
 
-def _named(name: str | None) -> str | None:
-    if name is None or not name.isascii() or not name.isprintable() or len(name) > LONGEST:
+def _noetl_headers(_: str, call: HookCall) -> None:
+    time = call.headers.get("x-noetl-timestamp", "")
+    if not (time.isascii() and time.isdecimal() and len(time) < 12):
+        raise Unproved("the header X-Noetl-Timestamp is missing, or no number of seconds")
+    if abs(call.now - int(time)) > WINDOW:
+        raise Unproved(f"the call was signed more than {WINDOW} seconds ago, or ahead of time")
+    _looks_signed(call, "X-Noetl-Signature")
+
+
+def _noetl(secret: str, call: HookCall) -> str | None:
+    expected = signature(secret, call.path, call.body, int(call.headers["x-noetl-timestamp"]))
+    _compare(call.headers["x-noetl-signature"], expected, "X-Noetl-Signature")
+    # Of the signature: another id beside the same words would be a way to start them again.
+    return digest(expected.encode())
+
+
+def _github_headers(_: str, call: HookCall) -> None:
+    _looks_signed(call, "X-Hub-Signature-256")
+
+
+def _github(secret: str, call: HookCall) -> str | None:
+    _compare(call.headers["x-hub-signature-256"], _hmac(secret, call.body), "X-Hub-Signature-256")
+    # It signs neither time nor X-GitHub-Delivery: the body alone says that it came before.
+    return digest(call.body)
+
+
+def _bearer_headers(secret: str, call: HookCall) -> None:
+    scheme, _, token = call.headers.get("authorization", "").partition(" ")
+    if scheme.lower() != "bearer":
+        raise Unproved("the call carries no bearer token")
+    _compare(token.strip(), secret, "Authorization")
+
+
+def _bearer(_: str, call: HookCall) -> str | None:
+    name = call.headers.get("idempotency-key", "")
+    if not name.isascii() or not name.isprintable() or len(name) > LONGEST:
         return None
-    return name or None
+    # Nobody chooses the key of a start: what a caller names is a part of a digest (START-2).
+    return digest(name.encode()) if name else None
+
+
+SCHEMES: Final[Mapping[str, Scheme]] = {
+    "noetl": Scheme(_noetl_headers, _noetl),
+    "github": Scheme(_github_headers, _github),
+    "bearer": Scheme(_bearer_headers, _bearer),
+}
+
+
+def digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def _looks_signed(call: HookCall, header: str) -> None:
+    if SIGNED.fullmatch(call.headers.get(header.lower(), "")) is None:
+        raise Unproved(f"the header {header} is missing or wrong")
 
 
 def _compare(given: str, expected: str, header: str) -> None:
     if not hmac.compare_digest(given.encode(), expected.encode()):
-        raise refused(f"the header {header} is missing or wrong")
-
-
-def refused(message: str) -> ServerRefused:
-    return ServerRefused(message, code="unproved", status=401)
+        raise Unproved(f"the header {header} is missing or wrong")

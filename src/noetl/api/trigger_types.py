@@ -44,6 +44,8 @@ class TriggerDetail(TriggerView, frozen=True, kw_only=True):
     """Of a schedule: its next planned times."""
     problem: str | None
     """Why it can start nothing now."""
+    unproved: int
+    """Of a webhook: calls that proved nothing, since the server that answers began."""
 
 
 class TrialRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

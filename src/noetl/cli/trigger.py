@@ -181,5 +181,6 @@ def lines_of(found: TriggerDetail) -> list[str]:
         ("skipped", found.skipped_at and f"{found.skipped_at}: {found.skipped_why}"),
         ("waits for", found.waits_for and f"execution {found.waits_for} to end"),
         ("problem", found.problem),
+        ("refused", found.unproved and f"{found.unproved} calls that proved nothing"),
     ]
     return [found.path, *(f"  {name:<10} {text}" for name, text in shown if text)]

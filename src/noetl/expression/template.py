@@ -141,6 +141,7 @@ def write_value(writer: FunctionWriter, value: Any) -> str:
         return writer.bind(value)
     if not isinstance(value, str) and len(pieces := pieces_of(value)) > 1:
         stars = "**" if isinstance(value, dict) else "*"
+        writer.write("text_now = ''")  # whichever piece fails names its own
         made = ", ".join([f"{stars}{writer.bind(compile_value(piece))}(s)" for piece in pieces])
         return writer.keep(f"{{{made}}}" if isinstance(value, dict) else f"[{made}]")
     if isinstance(value, dict):

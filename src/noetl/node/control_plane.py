@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -91,6 +92,8 @@ class ControlPlane:
         orders = Orders(self)
         self.order, self.signal, self.answer = orders.order, orders.signal, orders.answer
         self.restarts = Restarts(self)
+        self.unproved: Counter[str] = Counter()
+        """Calls of hooks that proved nothing, by trigger; "" for those of none."""
         following = Following(self)
         self.ended, self.follow = following.ended, following.follow
         self.closing = asyncio.Event()
@@ -191,7 +194,7 @@ class ControlPlane:
             wrong.execution_id = await record_refusal(self, *named, wrong, **asked)
             raise
         asks = [key] if triggered else [entry.playbook_id, payload, *([ctx] if ctx else [])]
-        execution_id, found = await self.playbooks.claimed(asks, key)
+        execution_id, found = await self.playbooks.claimed(asks, key, triggered=triggered)
         if found is not None:
             return found
         version = str(entry.version)

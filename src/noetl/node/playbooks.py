@@ -24,6 +24,9 @@ NEWEST = 0.25
 
 MOST_ENTRIES = 10_000
 
+OF_TRIGGERS = "trigger/"
+"""How keys of their starts begin: whoever chose one could keep a start away (START-2)."""
+
 Wanted = tuple[str, Version]
 
 
@@ -81,8 +84,16 @@ class PlaybookFinder:
             self._entries[path, version] = (entry, began + NEWEST)
         return entry
 
-    async def claimed(self, asked: Any, key: str | None) -> tuple[str, ExecutionRow | None]:
+    async def claimed(
+        self, asked: Any, key: str | None, *, triggered: bool = False
+    ) -> tuple[str, ExecutionRow | None]:
         """The id for what is asked, and the execution where its key came before."""
+        if key is not None and key.startswith(OF_TRIGGERS) and not triggered:
+            raise ServerRefused(
+                f"no idempotency key begins with '{OF_TRIGGERS}' but those of triggers",
+                code="invalid",
+                status=422,
+            )
         execution_id = new_execution_id()
         if key is None:
             return execution_id, None

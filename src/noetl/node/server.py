@@ -135,6 +135,7 @@ class ServerNode(ControlPlane):
             "workers": len(self.dispatcher.granting.seen),
             "uncommitted": self.server.appender.uncommitted,
             "messages_refused": dict(self.refused),
+            "calls_unproved": dict(self.unproved),
             "errors_passed": self.server.errors_passed,
             "failures_handled": self.server.failures_handled,
             "longest_stall_ms": self.watchdog.longest_ms,
@@ -146,6 +147,12 @@ class ServerNode(ControlPlane):
         self.refused[reason] += 1
         if self.refused[reason] == 1:
             self.says(f"a message to workers' ports was refused ({reason}); more are counted only")
+
+    def refuse_call(self, path: str, reason: str) -> None:
+        """A call of a hook that proved nothing: counted by trigger, the reason is said once."""
+        self.unproved[path] += 1
+        if self.unproved[path] == 1 and path:
+            self.says(f"a call of the hook '{path}' was refused ({reason}); more are counted only")
 
     async def _enter(self) -> None:
         """Keep the list of who is there."""

@@ -84,7 +84,7 @@ class SubjectWatch:
 
     async def _take(self, trigger: Trigger, message: "KeptMessage") -> "Verdict":
         now = now_ms()
-        where = f"{message.stream}/{message.seq}"
+        where = f"{message.stream}:{message.seq}"
         try:
             row = await self._starts.start(
                 trigger, where, at=now, data=data_in(message.body), headers=message.headers

@@ -7,7 +7,8 @@ import msgspec
 
 from noetl.errors import NoetlError, ServerRefused
 from noetl.messages.envelope import timestamp
-from noetl.node.triggers import PASSING, TriggerStarts, key_of, payload_of
+from noetl.node.trigger_payloads import payload_of
+from noetl.node.triggers import PASSING, TriggerStarts, key_of
 from noetl.playbook.occurrences import BadSchedule, Schedule, moment, times
 from noetl.playbook.triggers import Trigger
 from noetl.ports.triggers import TriggerRow
@@ -42,15 +43,30 @@ async def try_out(plane: "ControlPlane", trigger: Trigger, given: Tried) -> Woul
     at = now_ms() if given.at is None else moment_in(given.at)
     made = Would(key=key_of(trigger.path, timestamp(at)))
     try:
-        entry = await plane.playbooks.entry(None, trigger.playbook, trigger.version)
-        await plane.library.plan_by(entry.digest)
-        made = msgspec.structs.replace(made, playbook_id=entry.playbook_id)
-        payload = payload_of(trigger, at=at, data=given.data, headers=given.headers)
+        made = msgspec.structs.replace(made, playbook_id=await _playbook_id(plane, trigger))
+        payload = await payload_of(trigger, at=at, data=given.data, headers=given.headers)
         return msgspec.structs.replace(made, payload=payload)
     except PASSING:
         raise
     except NoetlError as wrong:
         return msgspec.structs.replace(made, problem=str(wrong))
+
+
+async def problem_of(plane: "ControlPlane", trigger: Trigger) -> str | None:
+    """Why it can start nothing, as far as that can be told without a payload."""
+    try:
+        await _playbook_id(plane, trigger)
+    except PASSING:
+        raise
+    except NoetlError as wrong:
+        return str(wrong)
+    return None
+
+
+async def _playbook_id(plane: "ControlPlane", trigger: Trigger) -> str:
+    entry = await plane.playbooks.entry(None, trigger.playbook, trigger.version)
+    await plane.library.plan_by(entry.digest)
+    return entry.playbook_id
 
 
 def upcoming(row: TriggerRow, trigger: Trigger, count: int) -> list[str]:

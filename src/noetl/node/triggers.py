@@ -15,13 +15,16 @@ from noetl.errors import (
     PlaybookRejected,
     TriggerNotFound,
 )
-from noetl.expression.template import compile_value
+from noetl.expression.failure import shortened
+from noetl.masking import KNOWN
 from noetl.messages.envelope import timestamp
+from noetl.node.playbooks import OF_TRIGGERS
+from noetl.node.trigger_payloads import payload_of
 from noetl.playbook.occurrences import Schedule
-from noetl.playbook.triggers import OWN, Trigger
+from noetl.playbook.triggers import Trigger
 from noetl.ports.event_log import ExecutionRow
 from noetl.ports.triggers import WATCH, Noted, TriggerRow
-from noetl.server.triggering import find_trigger, now_ms, planned
+from noetl.server.triggering import MOST_KNOWN, find_trigger, now_ms, planned
 
 if TYPE_CHECKING:
     from noetl.node.control_plane import ControlPlane
@@ -34,7 +37,7 @@ BATCH = 50
 """Triggers that are dealt with together; then everybody else has a turn."""
 RECHECK = 1_000
 """Milliseconds between two looks whether the execution that a start waits for has ended."""
-MOST_KNOWN = 10_000
+LONGEST_REASON = 1000
 PASSING = (LogUnavailable, OutcomeUnknown)
 """Faults after which a start is tried again; any other is the reason why there is none."""
 
@@ -199,7 +202,7 @@ class TriggerStarts:
         Raises NoetlError: a playbook that is missing, a payload that fails. Nothing is recorded of
         those but the trigger's own note, for a schedule would fill the list of executions.
         """
-        payload = payload_of(trigger, at=at, data=data, headers=headers)
+        payload = await payload_of(trigger, at=at, data=data, headers=headers)
         playbooks, library = self._plane.playbooks, self._plane.library
         entry = await playbooks.entry(None, trigger.playbook, trigger.version)
         await library.plan_by(entry.digest)
@@ -213,6 +216,8 @@ class TriggerStarts:
 
     def note(self, path: str, noted: Noted) -> None:
         """What became of a call or message; written with the next look, for people only."""
+        if noted.why is not None:
+            noted = replace(noted, why=told(noted.why))
         kept = self._notes.get(path)
         if kept is None:
             self._notes[path] = noted
@@ -230,22 +235,9 @@ class TriggerStarts:
 
 
 def key_of(path: str, occurrence: str) -> str:
-    """START-2."""
-    return f"trigger/{path}/{occurrence}"
-
-
-def payload_of(
-    trigger: Trigger, *, at: int, data: Any = None, headers: dict[str, str] | None = None
-) -> dict[str, Any]:
-    """
-    What goes into `workload`: the payload, and `trigger` with name and time. Without a payload
-    `trigger` has the data, too. Raises TemplateFailed.
-    """
-    seen = {"name": trigger.name, "at": timestamp(at), "data": data, "headers": headers or {}}
-    if trigger.payload is None:
-        return {OWN: {"name": seen["name"], "at": seen["at"], "data": data}}
-    made: dict[str, Any] = compile_value(trigger.payload)({"args": {OWN: seen}})
-    return {**made, OWN: {"name": seen["name"], "at": seen["at"]}}
+    """START-2: no two triggers share one, since behind its path there is no slash any more."""
+    assert "/" not in occurrence, "planned times, digests, executions and places have none"
+    return f"{OF_TRIGGERS}{path}/{occurrence}"
 
 
 def _held(row: TriggerRow, time_: int, now: int) -> TriggerRow:
@@ -255,7 +247,12 @@ def _held(row: TriggerRow, time_: int, now: int) -> TriggerRow:
 
 
 def _skipped(row: TriggerRow, at: int, why: str) -> TriggerRow:
-    return replace(row, skipped_at=at, skipped_why=why)
+    return replace(row, skipped_at=at, skipped_why=told(why))
+
+
+def told(why: str) -> str:
+    """A reason as the row of a trigger keeps it: no novel, and no secret (KEY-2)."""
+    return shortened(KNOWN.masked(why), LONGEST_REASON)
 
 
 def _missed(schedule: Schedule, count: int, *, held: bool) -> str:

@@ -1,12 +1,14 @@
 """The document of a trigger: nodes → Trigger, with everything that is wrong with it (START-1)."""
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any, Final, Literal
 
 import msgspec
 
 from noetl.errors import TemplateFault
 from noetl.expression.syntax import parse, texts_of
+from noetl.expression.template import Evaluate, compile_value
 from noetl.playbook import trigger_blocks as blocks
 from noetl.playbook.blocks import METADATA
 from noetl.playbook.check_literals import scalars
@@ -51,7 +53,7 @@ class OnEnd(msgspec.Struct, frozen=True, kw_only=True):
 On = Schedule | Webhook | Subject | OnEnd
 
 
-class Trigger(msgspec.Struct, frozen=True, kw_only=True):
+class Trigger(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """What starts which playbook, and with what."""
 
     name: str
@@ -64,6 +66,11 @@ class Trigger(msgspec.Struct, frozen=True, kw_only=True):
     payload: dict[str, Any] | None
     on: On
     paused: bool = False
+
+    @cached_property
+    def made_payload(self) -> Evaluate | None:
+        """The templates of the payload, compiled once."""
+        return None if self.payload is None else compile_value(self.payload)
 
 
 def parse_trigger(reader: Reader) -> Trigger | None:

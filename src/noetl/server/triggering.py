@@ -1,6 +1,7 @@
 """The row of a trigger: made with its registration, paused, resumed, removed (START-1)."""
 
 import time
+from typing import Final
 
 from msgspec.structs import replace
 
@@ -9,8 +10,13 @@ from noetl.errors import TriggerNotFound
 from noetl.playbook.load import load_trigger
 from noetl.playbook.occurrences import Schedule
 from noetl.playbook.triggers import Trigger
+from noetl.ports.large import read_off_loop
 from noetl.ports.storage import Storage
 from noetl.ports.triggers import WATCH, TriggerRow
+
+DOCUMENTS: Final[dict[str, Trigger]] = {}
+"""What was read, by the digest of its text."""
+MOST_KNOWN: Final = 10_000
 
 
 def now_ms() -> int:
@@ -64,10 +70,30 @@ async def find_trigger(storage: Storage, path: str) -> tuple[TriggerRow, Trigger
     """The row and the document of a trigger; raises TriggerNotFound."""
     row = None if path == WATCH else await storage.triggers.find(path)
     entry = None if row is None else await storage.catalog.find(path, row.version)
-    kept = None if entry is None else await storage.playbooks.text(entry.digest)
-    if row is None or kept is None:
+    trigger = None if entry is None else await _read(storage, entry.digest)
+    if row is None or trigger is None:
         raise TriggerNotFound(f"no trigger '{path}'; `noetl trigger list` shows all")
-    return row, load_trigger(kept[0])
+    return row, trigger
+
+
+async def _read(storage: Storage, digest: str) -> Trigger | None:
+    """A text is read once, and a large one in a thread: any viewer can ask for it (promise 7)."""
+    found = DOCUMENTS.get(digest)
+    if found is None:
+        kept = await storage.playbooks.text(digest)
+        if kept is None:
+            return None
+        found = await read_off_loop(len(kept[0]), _prepared, kept[0])
+        if len(DOCUMENTS) >= MOST_KNOWN:
+            DOCUMENTS.clear()
+        DOCUMENTS[digest] = found
+    return found
+
+
+def _prepared(text: str) -> Trigger:
+    trigger = load_trigger(text)
+    _ = trigger.made_payload
+    return trigger
 
 
 async def pause(storage: Storage, path: str) -> TriggerRow:
