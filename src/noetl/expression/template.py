@@ -50,7 +50,6 @@ def compile_value(value: Any) -> Evaluate:
     if not holds_template(value):
         return lambda _: value
     writer = FunctionWriter(VISITORS, lenient=False)
-    writer.write("text_now = ''")  # a value in pieces has no template of its own
     with writer.under("try:"):
         writer.write(f"return {write_value(writer, value)}")
     writer.write("except Exception as error: raise failure(error, text_now, s)")
