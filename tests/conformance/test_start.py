@@ -122,7 +122,7 @@ def test_a_server_that_dies_around_a_start_loses_and_doubles_nothing(
         document = await first.starts.trigger(row)
         if dies == "claimed":
             key = key_of(PATH, timestamp(HOURS[1]))
-            await first.playbooks.claimed([key], key)
+            await first.playbooks.claimed([key], key, triggered=True)
         if dies == "begun":
             await first.starts.start(document, timestamp(HOURS[1]), at=HOURS[1])
         await cluster.kill_server(first)
