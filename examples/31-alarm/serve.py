@@ -36,7 +36,7 @@ def services() -> Iterator[dict[str, Any]]:
         try:
             yield {
                 "workload": {
-                    "mail.port": mail.server_address[1],
+                    "mail": {"port": mail.server_address[1]},
                     "chat_url": f"{server.url}/echo",
                     "incidents_url": f"{server.url}/echo",
                 }

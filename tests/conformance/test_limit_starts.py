@@ -182,7 +182,7 @@ def test_a_message_that_the_limit_refuses_comes_until_there_is_a_place(
         await server.starts.look()
         row = await cluster.root.triggers.find("tests/FULL")
         assert row is not None
-        assert "message FULL/1 comes again: the limit of playbook" in (row.skipped_why or "")
+        assert "message FULL:1 comes again: the limit of playbook" in (row.skipped_why or "")
         await gate.let_go((await gate.held(1))[0])
         await cluster.end_of(other)
 
