@@ -42,6 +42,7 @@ class LimitKeeper:
         self._limits = limits
         self._says = says
         self._asked: list[tuple[LimitClaim, asyncio.Future[int]]] = []
+        self._asking = False
         self._waiting: dict[tuple[str, str], ActiveExecution] = {}
         self._unsure: dict[str, ActiveExecution] = {}
         """Those whose claims may not be there, or whose grant may have been missed."""
@@ -79,19 +80,26 @@ class LimitKeeper:
         return names[: names.index(execution_id)] if execution_id in names else []
 
     def _ask(self, claim: LimitClaim) -> "asyncio.Future[int]":
-        """What one turn of the loop asks for is asked in one piece."""
-        loop = asyncio.get_running_loop()
-        future: asyncio.Future[int] = loop.create_future()
-        if not self._asked:
-            loop.call_soon(lambda: self._server.chore(self._ask_all()))
+        """One question at a time: whatever comes meanwhile goes into the next."""
+        future: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         self._asked.append((claim, future))
+        if not self._asking:
+            self._asking = True
+            self._server.chore(self._ask_all())
         return future
 
     async def _ask_all(self) -> None:
-        asked, self._asked = self._asked, []
+        try:
+            while self._asked:
+                asked, self._asked = self._asked, []
+                await self._take(asked)
+        finally:
+            self._asking = False
+
+    async def _take(self, asked: list[tuple[LimitClaim, asyncio.Future[int]]]) -> None:
         try:
             places = await self._limits.take([claim for claim, _ in asked])
-        except NoetlError as away:
+        except Exception as away:  # whoever asked is told, and the next are asked for
             for _, future in asked:
                 if not future.done():
                     future.set_exception(away)
