@@ -6,7 +6,7 @@ INTO := $(BIN)/uv pip install --quiet --python $(BIN)/python --compile-bytecode
 PARALLEL ?= -n 4 --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check lint types floors words tools unit bench bench-distributed chaos faults fuzz audit sbom size docs site format lock clean
+.PHONY: help setup run test check lint types floors words tools unit bench bench-distributed chaos faults chance fuzz audit sbom size docs site format lock clean
 
 help: ## show what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -62,6 +62,9 @@ chaos: setup ## two servers and four workers, 2,000 executions, one process kill
 
 faults: setup tools ## every fault test at the default lease times and at its full size
 	NOETL_FAULTS=full $(RUN) pytest -s tests/faults tests/system/test_fleet_faults.py
+
+chance: setup ## the property tests with new seeds; what they find becomes an @example
+	NOETL_PROPERTIES=chance $(RUN) pytest tests/property
 
 fuzz: setup ## chance against the parser, the templates and the queue
 	$(RUN) fuzz --runs 5000 --seed 1

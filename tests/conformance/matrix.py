@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 import msgspec
+from tests.house.tree import parsed
 
 ROOT = Path(__file__).resolve().parents[2]
 RULES = ROOT / "tests" / "conformance" / "rules.toml"
@@ -60,7 +61,7 @@ def read_marks(root: Path = ROOT) -> list[Mark]:
 
 def marks_in(text: str, file: str) -> Iterator[Mark]:
     """The marks of one module, each given to the tests that carry it."""
-    tree = ast.parse(text)
+    tree = parsed(text)
     short = _short_names(tree)
     for statement in tree.body:
         calls = list(_calls(statement, short))

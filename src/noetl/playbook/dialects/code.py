@@ -168,9 +168,16 @@ class PythonCode:
 def read_code(text: str) -> PythonCode | None:
     """The code, or None where it is no Python (the run says so)."""
     try:
-        return PythonCode(text, ast.parse(text))
+        return PythonCode(text, _tree(text))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
+
+
+def _tree(text: str) -> ast.Module:
+    try:
+        return ast.parse(text)
+    except SystemError:  # the interpreter keeps one depth for all threads that make trees at once
+        return ast.parse(text)
 
 
 def _constant(node: ast.expr) -> str | None:
