@@ -19,6 +19,8 @@ TRIGGER_KIND = "Trigger"
 ENDS = ("completed", "failed", "cancelled")
 SCHEMES = ("noetl", "github", "bearer")
 KINDS_OF_TRIGGER = ("schedule", "webhook", "subject", "execution")
+DAY, YEAR = 86_400, 366 * 86_400
+"""Seconds: what lies far beyond a calendar has no time that anybody could show."""
 
 TRIGGER = Block(
     "trigger",
@@ -61,7 +63,9 @@ SCHEDULE = Block(
     "When it starts: exactly one of `cron`, `every` and `at`.",
     {
         "cron": Field(Text(), "Five fields, or six with seconds first.", "START-3"),
-        "every": Field(Number(minimum=1), "Seconds between two starts, from 1970 on.", "START-3"),
+        "every": Field(
+            Number(minimum=1, maximum=YEAR), "Seconds between two starts, from 1970 on.", "START-3"
+        ),
         "at": Field(Text(), "One time, in RFC 3339; local without an offset.", "START-3"),
         "timezone": Field(Text(), "IANA name of the clocks.", "START-3", default="UTC"),
         "catch_up": Field(
@@ -83,7 +87,9 @@ SCHEDULE = Block(
             default="allow",
         ),
         "jitter": Field(
-            Number(minimum=0), "Seconds by which a start is later at the most.", "START-3"
+            Number(minimum=0, maximum=DAY),
+            "Seconds by which a start is later at the most.",
+            "START-3",
         ),
     },
     forms=(("cron",), ("every",), ("at",)),

@@ -84,6 +84,8 @@ def codes(text: str) -> list[tuple[str, str]]:
         ({"schedule": {}}, "trigger-choice", "spec.on.schedule"),
         ({"schedule": {"every": 5, "at": "x"}}, "trigger-choice", "spec.on.schedule"),
         ({"schedule": {"every": 0}}, "wrong-value", "spec.on.schedule.every"),
+        ({"schedule": {"every": 1e15}}, "wrong-value", "spec.on.schedule.every"),
+        ({"schedule": {"every": 9, "jitter": 1e15}}, "wrong-value", "spec.on.schedule.jitter"),
         ({"schedule": {"cron": "0 0 31 2 *"}}, "bad-schedule", "spec.on.schedule.cron"),
         ({"schedule": {"cron": "61 * * * *"}}, "bad-schedule", "spec.on.schedule.cron"),
         ({"schedule": {"cron": "* * *"}}, "bad-schedule", "spec.on.schedule.cron"),
