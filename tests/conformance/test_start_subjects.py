@@ -17,6 +17,7 @@ from tests.support.triggers import QUICK, trigger
 from noetl.adapters.nats import subjects
 from noetl.node.server import ServerNode
 from noetl.node.trigger_subjects import SubjectWatch
+from noetl.server import triggering
 
 
 def orders(name: str) -> str:
@@ -107,3 +108,55 @@ def test_a_message_that_starts_nothing_is_set_aside(
         await client.close()
 
     clustered(test, tmp_path)
+
+
+@pytest.mark.rule("START-5")
+def test_the_consumer_goes_with_its_trigger(nats_server: NatsServer, tmp_path: Path) -> None:
+    async def test(cluster: Cluster) -> None:
+        client = await publish(nats_server.url, "GONE")
+        server, watch = await watched(cluster, nats_server.url)
+        await server.register(QUICK)
+        await server.register(orders("GONE"))
+
+        async def consumers() -> int:
+            await watch.look()
+            return len(await client.jetstream().consumers_info("GONE"))
+
+        async def made() -> bool:
+            return await consumers() == 1
+
+        await until_true(made)
+        await triggering.pause(server.storage, "tests/GONE")
+        assert await consumers() == 1, "it may be resumed"
+        await triggering.remove(server.storage, "tests/GONE")
+        assert await consumers() == 0
+        await client.close()
+
+    clustered(test, tmp_path)
+
+
+@pytest.mark.rule("START-5")
+def test_no_trigger_reads_what_noetl_says_to_itself(nats_server: NatsServer) -> None:
+    async def test() -> None:
+        client = await nats.connect(nats_server.url)
+        await client.jetstream().add_stream(name="OBJ_noetl-x", subjects=["$O.noetl-x.>"])
+        said: list[str] = []
+        feed = subjects.SubjectFeed(nats_server.url, says=said.append)
+
+        async def take(_: subjects.KeptMessage) -> subjects.Verdict:
+            raise AssertionError
+
+        following = asyncio.create_task(feed.follow("$O.noetl-x.>", take, stream=None, durable="d"))
+
+        async def told() -> bool:
+            return any("OBJ_noetl-x is NoETL's own" in line for line in said)
+
+        await until_true(told)
+        assert await client.jetstream().consumers_info("OBJ_noetl-x") == []
+        following.cancel()
+        await asyncio.gather(following, return_exceptions=True)
+        await feed.close()
+        await client.jetstream().delete_stream("OBJ_noetl-x")
+        await client.close()
+
+    asyncio.run(test())

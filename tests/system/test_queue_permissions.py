@@ -95,7 +95,9 @@ def test_a_worker_may(queue: NatsServer, line: str) -> None:
 def test_a_server_may_answer_and_wake_and_not_play_a_worker(queue: NatsServer) -> None:
     may = [
         *listens("noetl.server.>", "noetl.any.*", "_INBOX.noetl.server.>"),
+        *listens("_INBOX.noetl.triggers.>"),
         *speaks("_INBOX.noetl.worker.gpu.x", "noetl.work.gpu.s1", "noetl.worker.w"),
+        *speaks("$JS.ACK.ORDERS.noetl-shop.1.1.1.1.0"),
     ]
     assert refused(queue, SERVER, *may) == []
     for line in (*listens("_INBOX.noetl.worker.>"), *speaks("noetl.server.s2", "noetl.any.ask")):

@@ -9,6 +9,7 @@ import msgspec
 from noetl.errors import LimitReached, NoetlError
 from noetl.node.triggers import PASSING, TriggerStarts
 from noetl.playbook.triggers import Subject, Trigger
+from noetl.ports.large import off_loop
 from noetl.ports.triggers import Noted, TriggerRow
 from noetl.server.triggering import now_ms
 
@@ -31,6 +32,8 @@ class SubjectWatch:
         self._starts = starts
         self._feed: SubjectFeed | None = None
         self._following: dict[tuple[str, int], asyncio.Task[None]] = {}
+        self._made: dict[str, Trigger] = {}
+        """Triggers whose consumers were made here; they go when their triggers do."""
 
     async def watch(self) -> None:
         """Until cancelled."""
@@ -46,15 +49,20 @@ class SubjectWatch:
     async def look(self) -> None:
         """Follow what is there, and nothing else."""
         wanted: dict[tuple[str, int], TriggerRow] = {}
+        there: set[str] = set()
         after: str | None = None
         table = self._plane.storage.triggers
         while rows := await table.page(kind="subject", after=after, limit=PAGE):
             wanted |= {(row.path, row.version): row for row in rows if not row.paused}
+            there.update(row.path for row in rows)
             after = rows[-1].path
         await self._stop([one for one in self._following if one not in wanted])
+        for path in self._made.keys() - there:
+            await self._forget(self._made.pop(path))
         for name, row in wanted.items():
             if name not in self._following or self._following[name].done():
                 trigger = await self._starts.trigger(row)
+                self._made[row.path] = trigger
                 follow = asyncio.get_running_loop().create_task(self._follow(trigger))
                 self._following[name] = follow
 
@@ -70,10 +78,16 @@ class SubjectWatch:
         async def take(message: "KeptMessage") -> "Verdict":
             return await self._take(trigger, message)
 
-        durable = on.durable or f"noetl-{trigger.path}"
         await self._opened(self._plane.settings.queue).follow(
-            on.subject, take, stream=on.stream, durable=durable
+            on.subject, take, stream=on.stream, durable=on.durable or own_consumer(trigger)
         )
+
+    async def _forget(self, trigger: Trigger) -> None:
+        """A consumer that the author named may be somebody else's, too: it stays."""
+        if self._feed is not None and isinstance(trigger.on, Subject) and not trigger.on.durable:
+            await self._feed.forget(
+                trigger.on.subject, stream=trigger.on.stream, durable=own_consumer(trigger)
+            )
 
     def _opened(self, url: str) -> "SubjectFeed":
         if self._feed is None:
@@ -86,8 +100,9 @@ class SubjectWatch:
         now = now_ms()
         where = f"{message.stream}:{message.seq}"
         try:
+            data = await off_loop(len(message.body), data_in, message.body)
             row = await self._starts.start(
-                trigger, where, at=now, data=data_in(message.body), headers=message.headers
+                trigger, where, at=now, data=data, headers=message.headers
             )
         except PASSING:
             return "later"
@@ -110,6 +125,10 @@ class SubjectWatch:
             task.cancel()
             with suppress(asyncio.CancelledError, Exception):
                 await task
+
+
+def own_consumer(trigger: Trigger) -> str:
+    return f"noetl-{trigger.path}"
 
 
 def data_in(body: bytes) -> Any:

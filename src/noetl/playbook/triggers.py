@@ -161,6 +161,30 @@ def _check_ends(
     return {**known, "status": words}
 
 
+def _check_subject(
+    reader: Reader, at: At, given: dict[str, At], known: dict[str, Any]
+) -> dict[str, Any]:
+    """What NoETL says to itself is nobody's to read: a wake-up would start, a result be read."""
+    for key, own in (("subject", is_own_subject), ("stream", is_own_stream)):
+        if own(known.get(key) or ""):
+            reader.report(
+                "wrong-value",
+                given[key],
+                f"{key} is {shown(known[key])}, by which NoETL and NATS speak to themselves",
+                "choose a stream of your own",
+            )
+    del at
+    return known
+
+
+def is_own_subject(subject: str) -> bool:
+    return subject.startswith("$") or subject.partition(".")[0] in ("noetl", "_INBOX")
+
+
+def is_own_stream(name: str) -> bool:
+    return name == "NOETL" or name.startswith("OBJ_noetl")
+
+
 def _unchecked(_: Reader, __: At, ___: dict[str, At], known: dict[str, Any]) -> dict[str, Any]:
     return known
 
@@ -170,7 +194,7 @@ Checked = Callable[[Reader, At, dict[str, At], dict[str, Any]], dict[str, Any]]
 PARTS: Final[dict[str, tuple[Block, type[On], Checked]]] = {
     "schedule": (blocks.SCHEDULE, Schedule, _check_schedule),
     "webhook": (blocks.WEBHOOK, Webhook, _unchecked),
-    "subject": (blocks.SUBJECT, Subject, _unchecked),
+    "subject": (blocks.SUBJECT, Subject, _check_subject),
     "execution": (blocks.EXECUTION, OnEnd, _check_ends),
 }
 

@@ -10,6 +10,7 @@ from noetl.adapters.nats.library import FAULTS, Msg, api, stream_errors
 from noetl.adapters.nats.line import NatsLine, Says, silent
 from noetl.adapters.nats.names import Names, token_of
 from noetl.adapters.nats.stream import jetstream
+from noetl.playbook.triggers import is_own_stream
 
 FETCH = 5.0
 """Seconds that one question for messages waits."""
@@ -54,15 +55,28 @@ class SubjectFeed:
         while True:
             await self._line.up.wait()
             try:
-                await self._follow(subject, take, stream, token_of(durable).replace("=", "_"))
+                await self._follow(subject, take, stream, consumer_of(durable))
             except stream_errors.NotFoundError:
                 self._line.complain(LookupError(f"no stream keeps the subject '{subject}'"))
+            except LookupError as own:
+                self._line.complain(own)
             except (*FAULTS, asyncio.CancelledError) as fault:
-                task = asyncio.current_task()
-                if task is not None and task.cancelling():
-                    raise
+                leave_if_cancelled()
                 self._line.complain(fault)
             await asyncio.sleep(PAUSE)
+
+    async def forget(self, subject: str, *, stream: str | None, durable: str) -> None:
+        """The consumer of a trigger that is gone; whichever server comes first removes it."""
+        if not self._line.up.is_set():
+            return
+        line = jetstream(self._line)
+        try:
+            name = stream or await line.find_stream_name_by_subject(subject)
+            await line.delete_consumer(name, consumer_of(durable))
+        except stream_errors.NotFoundError:
+            pass
+        except FAULTS as fault:
+            self._line.complain(fault)
 
     async def close(self) -> None:
         if self._opened:
@@ -71,6 +85,8 @@ class SubjectFeed:
     async def _follow(self, subject: str, take: Take, stream: str | None, durable: str) -> None:
         line = jetstream(self._line)
         name = stream or await line.find_stream_name_by_subject(subject)
+        if is_own_stream(name):  # by a wildcard
+            raise LookupError(f"the stream {name} is NoETL's own")
         config = api.ConsumerConfig(
             durable_name=durable,
             filter_subject=subject,
@@ -81,6 +97,7 @@ class SubjectFeed:
         await line.add_consumer(name, config)
         queue = await line.pull_subscribe_bind(consumer=durable, stream=name)
         while True:
+            leave_if_cancelled()
             try:
                 messages = await queue.fetch(AT_ONCE, timeout=FETCH)
             except TimeoutError:
@@ -105,3 +122,15 @@ class SubjectFeed:
             await message.nak(delay=LATER)
         else:
             await message.term()
+
+
+def leave_if_cancelled() -> None:
+    """Python's `wait_for` before 3.12 may hand out an answer and lose the order to stop."""
+    task = asyncio.current_task()
+    if task is not None and task.cancelling():
+        raise asyncio.CancelledError
+
+
+def consumer_of(durable: str) -> str:
+    """As JetStream takes names of consumers."""
+    return token_of(durable).replace("=", "_")
