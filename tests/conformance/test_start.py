@@ -2,7 +2,7 @@
 
 import asyncio
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from msgspec.structs import replace
@@ -12,10 +12,14 @@ from tests.support.scenario import Gate, ok
 from tests.support.steps import call, playbook, step
 from tests.support.triggers import NOW, PATH, QUICK, Timed, scheduled, trigger
 
+from noetl.api.questions import PlaneQuestions
 from noetl.errors import LogUnavailable, PlaybookRejected, ServerRefused
 from noetl.messages.envelope import timestamp
 from noetl.messages.events import ExecutionRequested
 from noetl.node.triggers import key_of
+from noetl.playbook import trigger_blocks
+from noetl.playbook.shape import Field, Number
+from noetl.server import triggering
 
 HOUR = 3600
 HOURS = [NOW - NOW % 3_600_000 + n * 3_600_000 for n in range(10)]
@@ -419,5 +423,36 @@ def test_a_trigger_that_breaks_holds_up_no_other(tmp_path: Path, monkeypatch: An
         await server.starts.look()
         for row in await timed.started(2):
             await cluster.end_of(row.execution_id)
+
+    clustered(test, tmp_path)
+
+
+@pytest.mark.rule("START-3")
+def test_an_interval_beyond_the_calendar_spoils_no_list(tmp_path: Path, monkeypatch: Any) -> None:
+    """As an older release took it: shown with its reason, it does not fire, and it can go."""
+
+    async def test(cluster: Cluster) -> None:
+        timed = Timed(cluster)
+        server = await timed.server()
+        cluster.worker(CannedTools())
+        await server.register(QUICK)
+        limits = cast("dict[str, Field]", trigger_blocks.SCHEDULE.fields)
+        with monkeypatch.context() as older:
+            older.setitem(limits, "every", replace(limits["every"], type=Number(minimum=1)))
+            await server.register(scheduled(every=1e15, path="tests/far"))
+        triggering.DOCUMENTS.clear()
+        await server.register(scheduled("0 * * * *"))
+        await timed.planned(server, HOURS[1])
+        questions = PlaneQuestions(server)
+        listed = {one.path: one for one in (await questions.triggers(kind="schedule")).triggers}
+        assert listed["tests/far"].planned_at is None
+        assert "beyond the calendar" in (listed["tests/far"].skipped_why or "")
+        assert "every" in ((await questions.trigger("tests/far")).problem or "")
+        timed.clock.now = HOURS[1] + 20
+        await server.starts.look()
+        (row,) = await timed.started(1)
+        assert (await timed.row(PATH)).last_execution_id == row.execution_id
+        await cluster.end_of(row.execution_id)
+        await triggering.remove(server.storage, "tests/far")
 
     clustered(test, tmp_path)

@@ -11,12 +11,14 @@ from msgspec.structs import replace
 from tests.conformance.test_start import requested
 from tests.support.canned import CannedTools
 from tests.support.cluster import PATIENCE, Cluster, clustered
-from tests.support.nats import NatsServer
+from tests.support.nats import NatsServer, running
 from tests.support.triggers import QUICK, trigger
 
 from noetl.adapters.nats import subjects
+from noetl.api.questions import PlaneQuestions
 from noetl.node.server import ServerNode
 from noetl.node.trigger_subjects import SubjectWatch
+from noetl.playbook import triggers
 from noetl.server import triggering
 
 
@@ -130,9 +132,48 @@ def test_the_consumer_goes_with_its_trigger(nats_server: NatsServer, tmp_path: P
         assert await consumers() == 1, "it may be resumed"
         await triggering.remove(server.storage, "tests/GONE")
         assert await consumers() == 0
+        await watch.close()
         await client.close()
 
     clustered(test, tmp_path)
+
+
+@pytest.mark.rule("START-5")
+def test_a_follower_that_stops_leaves_the_line_to_the_others() -> None:
+    """It stopped while NATS was away; nobody else would have opened the line again."""
+
+    async def test(server: NatsServer) -> None:
+        server.stop()
+        said: list[str] = []
+        heard: list[bytes] = []
+        feed = subjects.SubjectFeed(server.url, says=said.append)
+
+        async def take(message: subjects.KeptMessage) -> subjects.Verdict:
+            heard.append(message.body)
+            return "done"
+
+        def follow() -> asyncio.Task[None]:
+            return asyncio.create_task(feed.follow("LINE.new", take, stream=None, durable="d"))
+
+        first = follow()
+        await until_true(lambda: holds(bool(said)))
+        first.cancel()
+        await asyncio.gather(first, return_exceptions=True)
+        assert server.start()
+        client = await publish(server.url, "LINE", b"1")
+        second = follow()
+        await until_true(lambda: holds(heard == [b"1"]))
+        second.cancel()
+        await asyncio.gather(second, return_exceptions=True)
+        await feed.close()
+        await client.close()
+
+    with running() as server:
+        asyncio.run(test(server))
+
+
+async def holds(fact: bool) -> bool:
+    return fact
 
 
 @pytest.mark.rule("START-5")
@@ -160,3 +201,42 @@ def test_no_trigger_reads_what_noetl_says_to_itself(nats_server: NatsServer) -> 
         await client.close()
 
     asyncio.run(test())
+
+
+@pytest.mark.rule("START-5", "START-6")
+def test_a_text_that_is_refused_by_now_holds_up_no_other(
+    nats_server: NatsServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An older release took it: it is shown with its reason, starts nothing, and can go."""
+
+    async def test(cluster: Cluster) -> None:
+        client = await publish(nats_server.url, "GOOD", b'{"id": 1}')
+        server, watch = await watched(cluster, nats_server.url)
+        cluster.worker(CannedTools())
+        await server.register(QUICK)
+        with monkeypatch.context() as older:
+            older.setattr(triggers, "is_own_subject", lambda _: False)
+            own = {"subject": {"subject": "noetl.>"}}
+            await server.register(trigger(own, path="tests/a-refused"))
+        triggering.DOCUMENTS.clear()
+        await server.register(orders("GOOD"))
+        task = asyncio.create_task(watch.watch())
+
+        async def started() -> bool:
+            await server.starts.look()
+            row = await cluster.root.triggers.find("tests/a-refused")
+            said = (row is not None and row.skipped_why) or ""
+            return bool(await cluster.root.executions.page()) and "noetl.>" in said
+
+        await until_true(started)
+        (row,) = await cluster.root.executions.page()
+        await cluster.end_of(row.execution_id)
+        shown = await PlaneQuestions(server).trigger("tests/a-refused")
+        assert "noetl.>" in (shown.problem or "")
+        await triggering.pause(server.storage, "tests/a-refused")
+        await triggering.remove(server.storage, "tests/a-refused")
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        await client.close()
+
+    clustered(test, tmp_path)

@@ -72,8 +72,8 @@ class HooksRoutes:
         """Whatever is no webhook looks like one to whoever has proved nothing."""
         row = await self._plane.storage.triggers.find(path)
         if row is not None and row.kind == "webhook":
-            trigger = await self._plane.starts.trigger(row)
-            if isinstance(trigger.on, Webhook):
+            trigger = await self._plane.starts.readable(row)
+            if trigger is not None and isinstance(trigger.on, Webhook):
                 return row, trigger, trigger.on
         self._plane.refuse_call("", "there is no such webhook")
         raise unproved()

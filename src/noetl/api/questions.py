@@ -9,7 +9,7 @@ from noetl.api.paging import cursor_of, page_of, place_in
 from noetl.api.rows import entry_of, view_of
 from noetl.control.approvals import approvals
 from noetl.control.forgetting import History
-from noetl.errors import PlaybookNotFound
+from noetl.errors import PlaybookNotFound, PlaybookRejected
 from noetl.messages.codec import recorded_mappings
 from noetl.messages.envelope import envelope
 from noetl.messages.filtering import wanted
@@ -19,7 +19,7 @@ from noetl.ports.event_log import ExecutionRow, LogRow
 from noetl.server.finding import Version, find_entry
 from noetl.server.origins import history_of
 from noetl.server.replay import replay
-from noetl.server.triggering import find_trigger
+from noetl.server.triggering import find_row, find_trigger, shown, why_refused
 from noetl.server.verify import Verified, verify
 from noetl.server.views.differences import Differences, differences_of
 from noetl.server.views.explanation import Explanation, explanation_of
@@ -264,11 +264,24 @@ class PlaneQuestions:
         after = place_in(cursor, str)
         found = await self.storage.triggers.page(kind=kind, after=after, limit=limit + 1)
         rows, next = page_of(found, limit, lambda row: row.path)
-        return t.TriggerPage(triggers=[view_of(t.TriggerView, row) for row in rows], next=next)
+        views = [view_of(t.TriggerView, shown(row)) for row in rows]
+        return t.TriggerPage(triggers=views, next=next)
 
     async def trigger(self, path: str, *, count: int = 5) -> t.TriggerDetail:
         """One trigger with its next planned times."""
-        row, trigger = await find_trigger(self.storage, path)
+        try:
+            row, trigger = await find_trigger(self.storage, path)
+        except PlaybookRejected as refused:  # by this release; an older one took it
+            return view_of(
+                t.TriggerDetail,
+                shown(await find_row(self.storage, path)),
+                name=path,
+                playbook="",
+                playbook_version=None,
+                upcoming=[],
+                problem=why_refused(refused),
+                unproved=0,
+            )
         return view_of(
             t.TriggerDetail,
             row,

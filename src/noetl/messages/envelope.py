@@ -45,9 +45,16 @@ def envelope(
     }
 
 
+LAST_MOMENT = 253_402_300_799_999
+"""9999-12-31T23:59:59.999Z, in milliseconds since 1970."""
+
+
 def timestamp(at: int) -> str:
-    """Milliseconds since 1970 as RFC 3339, in UTC."""
-    seconds, millis = divmod(at, 1000)
+    """
+    Milliseconds since 1970 as RFC 3339, in UTC. Beyond the calendar it is its last moment: one
+    impossible time must not spoil a list of many (promise 7).
+    """
+    seconds, millis = divmod(min(max(at, 0), LAST_MOMENT), 1000)
     moment = datetime.fromtimestamp(seconds, UTC)
     return f"{moment:%Y-%m-%dT%H:%M:%S}.{millis:03d}Z"
 

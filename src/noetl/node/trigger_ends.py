@@ -70,8 +70,8 @@ class EndWatch:
         after: str | None = None
         while rows := await self._table.page(kind="execution", after=after, limit=PAGE):
             for row in rows:
-                if not row.paused:
-                    found.append((row, await self._starts.trigger(row)))
+                if not row.paused and (trigger := await self._starts.readable(row)) is not None:
+                    found.append((row, trigger))
             after = rows[-1].path
         return found
 

@@ -1,7 +1,6 @@
 """Starts what messages of NATS ask for; a message is acknowledged after the commit (START-5)."""
 
 import asyncio
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -42,9 +41,12 @@ class SubjectWatch:
                 await self.look()
                 await asyncio.sleep(LOOK)
         finally:
-            await self._stop(list(self._following))
-            if self._feed is not None:
-                await self._feed.close()
+            await self.close()
+
+    async def close(self) -> None:
+        await self._stop(list(self._following))
+        if self._feed is not None:
+            await self._feed.close()
 
     async def look(self) -> None:
         """Follow what is there, and nothing else."""
@@ -61,7 +63,9 @@ class SubjectWatch:
             await self._forget(self._made.pop(path))
         for name, row in wanted.items():
             if name not in self._following or self._following[name].done():
-                trigger = await self._starts.trigger(row)
+                trigger = await self._starts.readable(row)
+                if trigger is None:
+                    continue
                 self._made[row.path] = trigger
                 follow = asyncio.get_running_loop().create_task(self._follow(trigger))
                 self._following[name] = follow
@@ -120,11 +124,11 @@ class SubjectWatch:
         return "done"
 
     async def _stop(self, names: list[tuple[str, int]]) -> None:
-        for name in names:
-            task = self._following.pop(name)
+        tasks = [self._following.pop(name) for name in names]
+        for task in tasks:
             task.cancel()
-            with suppress(asyncio.CancelledError, Exception):
-                await task
+        # Whoever waits here may be told to stop, too: that is not lost among theirs.
+        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 def own_consumer(trigger: Trigger) -> str:

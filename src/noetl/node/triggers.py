@@ -24,7 +24,7 @@ from noetl.playbook.occurrences import Schedule
 from noetl.playbook.triggers import Trigger
 from noetl.ports.event_log import ExecutionRow
 from noetl.ports.triggers import WATCH, Noted, TriggerRow
-from noetl.server.triggering import MOST_KNOWN, find_trigger, now_ms, planned
+from noetl.server.triggering import MOST_KNOWN, find_trigger, now_ms, planned, why_refused
 
 if TYPE_CHECKING:
     from noetl.node.control_plane import ControlPlane
@@ -50,6 +50,8 @@ class TriggerStarts:
         self._table = plane.storage.triggers
         self.now = now
         self._known: dict[tuple[str, int], Trigger] = {}
+        self._refused: set[tuple[str, int]] = set()
+        """Triggers that an older release took and this one does not: said once."""
         self._notes: dict[str, Noted] = {}
         self.watching = self._looked = now()
         """Since when there was no longer gap between two looks: what came before was missed."""
@@ -108,7 +110,9 @@ class TriggerStarts:
         try:
             trigger = await self.trigger(row)
         except (TriggerNotFound, PlaybookRejected) as gone:
-            await self._table.settle(row, _skipped(replace(row, due_at=None), now, str(gone)))
+            await self._table.settle(
+                row, _skipped(replace(row, due_at=None), now, why_refused(gone))
+            )
             return
         if isinstance(trigger.on, Schedule):
             await self._table.settle(row, await self._fire(row, trigger, trigger.on, now))
@@ -122,6 +126,16 @@ class TriggerStarts:
                 self._known.clear()
             self._known[row.path, row.version] = found
         return found
+
+    async def readable(self, row: TriggerRow) -> Trigger | None:
+        """The same; None, with a note for people, where the text is gone or refused by now."""
+        try:
+            return await self.trigger(row)
+        except (TriggerNotFound, PlaybookRejected) as gone:
+            if (row.path, row.version) not in self._refused:
+                self._refused.add((row.path, row.version))
+                self.note(row.path, Noted(at=self.now(), why=why_refused(gone)))
+            return None
 
     async def _fire(
         self, row: TriggerRow, trigger: Trigger, schedule: Schedule, now: int

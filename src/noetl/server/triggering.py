@@ -6,9 +6,9 @@ from typing import Final
 from msgspec.structs import replace
 
 from noetl.control.due import due_at, first_time
-from noetl.errors import TriggerNotFound
+from noetl.errors import NoetlError, PlaybookRejected, TriggerNotFound
 from noetl.playbook.load import load_trigger
-from noetl.playbook.occurrences import Schedule
+from noetl.playbook.occurrences import LATEST, Schedule
 from noetl.playbook.triggers import Trigger
 from noetl.ports.large import read_off_loop
 from noetl.ports.storage import Storage
@@ -17,6 +17,7 @@ from noetl.ports.triggers import WATCH, TriggerRow
 DOCUMENTS: Final[dict[str, Trigger]] = {}
 """What was read, by the digest of its text."""
 MOST_KNOWN: Final = 10_000
+BEYOND: Final = "its next time lies beyond the calendar: register it with a shorter interval"
 
 
 def now_ms() -> int:
@@ -68,12 +69,41 @@ async def watch_ends(storage: Storage, now: int) -> None:
 
 async def find_trigger(storage: Storage, path: str) -> tuple[TriggerRow, Trigger]:
     """The row and the document of a trigger; raises TriggerNotFound."""
-    row = None if path == WATCH else await storage.triggers.find(path)
-    entry = None if row is None else await storage.catalog.find(path, row.version)
+    row = await find_row(storage, path)
+    entry = await storage.catalog.find(path, row.version)
     trigger = None if entry is None else await _read(storage, entry.digest)
-    if row is None or trigger is None:
-        raise TriggerNotFound(f"no trigger '{path}'; `noetl trigger list` shows all")
+    if trigger is None:
+        raise _not_found(path)
     return row, trigger
+
+
+async def find_row(storage: Storage, path: str) -> TriggerRow:
+    """The row alone, whatever this release says to the document; raises TriggerNotFound."""
+    row = None if path == WATCH else await storage.triggers.find(path)
+    if row is None:
+        raise _not_found(path)
+    return row
+
+
+def _not_found(path: str) -> TriggerNotFound:
+    return TriggerNotFound(f"no trigger '{path}'; `noetl trigger list` shows all")
+
+
+def why_refused(refused: NoetlError) -> str:
+    """In words: what an older release took may be a fault by now."""
+    if not isinstance(refused, PlaybookRejected):
+        return str(refused)
+    faults = [one for one in refused.findings if one.severity == "error"]
+    return "its text is refused by now: " + "; ".join(
+        f"{one.path}: {one.message}" for one in faults
+    )
+
+
+def shown(row: TriggerRow) -> TriggerRow:
+    """As people see it: a time beyond every calendar never comes, and that is said (START-3)."""
+    if max(row.planned_at or 0, row.due_at or 0) < LATEST:
+        return row
+    return replace(row, planned_at=None, skipped_at=row.since, skipped_why=BEYOND)
 
 
 async def _read(storage: Storage, digest: str) -> Trigger | None:
@@ -98,7 +128,7 @@ def _prepared(text: str) -> Trigger:
 
 async def pause(storage: Storage, path: str) -> TriggerRow:
     """It starts nothing until it is resumed."""
-    row, _ = await find_trigger(storage, path)
+    row = await find_row(storage, path)
     if not row.paused:
         row = replace(row, paused=True)
         await storage.triggers.put(row)
@@ -113,5 +143,5 @@ async def resume(storage: Storage, path: str) -> TriggerRow:
 
 async def remove(storage: Storage, path: str) -> None:
     """It starts nothing any more; the catalog keeps its text."""
-    await find_trigger(storage, path)
+    await find_row(storage, path)
     await storage.triggers.remove(path)

@@ -115,6 +115,16 @@ class NatsLine:
         self._client = client
         await self._regain()
 
+    async def keep_opening(self) -> None:
+        """Until it is open: also where NATS listens and answers nothing, which `open` raises."""
+        while not self.closed:
+            try:
+                await self.open()
+                return
+            except FAULTS as fault:
+                self.complain(fault)
+            await asyncio.sleep(PAUSE)
+
     async def listen(self, subject: str, hear: Hear, *, queue: str = "") -> None:
         """From now on, also on every connection that follows this one; `hear` must be quick."""
         self._ears.append((subject, queue, hear))
@@ -190,4 +200,4 @@ class NatsLine:
         if not self.closed and self._client is not None:
             await self._lose()
             self._client = None
-            self.start(self.open())
+            self.start(self.keep_opening())

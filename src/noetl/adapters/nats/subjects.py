@@ -51,7 +51,8 @@ class SubjectFeed:
         """Until cancelled: give each message to `take`, and acknowledge what it has dealt with."""
         if not self._opened:
             self._opened = True
-            await self._line.open()
+            # The line's own work: a follower that stops or fails leaves it to the others.
+            self._line.start(self._line.keep_opening())
         while True:
             await self._line.up.wait()
             try:
