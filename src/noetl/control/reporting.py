@@ -40,14 +40,15 @@ def take_report(deciding: Deciding, report: Report) -> None:
                 part=report.part,
             )
         )
-    # Where the run ends with this report, its frame need not be followed any more.
+    # Where the run ends with this report, its frame need not be followed to the end.
     over = run.loop is None and type(report.events[-1]) in ENDS
+    last = report.events[-2] if over and len(report.events) > 1 else None
     for event in report.events:
-        take = TAKEN.get(type(event))
-        if take is not None:
-            take(deciding, run, event)
-        elif over and type(event) in FOLLOWED:
+        kind = type(event)
+        if over and (kind in FOLLOWED or (event is last and moves_no_more(run, event))):
             deciding.note(event)
+        elif kind in TAKEN:
+            TAKEN[kind](deciding, run, event)
         else:
             deciding.emit(event)
     plan = deciding.plan.steps[run.step].loop
@@ -57,6 +58,13 @@ def take_report(deciding: Deciding, report: Report) -> None:
         and run.step_run_id in deciding.execution.runs
     ):
         offer(deciding, run, plan)
+
+
+def moves_no_more(run: Run, event: e.Event) -> bool:
+    """Whether it is an outcome that matters to nothing but a run that ends now."""
+    if type(event) is not e.TaskDone or event.set_ctx or event.outcome["status"] != "ok":
+        return False
+    return run.frame is not None and run.frame.inner is None
 
 
 def _task_done(deciding: Deciding, run: Run, event: e.TaskDone) -> None:

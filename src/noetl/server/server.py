@@ -162,7 +162,7 @@ class Server:
         expected, at = execution.seq, now()
         try:
             events = self._decided(active, given, at)
-            if events and active.runs_through:
+            if events and active.plan.inline:
                 self._run_on(active, events, at)
             decided = Decided(events, encode_events(events), expected, at)
         except Spoiled as spoiled:
@@ -186,7 +186,7 @@ class Server:
             shown=shown or not expected,
             alone=self._is_alone(active, parts, expected),
             notes=notes,
-            releases=released(active.plan, events),
+            releases=released(active.plan, events) if active.plan.limited else (),
         )
         self._dispatch(active, events, parts, commit, shown=shown)
         return Taken(events, commit)
@@ -219,13 +219,11 @@ class Server:
         What waits for nothing and touches nothing goes into the row that ordered it: whoever reads
         the log finds what he would have found, and nothing is written or waited for in between.
         """
-        execution, steps = active.execution, active.plan.steps
+        execution, inline = active.execution, active.plan.inline
         fresh, left = events, RUN_ON
         while left > 0 and self.runs_ahead:
             offers = [
-                event
-                for event in fresh
-                if type(event) is e.TokenEnqueued and may_run_ahead(steps[event.step])
+                event for event in fresh if type(event) is e.TokenEnqueued and event.step in inline
             ]
             if not offers:
                 return
@@ -271,7 +269,7 @@ class Server:
             self.limits.follow(active, events, commit)
         if active.clock is not None:
             active.clock.follow(events)
-        if active.touches_world:
+        if active.plan.effect:
             self.handout.tidy(active, events)
         if self.watchers:
             show(self.watchers, active, events)
@@ -315,16 +313,15 @@ class Server:
 
 def outlook(events: list[e.Event], execution: Execution) -> tuple[list[e.TokenEnqueued], bool]:
     """The parts that a row leaves to be run, and whether lists show something new after it."""
-    runs = execution.runs
+    runs, kinds = execution.runs, set(map(type, events))
     parts: list[e.TokenEnqueued] = []
-    shown = False
-    for event in events:
-        if type(event) is e.TokenEnqueued:
-            if event.step_run_id in runs:
-                parts.append(event)
-        elif type(event) in SHOWN:
-            shown = True
-    return parts, shown
+    if e.TokenEnqueued in kinds:
+        parts = [
+            event
+            for event in events
+            if type(event) is e.TokenEnqueued and event.step_run_id in runs
+        ]
+    return parts, not SHOWN.isdisjoint(kinds)
 
 
 def show(watchers: list[Watcher], active: ActiveExecution, events: list[e.Event]) -> None:
