@@ -40,17 +40,15 @@ def take_report(deciding: Deciding, report: Report) -> None:
                 part=report.part,
             )
         )
-    # Where the run ends with this report, its frame need not be followed to the end.
-    over = run.loop is None and type(report.events[-1]) in ENDS
-    last = report.events[-2] if over and len(report.events) > 1 else None
+    if run.loop is None and type(report.events[-1]) in ENDS:
+        _take_end(deciding, run, report.events)
+        return
     for event in report.events:
-        kind = type(event)
-        if over and (kind in FOLLOWED or (event is last and moves_no_more(run, event))):
-            deciding.note(event)
-        elif kind in TAKEN:
-            TAKEN[kind](deciding, run, event)
-        else:
+        take = TAKEN.get(type(event))
+        if take is None:
             deciding.emit(event)
+        else:
+            take(deciding, run, event)
     plan = deciding.plan.steps[run.step].loop
     if (
         plan is not None
@@ -58,6 +56,19 @@ def take_report(deciding: Deciding, report: Report) -> None:
         and run.step_run_id in deciding.execution.runs
     ):
         offer(deciding, run, plan)
+
+
+def _take_end(deciding: Deciding, run: Run, events: list[e.Event]) -> None:
+    """The last report of a run: its frame need not be followed to the end."""
+    last = len(events) - 2
+    for number, event in enumerate(events):
+        kind = type(event)
+        if kind in FOLLOWED or (number == last and moves_no_more(run, event)):
+            deciding.note(event)
+        elif kind in TAKEN:
+            TAKEN[kind](deciding, run, event)
+        else:
+            deciding.emit(event)
 
 
 def moves_no_more(run: Run, event: e.Event) -> bool:

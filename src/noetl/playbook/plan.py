@@ -208,6 +208,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """Whether some task may touch the world."""
     inline: frozenset[str] = frozenset()
     """Steps of one pipeline that touches nothing: a run may need no worker (decision 0040)."""
+    looked_behind: frozenset[str] = frozenset()
+    """Steps after whose end a template looks into something: bodies may have to be loaded."""
 
 
 Workbook = Mapping[str, TaskPlan]
@@ -237,11 +239,18 @@ def make_plan(playbook: Playbook, text: str, kinds: Mapping[str, Kind] = KINDS) 
         waits=any(may_wait(step.tasks, borrowed) for step in playbook.steps),
         effect=any(step.pipeline.effect for step in steps.values()),
         inline=frozenset(name for name, step in steps.items() if may_run_inline(step)),
+        looked_behind=frozenset(name for name in steps if is_looked_behind(steps, name)),
     )
 
 
 def may_run_inline(step: StepPlan) -> bool:
     return step.loop is None and not step.pipeline.effect and bool(step.pipeline.tasks)
+
+
+def is_looked_behind(steps: Mapping[str, StepPlan], name: str) -> bool:
+    loop, router = steps[name].loop, steps[name].router
+    arcs = () if router is None else router.after_success
+    return any(arc.touches or steps[arc.step].touches for arc in arcs) or bool(loop and loop.reduce)
 
 
 def digest_of(text: str) -> str:
