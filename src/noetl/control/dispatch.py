@@ -131,14 +131,9 @@ def may_run_ahead(step: StepPlan) -> bool:
     return not step.pipeline.effect
 
 
-def may_run_inline(step: StepPlan) -> bool:
-    """Whether runs of the step may need no worker: they touch nothing and are one pipeline."""
-    return step.loop is None and may_run_ahead(step) and bool(step.pipeline.tasks)
-
-
 def runs_inline(plan: Plan, execution: Execution, run: Run) -> bool:
     """Whether the server may try to run it by itself now (decision 0040)."""
-    inline = may_run_inline(plan.steps[run.step]) and not run.started
+    inline = run.step in plan.inline and not run.started
     return inline and not is_stopped(execution, plan, run.step)
 
 

@@ -348,13 +348,13 @@ def _iteration_ended(
 
 
 def _step_done(execution: Execution, event: e.StepDone | e.LoopDone, plan: Plan) -> None:
-    if isinstance(event, e.LoopDone) and event.parent_id is not None:
-        execution.runs[event.step_run_id].parts[event.part].taken += 1
-        return  # a nested loop's end is settled by its task (LOOP-7)
-    if isinstance(event, e.LoopDone):
+    if type(event) is e.LoopDone:
+        if event.parent_id is not None:
+            execution.runs[event.step_run_id].parts[event.part].taken += 1
+            return  # a nested loop's end is settled by its task (LOOP-7)
         result, execution.errors_passed = event.results, execution.errors_passed + event.failed
     else:
-        result = event.result
+        result = cast(e.StepDone, event).result
     execution.runs.pop(event.step_run_id)
     execution.tallies[event.step].status = "done"
     if plan.steps[event.step].router is not None:

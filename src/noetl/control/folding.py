@@ -89,9 +89,9 @@ def take_task_done(
     if run.frame is not None and run.frame.inner is None:  # no loop around it: the common case
         advance(run.frame, event, step.pipeline)
         return
-    _, *way = event.task_run_id.split(".")
-    if run.loop is not None and len(way) == 2 and not event.set_ctx:
-        frame = run.loop.active[int(way[0]) - 1].frame
+    way = event.task_run_id.split(".")
+    if run.loop is not None and len(way) == 3 and not event.set_ctx:
+        frame = run.loop.active[int(way[1]) - 1].frame
         if frame.inner is None:  # no loop inside it, and nothing written: as common
             advance(frame, event, step.pipeline)
             return

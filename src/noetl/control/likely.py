@@ -33,10 +33,11 @@ def likely(plan: Plan, execution: Execution, given: r.Input) -> list[Reference]:
             look_at_kept(found, plan, given.kept)
         return list(found.values())
     run = execution.runs.get(getattr(given, "step_run_id", ""))
-    if run is not None:
+    if run is not None and run.step in plan.looked_behind:
         event = ending_of(given, run)
         if event is not None:
-            gather(found, event.get("bases"), 1)
+            if "bases" in event:
+                gather(found, event["bases"], 1)
             look_behind(found, plan, execution, run, event)
     for token in execution.tokens.values():
         if token.waits == "refused" or (
@@ -59,7 +60,7 @@ def scope_of(execution: Execution, args: Any) -> Scope:
 
 def ending_of(given: r.Input, run: Run) -> dict[str, Any] | None:
     """`event` as far as it is known before the decision; None where the run goes on."""
-    if not isinstance(given, r.Report):
+    if type(given) is not r.Report:
         return None if isinstance(given, r.PartClaimed) else {}
     last = given.events[-1]
     loop = run.loop
@@ -85,11 +86,10 @@ def look_behind(
     router = plan.steps[run.step].router
     if router is None:
         return
-    scope = {**scope_of(execution, run.args), "event": event}
     carried = {"workload": execution.workload, "ctx": execution.ctx}
     for arc in router.after_success:
         if arc.touches:
-            look(found, arc.touches, scope)
+            look(found, arc.touches, {**carried, "args": run.args, "event": event})
         touched = plan.steps[arc.step].touches
         if touched:
             look(found, touched, carried)

@@ -100,8 +100,6 @@ def waits_for_limit(execution: Execution, final: str | None) -> bool:
 def released(plan: Plan, events: Iterable[e.Event]) -> tuple[str, ...]:
     """The claims that end with these events: those of step runs, or all with the execution."""
     holders: list[str] = []
-    if not plan.limited:
-        return ()
     for event in events:
         if isinstance(event, e.WorkflowFinished):
             return ("",)

@@ -40,16 +40,15 @@ def take_report(deciding: Deciding, report: Report) -> None:
                 part=report.part,
             )
         )
-    # Where the run ends with this report, its frame need not be followed any more.
-    over = run.loop is None and type(report.events[-1]) in ENDS
+    if run.loop is None and type(report.events[-1]) in ENDS:
+        _take_end(deciding, run, report.events)
+        return
     for event in report.events:
         take = TAKEN.get(type(event))
-        if take is not None:
-            take(deciding, run, event)
-        elif over and type(event) in FOLLOWED:
-            deciding.note(event)
-        else:
+        if take is None:
             deciding.emit(event)
+        else:
+            take(deciding, run, event)
     plan = deciding.plan.steps[run.step].loop
     if (
         plan is not None
@@ -57,6 +56,26 @@ def take_report(deciding: Deciding, report: Report) -> None:
         and run.step_run_id in deciding.execution.runs
     ):
         offer(deciding, run, plan)
+
+
+def _take_end(deciding: Deciding, run: Run, events: list[e.Event]) -> None:
+    """The last report of a run: its frame need not be followed to the end."""
+    last = len(events) - 2
+    for number, event in enumerate(events):
+        kind = type(event)
+        if kind in FOLLOWED or (number == last and moves_no_more(run, event)):
+            deciding.note(event)
+        elif kind in TAKEN:
+            TAKEN[kind](deciding, run, event)
+        else:
+            deciding.emit(event)
+
+
+def moves_no_more(run: Run, event: e.Event) -> bool:
+    """Whether it is an outcome that matters to nothing but a run that ends now."""
+    if type(event) is not e.TaskDone or event.set_ctx or event.outcome["status"] != "ok":
+        return False
+    return run.frame is not None and run.frame.inner is None
 
 
 def _task_done(deciding: Deciding, run: Run, event: e.TaskDone) -> None:

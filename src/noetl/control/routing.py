@@ -8,9 +8,10 @@ from noetl.control.loops import summary
 from noetl.errors import TemplateFailed
 from noetl.messages import events as e
 from noetl.pipeline.policy import template_error
-from noetl.playbook.plan import ArcPlan, RouterPlan, Scope
+from noetl.playbook.plan import ArcPlan, Evaluate, RouterPlan, Scope
 
-DONE, FAILED, LOOP_DONE = map(EventName, ("step.done", "step.failed", "loop.done"))
+NAMES = {e.StepDone: "step.done", e.StepFailed: "step.failed", e.LoopDone: "loop.done"}
+TOLD = {kind: EventName(name) for kind, name in NAMES.items()}
 
 
 def route(deciding: Deciding, run: Run, boundary: e.Boundary, seq: int) -> None:
@@ -18,16 +19,16 @@ def route(deciding: Deciding, run: Run, boundary: e.Boundary, seq: int) -> None:
     router = deciding.plan.steps[run.step].router
     if router is None:
         return
-    step, run_id = run.step, run.step_run_id
-    event = described(boundary)
-    on = str(event["name"])
+    step, run_id, on = run.step, run.step_run_id, NAMES[type(boundary)]
     if deciding.execution.stop:
         deciding.emit(e.NextEvaluated(step=step, step_run_id=run_id, on=on))
         return
-    scope = deciding.scope(run.args, event)
+    scope = deciding.scope(run.args, described(boundary)) if router.evaluates else {}
     try:
-        fired = select(deciding, router, scope, failed=isinstance(boundary, e.StepFailed))
-        inscribed = [_inscribed(deciding, arc, scope) for arc in fired]
+        fired = select(deciding, router, scope, failed=type(boundary) is e.StepFailed)
+        inscribed = [
+            _inscribed(deciding, arc, arc.args, scope) if arc.args else {} for arc in fired
+        ]
     except ArcFailed as fault:
         deciding.make(e.NextEvaluated(step=step, step_run_id=run_id, on=on, error=fault.error))
         return
@@ -68,28 +69,28 @@ def select(deciding: Deciding, router: RouterPlan, scope: Scope, *, failed: bool
     """NEXT-1, NEXT-3: the first match in document order, or every match."""
     fired = []
     for arc in router.after_failure if failed else router.after_success:
-        if _matches(deciding, arc, scope):
+        if arc.guard is None or _matches(deciding, arc, arc.guard, scope):
             fired.append(arc)
             if router.exclusive:
                 break
     return fired
 
 
-def _matches(deciding: Deciding, arc: ArcPlan, scope: Scope) -> bool:
+def _matches(deciding: Deciding, arc: ArcPlan, guard: Evaluate, scope: Scope) -> bool:
     try:
-        return arc.guard is None or bool(deciding.evaluate(arc.guard, scope))
+        return bool(deciding.evaluate(guard, scope))
     except TemplateFailed as fault:
         raise ArcFailed(fault, "when", arc) from fault
 
 
-def _inscribed(deciding: Deciding, arc: ArcPlan, scope: Scope) -> dict[str, Any]:
+def _inscribed(
+    deciding: Deciding, arc: ArcPlan, template: Evaluate, scope: Scope
+) -> dict[str, Any]:
     """NEXT-4: the new token's `args`, as the log can take them."""
-    if not arc.args:
-        return {}
     # Guards know older names of events too (EVT-2); what a token carries is plain text.
     told = {**scope["event"], "name": str(scope["event"]["name"])}
     try:
-        args: dict[str, Any] = deciding.evaluate(arc.args, {**scope, "event": told})
+        args: dict[str, Any] = deciding.evaluate(template, {**scope, "event": told})
         token = e.TokenCreated(token_id="", step=arc.step, args=args)
         return deciding.fit(token, strict=True).args
     except TemplateFailed as fault:
@@ -99,13 +100,13 @@ def _inscribed(deciding: Deciding, arc: ArcPlan, scope: Scope) -> dict[str, Any]
 def described(boundary: e.Boundary) -> dict[str, Any]:
     """NEXT-2: `event` as guards and `args` see it."""
     event: dict[str, Any] = {"step": boundary.step, "error": None, "result": None, "loop": None}
+    event["name"] = TOLD[type(boundary)]
     match boundary:
         case e.StepDone():
-            event["name"], event["result"] = DONE, boundary.result
+            event["result"] = boundary.result
         case e.StepFailed():
-            event["name"], event["error"] = FAILED, boundary.error
+            event["error"] = boundary.error
             event["result"], event["loop"] = boundary.result, boundary.loop
         case e.LoopDone():
-            event["name"], event["result"] = LOOP_DONE, boundary.results
-            event["loop"] = summary(boundary)
+            event["result"], event["loop"] = boundary.results, summary(boundary)
     return event

@@ -97,15 +97,14 @@ def schedule(
         return
     step = plan.steps[cause.step]
     run_id = f"{cause.seq}.0"
-    deciding.make(
-        e.StepScheduled(
-            step=cause.step,
-            step_run_id=run_id,
-            tokens=[token.token_id for token in tokens],
-            args=args,
-            rounds=rounds,
-        )
+    scheduled = e.StepScheduled(
+        step=cause.step,
+        step_run_id=run_id,
+        tokens=[token.token_id for token in tokens],
+        args=args,
+        rounds=rounds,
     )
+    deciding.emit(scheduled if args is None else deciding.fit(scheduled))
     run = execution.runs[run_id]
     if step.loop is not None:
         start_loop(deciding, run, step.loop)

@@ -7,7 +7,7 @@ same and stays data (RES-1): then, and only then, the paths of the true ones sta
 """
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
 import msgspec
@@ -35,12 +35,19 @@ def _written(value: object) -> dict[str, Any]:
 
 _encoder = msgspec.json.Encoder(enc_hook=_written)
 _events = msgspec.json.Decoder(list[AnyEvent])
+encode_shown: Callable[[Any], bytes] = _encoder.encode
+"""The JSON for readers, who never turn it back: no marks, whatever looks like a reference."""
+
+
+def _may_refer(text: bytes) -> bool:
+    """Whether something in it looks like a reference. Most texts have no `$`: one quick look."""
+    return b"$" in text and (_REF_BYTES in text or _SECRET_BYTES in text)
 
 
 def encode(value: Any) -> bytes:
     """The JSON of a value."""
     text = _encoder.encode(value)
-    if _REF_BYTES not in text and _SECRET_BYTES not in text:
+    if not _may_refer(text):
         return text
     plain = _plain(value)
     true, lookalikes = _references(plain)
@@ -49,14 +56,9 @@ def encode(value: Any) -> bytes:
     return _encoder.encode({REFS: [list(path) for path in true], VALUE: plain})
 
 
-def encode_shown(value: Any) -> bytes:
-    """The JSON for readers, who never turn it back: no marks, whatever looks like a reference."""
-    return _encoder.encode(value)
-
-
 def decode(text: bytes, type: type[T] | Any = Any) -> Any:
     """The value of a JSON text; references come back as references."""
-    if _REF_BYTES not in text and _SECRET_BYTES not in text:
+    if not _may_refer(text):
         return msgspec.json.decode(text, type=type)
     value = msgspec.json.decode(text)
     value = _revive_at(value[VALUE], value[REFS]) if _is_marked(value) else _revive(value)
@@ -66,14 +68,14 @@ def decode(text: bytes, type: type[T] | Any = Any) -> Any:
 def encode_events(events: Sequence[Event]) -> bytes:
     """The events of one decision, as one JSON array."""
     text = _encoder.encode(events)
-    if _REF_BYTES not in text and _SECRET_BYTES not in text:
+    if not _may_refer(text):
         return text
     return _encoder.encode([_marked(event) for event in events])
 
 
 def decode_events(text: bytes) -> list[Event]:
     """The events of one decision."""
-    if _REF_BYTES not in text and _SECRET_BYTES not in text:
+    if not _may_refer(text):
         return _events.decode(text)  # type: ignore[return-value]
     raw = [_unmarked(event) for event in msgspec.json.decode(text)]
     events: list[Event] = msgspec.convert(raw, list[AnyEvent])
@@ -114,7 +116,7 @@ def reference_to(store: str, execution_id: str, body: bytes, hint: str | None = 
     the world it never does (RES-1).
     """
     checksum = hashlib.sha256(body).hexdigest()
-    if _REF_BYTES in body or _SECRET_BYTES in body:
+    if _may_refer(body):
         hint = f"{hint or 'value'}{WITH_REFERENCES}"
     return Reference(store, f"{execution_id}/{checksum}", len(body), checksum, schema_hint=hint)
 

@@ -24,21 +24,22 @@ def advance(frame: Frame, done: TaskDone, pipeline: Pipeline) -> str | None:
     if done.set_iter:
         frame.iter = {**frame.iter, **done.set_iter}
     frame.inner = None
-    if done.do == "retry":
+    do = done.do
+    if do == "retry":
         frame.attempt += 1
         if done.set_prev is not msgspec.UNSET:
             frame.prev = done.set_prev
         return None
     frame.prev = value_after(done)
-    if done.do == "fail":
+    if do == "fail":
         frame.over, frame.error = FAILED, failure_of(done)
         return FAILED
-    if done.do == "jump":
+    if do == "jump":
         assert done.to is not None, "a jump names its target"
         frame.pc = pipeline.labels[done.to]
     else:
         frame.pc += 1
-    if done.do == "break" or frame.pc >= len(pipeline.tasks):
+    if do == "break" or frame.pc >= len(pipeline.tasks):
         frame.over = PASSED
         return PASSED
     frame.attempt = 1

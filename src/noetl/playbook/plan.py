@@ -153,6 +153,8 @@ class RouterPlan(msgspec.Struct, frozen=True, kw_only=True):
     exclusive: bool
     after_success: tuple[ArcPlan, ...]
     after_failure: tuple[ArcPlan, ...]
+    evaluates: bool
+    """Whether some arc has a guard or `args`."""
 
 
 class LimitPlan(msgspec.Struct, frozen=True, kw_only=True):
@@ -202,6 +204,12 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """Join step → its sources."""
     waits: bool = False
     """Whether some task may wait (WAIT): then the server keeps clocks."""
+    effect: bool = False
+    """Whether some task may touch the world."""
+    inline: frozenset[str] = frozenset()
+    """Steps of one pipeline that touches nothing: a run may need no worker (decision 0040)."""
+    looked_behind: frozenset[str] = frozenset()
+    """Steps after whose end a template looks into something: bodies may have to be loaded."""
 
 
 Workbook = Mapping[str, TaskPlan]
@@ -229,7 +237,20 @@ def make_plan(playbook: Playbook, text: str, kinds: Mapping[str, Kind] = KINDS) 
         workbook=borrowed,
         keychain=playbook.keychain,
         waits=any(may_wait(step.tasks, borrowed) for step in playbook.steps),
+        effect=any(step.pipeline.effect for step in steps.values()),
+        inline=frozenset(name for name, step in steps.items() if may_run_inline(step)),
+        looked_behind=frozenset(name for name in steps if is_looked_behind(steps, name)),
     )
+
+
+def may_run_inline(step: StepPlan) -> bool:
+    return step.loop is None and not step.pipeline.effect and bool(step.pipeline.tasks)
+
+
+def is_looked_behind(steps: Mapping[str, StepPlan], name: str) -> bool:
+    loop, router = steps[name].loop, steps[name].router
+    arcs = () if router is None else router.after_success
+    return any(arc.touches or steps[arc.step].touches for arc in arcs) or bool(loop and loop.reduce)
 
 
 def digest_of(text: str) -> str:
@@ -420,6 +441,7 @@ def plan_router(router: Router) -> RouterPlan:
         exclusive=router.mode == "exclusive",
         after_success=arcs,
         after_failure=arcs if router.on_failure == "all" else guarded,
+        evaluates=bool(guarded) or any(arc.args is not None for arc in arcs),
     )
 
 

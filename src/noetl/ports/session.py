@@ -6,7 +6,7 @@ Two things keep this contract: `worker.session.WireSession`, over NATS or HTTP, 
 """
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import msgspec
 
@@ -20,7 +20,7 @@ class PartLost(Exception):
     """The server refused a report: another worker owns the part, or the run has ended."""
 
 
-class Taken(NamedTuple):
+class Taken(msgspec.Struct, frozen=True):
     """The answer to a report."""
 
     events: list[e.Event] | None

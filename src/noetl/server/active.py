@@ -6,7 +6,6 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from noetl.control.dispatch import may_run_inline
 from noetl.control.execution import Execution, Run
 from noetl.messages.requests import Input
 from noetl.playbook.plan import Plan
@@ -45,9 +44,6 @@ class ActiveExecution:
         self.folder = folder
         self.term = term
         """Epochs of this ownership begin here: older workers' reports are refused (EVT-3)."""
-        self.touches_world = any(step.pipeline.effect for step in plan.steps.values())
-        self.runs_through = any(map(may_run_inline, plan.steps.values()))
-        """Whether some step may run without a worker."""
         self.clock: WaitClock | None = None
         """Of waits; None where no task of the plan waits."""
         self.tail = 0

@@ -5,7 +5,9 @@ from collections import ChainMap
 from collections.abc import Callable, MutableMapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from noetl.control.decide import decide
 from noetl.control.deciding import Needs
@@ -42,13 +44,22 @@ class Spoiled(Exception):
         self.needs = needs
 
 
-class Decided(NamedTuple):
+class Decided(msgspec.Struct, frozen=True):
     """What was decided, on a state that stood at `expected`, at a time (ms)."""
 
     events: list[e.Event]
     text: bytes
+    offers: list[e.TokenEnqueued]
+    """The parts in it that were not run at once."""
     expected: int
     at: int
+
+
+def offers_in(events: list[e.Event]) -> list[e.TokenEnqueued]:
+    """The parts that a decision offers."""
+    if e.TokenEnqueued not in map(type, events):
+        return []
+    return [event for event in events if type(event) is e.TokenEnqueued]
 
 
 class Loading:
@@ -146,7 +157,7 @@ class Loading:
             found, text = await asyncio.get_running_loop().run_in_executor(SLOW, work)
             if not isinstance(found, Needs):
                 active.execution = execution
-                return Decided(found, text, expected, at)
+                return Decided(found, text, offers_in(found), expected, at)
             await self._fetch(found.references, lost)
 
 

@@ -32,7 +32,7 @@ from noetl.server.active import ActiveExecution
 from noetl.server.appending import Appender
 from noetl.server.clocks import WaitClock
 from noetl.server.handout import Handout, Runner
-from noetl.server.loading import Decided, Loading, Spoiled
+from noetl.server.loading import Decided, Loading, Spoiled, offers_in
 from noetl.server.timers import arm_execution, now
 
 GRANTS = 20
@@ -162,9 +162,10 @@ class Server:
         expected, at = execution.seq, now()
         try:
             events = self._decided(active, given, at)
-            if events and active.runs_through:
-                self._run_on(active, events, at)
-            decided = Decided(events, encode_events(events), expected, at)
+            offers = offers_in(events)
+            if offers and active.plan.inline:
+                offers = self._run_on(active, events, offers, at)
+            decided = Decided(events, encode_events(events), offers, expected, at)
         except Spoiled as spoiled:
             return self._loading.queue(active, given, notes, spoiled.needs, again=True)
         except Exception as fault:  # promise 7: whatever it is, the others go on
@@ -174,21 +175,22 @@ class Server:
 
     def record(self, active: ActiveExecution, decided: Decided, notes: tuple[int, ...]) -> Taken:
         """Append what was decided on the state as it is now, and dispatch."""
-        events, text, expected, at = decided
+        events, expected = decided.events, decided.expected
         if not events:
             return REFUSED
-        parts, shown = outlook(events, active.execution)
+        runs = active.execution.runs
+        parts = [offered for offered in decided.offers if offered.step_run_id in runs]
         commit = self.appender.append(
             active,
             expected,
-            at,
-            text,
-            shown=shown or not expected,
+            decided.at,
+            decided.text,
+            shown=not expected or not SHOWN.isdisjoint(map(type, events)),
             alone=self._is_alone(active, parts, expected),
             notes=notes,
-            releases=released(active.plan, events),
+            releases=released(active.plan, events) if active.plan.limited else (),
         )
-        self._dispatch(active, events, parts, commit, shown=shown)
+        self._dispatch(active, events, parts, commit)
         return Taken(events, commit)
 
     def take(self, execution_id: str, report: r.Report) -> Taken:
@@ -214,30 +216,36 @@ class Server:
             raise Spoiled(found)
         return found
 
-    def _run_on(self, active: ActiveExecution, events: list[e.Event], at: int) -> None:
+    def _run_on(
+        self,
+        active: ActiveExecution,
+        events: list[e.Event],
+        offers: list[e.TokenEnqueued],
+        at: int,
+    ) -> list[e.TokenEnqueued]:
         """
         What waits for nothing and touches nothing goes into the row that ordered it: whoever reads
         the log finds what he would have found, and nothing is written or waited for in between.
+
+        Returns the offers that are left.
         """
-        execution, steps = active.execution, active.plan.steps
-        fresh, left = events, RUN_ON
-        while left > 0 and self.runs_ahead:
-            offers = [
-                event
-                for event in fresh
-                if type(event) is e.TokenEnqueued and may_run_ahead(steps[event.step])
-            ]
-            if not offers:
-                return
-            fresh = []
-            for offered in offers[:left]:
-                run = execution.runs[offered.step_run_id]
+        runs, inline = active.execution.runs, active.plan.inline
+        left = RUN_ON if self.runs_ahead else 0
+        kept: list[e.TokenEnqueued] = []
+        for offered in offers:  # they become more meanwhile
+            report = None
+            if left > 0 and offered.step in inline:
+                run = runs[offered.step_run_id]
                 report = self.handout.run_through(active, run, run.parts[offered.part])
-                if report is not None:
-                    left -= 1
-                    active.tail += 1  # recovery reads it like a row of its own
-                    fresh += self._decided(active, report, at)
+            if report is None:
+                kept.append(offered)
+                continue
+            left -= 1
+            active.tail += 1  # recovery reads it like a row of its own
+            fresh = self._decided(active, report, at)
             events += fresh
+            offers += offers_in(fresh)
+        return kept
 
     # ── appending and dispatching ────────────────────────────────────────────────────────────
 
@@ -260,10 +268,8 @@ class Server:
         events: list[e.Event],
         parts: list[e.TokenEnqueued],
         commit: Commit,
-        *,
-        shown: bool,
     ) -> None:
-        if shown and any(type(event) is e.ExecutionCancelled for event in events):
+        if active.execution.stop and e.ExecutionCancelled in map(type, events):
             self.chore(self.runner.cancel(active.execution.execution_id))
         if parts:
             self.handout.follow(active, parts, commit)
@@ -271,7 +277,7 @@ class Server:
             self.limits.follow(active, events, commit)
         if active.clock is not None:
             active.clock.follow(events)
-        if active.touches_world:
+        if active.plan.effect:
             self.handout.tidy(active, events)
         if self.watchers:
             show(self.watchers, active, events)
@@ -311,20 +317,6 @@ class Server:
         task = asyncio.get_running_loop().create_task(work)
         self._chores.add(task)
         task.add_done_callback(self._chores.discard)
-
-
-def outlook(events: list[e.Event], execution: Execution) -> tuple[list[e.TokenEnqueued], bool]:
-    """The parts that a row leaves to be run, and whether lists show something new after it."""
-    runs = execution.runs
-    parts: list[e.TokenEnqueued] = []
-    shown = False
-    for event in events:
-        if type(event) is e.TokenEnqueued:
-            if event.step_run_id in runs:
-                parts.append(event)
-        elif type(event) in SHOWN:
-            shown = True
-    return parts, shown
 
 
 def show(watchers: list[Watcher], active: ActiveExecution, events: list[e.Event]) -> None:

@@ -24,17 +24,18 @@ BREATH = 64
 class LoopWork(PartWork):
     """The iterations of one part of a loop."""
 
+    loop: LoopPlan
     share: Share
     items: Any
     ctx: dict[str, Any]
-
-    @property
-    def loop(self) -> LoopPlan:
-        assert self.step.loop is not None, "only a step with a loop has iterations"
-        return self.step.loop
+    prefix: str
+    """With which the ids of its iterations begin (EVT-0)."""
 
     def begin(self) -> None:
         """Start at once where the collection is at hand."""
+        assert self.step.loop is not None, "only a step with a loop has iterations"
+        self.loop = self.step.loop
+        self.prefix = self.command.step_run_id.partition(".")[0]
         if not self.command.resumed:
             self.events.append(
                 e.StepStarted(step=self.command.step, step_run_id=self.command.step_run_id)
@@ -92,8 +93,7 @@ class LoopWork(PartWork):
     def start(self, index: int) -> tuple[str, Driven, dict[str, Any]]:
         """The driven pipeline of an iteration, and its scope."""
         command = self.command
-        base = command.step_run_id.partition(".")[0]
-        iteration_id = f"{base}.{index + 1}"
+        iteration_id = f"{self.prefix}.{index + 1}"
         begun = self.share.active.get(index)
         if begun is None:
             begun = Iteration(frame=Frame())
@@ -118,17 +118,26 @@ class LoopWork(PartWork):
 
     def ended(self, index: int, iteration_id: str, end: End) -> None:
         command = self.command
-        ids: dict[str, Any] = {
-            "step": command.step,
-            "step_run_id": command.step_run_id,
-            "index": index,
-            "iteration_id": iteration_id,
-            "part": command.part,
-        }
-        if end.error is not None:
-            self.events.append(e.IterationFailed(error=end.error, **ids))
-        else:
-            self.events.append(e.IterationDone(result=end.result, **ids))
+        if end.error is None:
+            done = e.IterationDone(
+                step=command.step,
+                step_run_id=command.step_run_id,
+                index=index,
+                iteration_id=iteration_id,
+                part=command.part,
+                result=end.result,
+            )
+            self.events.append(done)
+            return
+        failed = e.IterationFailed(
+            step=command.step,
+            step_run_id=command.step_run_id,
+            index=index,
+            iteration_id=iteration_id,
+            part=command.part,
+            error=end.error,
+        )
+        self.events.append(failed)
 
     # ── distributed: the server hands out ranges ─────────────────────────────────────────────
 

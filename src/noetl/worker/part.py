@@ -112,12 +112,13 @@ class PartWork:
     # ── what a pipeline sees ─────────────────────────────────────────────────────────────────
 
     def scope(self, ctx: dict[str, Any], iter_: dict[str, Any]) -> Scope:
+        command = self.command
         return {
-            "workload": self.command.workload,
+            "workload": command.workload,
             "ctx": ctx,
-            "args": self.command.args,
+            "args": command.args,
             "iter": iter_,
-            "execution_id": self.command.execution_id,
+            "execution_id": command.execution_id,
             "$bodies": self.bodies,
         }
 
