@@ -14,7 +14,7 @@ import msgspec
 
 from noetl.api.questions import PlaneQuestions
 from noetl.api.types import EventView
-from noetl.cli.running.attend import attended, runner
+from noetl.cli.running.attend import attended, runner, watched
 from noetl.cli.source import PlaybookSource, read_source
 from noetl.cli.validate import tell_warnings
 from noetl.errors import ExecutionFailed, PlaybookRejected
@@ -151,10 +151,7 @@ def _shown(local: LocalNode) -> "Show":
     from noetl.cli.running.show import SteadyShow
 
     show = SteadyShow(PlainShow(err=True))
-    local.server.watchers.append(lambda active, events: show.take(active.execution, events))
-    local.overheard.listeners.append(
-        lambda line: show.hear(line.execution_id, line.step, line.text)
-    )
+    watched(local, show)
     return show
 
 

@@ -150,8 +150,8 @@ def test_args_are_rendered_into_the_token() -> None:
 
 
 BROKEN = {
-    "args": (arc("left", None, n="{{ event.result.nothing }}"), "`args` of arc 0 to step 'left'"),
-    "when": (arc("left", "'a' < 3"), "`when` of arc 0 to step 'left'"),
+    "args": (arc("left", None, n="{{ event.result.nothing }}"), "`args` of arc 1 to step 'left'"),
+    "when": (arc("left", "'a' < 3"), "`when` of arc 1 to step 'left'"),
 }
 
 

@@ -329,8 +329,9 @@ def test_the_workload_changes_for_what_runs_from_now_on() -> None:
         ((), "nothing of it failed"),
         (("nowhere",), "no step 'nowhere'; it has 'start', 'b', 'c'"),
         (("b:0",), "has no loop"),
-        (("b@77",), r"no run 77\.0; it has b@"),
+        (("b@77",), "no run 77; it has b@"),
         (("b:x",), "expected STEP"),
+        (("strat",), "no step 'strat'; did you mean 'start'?"),
     ],
 )
 def test_what_cannot_be_chosen_is_refused_with_the_reason(

@@ -129,7 +129,7 @@ FAULTS: dict[str, tuple[str, str, str]] = {
     ),
     "arc-args": (
         "template",
-        "`args` of arc 0 to step 'next'",
+        "`args` of arc 1 to step 'next'",
         """
   - step: start
     next: {arcs: [{step: next, args: {x: "{{ ctx.nowhere }}"}}]}

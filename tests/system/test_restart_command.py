@@ -9,6 +9,29 @@ from tests.system.program import ROOT, Answer, noetl
 EXAMPLE = ROOT / "examples" / "32-restart" / "playbook.yaml"
 
 
+RULED = """\
+apiVersion: noetl.io/v2
+kind: Playbook
+metadata: { name: ruled, path: tests/ruled }
+workload: { limit: 9 }
+workflow:
+  - step: start
+    tool:
+      - check:
+          kind: python
+          code: "result = 5"
+          spec:
+            policy:
+              rules:
+                - when: "{{ outcome.result > workload.limit }}"
+                  then: { do: fail }
+      - probe:
+          kind: python
+          code: "1 / 0"
+          spec: { policy: { rules: [ { else: { then: { do: continue } } } ] } }
+"""
+
+
 class Home:
     """A home with executions of the example in it."""
 
@@ -22,6 +45,11 @@ class Home:
         answer = self.noetl("run", EXAMPLE, "--json")
         assert answer.code == 1, answer.err
         return str(answer.objects()[0]["execution_id"])
+
+    def run(self, text: str, *words: str) -> str:
+        (self.folder / "own.yaml").write_text(text)
+        told = self.noetl("run", self.folder / "own.yaml", *words, "--json").objects()[0]
+        return str(told["execution_id"])
 
     def restart(self, *words: str | Path, code: int = 0) -> dict[str, Any]:
         answer = self.noetl("restart", *words, "--json")
@@ -57,13 +85,13 @@ def test_a_diff_shows_the_tasks_that_parted(home: Home) -> None:
     answer = home.noetl("diff", old, new)
     assert answer.code == 1
     assert answer.out.splitlines() == [
-        "start.charge (2.1)",
-        "  - error: python: ConnectionError: bob cannot be reached",
+        "start:1.charge",
+        "  - failed: python: ConnectionError: bob cannot be reached",
         '  + ok: {"customer":"bob","euros":30}',
-        "start.charge (5.1)",
-        "  - error: python: ConnectionError: eve cannot be reached",
+        "start:4.charge",
+        "  - failed: python: ConnectionError: eve cannot be reached",
         '  + ok: {"customer":"eve","euros":30}',
-        "report.sum_up (1)",
+        "report.sum_up",
         "  - did not run",
         "  + ok: null",
         "3 tasks came to the same, 3 did not",
@@ -71,6 +99,81 @@ def test_a_diff_shows_the_tasks_that_parted(home: Home) -> None:
     [told] = home.noetl("diff", old, new, "--json").objects()
     assert (told["same"], told["parted"]) == (3, 3)
     assert home.noetl("diff", new, new).code == 0
+
+
+@pytest.mark.rule("TASK-2", "CLI-1")
+def test_a_diff_tells_failed_from_ok_and_from_what_went_on(home: Home) -> None:
+    """A rule may fail what the tool did well, and go on after what it did not."""
+    ids = [home.run(RULED, f"--set=limit={limit}") for limit in (9, 1)]
+    assert home.noetl("diff", *ids).out.splitlines() == [
+        "start.check",
+        "  - ok: 5",
+        "  + failed: policy: rule 1 of task 'check' ordered `fail` after an ok outcome",
+        "start.probe",
+        "  - went on after an error: python: ZeroDivisionError: division by zero",
+        "  + did not run",
+        "0 tasks came to the same, 2 did not",
+    ]
+
+
+@pytest.mark.rule("RST-1", "CLI-1")
+def test_tolerated_iterations_are_run_again_by_the_command_that_is_told(home: Home) -> None:
+    """`--failed` is what failed the execution; the rest is named, by the one name of a place."""
+    text = EXAMPLE.read_text().replace("reduce:\n", "on_failure: continue\n          reduce:\n")
+    (home.folder / "tolerant.yaml").write_text(text)
+    ran = home.noetl("run", home.folder / "tolerant.yaml")
+    assert ran.code == 0, ran.err
+    old = home.noetl("list", "--json").objects()[0]["execution_id"]
+    command = f"noetl restart {old} --from start:1,4"
+    assert f"run the failed iterations again: {command}" in ran.out
+    assert command in home.noetl("explain", old).out
+    for words in ((), ("--failed",)):
+        refused = home.noetl("restart", old, *words)
+        assert refused.code == 3
+        assert "went on after failed iterations" in refused.err
+        assert "--from start:1,4" in refused.err
+    again = home.noetl(*command.split()[1:], "--set", "away=[]")
+    assert again.code == 0, again.err
+    assert f"restarted from {old}; runs again: start:1,4" in again.out
+
+
+@pytest.mark.rule("CLI-1", "NEXT-8", "WAIT-4")
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (["resume", "{id}"], 1),
+        (["pause", "{id}"], 1),
+        (["cancel", "{id}"], 1),
+        (["signal", "{id}", "paid"], 3),
+        (["approve", "{id}"], 3),
+    ],
+)
+def test_an_order_to_what_has_ended_says_so_and_what_to_do(
+    words: list[str], code: int, home: Home
+) -> None:
+    old = home.failed()
+    ended = home.noetl("status", old, "--json").objects()[0]["finished_at"]
+    answer = home.noetl(*(word.format(id=old) for word in words))
+    assert answer.code == code
+    said = answer.out + answer.err
+    assert f"execution {old} failed at {ended}: there is nothing to " in said
+    assert f"run again what failed: noetl restart {old}" in said
+    assert "goes on" not in said
+
+
+@pytest.mark.rule("LOOP-4", "CLI-1")
+def test_an_iteration_has_one_name(home: Home) -> None:
+    """What a run prints is what other commands show and take."""
+    ran = home.noetl("run", EXAMPLE)
+    old = home.noetl("list", "--json").objects()[0]["execution_id"]
+    assert "start:1: failed: python: ConnectionError: bob cannot be reached" in ran.out
+    for command in ("status", "explain"):
+        assert "start:1.charge (python)" in home.noetl(command, old).out
+    events = home.noetl("events", old).out.splitlines()
+    assert any("loop.iteration.failed" in line and " start:4 " in line for line in events)
+    assert not any("index=" in line for line in events)
+    everything = ran.out + home.noetl("status", old).out + home.noetl("explain", old).out
+    assert "start[" not in everything
 
 
 @pytest.mark.rule("RST-4")

@@ -74,7 +74,7 @@ def test_an_interrupted_wait_goes_on(number: signal.Signals, waiting: Path, tmp_
     assert (answer["approved"], answer["limit"], answer["reason"]) == (True, 5, "fine")
     ended = ask("signal", name, "go")
     assert ended.code == 3
-    assert "has ended (completed): there is nothing to signal" in ended.err
+    assert "there is nothing to signal; run a step of it again: noetl restart" in ended.err
     assert "no execution 'nobody'" in ask("signal", "nobody", "go").err
     assert "every one follows" in ask("replay", "--verify", name).out
 

@@ -25,7 +25,7 @@ Exit codes: 0 it was taken or is kept, 3 it was refused, usage or environment.
 ANSWER = """\b
 Examples:
   noetl approve 06h3k9v2q8m4x0c7w1
-  noetl approve 06h3k9v2q8m4x0c7w1 ask_finance --reason 'budget is there' --set limit=500
+  noetl approve 06h3k9v2q8m4x0c7w1 ask_finance:3 --reason 'budget is there' --set limit=500
   noetl reject 06h3k9v2q8m4x0c7w1 ask_finance --reason 'too much'
 
 \b
@@ -81,7 +81,7 @@ def answering(name: str, *, approved: bool, says: str) -> click.Command:
 
     @click.command(name, help=says, epilog=ANSWER)
     @ID
-    @click.argument("step", required=False)
+    @click.argument("step", metavar="[STEP[:I]]", required=False)
     @click.option("--reason", default="", help="Kept in the log beside the answer.")
     @click.option(
         "--set", "fields", multiple=True, metavar="FIELD=VALUE", help="A field of the form."

@@ -39,8 +39,8 @@ def lines_of(found: Differences) -> list[str]:
 
 
 def difference_lines(one: TaskDifference) -> list[str]:
-    run = "" if one.run == 1 else f", run {one.run}"
-    place = f"{one.step}.{one.task} ({one.place}{run})"
+    run = "" if one.run == 1 else f" (run {one.run} of the step)"
+    place = f"{one.within or one.step}.{one.task}{run}"
     return [place, f"  - {side_words(one.left)}", f"  + {side_words(one.right)}"]
 
 
@@ -49,5 +49,6 @@ def side_words(side: TaskSide | None) -> str:
         return "did not run"
     tries = "" if side.attempts == 1 else f" after {count(side.attempts, 'attempt')}"
     if side.error is not None:
-        return f"{side.status}{tries}: {error_words(side.error)}"
+        word = "went on after an error" if side.status == "error" else side.status
+        return f"{word}{tries}: {error_words(side.error)}"
     return f"{side.status}{tries}: {short(side.result or 'null', 100)}"

@@ -17,6 +17,7 @@ from noetl.cli.target import Asked, FarQuestions, aimed, ask
 from noetl.cli.terminal import columns, is_terminal
 from noetl.messages.filtering import wanted
 from noetl.messages.names import ALIASES, EVENTS
+from noetl.messages.places import iteration_place, place_of
 from noetl.messages.times import Interval, Times
 from noetl.playbook.suggest import did_you_mean
 
@@ -107,7 +108,7 @@ async def events_here(
 
 
 SHOWN = (
-    *("task", "attempt", "do", "to", "arcs", "index", "total", "status", "reason", "by", "label"),
+    *("task", "attempt", "do", "to", "arcs", "total", "status", "reason", "by", "label"),
     *("signal", "kept", "labels", "error"),
 )
 """Fields of an event that a line shows, in this order."""
@@ -115,10 +116,20 @@ USUAL = {"attempt": 1, "do": "continue"}
 """What a line need not say."""
 
 
+def where_of(event: dict[str, Any]) -> str:
+    """The step, and which iteration of its loop."""
+    step = event["step"] or ""
+    if "index" in event["data"]:
+        return iteration_place(step, event["entity_id"])
+    return place_of(step, event["task_run_id"])
+
+
 def line_of(event: dict[str, Any], room: int, took: Interval | None = None) -> str:
     """Number, time, name, where, and the fields that tell most."""
-    where = event["step"] or ""
     fields = event["data"]
+    where = where_of(event)
+    if "arcs" in fields:  # the log counts from 0, people from 1
+        fields = {**fields, "arcs": [number + 1 for number in fields["arcs"]]}
     shown = [key for key in SHOWN if key in fields and fields[key] != USUAL.get(key)]
     told = [f"{key}={value_words(fields[key], 60)}" for key in shown]
     if took is not None:

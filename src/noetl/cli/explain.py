@@ -7,9 +7,10 @@ import click
 
 from noetl.cli.contexts import Target
 from noetl.cli.output import ID, JSON, examples, tell
-from noetl.cli.running.details import detail_lines, head_of
+from noetl.cli.running.details import again_lines, detail_lines, head_of
 from noetl.cli.running.words import count, error_words, seconds, value_words
 from noetl.cli.target import aimed, ask
+from noetl.messages.places import place_of
 from noetl.server.causes import Cause
 from noetl.server.failed_tasks import FailedTask
 from noetl.server.report import handled_words
@@ -91,10 +92,10 @@ def cause_words(cause: Cause, execution_id: str) -> Iterator[str]:
     line = f", line {cause.line}" if cause.line is not None else ""
     where = f"step '{cause.step}'{line}" if cause.step else "the request"
     yield f"{where} failed: {error_words(cause.error)}"
-    if cause.index is not None:
-        yield f"  in iteration {cause.index} of its loop"
+    if cause.index is not None and not cause.chain:
+        yield f"  in iteration {cause.step}:{cause.index}"
     for link in cause.chain:
-        yield from link_words(link)
+        yield from link_words(link, cause.step)
     innermost = cause.chain[-1].error if cause.chain else cause.error
     yield from wrapped_words(innermost)
     for taking in cause.taken_by:
@@ -107,9 +108,9 @@ def cause_words(cause: Cause, execution_id: str) -> Iterator[str]:
     yield f"  what to do: {advice_for(innermost, cause.step, execution_id)}"
 
 
-def link_words(link: FailedTask) -> Iterator[str]:
-    inside = f"iteration {link.index}, " if link.index is not None else ""
-    yield f"  {inside}task '{link.task}' {head_of(link)}: {error_words(link.error)}"
+def link_words(link: FailedTask, step: str) -> Iterator[str]:
+    place = f"{place_of(step, link.task_run_id)}.{link.task}"
+    yield f"  {place} {head_of(link)}: {error_words(link.error)}"
     yield f"    {rule_words(link)}"
     yield from detail_lines(link)
     template = link.error.get("template")
@@ -133,19 +134,18 @@ def passed_words(found: Explanation) -> Iterator[str]:
     """After which errors it went on."""
     for link in found.went_on[:SHOWN_CAUSES]:
         yield f"step '{link.step}' went on after an error:"
-        yield from link_words(link)
+        yield from link_words(link, link.step)
+        if link.again:  # a server before this one does not say
+            yield f"  run it again: noetl restart {found.execution_id} --from {link.again}"
     for loop in found.tolerated[:SHOWN_CAUSES]:
         line = "" if loop.line is None else f", line {loop.line}"
         failed = count(loop.failed, "failed iteration")
         yield f"step '{loop.step}'{line} went on after {failed} of {loop.total:,}"
         for index, error in loop.first:
-            yield f"  iteration {index:,}: {error_words(error)}"
+            yield f"  {loop.step}:{index}: {error_words(error)}"
         if loop.failed > len(loop.first):
             yield f"  … and {loop.failed - len(loop.first):,} more"
-        if loop.first:
-            chosen = ",".join(str(index) for index, _ in loop.first)
-            again = f"noetl restart {found.execution_id} --from {loop.step}:{chosen}"
-            yield f"  run them again: {again}"
+        yield from again_lines(loop, found.execution_id)
     more = (
         found.errors_passed
         - min(len(found.went_on), SHOWN_CAUSES)
@@ -163,7 +163,7 @@ def wrapped_words(error: dict[str, Any]) -> Iterator[str]:
 
 
 def wait_words(wait: WaitReason, found: Explanation) -> Iterator[str]:
-    yield f"step '{wait.step}': {wait.words}"
+    yield f"step '{wait.place or wait.step}': {wait.words}"
     for refused in found.refused:
         if refused.token_id == wait.token_id:
             yield f"  refused by rule {refused.rule + 1} (line {refused.line}): {refused.guard}"

@@ -9,9 +9,10 @@ from noetl.cli.contexts import Target
 from noetl.cli.output import ID, examples, tell_each
 from noetl.cli.target import Asked, FarQuestions, aimed, ask
 from noetl.cli.terminal import plain
+from noetl.messages.places import place_of
 from noetl.server.views.standing import TaskLine
 
-EPILOG = examples("logs last", "logs last --follow", "logs last --step fetch --json")
+EPILOG = examples("logs last", "logs last --follow", "logs last --step fetch:3 --json")
 POLL = 0.5
 """Seconds between two looks at what was printed."""
 TAB = "\t"
@@ -19,20 +20,25 @@ TAB = "\t"
 
 @click.command(epilog=EPILOG)
 @ID
-@click.option("--step", metavar="STEP", help="Only what this step printed.")
+@click.option(
+    "--step", metavar="STEP[:I]", help="Only what this step printed, or iteration I of its loop."
+)
 @click.option("--follow", is_flag=True, help="Wait for more, until the execution has ended.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line.")
 @aimed
 def logs(execution_id: str, step: str | None, follow: bool, as_json: bool, target: Target) -> None:
     """Print what the tasks of an execution wrote to their standard output and error."""
 
+    whole = step and step.partition(":")[0]
+
     async def work(asked: Asked) -> None:
         seen = 0
         while True:
             over = not follow or await has_ended(asked, execution_id)
             cursor = cursor_of(seen) if seen else None
-            page = await asked.lines(execution_id, step=step, cursor=cursor)
-            tell_each(page.lines, line_of, as_json=as_json)
+            page = await asked.lines(execution_id, step=whole, cursor=cursor)
+            lines = [line for line in page.lines if is_within(line, step)]
+            tell_each(lines, line_of, as_json=as_json)
             seen += len(page.lines)
             if page.next is None:
                 if over:
@@ -49,5 +55,12 @@ async def has_ended(asked: Asked, execution_id: str) -> bool:
     return (await asked.plane.row(execution_id)).finished_at is not None
 
 
+def is_within(line: TaskLine, place: str | None) -> bool:
+    """Whether a place is the step of a line, or an iteration around it."""
+    here = place_of(line.step, line.task_run_id)
+    return place in (None, line.step, here) or here.startswith(f"{place}/")
+
+
 def line_of(line: TaskLine) -> str:
-    return f"{line.timestamp[11:23]} {line.step} | {plain(line.text, keep=TAB)}"
+    place = place_of(line.step, line.task_run_id)
+    return f"{line.timestamp[11:23]} {place} | {plain(line.text, keep=TAB)}"

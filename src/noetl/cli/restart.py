@@ -57,7 +57,7 @@ class Wish(msgspec.Struct, frozen=True, kw_only=True):
     "--from",
     "chosen",
     multiple=True,
-    metavar="STEP",
+    metavar="STEP[:I,J]",
     help="Run STEP again and what came of it; STEP:3,17 of its loop, STEP@RUN not its last run.",
 )
 @click.option("--failed", is_flag=True, help="Run again what failed, or was stopped (usual).")

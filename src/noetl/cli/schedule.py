@@ -16,7 +16,7 @@ from noetl.cli.register import registered_text
 from noetl.cli.running.payload import PAYLOAD, SETS, payload_of
 from noetl.cli.source import PlaybookSource
 from noetl.cli.target import aimed, ask, at_server
-from noetl.cli.trigger import PATH, pause_one, remove_one, resume_one, show_all
+from noetl.cli.trigger import PATH, add_orders, show_all
 from noetl.cli.validate import tell_findings
 from noetl.errors import PlaybookRejected
 from noetl.messages.envelope import timestamp
@@ -146,31 +146,7 @@ def upcoming(path: str, count: int, as_json: bool, target: Target) -> None:
     tell_each(found.upcoming, str, as_json=as_json, none=f"{path}: nothing is planned any more")
 
 
-@schedule.command(epilog=examples("schedule pause sales/nightly"))
-@PATH
-@JSON
-@aimed
-def pause(path: str, as_json: bool, target: Target) -> None:
-    """Let a schedule start nothing until it is resumed."""
-    pause_one(path, as_json, target)
-
-
-@schedule.command(epilog=examples("schedule resume sales/nightly"))
-@PATH
-@JSON
-@aimed
-def resume(path: str, as_json: bool, target: Target) -> None:
-    """Let a paused schedule start again, from now on."""
-    resume_one(path, as_json, target)
-
-
-@schedule.command(epilog=examples("schedule remove sales/nightly"))
-@PATH
-@JSON
-@aimed
-def remove(path: str, as_json: bool, target: Target) -> None:
-    """Remove a schedule; the catalog keeps its text."""
-    remove_one(path, as_json, target)
+add_orders(schedule, "schedule")
 
 
 @schedule.command(

@@ -71,7 +71,7 @@ def lines_of(standing: Standing, paint: Paint) -> list[str]:
         lines.append(f"  {step['step']}: {step['status']}, {count(step['runs'], 'run')}{failed}")
     if standing.waits:
         lines.append("not ended:")
-        lines += [f"  {wait.step}: {short(wait.words)}" for wait in standing.waits]
+        lines += [f"  {wait.place or wait.step}: {short(wait.words)}" for wait in standing.waits]
     return lines
 
 

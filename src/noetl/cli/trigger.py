@@ -1,7 +1,7 @@
 """`noetl trigger`: what starts executions, how it stands, and what it would do (START)."""
 
 from collections.abc import Awaitable, Callable
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import click
 import msgspec
@@ -16,6 +16,8 @@ from noetl.cli.output import JSON, examples, print_json, print_line, tell, tell_
 from noetl.cli.target import Asked, aimed, ask, at_server, is_new, pages
 from noetl.client.client import Client
 from noetl.node.local import LocalNode
+from noetl.ports.storage import Storage
+from noetl.ports.triggers import TriggerRow
 from noetl.server import triggering
 
 EPILOG = """\b
@@ -58,33 +60,6 @@ def show(path: str, as_json: bool, target: Target) -> None:
     tell(found, *lines_of(found), as_json=as_json)
 
 
-@trigger.command(epilog=examples("trigger pause sales/nightly"))
-@PATH
-@JSON
-@aimed
-def pause(path: str, as_json: bool, target: Target) -> None:
-    """Let a trigger start nothing until it is resumed."""
-    pause_one(path, as_json, target)
-
-
-@trigger.command(epilog=examples("trigger resume sales/nightly"))
-@PATH
-@JSON
-@aimed
-def resume(path: str, as_json: bool, target: Target) -> None:
-    """Let a paused trigger start again, from now on."""
-    resume_one(path, as_json, target)
-
-
-@trigger.command(epilog=examples("trigger remove sales/nightly"))
-@PATH
-@JSON
-@aimed
-def remove(path: str, as_json: bool, target: Target) -> None:
-    """Remove a trigger; the catalog keeps its text."""
-    remove_one(path, as_json, target)
-
-
 @trigger.command(
     epilog=examples(
         "trigger test sales/nightly --at 2026-03-01T03:00:00Z",
@@ -125,34 +100,63 @@ def show_all(kind: str | None, as_json: bool, target: Target) -> None:
     tell_each(found, line_of, as_json=as_json, none=NONE)
 
 
-def pause_one(path: str, as_json: bool, target: Target) -> None:
-    made = ordered(
-        target,
-        lambda local: triggering.pause(local.storage, path),
-        lambda client: client.pause_trigger(path),
-    )
-    view = made if isinstance(made, TriggerView) else view_of(TriggerView, made)
-    tell(view, f"{path}: paused", as_json=as_json)
+class TriggerOrder(NamedTuple):
+    """An order to a trigger, in the home or at a server, and what is said of it."""
+
+    says: str
+    near: Callable[[Storage, str], Awaitable[TriggerRow | None]]
+    far: Callable[[Client, str], TriggerView | None]
+    done: str
 
 
-def resume_one(path: str, as_json: bool, target: Target) -> None:
-    made = ordered(
-        target,
-        lambda local: triggering.resume(local.storage, path),
-        lambda client: client.resume_trigger(path),
-    )
-    view = made if isinstance(made, TriggerView) else view_of(TriggerView, made)
-    tell(view, f"{path}: resumed; next: {view.planned_at or 'when it is called'}", as_json=as_json)
+ORDERS = {
+    "pause": TriggerOrder(
+        "Let a {noun} start nothing until it is resumed.",
+        triggering.pause,
+        lambda client, path: client.pause_trigger(path),
+        "paused; start again with: noetl {noun} resume {path}",
+    ),
+    "resume": TriggerOrder(
+        "Let a paused {noun} start again, from now on.",
+        triggering.resume,
+        lambda client, path: client.resume_trigger(path),
+        "resumed; next: {next}",
+    ),
+    "remove": TriggerOrder(
+        "Remove a {noun}; the catalog keeps its text.",
+        triggering.remove,
+        lambda client, path: client.remove_trigger(path),
+        "removed; `noetl catalog {path}` has its text",
+    ),
+}
 
 
-def remove_one(path: str, as_json: bool, target: Target) -> None:
-    ordered(
-        target,
-        lambda local: triggering.remove(local.storage, path),
-        lambda client: client.remove_trigger(path),
-    )
-    said = f"{path}: removed; `noetl catalog {path}` has its text"
-    tell({"path": path, "removed": True}, said, as_json=as_json)
+def add_orders(group: click.Group, noun: str) -> None:
+    """`pause`, `resume` and `remove` of a group: a schedule is a trigger."""
+    for word, order in ORDERS.items():
+        group.add_command(order_command(word, order, noun))
+
+
+def order_command(word: str, order: TriggerOrder, noun: str) -> click.Command:
+    example = examples(f"{noun} {word} sales/nightly")
+
+    @click.command(word, help=order.says.format(noun=noun), epilog=example)
+    @PATH
+    @JSON
+    @aimed
+    def command(path: str, as_json: bool, target: Target) -> None:
+        made = ordered(
+            target,
+            lambda local: order.near(local.storage, path),
+            lambda client: order.far(client, path),
+        )
+        view = view_of(TriggerView, made) if isinstance(made, TriggerRow) else made
+        planned = None if view is None else view.planned_at
+        done = order.done.format(noun=noun, path=path, next=planned or "when it is called")
+        told = {"path": path, "removed": True} if view is None else view
+        tell(told, f"{path}: {done}", as_json=as_json)
+
+    return command
 
 
 def ordered(
@@ -184,3 +188,6 @@ def lines_of(found: TriggerDetail) -> list[str]:
         ("refused", found.unproved and f"{found.unproved} calls that proved nothing"),
     ]
     return [found.path, *(f"  {name:<10} {text}" for name, text in shown if text)]
+
+
+add_orders(trigger, "trigger")

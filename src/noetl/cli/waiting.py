@@ -1,10 +1,13 @@
 """`noetl waiting`: what waits for people, and how to answer it (WAIT-7)."""
 
+from typing import Any
+
 import click
 
 from noetl.api.types import PersonAwaited
 from noetl.cli.contexts import Target
 from noetl.cli.output import JSON, tell
+from noetl.cli.running.words import value_words
 from noetl.cli.target import Asked, aimed, ask, pages
 
 EPILOG = """\b
@@ -34,10 +37,21 @@ def lines_of(one: PersonAwaited) -> list[str]:
     who = f", from {', '.join(wait.roles)}" if wait.roles else ""
     until = f", until {wait.until}" if wait.until else ""
     lines = [
-        f"{one.execution_id}  {one.path}  {wait.step}: {wait.title}",
+        f"{one.execution_id}  {one.path}  {wait.place or wait.step}: {wait.title}",
         f"  since {wait.since}{until}{who}",
     ]
-    for name, field in wait.form.items():
-        title = f": {field['title']}" if field.get("title") else ""
-        lines.append(f"  --set {name}=… ({field['type']}){title}")
+    lines += [f"  {field_words(name, field)}" for name, field in wait.form.items()]
     return lines + [f"  {command}" for command in wait.answers if "signal" not in command.split()]
+
+
+def field_words(name: str, field: dict[str, Any]) -> str:
+    """A field of the form as it is given: what it takes, and what it is if it is left out."""
+    taken = field["type"]
+    if field.get("choices"):
+        taken = f"one of {', '.join(map(value_words, field['choices']))}"
+    if "default" in field:
+        taken = f"{taken}; {value_words(field['default'])} if left out"
+    elif not field.get("required", True):
+        taken = f"{taken}; may be left out"
+    title = f": {field['title']}" if field.get("title") else ""
+    return f"--set {name}=… ({taken}){title}"

@@ -1,5 +1,6 @@
 """Which approval is meant, who may answer it, and does the answer fit its form? (WAIT-5)"""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -7,7 +8,9 @@ from noetl.control.execution import Execution
 from noetl.control.waits_held import pending
 from noetl.errors import NoetlError
 from noetl.kinds.awaited import FIELD_TYPES
+from noetl.messages.places import place_of
 from noetl.pipeline.frame import TaskWait
+from noetl.playbook.suggest import did_you_mean
 
 SHOWN = 5
 """Waits that a refusal names."""
@@ -24,35 +27,67 @@ def approvals(execution: Execution) -> list[tuple[TaskWait, dict[str, Any]]]:
     ]
 
 
+def asked_in(execution: Execution) -> list[TaskWait]:
+    """The same, each wait once: of `any` several arms may ask."""
+    return list({wait.task_run_id: wait for wait, _ in approvals(execution)}.values())
+
+
 def approval_for(execution: Execution, asked: str | None) -> tuple[TaskWait, dict[str, Any]]:
-    """The approval of a step or a task run, or the only one there is; raises AnswerRefused."""
+    """The approval of a step or an iteration, or the only one there is; raises AnswerRefused."""
     waiting = approvals(execution)
     found = [
         (wait, arm)
         for wait, arm in waiting
-        if asked is None or asked in (wait.step, wait.task_run_id, f"{wait.step}.{wait.task}")
+        if asked is None or asked == wait.task_run_id or asked in names_of(wait)
     ]
     if len(found) == 1:
         return found[0]
     if not found:
-        raise AnswerRefused(nothing_waits(execution, asked, [wait for wait, _ in waiting]))
-    named = ", ".join(f"{wait.task_run_id} (step '{wait.step}')" for wait, _ in found[:SHOWN])
+        raise AnswerRefused(nothing_waits(execution, asked))
+    names = names_among(asked_in(execution))
+    named = ", ".join(names[wait.task_run_id] for wait, _ in found[:SHOWN])
     more = f" and {len(found) - SHOWN:,} more" if len(found) > SHOWN else ""
     raise AnswerRefused(f"{len(found):,} approvals wait; name one of them: {named}{more}")
 
 
-def nothing_waits(execution: Execution, asked: str | None, others: list[TaskWait]) -> str:
-    """A second answer names the first."""
-    answered = execution.answers if asked is None else {asked: execution.answers.get(asked)}
-    said = [f"that of step '{step}' was {how}" for step, how in answered.items() if how]
+def names_of(wait: TaskWait) -> tuple[str, ...]:
+    """What a person may call a wait, the shortest first; the last is of no other."""
+    places = (
+        wait.step,
+        place_of(wait.step, wait.task_run_id),
+        place_of(wait.step, wait.task_run_id, run=True),
+    )
+    return *places, *(f"{place}.{wait.task}" for place in places)
+
+
+def names_among(waits: list[TaskWait]) -> dict[str, str]:
+    """Task run → the shortest name that means no other of these waits."""
+    taken = Counter(name for wait in waits for name in set(names_of(wait)))
+    return {
+        wait.task_run_id: next(name for name in names_of(wait) if taken[name] == 1)
+        for wait in waits
+    }
+
+
+def nothing_waits(execution: Execution, asked: str | None) -> str:
+    """A second answer names the first; a name that nothing has is likely misspelt."""
+    said = [
+        f"that of '{place}' was {how}"
+        for place, how in execution.answers.items()
+        if asked in (None, place, place.partition(":")[0])
+    ]
     where = "" if asked is None else f" at '{asked}'"
     message = f"no approval waits{where}"
     if said:
-        message = f"{message}: {'; '.join(said[-SHOWN:])}"
-    elif others:
-        steps = ", ".join(sorted({wait.step for wait in others})[:SHOWN])
-        message = f"{message}; steps that wait for an answer: {steps}"
-    return message
+        return f"{message}: {'; '.join(said[-SHOWN:])}"
+    others = asked_in(execution)
+    names = list(names_among(others).values())
+    if not names:
+        return message
+    more = f" and {len(names) - SHOWN:,} more" if len(names) > SHOWN else ""
+    listed = f"waiting for an answer: {', '.join(names[:SHOWN])}{more}"
+    hint = did_you_mean(asked or "", [*names, *(wait.step for wait in others)], "")
+    return f"{message}; {listed}; {hint}" if hint else f"{message}; {listed}"
 
 
 def refuse_stranger(arm: Mapping[str, Any], known_as: Iterable[str] | None) -> None:
@@ -71,7 +106,8 @@ def filled_in(
     """The fields of the form, all faults told at once; a rejection may leave them out."""
     form: Mapping[str, Any] = arm.get("form", {})
     faults = [
-        f"the form has no field '{name}'; it has: {', '.join(form) or 'none'}"
+        f"the form has no field '{name}'; "
+        + did_you_mean(name, form, f"it has: {', '.join(form) or 'none'}")
         for name in given
         if name not in form
     ]
@@ -98,5 +134,8 @@ def misfit(name: str, field: Mapping[str, Any], value: Any) -> str | None:
         return f"the field '{name}' is {value!r:.80}, expected {field['type']}"
     choices = field.get("choices")
     if choices and value not in choices:
-        return f"the field '{name}' is {value!r:.80}, expected one of {choices}"
+        listed = ", ".join(map(str, choices))
+        hint = did_you_mean(str(value), map(str, choices), "")
+        said = f"the field '{name}' is {value!r:.80}, expected one of: {listed}"
+        return f"{said}; {hint}" if hint else said
     return None

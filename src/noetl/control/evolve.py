@@ -34,6 +34,7 @@ from noetl.control.waits_held import WAITS, let_go, waits_at
 from noetl.messages import events as e
 from noetl.messages.codec import decode, encode
 from noetl.messages.names import CLASSES
+from noetl.messages.places import place_of
 from noetl.pipeline.frame import Frame, TaskWait
 from noetl.playbook.plan import Plan
 
@@ -290,7 +291,7 @@ def _wait_done(execution: Execution, event: e.WaitDone, _: Plan) -> None:
     if event.kept is not None:
         del execution.signals[event.kept]
     if event.by == "approval":
-        execution.answers[event.step] = said_by(event)
+        execution.answers[place_of(event.step, event.task_run_id)] = said_by(event)
 
 
 def said_by(event: e.WaitDone) -> str:

@@ -257,7 +257,7 @@ class Execution(msgspec.Struct, kw_only=True):
     signal_ids: dict[str, None] = {}
     """The last ids that senders gave their signals: the same one twice is one (WAIT-4)."""
     answers: dict[str, str] = {}
-    """Step → who answered its last approval, in words (WAIT-5)."""
+    """Step, with its iteration → who answered its last approval, in words (WAIT-5)."""
     bodies: dict[str, bytes] = {}
     """Bodies that the last decision made and that must be stored before it (EVT-4)."""
 

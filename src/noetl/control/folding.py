@@ -14,6 +14,7 @@ from noetl.control.reducers import LOOKS_INTO, PILED, describe, fold, owned
 from noetl.messages import events as e
 from noetl.messages.codec import encode, reference_to
 from noetl.messages.outcome import make_error
+from noetl.messages.places import index_in
 from noetl.messages.reference import Reference
 from noetl.messages.size import rough_size, surely_fits
 from noetl.pipeline.advance import advance
@@ -66,7 +67,7 @@ def locate(run: Run, task_run_id: str, step: StepPlan) -> Spot:
         inner = pipeline.tasks[frame.pc].inner
         assert inner is not None, "only an iterator task has iterations"
         assert frame.inner is not None, "the loop has started"
-        index = index_of(rest[0])
+        index = index_in(rest[0])
         iteration = frame.inner.active[index]
         around = (Around(index, iteration, frame.inner.writes, inner.loop), *around)
         frame, pipeline, rest = iteration.frame, inner.pipeline, rest[2:]
@@ -76,10 +77,6 @@ def locate(run: Run, task_run_id: str, step: StepPlan) -> Spot:
 def number_of(index: int, attempt: int) -> str:
     """The part of an id that names a nested iteration: another one in each attempt (EVT-0)."""
     return f"{index + 1}" if attempt == 1 else f"{index + 1}r{attempt}"
-
-
-def index_of(number: str) -> int:
-    return int(number.partition("r")[0]) - 1
 
 
 def take_task_done(

@@ -15,10 +15,15 @@ import msgspec
 from noetl.errors import RestartRefused
 from noetl.messages import events as e
 from noetl.playbook.plan import Plan
+from noetl.playbook.suggest import did_you_mean
 
 WANTED = re.compile(
     r"(?P<step>[^:@]+)(@(?P<run>[0-9]+)(\.0)?)?(:(?P<indexes>([0-9]+(,[0-9]+)*)?))?"
 )
+
+
+MOST_NAMED = 100
+"""Iterations of a run that a refusal names."""
 
 
 class Recorded(NamedTuple):
@@ -202,12 +207,33 @@ def choose(history: History, wishes: Iterable[StepWish]) -> RunAgain:
 def failed_in(history: History) -> RunAgain:
     """RST-1 `--failed`: every run or iteration whose failure failed the execution."""
     if not history.failures and not history.refused_tokens and not history.is_stopped:
-        raise RestartRefused("nothing of it failed or was stopped; name a step: --from STEP")
+        raise RestartRefused(without_failure(history))
     found = {run: iterations_of(history.runs[run]) for run in history.failures}
     for run, indexes in found.items():
         if indexes is not None:
             refuse_unknown(history.runs[run], indexes)  # it failed before, and was taken over so
     return RunAgain(found, frozenset(history.refused_tokens))
+
+
+def without_failure(history: History) -> str:
+    """RST-1: what failed and was tolerated is run again only where it is named."""
+    last = {run.step: run for run in history.runs.values()}
+    tolerated = [run for run in history.runs.values() if run.failed]
+    if not tolerated:
+        return "nothing of it failed or was stopped; name a step: --from STEP"
+    again = [
+        f"--from {run.step}{'' if run is last[run.step] else f'@{number_of(run)}'}:"
+        + ",".join(map(str, sorted(run.failed)[:MOST_NAMED]))
+        for run in tolerated
+    ]
+    return (
+        "nothing failed the execution: it went on after failed iterations, and --failed leaves "
+        f"those as they are; run them again with: {' '.join(again)}"
+    )
+
+
+def number_of(run: PastRun) -> str:
+    return run.run_id.partition(".")[0]
 
 
 def iterations_of(run: PastRun) -> frozenset[int] | None:
@@ -224,7 +250,8 @@ def run_of(history: History, wish: StepWish) -> PastRun:
     runs = [run for run in history.runs.values() if run.step == wish.step]
     if wish.step not in history.plan.steps:
         names = ", ".join(f"'{name}'" for name in history.plan.steps)
-        raise RestartRefused(f"its playbook has no step '{wish.step}'; it has {names}")
+        hint = did_you_mean(wish.step, history.plan.steps, f"it has {names}")
+        raise RestartRefused(f"its playbook has no step '{wish.step}'; {hint}")
     if not runs:
         raise RestartRefused(f"step '{wish.step}' has not run in it{elsewhere(history)}")
     if wish.run is None:
@@ -232,8 +259,9 @@ def run_of(history: History, wish: StepWish) -> PastRun:
     for run in runs:
         if run.run_id == wish.run:
             return run
-    known = ", ".join(f"{run.step}@{run.run_id}" for run in runs[-20:])
-    raise RestartRefused(f"step '{wish.step}' has no run {wish.run}; it has {known}")
+    known = ", ".join(f"{run.step}@{number_of(run)}" for run in runs[-20:])
+    named = wish.run.partition(".")[0]
+    raise RestartRefused(f"step '{wish.step}' has no run {named}; it has {known}")
 
 
 def elsewhere(history: History) -> str:

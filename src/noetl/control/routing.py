@@ -56,11 +56,16 @@ def route(deciding: Deciding, run: Run, boundary: e.Boundary, seq: int) -> None:
         deciding.tokens.append(deciding.execution.tokens[token_id])
 
 
+FROM_ONE = 4
+"""The rules by which people count arcs as they count rules of a policy: from 1."""
+
+
 class ArcFailed(Exception):
     """A guard or `args` could not be evaluated; `error` names the arc (TPL-3)."""
 
-    def __init__(self, fault: TemplateFailed, key: str, arc: ArcPlan) -> None:
-        error = template_error(fault, f"`{key}` of arc {arc.number} to step '{arc.step}'")
+    def __init__(self, fault: TemplateFailed, key: str, arc: ArcPlan, rules: int) -> None:
+        number = arc.number + (rules >= FROM_ONE)
+        error = template_error(fault, f"`{key}` of arc {number} to step '{arc.step}'")
         super().__init__(error["message"])
         self.error: dict[str, Any] = {**error, "arc": arc.number, "to": arc.step}
 
@@ -80,7 +85,7 @@ def _matches(deciding: Deciding, arc: ArcPlan, guard: Evaluate, scope: Scope) ->
     try:
         return bool(deciding.evaluate(guard, scope))
     except TemplateFailed as fault:
-        raise ArcFailed(fault, "when", arc) from fault
+        raise ArcFailed(fault, "when", arc, deciding.execution.rules) from fault
 
 
 def _inscribed(
@@ -94,7 +99,7 @@ def _inscribed(
         token = e.TokenCreated(token_id="", step=arc.step, args=args)
         return deciding.fit(token, strict=True).args
     except TemplateFailed as fault:
-        raise ArcFailed(fault, "args", arc) from fault
+        raise ArcFailed(fault, "args", arc, deciding.execution.rules) from fault
 
 
 def described(boundary: e.Boundary) -> dict[str, Any]:

@@ -10,7 +10,6 @@ import msgspec
 
 from noetl.control.deciding import Deciding
 from noetl.control.execution import Execution, KeptSignal, Run, is_stopped
-from noetl.control.folding import index_of
 from noetl.control.loops import end_early, offer, value_of
 from noetl.control.waits_held import (
     WAITS,
@@ -26,6 +25,7 @@ from noetl.messages import events as e
 from noetl.messages import requests as r
 from noetl.messages.envelope import timestamp
 from noetl.messages.outcome import make_error
+from noetl.messages.places import index_in
 from noetl.messages.reference import Reference
 from noetl.pipeline.frame import TaskWait
 from noetl.pipeline.policy import template_error
@@ -309,7 +309,7 @@ def scope_of(deciding: Deciding, run: Run, wait: TaskWait, signal: KeptSignal) -
         inner = pipeline.tasks[frame.pc].inner
         assert inner is not None, "only an iterator task has iterations"
         assert frame.inner is not None, "the loop has started"
-        index = index_of(rest[0])
+        index = index_in(rest[0])
         items, frame = frame.inner.items, frame.inner.active[index].frame
         own = bound(deciding, inner.loop.iterator, items, index, frame.iter)
         iter_ = {**own, "parent": iter_}

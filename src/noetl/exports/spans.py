@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 
 from noetl.exports.reading import Envelope
+from noetl.messages.places import iteration_place
 from noetl.messages.times import Interval, Times, called
 from noetl.messages.trace import Entity, span_id
 
@@ -212,7 +213,7 @@ class Trace:
     def _iteration(self, at: int, event: Envelope) -> Span:
         index, above = event["data"]["index"], event["parent_id"]
         parent = None if above == event["step_run_id"] else ("task", above)
-        name = f"{event['step']}[{index}]"
+        name = iteration_place(event["step"], event["entity_id"])
         told = {"iteration_id": event["entity_id"], "index": index}
         return self._below(at, event, "iteration", parent, name, **told)
 

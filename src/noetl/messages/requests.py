@@ -17,7 +17,7 @@ The rules that new executions are decided by. A log names its own (`ExecutionReq
 3. The end of a run says who told it where that was the server (EVT-1). An undefined name is told
    with the one that may have been meant (VAL-5).
 4. The templates of one decision share their turns, and filters cost what they take (TPL-5); a
-   `loop.in` that is no list is told of in other words.
+   `loop.in` that is no list is told of in other words; messages count arcs from 1.
    `execution.resumed` says how long the pause was, and the clocks move by it (WAIT-6).
 """
 

@@ -7,8 +7,10 @@ from noetl.control.execution import Execution
 from noetl.control.waits import refusal_of_signal, was_sent
 from noetl.errors import LogUnavailable, OutcomeUnknown, ServerRefused, VersionConflict
 from noetl.messages import requests as r
+from noetl.messages.envelope import timestamp
 from noetl.ports.event_log import ExecutionRow
 from noetl.ports.session import PartLost
+from noetl.server.afterwards import ended_words
 
 if TYPE_CHECKING:
     from noetl.node.control_plane import ControlPlane
@@ -46,11 +48,8 @@ class Orders:
     async def _not_over(self, execution_id: str, what: str) -> None:
         row = await self._plane.row(execution_id)
         if row.finished_at is not None:
-            raise ServerRefused(
-                f"execution {execution_id} has ended ({row.status}): there is nothing to {what}",
-                code="finished",
-                status=409,
-            )
+            said = ended_words(execution_id, row.status, timestamp(row.finished_at), what)
+            raise ServerRefused(said, code="finished", status=409)
         if row.status == "queued" and what not in ("cancel", "signal"):
             raise ServerRefused(
                 f"execution {execution_id} is queued, and nothing of it runs: there is nothing to "

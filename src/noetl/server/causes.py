@@ -9,7 +9,10 @@ from noetl.control.execution import Execution
 from noetl.messages import events as e
 from noetl.playbook.model import Playbook, Step
 from noetl.server.failed_tasks import FailedTask, PlaybookText, link_of
-from noetl.server.trail import Trail
+from noetl.server.trail import Trail, again_of
+
+FEW = 10
+"""Failed iterations of one loop that are told of."""
 
 
 class ToleratedLoop(msgspec.Struct, frozen=True):
@@ -21,6 +24,8 @@ class ToleratedLoop(msgspec.Struct, frozen=True):
     total: int
     first: list[tuple[int, dict[str, Any]]] = []
     """Index and error of the first that failed."""
+    again: str = ""
+    """What `noetl restart --from` takes to run the failed ones again: the first hundred."""
 
 
 class TakingStep(msgspec.Struct, frozen=True):
@@ -63,7 +68,9 @@ def unmatched_in(trail: Trail, playbook: Playbook) -> list[Unmatched]:
         behind, ahead = set[str](), [name]
         while ahead:
             router = steps[ahead.pop()].router
-            fresh = {arc.step for arc in router.arcs} - trail.ran - behind if router else set()
+            fresh = (
+                {arc.step for arc in router.arcs} - trail.ran.keys() - behind if router else set()
+            )
             behind |= fresh
             ahead += fresh
         never_ran = [step for step in steps if step in behind]
@@ -123,16 +130,20 @@ def line_of(step: str, playbook: Playbook) -> int | None:
 
 
 def tolerated_in(trail: Trail, playbook: Playbook) -> list[ToleratedLoop]:
-    return [
-        ToleratedLoop(
-            loop.step,
-            line_of(loop.step, playbook),
-            loop.failed,
-            loop.total,
-            [(one.index, one.error) for one in trail.iterations.get(loop.step_run_id, [])],
-        )
-        for loop in trail.loops
-    ]
+    return [tolerated_loop(loop, trail, playbook) for loop in trail.loops]
+
+
+def tolerated_loop(loop: e.LoopDone, trail: Trail, playbook: Playbook) -> ToleratedLoop:
+    failed = sorted(trail.iterations.get(loop.step_run_id, []), key=lambda one: one.index)
+    indexes = ",".join(str(one.index) for one in failed)
+    return ToleratedLoop(
+        loop.step,
+        line_of(loop.step, playbook),
+        loop.failed,
+        loop.total,
+        [(one.index, one.error) for one in failed[:FEW]],
+        again_of(trail, loop.step_run_id, f"{loop.step}:{indexes}") if indexes else "",
+    )
 
 
 def chain_of(

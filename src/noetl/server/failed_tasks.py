@@ -10,6 +10,7 @@ from noetl.masking import MASK
 from noetl.messages import events as e
 from noetl.messages.codec import encode
 from noetl.messages.envelope import timestamp
+from noetl.messages.places import index_in
 from noetl.messages.reference import Reference
 from noetl.messages.times import called
 from noetl.playbook.model import Guard, Playbook, Task
@@ -63,6 +64,8 @@ class PassedError(FailedTask, frozen=True, kw_only=True):
     """An error after which the pipeline went on (TASK-2)."""
 
     step: str
+    again: str = ""
+    """What `noetl restart --from` takes to run it again."""
 
 
 class PlaybookText(msgspec.Struct, frozen=True):
@@ -93,14 +96,14 @@ def link_of(done: e.TaskDone, index: int | None, document: PlaybookText) -> Fail
     return FailedTask(**facts_of(done, index, document))
 
 
-def passed_of(done: e.TaskDone, document: PlaybookText) -> PassedError:
-    return PassedError(step=done.step, **facts_of(done, index_of(done), document))
+def passed_of(done: e.TaskDone, again: str, document: PlaybookText) -> PassedError:
+    return PassedError(step=done.step, again=again, **facts_of(done, index_of(done), document))
 
 
 def index_of(done: e.TaskDone) -> int | None:
     """EVT-0: `4.1.2` is a task of iteration `4.1`; an inner one of a nested loop has more."""
     numbers = done.task_run_id.split(".")
-    return int(numbers[-2].partition("r")[0]) - 1 if len(numbers) > 2 else None
+    return index_in(numbers[-2]) if len(numbers) > 2 else None
 
 
 def facts_of(done: e.TaskDone, index: int | None, document: PlaybookText) -> dict[str, Any]:

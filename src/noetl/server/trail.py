@@ -12,10 +12,8 @@ from noetl.server.replay import rows_of
 
 E = TypeVar("E", bound=e.Event)
 
-FEW = 10
-"""Failed iterations of one loop that are remembered."""
 MOST = 100
-"""Failures of one run that are remembered; the first one decides."""
+"""Failures of one run, and failed iterations of one loop, that are remembered."""
 
 
 class Trail(msgspec.Struct):
@@ -28,8 +26,8 @@ class Trail(msgspec.Struct):
     """Token → the admission's last answer."""
     dropped: list[e.TokenDropped] = []
     cancelled: e.ExecutionCancelled | None = None
-    ran: set[str] = set()
-    """Steps that a token fired."""
+    ran: dict[str, str] = {}
+    """Step that a token fired → the last of its runs."""
     ends: list[e.NextEvaluated] = []
     """Of steps that succeeded, and of whose arcs none matched."""
     passed: list[e.TaskDone] = []
@@ -67,9 +65,7 @@ def note(trail: Trail, event: e.Event) -> None:
         case e.StepDone():
             note_end(trail, event.step_run_id, "done")
         case e.IterationFailed(parent_id=None):
-            failed = trail.iterations.setdefault(event.step_run_id, [])
-            if len(failed) < FEW:
-                failed.append(event)
+            keep(trail.iterations.setdefault(event.step_run_id, []), event)
         case e.LoopDone(parent_id=None):
             if event.failed:
                 keep(trail.loops, event)
@@ -81,19 +77,28 @@ def note(trail: Trail, event: e.Event) -> None:
         case e.ExecutionCancelled():
             trail.cancelled = event
         case e.StepScheduled():
-            trail.ran.add(event.step)
+            trail.ran[event.step] = event.step_run_id
             for token in event.tokens:
                 if token in trail.runs:
                     trail.runs[token] = event.step_run_id
                     trail.ended[event.step_run_id] = "running"
         case e.ExecutionRestored(kept={"tallies": dict() as before}):
-            trail.ran |= before.keys()
+            trail.ran |= dict.fromkeys(before, "")
+        case e.StepRestored():
+            trail.ran[event.step] = event.step_run_id
         case e.NextFired() if event.step_run_id in trail.took:
             trail.took[event.step_run_id].append(event)
             trail.runs[event.token_id] = ""
         case e.NextEvaluated(arcs=[], error=None) if event.on != "step.failed":
             if trail.cancelled is None:
                 keep(trail.ends, event)
+
+
+def again_of(trail: Trail, step_run_id: str, place: str) -> str:
+    """What `noetl restart --from` takes for a place: the run is named where it is not the last."""
+    step, colon, indexes = place.partition("/")[0].partition(":")
+    run = "" if trail.ran.get(step) == step_run_id else f"@{step_run_id.partition('.')[0]}"
+    return f"{step}{run}{colon}{indexes}"
 
 
 def keep(kept: list[E], event: E) -> bool:

@@ -2,10 +2,12 @@
 
 import shlex
 import time
+from collections.abc import Mapping
 from typing import Any, Literal
 
 import msgspec
 
+from noetl.control.approvals import asked_in, names_among
 from noetl.control.execution import Execution, Run, Token
 from noetl.control.joins import needed
 from noetl.control.limits import waiting_for, words_of
@@ -15,6 +17,7 @@ from noetl.control.waits_held import waits_in as waits_held_in
 from noetl.messages import events as e
 from noetl.messages.codec import decode_events
 from noetl.messages.envelope import timestamp
+from noetl.messages.places import place_of
 from noetl.pipeline.frame import TaskWait
 from noetl.playbook.plan import Pipeline, Plan
 from noetl.ports.limits import LimitPlace
@@ -49,6 +52,8 @@ class WaitReason(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     step: str
     kind: WaitKind
     words: str
+    place: str | None = None
+    """The step with its iteration, where it stands in a loop: `charge:4`."""
     step_run_id: str | None = None
     token_id: str | None = None
     task: str | None = None
@@ -131,11 +136,12 @@ async def since_when(storage: Storage, execution_id: str, runs: set[str]) -> dic
 
 def waits_of(execution: Execution, plan: Plan, workers: Workers = UNCOUNTED) -> list[WaitReason]:
     """Every run in flight and every token that led to none, in order of their making."""
+    names = names_among(asked_in(execution)) if plan.waits else {}
     runs = [
         wait
         for run in execution.runs.values()
         if run.parked is None or run.parked.reason != "limit"
-        for wait in waits_of_run(execution, run, plan, workers)
+        for wait in waits_of_run(execution, run, plan, workers, names)
     ]
     tokens = [token for token in execution.tokens.values() if token.waits != "limit"]
     return runs + [wait_of_token(execution, token, plan) for token in tokens]
@@ -158,10 +164,12 @@ def wait_for_limit(execution: Execution, plan: Plan, place: LimitPlace) -> WaitR
     )
 
 
-def waits_of_run(execution: Execution, run: Run, plan: Plan, workers: Workers) -> list[WaitReason]:
+def waits_of_run(
+    execution: Execution, run: Run, plan: Plan, workers: Workers, names: Mapping[str, str]
+) -> list[WaitReason]:
     waits = [wait for wait in waits_held_in(run) if wait.done is None] if plan.waits else []
     if waits and (run.loop is not None or not run.parts):
-        named = [named_wait(execution, wait, len(waits)) for wait in waits[:SHOWN]]
+        named = [named_wait(execution, wait, names) for wait in waits[:SHOWN]]
         return [*named, wait_of_loop(run, plan, workers)] if run.loop is not None else named
     if run.parked is not None:
         words = "it waits because the execution is paused"
@@ -170,24 +178,25 @@ def waits_of_run(execution: Execution, run: Run, plan: Plan, workers: Workers) -
         return [
             WaitReason(
                 step=run.step,
+                place=place_of(run.step, task_run_id),
                 step_run_id=run.step_run_id,
                 kind="timer",
                 words=f"pauses ({wait.reason}){until_words(wait.due)}",
                 until=None if wait.due is None else timestamp(wait.due),
             )
-            for wait in run.suspended.values()
+            for task_run_id, wait in run.suspended.items()
         ]
     if run.loop is not None:
         return [wait_of_loop(run, plan, workers)]
     return [wait_of_pipeline(run, plan, workers)]
 
 
-def named_wait(execution: Execution, wait: TaskWait, among: int) -> WaitReason:
+def named_wait(execution: Execution, wait: TaskWait, names: Mapping[str, str]) -> WaitReason:
     """WAIT-7: for what, since when, until when, who may answer, and how."""
     due = next_due(wait)
     arms = wait.awaits
     asked = next((arm for arm in arms if arm["by"] == "approval"), {})
-    answers = tuple(found for arm in arms for found in commands_of(execution, wait, arm, among))
+    answers = tuple(found for arm in arms for found in commands_of(execution, wait, arm, names))
     words = f"waits for {' or '.join(map(awaited_words, arms))} since {timestamp(wait.since)}"
     if due is not None and len(arms) + (wait.due is not None) > 1:
         words = f"{words}, until {timestamp(due)}"
@@ -200,6 +209,7 @@ def named_wait(execution: Execution, wait: TaskWait, among: int) -> WaitReason:
         words = f"{words}; answer with: {' or: '.join(answers)}"
     return WaitReason(
         step=wait.step,
+        place=place_of(wait.step, wait.task_run_id),
         step_run_id=wait.step_run_id,
         kind=arms[0]["by"] if len(arms) == 1 else "any",
         words=words,
@@ -215,16 +225,15 @@ def named_wait(execution: Execution, wait: TaskWait, among: int) -> WaitReason:
 
 
 def commands_of(
-    execution: Execution, wait: TaskWait, arm: dict[str, Any], among: int
+    execution: Execution, wait: TaskWait, arm: dict[str, Any], names: Mapping[str, str]
 ) -> tuple[str, ...]:
     execution_id = execution.execution_id
     match arm["by"]:
         case "signal":
             return (f"noetl signal {execution_id} {shlex.quote(arm['name'])}",)
         case "approval":
-            where = wait.step if among == 1 else wait.task_run_id
             return tuple(
-                f"noetl {word} {execution_id} {shlex.quote(where)}"
+                f"noetl {word} {execution_id} {shlex.quote(names[wait.task_run_id])}"
                 for word in ("approve", "reject")
             )
     return ()

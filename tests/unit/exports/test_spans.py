@@ -154,7 +154,7 @@ def test_iterations_and_nested_loops_are_levels_of_their_own() -> None:
     assert (by_id["4.0"]["noetl.loop.total"], by_id["4.0"]["noetl.loop.mode"]) == (1, "parallel")
     assert by_id["4.1.1"]["noetl.loop.mode"] == "sequential"
     assert by_id["4.1"]["noetl.index"] == 0
-    assert found[3].name == "load[0]"
+    assert found[3].name == "load:0"
 
 
 def test_iterations_that_share_a_row_have_times_of_their_own() -> None:

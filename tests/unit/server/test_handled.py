@@ -69,7 +69,10 @@ async def test_failed_iterations_that_a_loop_tolerates() -> None:
     words = "\n".join(words_of(found))
     assert "went on after 2 failed iterations of 3" in words
     assert [index for index, _ in tolerated.first] == [0, 2]
-    assert f"run them again: noetl restart {found.execution_id} --from start:0,2" in words
+    assert (
+        f"run the failed iterations again: noetl restart {found.execution_id} --from start:0,2"
+        in words
+    )
 
 
 @pytest.mark.rule("LOOP-7")

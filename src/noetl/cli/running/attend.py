@@ -11,6 +11,7 @@ from noetl.cli import exits
 from noetl.cli.background.signals import stop_on_signals, unless
 from noetl.cli.running.show import Show
 from noetl.errors import LogUnavailable, NoetlError
+from noetl.messages.places import place_of
 from noetl.node.local import LocalNode
 from noetl.server.active import ActiveExecution
 from noetl.server.report import ExecutionReport, report_of
@@ -39,7 +40,7 @@ class Attended(msgspec.Struct, frozen=True):
     """None where it was interrupted before anything was begun, as far as is known."""
     report: ExecutionReport | None
     explanation: "Explanation | None" = None
-    """Of one that failed, where its log is not too long to be read at once."""
+    """Of one that failed or went on after errors; of a log that is not too long to be read."""
 
 
 def attend(settings: Settings, begin: Begin, show: Show) -> Attended:
@@ -70,14 +71,12 @@ async def _attend(settings: Settings, begin: Begin, show: Show) -> Attended:
     if local is None:
         return Attended(None, None)
     try:
-        local.server.watchers.append(lambda active, events: show.take(active.execution, events))
-        local.overheard.listeners.append(
-            lambda line: show.hear(line.execution_id, line.step, line.text)
-        )
+        watched(local, show)
         active = await unless(interrupted, begin(local))
         if active is None:
             return Attended(None, None)
-        show.begin(active.execution)
+        if not active.finished.done():  # of one that has ended only the result is shown
+            show.begin(active.execution)
         while going := [one.finished for one in local.server.owned if not one.finished.done()]:
             if interrupted.is_set():
                 break
@@ -89,6 +88,14 @@ async def _attend(settings: Settings, begin: Begin, show: Show) -> Attended:
     finally:
         show.end()
         await local.close()
+
+
+def watched(local: LocalNode, show: Show) -> None:
+    """Show what this process decides, and what its tasks print."""
+    local.server.watchers.append(lambda active, events: show.take(active.execution, events))
+    local.overheard.listeners.append(
+        lambda line: show.hear(line.execution_id, place_of(line.step, line.task_run_id), line.text)
+    )
 
 
 async def attended(local: LocalNode, active: ActiveExecution) -> Attended:
@@ -104,7 +111,7 @@ async def attended(local: LocalNode, active: ActiveExecution) -> Attended:
     took = max(0, (active.ended_at or active.started_at) - active.started_at)
     report = await report_of(active.execution, local.results, took)
     explained = None
-    if report.status == "failed" and active.execution.seq <= READ_AT_ONCE:
+    if (report.status == "failed" or report.errors_passed) and active.execution.seq <= READ_AT_ONCE:
         from noetl.server.views.explanation import explanation_of  # only where something failed
 
         row = await local.row(execution_id)

@@ -5,7 +5,8 @@ from typing import Any
 
 from noetl.cli.running.words import error_words, seconds, short, value_words
 from noetl.cli.terminal import plain
-from noetl.server.causes import Cause
+from noetl.messages.places import place_of
+from noetl.server.causes import Cause, ToleratedLoop
 from noetl.server.failed_tasks import FailedTask
 from noetl.server.views.explanation import Explanation
 
@@ -26,11 +27,25 @@ def failure_lines(found: Explanation | None) -> Iterator[str]:
 def brief_lines(cause: Cause) -> Iterator[str]:
     if not cause.chain:
         return
-    index = "" if cause.index is None else f"[{cause.index}]"
     for link in cause.chain:
         line = "" if link.line is None else f", line {link.line}"
-        yield f"  {cause.step}{index}.{link.task} {head_of(link)}{line}: {error_words(link.error)}"
+        place = f"{place_of(cause.step, link.task_run_id)}.{link.task}"
+        yield f"  {place} {head_of(link)}{line}: {error_words(link.error)}"
         yield from detail_lines(link)
+
+
+def tolerated_lines(found: Explanation | None) -> Iterator[str]:
+    """How to run again what failed and was tolerated, which `restart --failed` leaves (RST-1)."""
+    if found is not None:
+        for loop in found.tolerated[:SHOWN_CAUSES]:
+            yield from again_lines(loop, found.execution_id)
+
+
+def again_lines(loop: ToleratedLoop, execution_id: str) -> Iterator[str]:
+    if loop.again:
+        yield f"  run the failed iterations again: noetl restart {execution_id} --from {loop.again}"
+    if loop.failed > loop.again.count(",") + 1:
+        yield f"  which they are: noetl events {execution_id} --name loop.iteration.failed"
 
 
 def head_of(link: FailedTask) -> str:

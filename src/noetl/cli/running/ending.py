@@ -40,6 +40,11 @@ def how_on(execution_id: str | None) -> str:
     return f"continue with: noetl resume {execution_id}"
 
 
+def tells_more(report: ExecutionReport) -> bool:
+    """Whether its log has more to say about what went wrong."""
+    return report.status == "failed" or report.errors_passed > 0
+
+
 def last_words(report: ExecutionReport, explanation: "Explanation | None", *, as_json: bool) -> int:
     """The end of an execution, for programs and for people; the exit code that goes with it."""
     try:
@@ -75,9 +80,9 @@ def tell(report: ExecutionReport, explanation: "Explanation | None", *, err: boo
         for line in values_of(report, room):
             print_line(line)
     if explanation is not None:
-        from noetl.cli.running.details import failure_lines  # only where something failed
+        from noetl.cli.running import details  # only where something failed
 
-        for line in failure_lines(explanation):
+        for line in (*details.failure_lines(explanation), *details.tolerated_lines(explanation)):
             print_line(line, err=err)
     print_line(last_line(report, paint), err=err)
 

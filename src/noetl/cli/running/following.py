@@ -12,7 +12,7 @@ from noetl.cli import exits
 from noetl.cli.contexts import Target
 from noetl.cli.output import print_line
 from noetl.cli.running.attend import runner
-from noetl.cli.running.ending import EXITS, last_words, make_show
+from noetl.cli.running.ending import EXITS, last_words, make_show, tells_more
 from noetl.cli.running.show import Show
 from noetl.client.async_client import AsyncClient
 from noetl.client.stream import LAST
@@ -20,6 +20,7 @@ from noetl.control.execution import Execution
 from noetl.errors import NoetlError, ServerAway
 from noetl.messages import events as e
 from noetl.messages.codec import decode_events
+from noetl.messages.places import place_of
 from noetl.server.views.explanation import Explanation
 
 MOST_LINES = 10_000
@@ -70,8 +71,11 @@ async def _see_end(client: AsyncClient, far: Execution, show: Show) -> Ended:
         live.cancel()
         show.end()
     summary = await ended(client, far.execution_id)
-    failed = summary.status == "failed"
-    return summary, await client.explanation(far.execution_id) if failed else None
+    return summary, await explained(client, summary)
+
+
+async def explained(client: AsyncClient, summary: Summary) -> Explanation | None:
+    return await client.explanation(summary.execution_id) if tells_more(summary) else None
 
 
 async def _watch(client: AsyncClient, far: Execution, show: Show) -> None:
@@ -127,7 +131,8 @@ class Hearing:
             page = await self._client.lines(self._execution_id, cursor=cursor)
             for line in page.lines:
                 self._heard += 1
-                self._show.hear(self._execution_id, line.step, line.text)
+                place = place_of(line.step, line.task_run_id)
+                self._show.hear(self._execution_id, place, line.text)
             more = page.next is not None
 
 

@@ -1,5 +1,6 @@
 """A running execution as plain lines: for files, pipes and terminals that can do no more."""
 
+import re
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -12,12 +13,16 @@ from noetl.control.evolve import GOES_ON
 from noetl.control.execution import Execution
 from noetl.control.waits_held import WAITS
 from noetl.messages import events as e
+from noetl.messages.places import iteration_place, place_of
 from noetl.messages.times import Interval, around, called
 
 EVERY = 5.0
 """Seconds between two lines about the progress of one loop."""
-FAILED_ITERATIONS = 5
-"""Failed iterations of one loop that get a line each; the rest are counted."""
+SHOWN_ITERATIONS = 5
+"""Iterations of one loop that fail, or wait, and get a line each; the rest are counted."""
+
+
+OLD_RUN = re.compile(r"@[0-9]+\.0")
 
 
 class LoopLine(msgspec.Struct):
@@ -27,6 +32,7 @@ class LoopLine(msgspec.Struct):
     told_at: float
     done: int = 0
     failed: int = 0
+    waits: int = 0
 
 
 class PlainShow:
@@ -64,8 +70,8 @@ class PlainShow:
                 continue  # a step that is over at once gets one line
             say(self, execution_id, event)
 
-    def hear(self, execution_id: str, step: str, text: str) -> None:
-        print_line(f"{self.place(execution_id, step)} | {short(text, 10_000)}", err=True)
+    def hear(self, execution_id: str, place: str, text: str) -> None:
+        print_line(f"{self.place(execution_id, place)} | {short(text, 10_000)}", err=True)
 
     def end(self) -> None:
         """Every line is out already."""
@@ -83,7 +89,7 @@ class PlainShow:
         if self._root is None:
             self._root = execution_id
             origin = event.origin_execution_id
-            more = "" if origin is None else f", restarted from {origin}"
+            more = "" if origin is None else f", restarted from {origin}{again_words(event.chosen)}"
             print_line(f"{event.path}: execution {execution_id}{more}", err=self._err)
         elif execution_id != self._root:
             self._names[execution_id] = f"{event.path} > "
@@ -135,8 +141,13 @@ class PlainShow:
             self.line(execution_id, f"{event.step}.{event.task}", f"waits ({event.reason})")
 
     def waits(self, execution_id: str, event: e.WaitStarted) -> None:
-        if (execution_id, event.step_run_id) not in self._loops:
-            self.line(execution_id, f"{event.step}.{event.task}", awaited_words(event))
+        loop = self._loops.get((execution_id, event.step_run_id))
+        if loop is not None:
+            loop.waits += 1
+            if loop.waits > SHOWN_ITERATIONS:
+                return
+        place = f"{place_of(event.step, event.task_run_id)}.{event.task}"
+        self.line(execution_id, place, awaited_words(event))
 
     # ── loops ────────────────────────────────────────────────────────────────────────────────
 
@@ -160,10 +171,9 @@ class PlainShow:
         if event.parent_id is not None or loop is None:  # None: of a child that was taken up
             return
         loop.failed += 1
-        if loop.failed <= FAILED_ITERATIONS:
-            self.line(
-                execution_id, f"{event.step}[{event.index}]", f"failed: {error_words(event.error)}"
-            )
+        if loop.failed <= SHOWN_ITERATIONS:
+            place = iteration_place(event.step, event.iteration_id)
+            self.line(execution_id, place, f"failed: {error_words(event.error)}")
         self.progress(execution_id, event.step, loop)
 
     def progress(self, execution_id: str, step: str, loop: LoopLine) -> None:
@@ -210,6 +220,11 @@ class PlainShow:
     def resumed(self, execution_id: str, event: e.ExecutionResumed) -> None:
         del event
         self.line(execution_id, "execution", "goes on")
+
+
+def again_words(chosen: Sequence[str]) -> str:
+    """What a restart runs again; the log names the old run too (RST-2)."""
+    return f"; runs again: {', '.join(OLD_RUN.sub('', one) for one in chosen)}" if chosen else ""
 
 
 def restored(show: PlainShow, execution_id: str, event: e.StepRestored) -> None:

@@ -20,7 +20,7 @@ class Show(Protocol):
 
     def take(self, execution: Execution, events: Sequence[Event]) -> None: ...
 
-    def hear(self, execution_id: str, step: str, text: str) -> None: ...
+    def hear(self, execution_id: str, place: str, text: str) -> None: ...
 
     def end(self) -> None: ...
 
@@ -38,8 +38,8 @@ class SteadyShow:
     def take(self, execution: Execution, events: Sequence[Event]) -> None:
         self._try(lambda: self._show.take(execution, events))
 
-    def hear(self, execution_id: str, step: str, text: str) -> None:
-        self._try(lambda: self._show.hear(execution_id, step, text))
+    def hear(self, execution_id: str, place: str, text: str) -> None:
+        self._try(lambda: self._show.hear(execution_id, place, text))
 
     def end(self) -> None:
         self._try(self._show.end)

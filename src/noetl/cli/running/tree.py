@@ -47,9 +47,9 @@ class TreeShow:
         if self._screen.is_started and time.monotonic() - self._drawn_at >= REFRESH:
             self._draw()
 
-    def hear(self, execution_id: str, step: str, text: str) -> None:
+    def hear(self, execution_id: str, place: str, text: str) -> None:
         del execution_id  # the tree shows where it stands
-        text = f"{step} | {short(text, 10_000)}"
+        text = f"{place} | {short(text, 10_000)}"
         if sys.stderr is not None and sys.stderr.isatty() and self._screen.is_started:
             self._console.print(Text(text, style="dim"))
         else:

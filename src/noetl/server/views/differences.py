@@ -8,6 +8,7 @@ import msgspec
 from noetl.control.forgetting import History, choose, kept_of, wanted
 from noetl.messages import events as e
 from noetl.messages.codec import encode_shown
+from noetl.messages.places import place_of
 from noetl.messages.reference import Reference
 
 MOST = 1000
@@ -25,6 +26,7 @@ class TaskSide(msgspec.Struct, frozen=True, kw_only=True):
     execution_id: str
     """Where it ran: of what a restart took over, the execution before."""
     status: str
+    """`ok`, `error`, or `failed` where that failed its pipeline (TASK-2)."""
     attempts: int
     result: str | None = None
     """The beginning of its result as JSON, or where it lies."""
@@ -40,6 +42,8 @@ class TaskDifference(msgspec.Struct, frozen=True, kw_only=True):
     task: str
     place: str
     """Iteration and number of the task within the run, as its id has them (EVT-0)."""
+    within: str = ""
+    """The step with its iteration, as `noetl restart --from` takes it."""
     left: TaskSide | None
     right: TaskSide | None
 
@@ -54,7 +58,7 @@ class Differences(msgspec.Struct, frozen=True, kw_only=True):
     parted: int
     """Tasks that did not."""
     differences: list[TaskDifference]
-    """In the order of the first execution; the first thousand."""
+    """Runs of steps in the order of the first execution, iterations by number; a thousand."""
 
 
 Place = tuple[str, int, str, str]
@@ -66,7 +70,7 @@ async def differences_of(left: str, right: str, read: Read) -> Differences:
     one, other = await tasks_of(left, read), await tasks_of(right, read)
     found: list[TaskDifference] = []
     same = parted = 0
-    for place in dict.fromkeys((*one, *other)):
+    for place in in_order([*one, *other]):
         first, second = one.get(place), other.get(place)
         if first is not None and second is not None and first[1] == second[1]:
             same += 1
@@ -77,10 +81,27 @@ async def differences_of(left: str, right: str, read: Read) -> Differences:
             sides = (None if side is None else side[0] for side in (first, second))
             found.append(
                 TaskDifference(
-                    step=step, run=run, task=task, place=spot, left=next(sides), right=next(sides)
+                    step=step,
+                    run=run,
+                    task=task,
+                    place=spot,
+                    within=place_of(step, f"0.{spot}"),
+                    left=next(sides),
+                    right=next(sides),
                 )
             )
     return Differences(left=left, right=right, same=same, parted=parted, differences=found)
+
+
+def in_order(places: list[Place]) -> list[Place]:
+    """Runs of steps as they began, and iterations by their number: a parallel loop ends anyhow."""
+    begun = {run: number for number, run in enumerate(dict.fromkeys(p[:2] for p in places))}
+
+    def key(place: Place) -> tuple[int, list[tuple[int, str]]]:
+        numbers = [(int(one.partition("r")[0]), one) for one in place[2].split(".")]
+        return begun[place[:2]], numbers
+
+    return sorted(dict.fromkeys(places), key=key)
 
 
 class Runs:
@@ -139,7 +160,7 @@ def side_of(execution_id: str, event: e.TaskDone) -> Told:
     result, error = outcome.get("result"), event.error or outcome.get("error")
     side = TaskSide(
         execution_id=execution_id,
-        status=outcome["status"],
+        status="failed" if event.do == "fail" else outcome["status"],
         attempts=event.attempt,
         result=None if result is None else encode_shown(result).decode()[:SHOWN],
         error=error,

@@ -7,6 +7,8 @@ from msgspec.structs import replace
 
 from noetl.control.execution import Execution
 from noetl.errors import NoetlError
+from noetl.messages.events import TaskDone
+from noetl.messages.places import place_of
 from noetl.playbook.load import load_kept
 from noetl.playbook.model import Playbook
 from noetl.playbook.plan import Plan
@@ -23,7 +25,7 @@ from noetl.server.causes import (
 )
 from noetl.server.failed_tasks import PRINTED, FailedTask, PassedError, PlaybookText, passed_of
 from noetl.server.former import former_lines, relined
-from noetl.server.trail import Trail, trail_of
+from noetl.server.trail import Trail, again_of, trail_of
 from noetl.server.waiting import WaitReason, waits_in
 from noetl.tools.plugins import KnownKinds
 
@@ -110,7 +112,7 @@ async def explanation_of(
         handled=await facts.told(handled_in(trail, document)),
         errors_passed=execution.errors_passed,
         went_on=[
-            await facts.printed(passed_of(done, document), done.step)
+            await facts.printed(passed_of(done, again_for(trail, done), document), done.step)
             for done in trail.passed[:MOST_TOLD]
         ],
         tolerated=tolerated_in(trail, playbook),
@@ -120,6 +122,10 @@ async def explanation_of(
         dropped=[Dropped(token.step, token.reason) for token in trail.dropped],
         unmatched=[] if row.finished_at is None else unmatched_in(trail, playbook),
     )
+
+
+def again_for(trail: Trail, done: TaskDone) -> str:
+    return again_of(trail, done.step_run_id, place_of(done.step, done.task_run_id))
 
 
 class Facts:

@@ -106,7 +106,7 @@ def test_a_loop_says_little_however_long_it_is(
     said = lines(capsys)
     assert said[0] == "work: loop of 100,000 iterations, parallel"
     assert said[1] == "work: 50,048 of 100,000 done"
-    assert said[2] == "work[90000]: failed: http: busy"
+    assert said[2] == "work:90000: failed: http: busy"
     assert said[-1] == "work: 90,000 of 100,000 done, 10,000 failed in 9.0 s"
     assert len(said) == 8
 
