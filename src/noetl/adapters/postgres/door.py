@@ -106,8 +106,12 @@ class ServerWait:
 
 
 async def durable(connection: asyncpg.Connection) -> None:
-    """No commit is answered before it is safe, whatever the server's own setting."""
-    await connection.execute(SQL["durable"])
+    """No commit is answered before it is safe; a connection that does not come so far is closed."""
+    try:
+        await connection.execute(SQL["durable"])
+    except BaseException:  # also whoever stops waiting for it
+        connection.terminate()
+        raise
 
 
 def _quiet(_: str) -> None:

@@ -11,6 +11,7 @@ from tests.support.postgres import Database, PostgresServer
 from tests.unit.adapters.postgres.asking import asking
 
 from noetl.adapters.postgres.database import VERSION
+from noetl.adapters.postgres.door import durable
 from noetl.adapters.postgres.faults import place_of, unavailable
 from noetl.adapters.postgres.statements import MIGRATIONS, SQL
 from noetl.adapters.postgres.storage import open_storage
@@ -213,3 +214,13 @@ def test_a_place_tells_no_secret(dsn: str, place: str) -> None:
 def test_the_words_of_an_unknown_error() -> None:
     says = str(unavailable(ZeroDivisionError("a\n b"), "p", "e1"))
     assert says == "the log at p failed: a b; check the server and run `noetl resume e1`"
+
+
+async def test_a_connection_that_nobody_waits_for_any_more_is_closed(database: Database) -> None:
+    connection = await asyncpg.connect(database.url)
+    readying = asyncio.ensure_future(durable(connection))
+    await asyncio.sleep(0)
+    readying.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await readying
+    assert connection.is_closed()
