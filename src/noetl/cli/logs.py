@@ -1,6 +1,7 @@
 """`noetl logs`: what the tasks of an execution printed."""
 
 import asyncio
+import re
 
 import click
 
@@ -17,6 +18,7 @@ EPILOG = examples("logs last", "logs last --follow", "logs last --step fetch:3 -
 POLL = 0.5
 """Seconds between two looks at what was printed."""
 TAB = "\t"
+ITERATION = re.compile(r"(:[0-9]+)?(/[0-9]+)*$")
 
 
 @click.command(epilog=EPILOG)
@@ -30,7 +32,7 @@ TAB = "\t"
 def logs(execution_id: str, step: str | None, follow: bool, as_json: bool, target: Target) -> None:
     """Print what the tasks of an execution wrote to their standard output and error."""
 
-    whole = step and step.partition(":")[0]
+    whole = step and ITERATION.sub("", step)
 
     async def work(asked: Asked) -> None:
         seen = shown = 0

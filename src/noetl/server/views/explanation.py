@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from noetl.control.execution import Execution
 from noetl.errors import NoetlError
 from noetl.messages.events import TaskDone
-from noetl.messages.places import place_of
+from noetl.messages.places import outer_index
 from noetl.playbook.load import load_kept
 from noetl.playbook.model import Playbook
 from noetl.playbook.plan import Plan
@@ -127,7 +127,8 @@ async def explanation_of(
 
 
 def again_for(trail: Trail, done: TaskDone) -> str:
-    return again_of(trail, done.step_run_id, place_of(done.step, done.task_run_id))
+    index = outer_index(done.task_run_id)
+    return again_of(trail, done, [] if index is None else [index])
 
 
 class Facts:
