@@ -14,7 +14,7 @@ import click
 from tests.conformance.matrix import read_families
 from tests.house import api_page, events_page, navigation
 from tests.house.markdown import blocks_of
-from tests.house.pictures import first_playbook, live_tree, outputs
+from tests.house.pictures import TOLERANT, first_playbook, live_tree, outputs, tolerated
 from tests.house.tree import ROOT, name_of
 from tests.house.typewords import input_rows, words_for
 
@@ -247,9 +247,14 @@ SAMPLES: Mapping[str, Callable[[], str]] = {
     "faults": faults,
     "ran": lambda: outputs()["ran"],
     "explained": lambda: outputs()["explained"],
+    "tolerated": lambda: tolerated()["tolerated"],
+    "tolerated_explained": lambda: tolerated()["tolerated_explained"],
+    "tolerated_again": lambda: tolerated()["tolerated_again"],
 }
 SAMPLE = re.compile(r"<!-- sample: (\w+) -->\n.*?<!-- end -->", re.DOTALL)
-SAMPLED = ("README.md", "docs/learn/02-validation.md")
+FOUND = ("README.md", "docs/learn/02-validation.md")
+"""Pages whose samples show findings."""
+SAMPLED = (*FOUND, TOLERANT)
 
 
 TOOL_PAGES = "docs/reference/tools"

@@ -14,7 +14,7 @@ from tests.support.nats import NatsServer
 from tests.support.postgres import Database
 from tests.support.steps import noop, playbook, step
 from tests.support.triggers import trigger
-from tests.system.program import Answer, noetl
+from tests.system.program import ROOT, Answer, noetl
 from tests.system.servers import FAILING, node
 
 from noetl.client.client import Client
@@ -108,6 +108,9 @@ def test_the_commands_say_the_same_of_a_home_and_of_a_server(tmp_path: Path) -> 
             "schedule", "backfill", "tests/nightly", "--from", "2026-03-01", "--to", "2026-03-03"
         )
         assert (started.code, started.out.count("execution ")) == (0, 2)
+        assert "2 planned times from 2026-03-01 to 2026-03-03" in started.err
+        [at, *_, first] = started.out.splitlines()[0].split()
+        assert f", by trigger tests/nightly for {at}" in up.there("status", first).out
         assert up.there("schedule", "pause", "tests/nightly").code == 0
         assert '"paused":true' in up.here("trigger", "show", "tests/nightly", "--json").out
         assert up.there("schedule", "remove", "tests/nightly").code == 0
@@ -117,6 +120,32 @@ def test_the_commands_say_the_same_of_a_home_and_of_a_server(tmp_path: Path) -> 
         while not (alarms := alarmed(up.there("list", "--path", "tests/alarm", "--json"))):
             assert time.monotonic() < until
         assert len(alarms) == 1
+
+
+ALARM = ROOT / "examples" / "31-alarm"
+
+
+@pytest.mark.rule("START-6", "CLI-1")
+def test_the_documented_alarm_that_reaches_nobody_ends_failed_and_tells(tmp_path: Path) -> None:
+    """The example as it is, where neither mail nor chat answers: nothing is lost in silence."""
+    failing = FAILING.replace(b"tests/failing", b"sales/failing")
+    with node(tmp_path / "node", workers=1) as up:
+        for file in ("playbook.yaml", "trigger.yaml"):
+            assert up.there("register", ALARM / file).code == 0
+        assert up.there("register", "-", stdin=failing).code == 0
+        assert up.there("execute", "sales/failing", "--wait").code == 1
+        words = ("list", "--path", "examples/alarm", "--status", "failed", "--json")
+        until = time.monotonic() + PATIENCE
+        while not (alarms := up.there(*words).objects()):
+            assert time.monotonic() < until
+        [alarm] = alarms
+        [failed] = up.there("list", "--path", "sales/failing", "--json").objects()
+        status = up.there("status", alarm["execution_id"]).out
+        assert f"by trigger examples/on-failure for {failed['execution_id']}" in status
+        why = up.there("explain", alarm["execution_id"]).out
+        for place in ("mail.send (python)", "chat.post (http)", "incident.open (http)"):
+            assert place in why
+        assert "sales/failing failed" in why, "what it could not tell is there to be read"
 
 
 def alarmed(answer: Answer) -> list[Any]:

@@ -196,7 +196,7 @@ def test_many_are_restarted_after_their_number_was_shown(home: Home) -> None:
     many = ("restart", "--failed", "--path", "examples/*", "--since", "1h", "--set", "away=[]")
     declined = home.noetl(*many, stdin=b"n\n")
     assert declined.code == 3
-    assert "2 failed executions to restart" in declined.err
+    assert "2 failed executions to restart: go on? (--yes does not ask)" in declined.err
     done = home.noetl(*many, "--yes", "--json")
     assert done.code == 0, done.err
     assert [told["status"] for told in done.objects()] == ["completed", "completed"]

@@ -198,6 +198,11 @@ def test_an_execution_is_followed_paused_resumed_and_cancelled(up: Node) -> None
         assert follower.end() == 0
     again = up.there("cancel", execution_id, "--json")
     assert (again.code, json.loads(again.out)["status"]) == (0, "cancelled")
+    for words, code in ((["resume"], 1), (["pause"], 1), (["cancel"], 0), (["signal", "x"], 3)):
+        late = up.there(words[0], execution_id, *words[1:])
+        said = f"execution {execution_id} was cancelled at 2"
+        assert (late.code, said in late.out + late.err) == (code, True), late
+        assert f"go on with what was stopped: noetl restart {execution_id}" in late.out + late.err
     assert "it was cancelled on request: enough" in up.there("explain", execution_id).out
 
 

@@ -9,13 +9,15 @@ from noetl.api.paging import cursor_of, page_of, place_in
 from noetl.api.rows import entry_of, view_of
 from noetl.control.approvals import approvals
 from noetl.control.forgetting import History
-from noetl.errors import PlaybookNotFound, PlaybookRejected
+from noetl.errors import NoetlError, PlaybookNotFound, PlaybookRejected
 from noetl.messages.codec import recorded_mappings
 from noetl.messages.envelope import envelope
 from noetl.messages.filtering import wanted
 from noetl.node.control_plane import ControlPlane
-from noetl.node.trigger_trials import Tried, problem_of, try_out, upcoming
+from noetl.node.trigger_trials import Tried, passed, problem_of, timezone_of, try_out, upcoming
 from noetl.ports.event_log import ExecutionRow, LogRow
+from noetl.ports.storage import Storage
+from noetl.ports.triggers import TriggerRow
 from noetl.server.finding import Version, find_entry
 from noetl.server.origins import history_of
 from noetl.server.replay import replay
@@ -264,7 +266,10 @@ class PlaneQuestions:
         after = place_in(cursor, str)
         found = await self.storage.triggers.page(kind=kind, after=after, limit=limit + 1)
         rows, next = page_of(found, limit, lambda row: row.path)
-        views = [view_of(t.TriggerView, shown(row)) for row in rows]
+        views = [
+            view_of(t.TriggerView, shown(row), timezone=await timezone_in(self.storage, row))
+            for row in rows
+        ]
         return t.TriggerPage(triggers=views, next=next)
 
     async def trigger(self, path: str, *, count: int = 5) -> t.TriggerDetail:
@@ -288,8 +293,9 @@ class PlaneQuestions:
             name=trigger.name,
             playbook=trigger.playbook,
             playbook_version=trigger.version,
+            timezone=timezone_of(trigger),
             upcoming=upcoming(row, trigger, count),
-            problem=await problem_of(self.plane, trigger),
+            problem=await problem_of(self.plane, trigger) or passed(row, trigger),
             unproved=self.plane.unproved[path],
         )
 
@@ -305,6 +311,16 @@ class PlaneQuestions:
         _, trigger = await find_trigger(self.storage, path)
         tried = await try_out(self.plane, trigger, Tried(at, data, dict(headers or {})))
         return view_of(t.Trial, tried)
+
+
+async def timezone_in(storage: Storage, row: TriggerRow) -> str | None:
+    """Of a schedule; one text that cannot be read hides no other (promise 7)."""
+    if row.kind != "schedule":
+        return None
+    try:
+        return timezone_of((await find_trigger(storage, row.path))[1])
+    except NoetlError:
+        return None
 
 
 def missing(path: str, version: Version) -> PlaybookNotFound:

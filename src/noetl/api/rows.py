@@ -12,8 +12,9 @@ View = TypeVar("View", bound=msgspec.Struct)
 
 
 def view_of(kind: type[View], row: msgspec.Struct, **more: Any) -> View:
-    """What a row has of the fields of a view, its times as texts; `more` has the others."""
-    fields = {name: getattr(row, name) for name in kind.__struct_fields__ if name not in more}
+    """What a row has of the fields of a view, its times as texts; `more` has others."""
+    names = (name for name in kind.__struct_fields__ if name not in more and hasattr(row, name))
+    fields = {name: getattr(row, name) for name in names}
     for name, value in fields.items():
         if name.endswith("_at") and value is not None:
             fields[name] = timestamp(value)

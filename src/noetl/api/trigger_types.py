@@ -25,6 +25,8 @@ class TriggerView(msgspec.Struct, frozen=True, kw_only=True):
     """Why something was not started, the last time."""
     waits_for: str | None
     """The execution that must end first (`overlap: queue`)."""
+    timezone: str | None = None
+    """Of a schedule: the time zone that its times are written in; times here are UTC."""
 
 
 class TriggerPage(msgspec.Struct, frozen=True, kw_only=True):
@@ -90,3 +92,5 @@ class Backfill(msgspec.Struct, frozen=True, kw_only=True):
 
     times: list[BackfillTime]
     dry_run: bool
+    timezone: str | None = None
+    """Of the schedule; times here are UTC."""

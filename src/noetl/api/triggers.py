@@ -12,7 +12,7 @@ from noetl.api.catalog import path_in
 from noetl.api.context import USUAL, ApiContext, Cursor, Limit
 from noetl.api.rows import view_of
 from noetl.messages.envelope import timestamp
-from noetl.node.trigger_trials import backfill, planned_in
+from noetl.node.trigger_trials import backfill, planned_in, timezone_of
 from noetl.server.triggering import find_trigger, pause, remove, resume
 
 Count = Annotated[int, QueryParameter(ge=0, le=100, description="Planned times to show.")]
@@ -73,4 +73,6 @@ class TriggersRoutes:
                     at=timestamp(time), execution_id=started[0], error=started[1] or None
                 )
             )
-        return answered(t.Backfill(times=found, dry_run=data.dry_run))
+        return answered(
+            t.Backfill(times=found, dry_run=data.dry_run, timezone=timezone_of(trigger))
+        )

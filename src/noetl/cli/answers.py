@@ -1,6 +1,7 @@
 """`noetl signal`, `noetl approve` and `noetl reject`: what executions wait for (WAIT)."""
 
 import getpass
+from collections.abc import Iterable
 from typing import Any
 
 import click
@@ -10,9 +11,14 @@ from noetl.cli import exits
 from noetl.cli.contexts import Target
 from noetl.cli.home import in_home
 from noetl.cli.output import ID, JSON, tell
-from noetl.cli.target import aimed, at_server
+from noetl.cli.target import aimed, ask, at_server
 from noetl.messages.requests import SendSignal
+from noetl.playbook.suggest import did_you_mean
 from noetl.server.ids import new_execution_id
+from noetl.server.views.standing import Standing
+
+SHOWN = 5
+"""Other signals that are named where nothing waits for the one that was sent."""
 
 SIGNAL = """\b
 Examples:
@@ -54,6 +60,7 @@ def signal(
     The oldest wait that wants it takes it; else it is kept for the next one.
     """
     value = json_of(data)
+    before = ask(target, lambda asked: asked.standing(execution_id))
     if target.local:
         given = SendSignal(
             signal=name,
@@ -64,9 +71,33 @@ def signal(
         in_home(lambda local: local.signal(execution_id, given))
     else:
         at_server(target, lambda client: client.signal(execution_id, name, value, id=signal_id))
-    said = f"execution {execution_id}: signal '{name}' was sent"
-    tell({"execution_id": execution_id, "signal": name}, said, as_json=as_json)
+    said = f"execution {execution_id}: signal '{name}' was sent; {taker_words(before, name)}"
+    tell({"execution_id": execution_id, "signal": name}, said + later(before), as_json=as_json)
     return exits.OK
+
+
+def taker_words(standing: Standing, name: str) -> str:
+    """Which wait wants it, as it stood; else it is kept, perhaps since its name is misspelt."""
+    waiting = {one: wait.place or wait.step for wait in standing.waits for one in wait.signals}
+    if name in waiting:
+        return f"'{waiting[name]}' waits for it"
+    kept = "nothing waits for it now, so it is kept for the next wait of that name"
+    if not waiting:
+        return kept
+    others = ", ".join(f"'{one}' ({place})" for one, place in list(waiting.items())[:SHOWN])
+    return f"{kept}; awaited now: {others}" + did_you_mean_after(name, waiting)
+
+
+def did_you_mean_after(name: str, known: Iterable[str]) -> str:
+    hint = did_you_mean(name, known, "")
+    return f"; {hint}" if hint else ""
+
+
+def later(standing: Standing) -> str:
+    """Where nobody decides for it, nothing comes of an order before somebody does."""
+    if not standing.interrupted:
+        return ""
+    return f"; no process runs it: noetl resume {standing.execution_id} goes on with it"
 
 
 def json_of(text: str) -> Any:
@@ -97,6 +128,7 @@ def answering(name: str, *, approved: bool, says: str) -> click.Command:
         target: Target,
     ) -> int:
         given: dict[str, Any] = dict(map(field_of, fields))
+        before = ask(target, lambda asked: asked.standing(execution_id))
         if target.local:
             sender = getpass.getuser()
             in_home(
@@ -118,7 +150,8 @@ def answering(name: str, *, approved: bool, says: str) -> click.Command:
             )
         word = "approved" if approved else "rejected"
         told = {"execution_id": execution_id, "approved": approved}
-        tell(told, f"execution {execution_id}: {word}", as_json=as_json)
+        what = f" {step}" if step else ""
+        tell(told, f"execution {execution_id}:{what} {word}{later(before)}", as_json=as_json)
         return exits.OK
 
     return command

@@ -19,6 +19,7 @@ from noetl.cli import exits
 from noetl.cli.background.launch import used_by
 from noetl.cli.contexts import Target, target_of
 from noetl.cli.output import JSON, tell
+from noetl.cli.running.words import count
 from noetl.cli.terminal import Paint, Tone, wants_colour
 from noetl.errors import NoetlError
 from noetl.extras import EXTRAS, command_for, is_installed, needs
@@ -258,7 +259,7 @@ def server_of(target: Target) -> Check:
         runtime = client.runtime()
     workers = sum(pool.workers for pool in runtime.pools)
     state: State = "ok" if health.status == "ok" else "failed"
-    told = f"{target.url} runs {runtime.version} with {workers} workers"
+    told = f"{target.url} runs {runtime.version} with {count(workers, 'worker')}"
     return Check("server", state, told if state == "ok" else f"{target.url} is not ready")
 
 

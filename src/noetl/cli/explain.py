@@ -11,6 +11,7 @@ from noetl.cli.running.details import again_lines, detail_lines, head_of
 from noetl.cli.running.words import count, error_words, seconds, value_words
 from noetl.cli.target import aimed, ask
 from noetl.messages.places import place_of
+from noetl.server.afterwards import again_words
 from noetl.server.causes import Cause
 from noetl.server.failed_tasks import FailedTask
 from noetl.server.report import handled_words
@@ -55,6 +56,8 @@ def words_of(found: Explanation) -> list[str]:
         words += cause_words(cause, execution_id)
     if found.failures > SHOWN_CAUSES:
         words.append(f"and {found.failures - SHOWN_CAUSES:,} more failures")
+    if found.status == "failed" and any(cause.step_run_id for cause in found.causes):
+        words.append(again_words(execution_id, found.status))
     for cause in found.handled[:SHOWN_CAUSES]:
         words += cause_words(cause, execution_id)
     if found.failures_handled > SHOWN_CAUSES:
@@ -105,7 +108,8 @@ def cause_words(cause: Cause, execution_id: str) -> Iterator[str]:
         return
     if cause.step_run_id is not None:
         yield "  no arc took the failure: only an arc with a `when` can (NEXT-3)"
-    yield f"  what to do: {advice_for(innermost, cause.step, execution_id)}"
+    place = place_of(cause.step, cause.chain[-1].task_run_id if cause.chain else None)
+    yield f"  what to do: {advice_for(innermost, place, execution_id)}"
 
 
 def link_words(link: FailedTask, step: str) -> Iterator[str]:
@@ -192,8 +196,8 @@ ADVICE: dict[str, str] = {
     "decode": "the body does not match its content type: check the server",
     "postgres": "correct the statement; outcome.pg.code names the SQLSTATE",
     "duckdb": "correct the statement",
-    "python": "correct it; all that it printed: noetl logs {id} --step {step}",
-    "exit": "correct it; all that it printed: noetl logs {id} --step {step}",
+    "python": "correct it; all that it printed: noetl logs {id} --step {place}",
+    "exit": "correct it; all that it printed: noetl logs {id} --step {place}",
     "playbook": "explain the child: its id is in the message",
     "policy": "the tool succeeded and a rule ordered `fail`: check that rule's `when`",
     "loop": "check the value of `loop.in`, and what its iterations do",
@@ -209,7 +213,7 @@ ADVICE: dict[str, str] = {
 OTHERWISE = "see every event: noetl events {id}"
 
 
-def advice_for(error: dict[str, Any], step: str, execution_id: str) -> str:
+def advice_for(error: dict[str, Any], place: str, execution_id: str) -> str:
     """The remedy for the innermost error."""
     advice = ADVICE.get(str(error.get("kind")), OTHERWISE)
-    return advice.format(id=execution_id, step=step)
+    return advice.format(id=execution_id, place=place)

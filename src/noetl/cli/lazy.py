@@ -12,6 +12,10 @@ if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
 
+WHOLE = 1000
+"""Characters of a first sentence: none is so long."""
+
+
 class HelpfulGroup(click.Group):
     """Shows its help when no command of it is named."""
 
@@ -20,6 +24,14 @@ class HelpfulGroup(click.Group):
         if ctx.invoked_subcommand is None:
             click.echo(ctx.get_help())
         return result
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Each with its whole first sentence: click cuts it to one line."""
+        commands = {name: self.get_command(ctx, name) for name in self.list_commands(ctx)}
+        with formatter.section("Commands"):
+            formatter.write_dl(
+                [(name, one.get_short_help_str(WHOLE)) for name, one in commands.items() if one]
+            )
 
 
 class LazyGroup(HelpfulGroup):

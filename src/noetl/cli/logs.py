@@ -1,21 +1,24 @@
 """`noetl logs`: what the tasks of an execution printed."""
 
 import asyncio
+import re
 
 import click
 
 from noetl.api.paging import cursor_of
 from noetl.cli.contexts import Target
-from noetl.cli.output import ID, examples, tell_each
+from noetl.cli.output import ID, examples, print_line, tell_each
 from noetl.cli.target import Asked, FarQuestions, aimed, ask
 from noetl.cli.terminal import plain
 from noetl.messages.places import place_of
+from noetl.playbook.suggest import did_you_mean, some
 from noetl.server.views.standing import TaskLine
 
 EPILOG = examples("logs last", "logs last --follow", "logs last --step fetch:3 --json")
 POLL = 0.5
 """Seconds between two looks at what was printed."""
 TAB = "\t"
+ITERATION = re.compile(r"(:[0-9]+)?(/[0-9]+)*$")
 
 
 @click.command(epilog=EPILOG)
@@ -29,23 +32,34 @@ TAB = "\t"
 def logs(execution_id: str, step: str | None, follow: bool, as_json: bool, target: Target) -> None:
     """Print what the tasks of an execution wrote to their standard output and error."""
 
-    whole = step and step.partition(":")[0]
+    whole = step and ITERATION.sub("", step)
 
     async def work(asked: Asked) -> None:
-        seen = 0
+        seen = shown = 0
         while True:
             over = not follow or await has_ended(asked, execution_id)
             cursor = cursor_of(seen) if seen else None
             page = await asked.lines(execution_id, step=whole, cursor=cursor)
             lines = [line for line in page.lines if is_within(line, step)]
             tell_each(lines, line_of, as_json=as_json)
-            seen += len(page.lines)
+            seen, shown = seen + len(page.lines), shown + len(lines)
             if page.next is None:
                 if over:
+                    if not shown and not as_json:
+                        print_line(await silence(asked, execution_id, whole), err=True)
                     return
                 await asyncio.sleep(POLL)
 
     ask(target, work, waits=True)
+
+
+async def silence(asked: Asked, execution_id: str, step: str | None) -> str:
+    """Why there is nothing to print; a step that has not run may be misspelt."""
+    names = [one["step"] for one in (await asked.standing(execution_id)).steps]
+    if step is None or step in names:
+        return "nothing was printed"
+    hint = did_you_mean(step, names, f"those that have: {some(names) or 'none'}")
+    return f"no step '{step}' has run in it; {hint}"
 
 
 async def has_ended(asked: Asked, execution_id: str) -> bool:

@@ -77,7 +77,7 @@ def guarded(work: Callable[[], int], words: Sequence[str]) -> int:
     except click.exceptions.Exit as ended:
         return ended.exit_code
     except click.UsageError as wrong:
-        return refuse(wrong.format_message(), words, remedy=remedy_of(wrong))
+        return refuse(on_one_line(wrong), words, remedy=remedy_of(wrong))
     except click.ClickException as wrong:
         return refuse(wrong.format_message(), words)
     except NoetlError as wrong:
@@ -125,9 +125,20 @@ def report_bug(bug: Exception, words: Sequence[str]) -> int:
     )
 
 
+def on_one_line(wrong: click.UsageError) -> str:
+    """click lists choices one below the other."""
+    return " ".join(wrong.format_message().split())
+
+
 def remedy_of(wrong: click.UsageError) -> str:
     path = wrong.ctx.command_path if wrong.ctx else "noetl"
-    return f"  see: {path} --help"
+    missing = wrong.param if isinstance(wrong, click.MissingParameter) else None
+    ids = "" if missing is None or missing.metavar not in IDS else f"{LISTED}; "
+    return f"  {ids}see: {path} --help"
+
+
+IDS = ("ID", "ID ID")
+LISTED = "`noetl list` shows the ids of executions, `last` is the newest"
 
 
 def complain(sentence: str) -> None:

@@ -9,7 +9,8 @@ from noetl.cli.contexts import Target
 from noetl.cli.home import in_home
 from noetl.cli.output import tell
 from noetl.cli.source import FILE, PlaybookSource
-from noetl.cli.target import aimed, at_server
+from noetl.cli.target import aimed, ask, at_server
+from noetl.cli.trigger import warn_of
 from noetl.cli.validate import (
     Heed,
     canonical,
@@ -71,6 +72,8 @@ def register_one(name: str, target: Target, heed: Heed, *, migrate: bool, as_jso
         f"{source.name}: {word}, {entry.path} version {entry.version}",
         as_json=as_json,
     )
+    if heed != "quiet" and "Trigger" in text and load_document(text).trigger is not None:
+        warn_of(ask(target, lambda asked: asked.trigger(entry.path)))
     return exits.OK
 
 

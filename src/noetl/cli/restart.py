@@ -202,7 +202,7 @@ def restart_many(
     if not found:
         print_line(said, err=True)
         return exits.OK
-    if not yes and not click.confirm(f"{said}: go on?", err=True):
+    if not yes and not click.confirm(f"{said}: go on? (--yes does not ask)", err=True):
         return exits.UNUSABLE
     print_line(said, err=True)
     worst = exits.OK

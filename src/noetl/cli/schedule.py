@@ -1,5 +1,6 @@
 """`noetl schedule`: playbooks that start by the clock (START-3)."""
 
+import contextlib
 import re
 from typing import Any
 
@@ -14,16 +15,18 @@ from noetl.cli.lazy import HelpfulGroup
 from noetl.cli.output import JSON, examples, print_line, some_playbook, tell, tell_each
 from noetl.cli.register import registered_text
 from noetl.cli.running.payload import PAYLOAD, SETS, payload_of
+from noetl.cli.running.words import count as counted
 from noetl.cli.source import PlaybookSource
 from noetl.cli.target import aimed, ask, at_server
-from noetl.cli.trigger import PATH, add_orders, show_all
+from noetl.cli.trigger import PATH, add_orders, in_zone, show_all, warn_of
 from noetl.cli.validate import tell_findings
 from noetl.errors import PlaybookRejected
 from noetl.messages.envelope import timestamp
 from noetl.node.local import LocalNode
-from noetl.node.trigger_trials import planned_in
+from noetl.node.trigger_trials import planned_in, timezone_of
 from noetl.playbook.load import load_document
-from noetl.server.triggering import find_trigger
+from noetl.playbook.occurrences import BadSchedule, moment
+from noetl.server.triggering import find_trigger, now_ms
 
 EPILOG = """\b
 Examples:
@@ -85,8 +88,11 @@ def add(
     It is registered as a document of `kind: Trigger`; templates of the payload see `trigger`.
     """
     given = {key: value for key, value in options.items() if value is not None}
+    if len(given.keys() & {"cron", "every", "at"}) != 1:
+        raise click.UsageError("say when it starts, by one of --cron, --every and --at")
     if "every" in given:
         given["every"] = seconds_in(given["every"])
+    refuse_past(given.get("at"), given.get("timezone", "UTC"))
     spec: dict[str, Any] = {"playbook": playbook}
     if version is not None:
         spec["version"] = int(version) if version.isdecimal() else version
@@ -105,6 +111,17 @@ def add(
     return added(text, path, dry_run=dry_run, as_json=as_json, target=target)
 
 
+def refuse_past(at: str | None, timezone: str) -> None:
+    """A single time that is over would never start anything; findings tell what is no time."""
+    if at is None:
+        return
+    with contextlib.suppress(BadSchedule):
+        when = moment(at, timezone)
+        if when <= now_ms():
+            shown = in_zone(timestamp(when), timezone)
+            raise click.UsageError(f"--at {at} has passed ({shown}): it would never start anything")
+
+
 def added(text: str, path: str, *, dry_run: bool, as_json: bool, target: Target) -> int:
     loaded = load_document(text)
     if loaded.trigger is None:
@@ -120,10 +137,10 @@ def added(text: str, path: str, *, dry_run: bool, as_json: bool, target: Target)
         return tell_findings(source, rejected.findings, as_json, err=True)
     found = ask(target, lambda asked: asked.trigger(path))
     word = "registered" if fresh else "unchanged"
-    said = f"{path}: {word}, version {entry.version}; next: {found.planned_at or 'never'}"
+    planned = in_zone(found.planned_at, found.timezone) or "never"
+    said = f"{path}: {word}, version {entry.version}; next: {planned}"
     tell(found, said, as_json=as_json)
-    if found.problem is not None:
-        print_line(f"warning: it would start nothing now: {found.problem}", err=True)
+    warn_of(found)
     return exits.OK
 
 
@@ -143,7 +160,12 @@ def listing(as_json: bool, target: Target) -> None:
 def upcoming(path: str, count: int, as_json: bool, target: Target) -> None:
     """Print the next planned times."""
     found = ask(target, lambda asked: asked.trigger(path, count=count))
-    tell_each(found.upcoming, str, as_json=as_json, none=f"{path}: nothing is planned any more")
+    tell_each(
+        found.upcoming,
+        lambda at: in_zone(at, found.timezone) or at,
+        as_json=as_json,
+        none=f"{path}: {found.problem or 'nothing is planned any more'}",
+    )
 
 
 add_orders(schedule, "schedule")
@@ -172,20 +194,33 @@ def backfill(path: str, begin: str, end: str, dry_run: bool, as_json: bool, targ
         found = in_home(lambda local: planned(local, path, begin, end))
     else:
         found = at_server(target, lambda client: client.backfill(path, begin, end, dry_run=dry_run))
-    tell_each(found.times, time_line, as_json=as_json, none="this range has no planned time")
+    tell_each(found.times, lambda one: time_line(one, found.timezone), as_json=as_json)
+    print_line(backfill_words(found, begin, end), err=True)
     return exits.FAILED if any(one.error for one in found.times) else exits.OK
+
+
+def backfill_words(found: Backfill, begin: str, end: str) -> str:
+    """How many, of which range, in whose time, and what became of them."""
+    times = f"{counted(len(found.times), 'planned time')} from {begin} to {end}"
+    times = f"{times} (time zone {found.timezone})" if found.timezone else times
+    if found.dry_run:
+        return f"{times}; nothing was started (--dry-run)" if found.times else times
+    failed = sum(one.error is not None for one in found.times)
+    not_started = f", {failed:,} not" if failed else ""
+    return f"{times}; {len(found.times) - failed:,} started{not_started}"
 
 
 async def planned(local: LocalNode, path: str, begin: str, end: str) -> Backfill:
     _, trigger = await find_trigger(local.storage, path)
     times = [BackfillTime(at=timestamp(time)) for time in planned_in(trigger, begin, end)]
-    return Backfill(times=times, dry_run=True)
+    return Backfill(times=times, dry_run=True, timezone=timezone_of(trigger))
 
 
-def time_line(one: BackfillTime) -> str:
+def time_line(one: BackfillTime, timezone: str | None) -> str:
+    at = in_zone(one.at, timezone)
     if one.error is not None:
-        return f"{one.at}  not started: {one.error}"
-    return f"{one.at}  {'execution ' + one.execution_id if one.execution_id else 'would start'}"
+        return f"{at}  not started: {one.error}"
+    return f"{at}  {'execution ' + one.execution_id if one.execution_id else 'would start'}"
 
 
 def seconds_in(text: str) -> float:

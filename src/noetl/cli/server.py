@@ -7,6 +7,7 @@ from noetl.cli.background.launch import await_ready, follow, launch, stop, varia
 from noetl.cli.contexts import Target
 from noetl.cli.lazy import HelpfulGroup
 from noetl.cli.output import JSON, examples, needs_extra, print_json, print_line, tell
+from noetl.cli.running.words import count
 from noetl.cli.target import aimed, at_server
 from noetl.cli.tokens import token
 from noetl.extras import is_installed
@@ -210,7 +211,7 @@ def runtime(target: Target, as_json: bool) -> int:
         lines.append(f"  server {one.name} at {one.address or '?'}, seen {one.seen_at}")
     for pool in found.pools:
         busy = f"{pool.busy} of {pool.slots} slots busy"
-        lines.append(f"  pool {pool.name}: {pool.workers} workers, {busy}")
+        lines.append(f"  pool {pool.name}: {count(pool.workers, 'worker')}, {busy}")
     if not found.workers:
         lines.append("  no workers; start one: noetl worker start --server URL")
     lines += [f"  waits for {lack}" for lack in found.waits_for]

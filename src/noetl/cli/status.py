@@ -54,14 +54,15 @@ def lines_of(standing: Standing, paint: Paint) -> list[str]:
     lines = [
         f"{paint('strong', standing.path)}  execution {standing.execution_id}",
         f"status    {paint(TONES.get(word, 'note'), word)}{went_wrong(standing)}{how_on(standing)}",
-        f"started   {standing.started_at}",
+        f"started   {standing.started_at}{by_whom(standing)}",
     ]
     if standing.origin_execution_id is not None:
         lines.append(f"restarted from {standing.origin_execution_id}")
     if standing.finished_at is not None:
         lines.append(f"finished  {standing.finished_at}, after {seconds(standing.duration_ms)}")
     else:
-        lines.append(f"updated   {standing.updated_at}, event {standing.seq}")
+        took = seconds(standing.duration_ms)
+        lines.append(f"updated   {standing.updated_at}, event {standing.seq}, {took} so far")
     if standing.error is not None:
         lines.append(f"error     {error_words(standing.error)}")
     if standing.refused is not None:
@@ -73,6 +74,12 @@ def lines_of(standing: Standing, paint: Paint) -> list[str]:
         lines.append("not ended:")
         lines += [f"  {wait.place or wait.step}: {short(wait.words)}" for wait in standing.waits]
     return lines
+
+
+def by_whom(standing: Standing) -> str:
+    """The trigger that asked for it, and what the start was for."""
+    what = f" for {standing.occurrence}" if standing.occurrence else ""
+    return "" if standing.trigger is None else f", by trigger {standing.trigger}{what}"
 
 
 def shown_status(status: str, *, interrupted: bool) -> str:

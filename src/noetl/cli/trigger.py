@@ -1,6 +1,7 @@
 """`noetl trigger`: what starts executions, how it stands, and what it would do (START)."""
 
 from collections.abc import Awaitable, Callable
+from datetime import datetime
 from typing import NamedTuple, TypeVar
 
 import click
@@ -13,9 +14,11 @@ from noetl.cli.contexts import Target
 from noetl.cli.home import in_home
 from noetl.cli.lazy import HelpfulGroup
 from noetl.cli.output import JSON, examples, print_json, print_line, tell, tell_each
+from noetl.cli.running.words import count
 from noetl.cli.target import Asked, aimed, ask, at_server, is_new, pages
 from noetl.client.client import Client
 from noetl.node.local import LocalNode
+from noetl.playbook.occurrences import BadSchedule, zone
 from noetl.ports.storage import Storage
 from noetl.ports.triggers import TriggerRow
 from noetl.server import triggering
@@ -28,8 +31,8 @@ Examples:
   noetl trigger test shop/order --data '{"id": 7}'
 """
 T = TypeVar("T")
+KINDS = ("schedule", "webhook", "subject", "execution")
 PATH = click.argument("path", metavar="PATH")
-NONE = "there are no triggers; see: noetl schedule add --help"
 
 
 @click.group(cls=HelpfulGroup, epilog=EPILOG, invoke_without_command=True)
@@ -42,7 +45,7 @@ def trigger() -> None:
 
 
 @trigger.command("list", epilog=examples("trigger list", "trigger list --kind webhook --json"))
-@click.option("--kind", metavar="KIND", help="schedule, webhook, subject or execution.")
+@click.option("--kind", type=click.Choice(KINDS), help="Only those.")
 @JSON
 @aimed
 def listing(kind: str | None, as_json: bool, target: Target) -> None:
@@ -97,7 +100,9 @@ def show_all(kind: str | None, as_json: bool, target: Target) -> None:
         return [one async for page in found for one in page.triggers]
 
     found = [] if is_new(target) else ask(target, all_of)
-    tell_each(found, line_of, as_json=as_json, none=NONE)
+    what = {None: "triggers", "schedule": "schedules"}.get(kind, f"triggers of kind {kind}")
+    none = f"there are no {what}; see: noetl schedule add --help"
+    tell_each(found, line_of, as_json=as_json, none=none)
 
 
 class TriggerOrder(NamedTuple):
@@ -151,7 +156,7 @@ def order_command(word: str, order: TriggerOrder, noun: str) -> click.Command:
             lambda client: order.far(client, path),
         )
         view = view_of(TriggerView, made) if isinstance(made, TriggerRow) else made
-        planned = None if view is None else view.planned_at
+        planned = None if view is None else in_zone(view.planned_at, view.timezone)
         done = order.done.format(noun=noun, path=path, next=planned or "when it is called")
         told = {"path": path, "removed": True} if view is None else view
         tell(told, f"{path}: {done}", as_json=as_json)
@@ -167,10 +172,32 @@ def ordered(
 
 
 def line_of(one: TriggerView) -> str:
-    state = "paused" if one.paused else f"next {one.planned_at}" if one.planned_at else "waits"
+    planned = in_zone(one.planned_at, one.timezone)
+    state = "paused" if one.paused else f"next {planned}" if planned else idle(one)
     last = f"last {one.last_at}" if one.last_at else "never started"
     why = f"  skipped: {one.skipped_why}" if one.skipped_why else ""
     return f"{one.path:<32}  {one.kind:<9}  {state:<30}  {last}{why}"
+
+
+def idle(one: TriggerView) -> str:
+    return "nothing planned" if one.kind == "schedule" else "waits"
+
+
+def in_zone(at: str | None, timezone: str | None) -> str | None:
+    """A time in UTC, and beside it as the clocks of a schedule's time zone show it."""
+    if at is None or timezone is None or timezone == "UTC":
+        return at
+    try:
+        there = datetime.fromisoformat(at).astimezone(zone(timezone))
+    except BadSchedule:  # the server knows a zone that this machine does not
+        return at
+    return f"{at} ({there:%Y-%m-%d %H:%M:%S} {timezone})"
+
+
+def warn_of(found: TriggerDetail) -> None:
+    """It is registered; people learn at once why it would start nothing."""
+    if found.problem is not None:
+        print_line(f"warning: it would start nothing now: {found.problem}", err=True)
 
 
 def lines_of(found: TriggerDetail) -> list[str]:
@@ -180,12 +207,12 @@ def lines_of(found: TriggerDetail) -> list[str]:
             found.playbook + (f"@{found.playbook_version}" if found.playbook_version else ""),
         ),
         ("kind", f"{found.kind}, version {found.version}{', paused' if found.paused else ''}"),
-        ("next", ", ".join(found.upcoming) or None),
+        *(("next", in_zone(at, found.timezone)) for at in found.upcoming),
         ("last", found.last_at and f"{found.last_at}, execution {found.last_execution_id}"),
         ("skipped", found.skipped_at and f"{found.skipped_at}: {found.skipped_why}"),
         ("waits for", found.waits_for and f"execution {found.waits_for} to end"),
         ("problem", found.problem),
-        ("refused", found.unproved and f"{found.unproved} calls that proved nothing"),
+        ("refused", found.unproved and f"{count(found.unproved, 'call')} that proved nothing"),
     ]
     return [found.path, *(f"  {name:<10} {text}" for name, text in shown if text)]
 

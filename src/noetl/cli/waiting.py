@@ -8,7 +8,7 @@ from noetl.api.types import PersonAwaited
 from noetl.cli.contexts import Target
 from noetl.cli.output import JSON, tell
 from noetl.cli.running.words import value_words
-from noetl.cli.target import Asked, aimed, ask, pages
+from noetl.cli.target import Asked, aimed, ask, is_new, pages
 
 EPILOG = """\b
 Examples:
@@ -23,7 +23,7 @@ Examples:
 @aimed
 def waiting(as_json: bool, target: Target) -> None:
     """List what waits for people: the question, who may answer, and the command that does."""
-    found = ask(target, all_of)
+    found = [] if is_new(target) else ask(target, all_of)
     lines = [line for one in found for line in lines_of(one)] or ["nothing waits for a person"]
     tell({"waiting": found}, *lines, as_json=as_json)
 

@@ -153,7 +153,8 @@ def stop_workers(pool: str | None, timeout: float, as_json: bool) -> None:
     files = files_of(read_settings(), pool)
     held = [file for file in files if (found := file.running()) and not found.with_server]
     stop(held, patience=timeout)
-    tell({"stopped": len(held)}, f"{count(len(held), 'worker')} stopped", as_json=as_json)
+    said = f"{count(len(held), 'worker')} stopped" if held else "no workers run on this home"
+    tell({"stopped": len(held)}, said, as_json=as_json)
 
 
 @worker.command(epilog=examples("worker status", "worker status --json"))

@@ -1,5 +1,6 @@
 """What an answer means: the value that was asked for, or the exception that says why not."""
 
+import re
 from typing import Any, TypeVar
 from urllib.parse import urlencode, urlsplit
 
@@ -33,6 +34,7 @@ ERRORS: dict[str, type[NoetlError]] = {
 }
 """Codes of the API that are exceptions of their own."""
 
+AGAIN = re.compile(r"\b(?:try|ask) again\b")
 LOCKED = {
     401: "set NOETL_TOKEN to a token of this server (`noetl server token add`); on the home of the "
     "server (NOETL_HOME) its owner needs none",
@@ -101,12 +103,22 @@ def refusal_in(status: int, body: bytes, url: str) -> NoetlError:
     if known is not None:
         return known(fault.message)
     hint = LOCKED.get(status, fault.hint)
-    text = f"{fault.message}; {hint}" if hint else fault.message
-    return ServerRefused(text, code=fault.code, status=status)
+    return ServerRefused(hinted(fault.message, hint), code=fault.code, status=status)
+
+
+def hinted(message: str, hint: str) -> str:
+    """A sentence with what to do, said once."""
+    clauses = [
+        clause
+        for clause in hint.split("; ")
+        if clause and not (AGAIN.search(clause) and AGAIN.search(message))
+    ]
+    return "; ".join([message, *clauses])
 
 
 def away(url: str, why: object) -> ServerAway:
-    reason = str(why) or type(why).__name__
+    said = why.strerror.lower() if isinstance(why, OSError) and why.strerror else str(why)
+    reason = said or type(why).__name__
     return ServerAway(
         f"no server answers at {url} ({reason}); start one with `noetl server start`, or name "
         "another with --server"

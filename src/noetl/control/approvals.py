@@ -64,7 +64,9 @@ def names_among(waits: list[TaskWait]) -> dict[str, str]:
     """Task run → the shortest name that means no other of these waits."""
     taken = Counter(name for wait in waits for name in set(names_of(wait)))
     return {
-        wait.task_run_id: next(name for name in names_of(wait) if taken[name] == 1)
+        wait.task_run_id: next(
+            (name for name in names_of(wait) if taken[name] == 1), wait.task_run_id
+        )
         for wait in waits
     }
 
@@ -74,7 +76,7 @@ def nothing_waits(execution: Execution, asked: str | None) -> str:
     said = [
         f"that of '{place}' was {how}"
         for place, how in execution.answers.items()
-        if asked in (None, place, place.partition(":")[0])
+        if asked in (None, place) or place.startswith(f"{asked}:")
     ]
     where = "" if asked is None else f" at '{asked}'"
     message = f"no approval waits{where}"

@@ -366,7 +366,7 @@ class NextEvaluated(StepEvent, frozen=True, kw_only=True, tag="next.evaluated"):
     on: str
     """The terminal event that it decided on."""
     arcs: list[int] = []
-    """The arcs that fire, by their number in the document."""
+    """The arcs that fire, by their number in the document, from 0."""
     error: dict[str, Any] | None = None
     """A guard or `args` that could not be evaluated; it names the arc and fails the execution."""
 
@@ -375,7 +375,7 @@ class NextFired(StepEvent, frozen=True, kw_only=True, tag="next.fired"):
     """An arc fires."""
 
     arc: int
-    """Its number in the document."""
+    """Its number in the document, from 0."""
     to: str
     """The step that it leads to."""
     token_id: str

@@ -12,11 +12,17 @@ def place_of(step: str, task_run_id: str | None = None, *, run: bool = False) ->
     if task_run_id is None:
         return step
     number, *rest = task_run_id.split(".")
+    outer, nested = outer_index(task_run_id), rest[1::2]
     name = f"{step}@{number}" if run else step
-    if len(rest) % 2 == 0:  # `{run}.{iteration}.{task}…`: the step has a loop
-        name = f"{name}:{index_in(rest[0])}"
-        rest = rest[1:]
-    return "".join([name, *(f"/{index_in(nested)}" for nested in rest[1::2])])
+    if outer is not None:
+        name, nested = f"{name}:{outer}", rest[2::2]
+    return "".join([name, *(f"/{index_in(one)}" for one in nested)])
+
+
+def outer_index(task_run_id: str) -> int | None:
+    """The iteration of the step's own loop; None where it has none: `{run}.{task}…`."""
+    numbers = task_run_id.split(".")
+    return index_in(numbers[1]) if len(numbers) % 2 else None
 
 
 def iteration_place(step: str, iteration_id: str) -> str:

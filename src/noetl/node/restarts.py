@@ -99,8 +99,8 @@ class Restarts:
         row = await plane.row(origin)
         if row.finished_at is None:
             raise RestartRefused(
-                f"execution {origin} has not ended ({row.status}); `noetl cancel` ends it, "
-                "`noetl resume` goes on with one that was paused or interrupted"
+                f"execution {origin} has not ended ({row.status}); `noetl resume {origin}` goes on "
+                f"with one that was paused or interrupted, `noetl cancel {origin}` ends it"
             )
         load = plane.bodies.load
         old = await plane.library.plan_by((await plane.library.origin(origin)).digest)

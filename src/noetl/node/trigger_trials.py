@@ -63,6 +63,18 @@ async def problem_of(plane: "ControlPlane", trigger: Trigger) -> str | None:
     return None
 
 
+def passed(row: TriggerRow, trigger: Trigger) -> str | None:
+    """Of a schedule whose only time was over before it was there."""
+    if row.paused or row.planned_at is not None or row.last_at is not None:
+        return None
+    at = trigger.on.at if isinstance(trigger.on, Schedule) else None
+    return None if at is None else f"its only time, {at}, has passed"
+
+
+def timezone_of(trigger: Trigger) -> str | None:
+    return trigger.on.timezone if isinstance(trigger.on, Schedule) else None
+
+
 async def _playbook_id(plane: "ControlPlane", trigger: Trigger) -> str:
     entry = await plane.playbooks.entry(None, trigger.playbook, trigger.version)
     await plane.library.plan_by(entry.digest)

@@ -9,7 +9,11 @@ INSTEAD = {
 
 def ended_words(execution_id: str, status: str, at: str | None, what: str) -> str:
     """How it ended and when, that nothing is left to do `what` with, and what can be done."""
-    how, instead = INSTEAD[status]
     since = "" if at is None else f" at {at}"
-    nothing = f"there is nothing to {what}; {instead.format(id=execution_id)}"
-    return f"execution {execution_id} {how}{since}: {nothing}"
+    nothing = f"there is nothing to {what}; {again_words(execution_id, status)}"
+    return f"execution {execution_id} {INSTEAD[status][0]}{since}: {nothing}"
+
+
+def again_words(execution_id: str, status: str) -> str:
+    """The command that takes over what it recorded (RST)."""
+    return INSTEAD[status][1].format(id=execution_id)

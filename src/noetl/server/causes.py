@@ -135,14 +135,13 @@ def tolerated_in(trail: Trail, playbook: Playbook) -> list[ToleratedLoop]:
 
 def tolerated_loop(loop: e.LoopDone, trail: Trail, playbook: Playbook) -> ToleratedLoop:
     failed = sorted(trail.iterations.get(loop.step_run_id, []), key=lambda one: one.index)
-    indexes = ",".join(str(one.index) for one in failed)
     return ToleratedLoop(
         loop.step,
         line_of(loop.step, playbook),
         loop.failed,
         loop.total,
         [(one.index, one.error) for one in failed[:FEW]],
-        again_of(trail, loop.step_run_id, f"{loop.step}:{indexes}") if indexes else "",
+        again_of(trail, loop, [one.index for one in failed]) if failed else "",
     )
 
 

@@ -1,5 +1,6 @@
 """What the log says about failures: one pass over an execution's events."""
 
+from collections.abc import Iterable
 from typing import TypeVar
 
 import msgspec
@@ -94,11 +95,12 @@ def note(trail: Trail, event: e.Event) -> None:
                 keep(trail.ends, event)
 
 
-def again_of(trail: Trail, step_run_id: str, place: str) -> str:
-    """What `noetl restart --from` takes for a place: the run is named where it is not the last."""
-    step, colon, indexes = place.partition("/")[0].partition(":")
-    run = "" if trail.ran.get(step) == step_run_id else f"@{step_run_id.partition('.')[0]}"
-    return f"{step}{run}{colon}{indexes}"
+def again_of(trail: Trail, event: e.StepEvent, indexes: Iterable[int]) -> str:
+    """What `noetl restart --from` takes; the run is named where it is not the last of its step."""
+    last = trail.ran.get(event.step) == event.step_run_id
+    run = "" if last else f"@{event.step_run_id.partition('.')[0]}"
+    chosen = ",".join(map(str, indexes))
+    return f"{event.step}{run}:{chosen}" if chosen else f"{event.step}{run}"
 
 
 def keep(kept: list[E], event: E) -> bool:

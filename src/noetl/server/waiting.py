@@ -76,6 +76,8 @@ class WaitReason(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Who may answer: roles and names of tokens; none: whoever may answer at all."""
     answers: tuple[str, ...] = ()
     """The commands that would end it."""
+    signals: tuple[str, ...] = ()
+    """The signals that would end it, where their guards let them."""
 
 
 class Workers(msgspec.Struct, frozen=True):
@@ -85,6 +87,10 @@ class Workers(msgspec.Struct, frozen=True):
     """None where nobody counts them: an execution of `noetl run` has its own."""
     free: int = 0
     since: dict[str, int] = {}
+
+    @property
+    def told(self) -> str:
+        return "it has one worker" if self.known == 1 else f"it has {self.known} workers"
 
 
 UNCOUNTED = Workers()
@@ -221,6 +227,7 @@ def named_wait(execution: Execution, wait: TaskWait, names: Mapping[str, str]) -
         form=asked.get("form", {}),
         roles=roles,
         answers=answers,
+        signals=tuple(arm["name"] for arm in arms if arm["by"] == "signal"),
     )
 
 
@@ -255,9 +262,10 @@ def for_worker(run: Run, plan: Plan, workers: Workers) -> dict[str, Any]:
         case Workers(known=0):
             words = f"{words}; no worker of that pool is known"
         case Workers(free=0):
-            words = f"{words}; all places of its {workers.known} workers are taken"
+            words = f"{words}; {workers.told}, without a free place"
         case _:
-            words = f"{words}; its {workers.known} workers have {workers.free} free places"
+            places = "place" if workers.free == 1 else "places"
+            words = f"{words}; {workers.told}, with {workers.free} free {places}"
     return {"words": words, "pool": pool, "since": None if since is None else timestamp(since)}
 
 

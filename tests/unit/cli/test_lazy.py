@@ -8,6 +8,7 @@ from click.testing import CliRunner
 
 from noetl.cli.commands import COMMANDS, Entry
 from noetl.cli.lazy import LazyGroup
+from noetl.cli.main import program
 
 TABLE = {
     "clock": Entry("tests.unit.cli.sample:clock", "Tell the time."),
@@ -75,3 +76,23 @@ def test_every_entry_of_the_real_table_leads_to_its_command(name: str) -> None:
     assert command is not None
     assert command.name == name
     assert command.help
+
+
+def groups_in(group: click.Group, path: tuple[str, ...]) -> list[tuple[str, ...]]:
+    """Every group of commands, by the words that call it."""
+    context = click.Context(group)
+    below = {name: group.get_command(context, name) for name in group.list_commands(context)}
+    found = [
+        one
+        for name, command in below.items()
+        if isinstance(command, click.Group)
+        for one in groups_in(command, (*path, name))
+    ]
+    return [path, *found]
+
+
+@pytest.mark.parametrize("path", groups_in(program, ()), ids=" ".join)
+def test_help_of_a_group_cuts_no_sentence(path: tuple[str, ...]) -> None:
+    told = CliRunner().invoke(program, [*path, "--help"], terminal_width=80)
+    cut = [line for line in told.output.splitlines() if line.rstrip().endswith("...")]
+    assert [line for line in cut if not line.startswith("Usage: ")] == []

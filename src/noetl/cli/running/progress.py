@@ -10,6 +10,7 @@ from noetl.cli.running.words import awaited_words, error_words
 from noetl.control.evolve import GOES_ON
 from noetl.control.execution import Execution
 from noetl.messages import events as e
+from noetl.messages.places import place_of
 from noetl.messages.times import Interval, around, called
 
 SHOWN_TASKS = 4
@@ -173,9 +174,12 @@ class Progress:
             task.note = f"waits ({event.reason})"
 
     def waits(self, execution: ExecutionProgress, event: e.WaitStarted) -> None:
-        task = execution.step(event.step).tasks.get(event.task_run_id)
+        step = execution.step(event.step)
+        task = step.tasks.get(event.task_run_id)
         if task is not None:
             task.note = awaited_words(event)
+        elif step.total is not None:  # tasks of iterations are not drawn, what they wait for is
+            step.note = f"{place_of(event.step, event.task_run_id)} {awaited_words(event)}"
 
     def ended(self, execution: ExecutionProgress, event: e.StepDone | e.LoopDone) -> None:
         if getattr(event, "parent_id", None) is None:
@@ -215,6 +219,12 @@ class Progress:
             self._known.pop(execution.execution_id, None)
 
 
+def waited(_: Progress, execution: ExecutionProgress, event: e.WaitDone) -> None:
+    step = execution.step(event.step)
+    if step.note.startswith(f"{place_of(event.step, event.task_run_id)} "):
+        step.note = ""
+
+
 def restored(progress: Progress, execution: ExecutionProgress, event: e.StepRestored) -> None:
     """A run that a restart took over, with what its loop had come to."""
     progress.scheduled(execution, event)
@@ -243,6 +253,7 @@ FOLLOW: dict[type[e.Event], Callable[[Progress, ExecutionProgress, Any], None]] 
     e.TaskDone: Progress.task_done,
     e.TaskSuspended: Progress.suspended,
     e.WaitStarted: Progress.waits,
+    e.WaitDone: waited,
     e.StepDone: Progress.ended,
     e.LoopDone: Progress.ended,
     e.StepFailed: Progress.failed,

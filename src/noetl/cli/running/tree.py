@@ -139,7 +139,7 @@ def step_line(step: StepProgress, now: float, prefix: str, *, last: bool) -> Tex
     if step.runs > 1:
         line.append(f"  {step.runs:,} runs", "dim")
     if step.retries:
-        line.append(f"  {step.retries:,} retries", "yellow")
+        line.append(f"  {step.retries:,} {'retry' if step.retries == 1 else 'retries'}", "yellow")
     if step.note:
         line.append(f"  {short(step.note)}", "red" if step.state == "failed" else "yellow")
     return line

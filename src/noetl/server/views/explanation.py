@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from noetl.control.execution import Execution
 from noetl.errors import NoetlError
 from noetl.messages.events import TaskDone
-from noetl.messages.places import place_of
+from noetl.messages.places import outer_index
 from noetl.playbook.load import load_kept
 from noetl.playbook.model import Playbook
 from noetl.playbook.plan import Plan
@@ -26,6 +26,7 @@ from noetl.server.causes import (
 from noetl.server.failed_tasks import PRINTED, FailedTask, PassedError, PlaybookText, passed_of
 from noetl.server.former import former_lines, relined
 from noetl.server.trail import Trail, again_of, trail_of
+from noetl.server.views.standing import lasted
 from noetl.server.waiting import WaitReason, waits_in
 from noetl.tools.plugins import KnownKinds
 
@@ -100,12 +101,13 @@ async def explanation_of(
     order = trail.cancelled
     facts = Facts(storage.printed, row.execution_id)
     waits = await waits_in(storage, execution, plan, holder)
+    interrupted = row.finished_at is None and holder is None
     return Explanation(
         execution_id=row.execution_id,
         path=row.path,
         status=row.status,
-        interrupted=row.finished_at is None and holder is None,
-        duration_ms=(row.finished_at or row.updated_at) - row.started_at,
+        interrupted=interrupted,
+        duration_ms=lasted(row, interrupted=interrupted),
         failures=execution.failed,
         causes=await facts.told(causes_of(execution, trail, document)),
         failures_handled=execution.failures_handled,
@@ -125,7 +127,8 @@ async def explanation_of(
 
 
 def again_for(trail: Trail, done: TaskDone) -> str:
-    return again_of(trail, done.step_run_id, place_of(done.step, done.task_run_id))
+    index = outer_index(done.task_run_id)
+    return again_of(trail, done, [] if index is None else [index])
 
 
 class Facts:

@@ -1,5 +1,6 @@
 """How an execution stands, as the command line prints it and the API answers it."""
 
+import time
 from typing import Any
 
 import msgspec
@@ -7,7 +8,7 @@ import msgspec
 from noetl.control.execution import Execution
 from noetl.messages.codec import recorded_events
 from noetl.messages.envelope import timestamp
-from noetl.messages.events import AdmitEvaluated, TokenDropped
+from noetl.messages.events import AdmitEvaluated, ExecutionRequested, TokenDropped
 from noetl.playbook.plan import Plan
 from noetl.ports.event_log import ExecutionRow, PrintedLine
 from noetl.ports.storage import Storage
@@ -63,6 +64,10 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
     """Failures of steps that an arc took (NEXT-3)."""
     origin_execution_id: str | None = None
     """The execution that it was restarted from (RST)."""
+    trigger: str | None = None
+    """The path of the trigger that started it."""
+    occurrence: str | None = None
+    """What that start was for: a planned time, a delivery, a message, an execution (START-2)."""
 
 
 class TaskLine(msgspec.Struct, frozen=True, kw_only=True):
@@ -86,7 +91,7 @@ def listed_of(row: ExecutionRow, *, interrupted: bool) -> Listed:
         started_at=timestamp(row.started_at),
         updated_at=timestamp(row.updated_at),
         finished_at=None if row.finished_at is None else timestamp(row.finished_at),
-        duration_ms=(row.finished_at or row.updated_at) - row.started_at,
+        duration_ms=lasted(row, interrupted=interrupted),
         parent_execution_id=row.parent_execution_id,
         error=None if row.status == "completed" else row.error,
         note=row.error if row.status == "completed" else None,
@@ -98,18 +103,20 @@ async def standing_of(
     storage: Storage, row: ExecutionRow, execution: Execution, plan: Plan
 ) -> Standing:
     holder = await storage.owners.holder(row.execution_id)
+    interrupted = row.finished_at is None and holder is None
+    trigger, occurrence = await started_by(storage, row.execution_id)
     return Standing(
         execution_id=row.execution_id,
         path=row.path,
         version=row.version,
         status=execution.status,
-        interrupted=row.finished_at is None and holder is None,
+        interrupted=interrupted,
         owner=holder,
         seq=execution.seq,
         started_at=timestamp(row.started_at),
         updated_at=timestamp(row.updated_at),
         finished_at=None if row.finished_at is None else timestamp(row.finished_at),
-        duration_ms=(row.finished_at or row.updated_at) - row.started_at,
+        duration_ms=lasted(row, interrupted=interrupted),
         error=execution.error,
         steps=steps_of(execution),
         waits=await waits_in(storage, execution, plan, holder),
@@ -117,7 +124,25 @@ async def standing_of(
         errors_passed=execution.errors_passed,
         failures_handled=execution.failures_handled,
         origin_execution_id=execution.origin_execution_id,
+        trigger=trigger,
+        occurrence=occurrence,
     )
+
+
+def lasted(row: ExecutionRow, *, interrupted: bool) -> int:
+    """How long it took, or runs by now; one that nobody runs, to where it stopped (ms)."""
+    until = row.updated_at if interrupted else int(time.time() * 1000)
+    return max(0, (row.finished_at or until) - row.started_at)
+
+
+async def started_by(storage: Storage, execution_id: str) -> tuple[str | None, str | None]:
+    """The trigger that started it and what for, from the key of the start (START-2)."""
+    for row in await storage.log.read(execution_id, after=0, limit=1):
+        first = recorded_events(execution_id, row.first, row.events)[0]
+        if isinstance(first, ExecutionRequested) and first.trigger is not None:
+            path, _, occurrence = first.trigger.partition("/")[2].rpartition("/")
+            return path, occurrence
+    return None, None
 
 
 async def refusal_of(storage: Storage, execution: Execution) -> str | None:

@@ -50,3 +50,10 @@ def child_of(port: int | None) -> int:
         if words[0].endswith(b"nats-server") and str(port).encode() in words:
             return int(folder.name)
     raise AssertionError(f"nobody has port {port}")
+
+
+def test_postgres_says_how_to_get_in(tmp_path: Path) -> None:
+    assert stores.way_in(5433, tmp_path) == (
+        "PostgreSQL runs at 127.0.0.1:5433, user 'noetl', database 'postgres'; its password is in "
+        f"{tmp_path / 'password'}"
+    )

@@ -42,13 +42,23 @@ def test_steps_tasks_and_attempts(drawn: Drawn) -> None:
     assert drawn.lines() == [
         "demo/work  execution x1",
         "├─ ✔ start  0 ms",
-        "└─ ⠋ work  2.0 s  1 retries",
+        "└─ ⠋ work  2.0 s  1 retry",
         "     get (http)  again in 3 s: http: busy",
     ]
     drawn.take(s.task_started(2))
     assert drawn.lines()[-1] == "     get (http)  attempt 2"
     drawn.take(s.task_done(), e.StepDone(**s.RUN))
-    assert drawn.lines()[-1] == "└─ ✔ work  2.0 s  1 retries"
+    assert drawn.lines()[-1] == "└─ ✔ work  2.0 s  1 retry"
+
+
+def test_a_loop_says_which_iteration_waits_for_whom(drawn: Drawn) -> None:
+    """Its tasks are not drawn: without a word nobody would know that they are asked."""
+    ids = {**s.RUN, "task": "ask", "task_run_id": "4.3.1"}
+    drawn.take(s.scheduled(), s.loop_started(9))
+    drawn.take(e.WaitStarted(**ids, awaits=[{"by": "approval", "title": "Pay?"}]))
+    assert drawn.lines()[-1].endswith(" work:2 waits for an answer to 'Pay?'")
+    drawn.take(e.WaitDone(**ids, by="approval"))
+    assert "waits for" not in drawn.lines()[-1]
 
 
 def test_a_failed_step_says_why(drawn: Drawn) -> None:
