@@ -1,5 +1,6 @@
 """Groups of commands: with help where none is named, and importing one only when it is called."""
 
+import gc
 from collections.abc import Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -50,6 +51,8 @@ class LazyGroup(HelpfulGroup):
             return None
         module, _, attribute = entry.target.partition(":")
         command = getattr(import_module(module), attribute)
+        gc.freeze()  # what is imported stays: `start` had the search for garbage wait for it
+        gc.enable()
         assert isinstance(command, click.Command)
         return command
 

@@ -49,7 +49,10 @@ def charge_lines(evaluation: Evaluation, value: str, *_: Any, **__: Any) -> None
     evaluation.charge(sum(value.count(end) for end in LINE_ENDS))
 
 
-SPACES: Final = "".join(sign for sign in map(chr, range(0x3001)) if sign.isspace())
+SPACES: Final = (
+    "\t\n\x0b\x0c\r\x1c\x1d\x1e\x1f \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006"
+    "\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
+)
 LINE_ENDS: Final = "\n\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"
 GROWING: Final[Mapping[str, Callable[..., None]]] = {
     "center": width_fits,

@@ -4,14 +4,15 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from jinja2 import nodes
-from jinja2.compiler import operators as COMPARED
 
 from noetl.errors import TemplateFault
 from noetl.expression import filters, lookup, operators
+from noetl.expression.grammar import COMPARISONS
 from noetl.expression.limits import DEEPEST_TEMPLATE, LONGEST_PATH
 from noetl.expression.syntax import path_of
 from noetl.expression.writer import FunctionWriter, Visitor
 
+COMPARED: Final = {name: sign for sign, name in COMPARISONS.items()}
 ORDERED: Final = frozenset({"lt", "lteq", "gt", "gteq"})
 MEMBERSHIP: Final = {"in": "", "notin": "not "}
 SIMPLE: Final = (nodes.Const, nodes.TemplateData)

@@ -23,6 +23,24 @@ CONTAINERS: Final = frozenset({dict, list, tuple})
 DEEPEST_LAZY: Final = 30
 
 
+class Rules(EvalContext):
+    """How filters escape: not at all. The environment is there for the few that ask for it."""
+
+    def __init__(self) -> None:
+        self.autoescape = self.volatile = False
+
+    def __getattr__(self, name: str) -> Any:
+        if name != "environment":
+            raise AttributeError(name)
+        from noetl.expression.sandbox import SANDBOX
+
+        self.environment = SANDBOX
+        return SANDBOX
+
+
+RULES: Final = Rules()
+
+
 class ChargedSequence:
     """A lazy sequence whose turns are charged as they are taken."""
 

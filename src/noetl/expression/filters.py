@@ -6,6 +6,7 @@ from typing import Any, Final, cast
 
 from jinja2.exceptions import SecurityError
 from jinja2.filters import FILTERS as STOCK_FILTERS
+from jinja2.filters import _GroupTuple
 from jinja2.runtime import Undefined
 from jinja2.tests import TESTS as STOCK_TESTS
 from jinja2.utils import pass_context
@@ -26,6 +27,7 @@ from noetl.expression.limits import (
     measure,
     weight,
 )
+from noetl.expression.lookup import METHODS, words
 from noetl.expression.operators import add, contains
 from noetl.expression.output import LAZY, text
 from noetl.messages.reference import Reference
@@ -308,6 +310,8 @@ FILTERS: Final[Mapping[str, Filter]] = {
     for name, stock in {**STOCK_FILTERS, **OWN}.items()
     if name not in REMOVED
 }
+
+METHODS[_GroupTuple] = words("grouper list index count")  # what `groupby` gives
 
 # -- tests ---------------------------------------------------------------------------------------
 

@@ -2,10 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from string import Formatter
 from typing import Any, Final
-
-from jinja2.sandbox import SandboxedFormatter
 
 from noetl.expression.evaluation import Evaluation
 from noetl.expression.limits import LARGEST_VALUE, fits
@@ -64,28 +61,10 @@ def widths(template: str) -> Iterator[str]:
         at = template.find("%", max(found.end(), at))
 
 
-class BoundedFormatter(SandboxedFormatter):
-    """`str.format` without private attributes and without huge widths."""
-
-    def __init__(self, evaluation: Evaluation) -> None:
-        super().__init__(evaluation)  # type: ignore[arg-type]
-        self.evaluation = evaluation
-        self.length = 0
-
-    def format_field(self, value: Any, format_spec: str) -> Any:
-        value = plain(self.evaluation, self.evaluation.whole(value), tuples=True)
-        figures = "".join(sign if sign.isdigit() else " " for sign in format_spec).split()
-        for figure in figures:
-            fits(int(figure) if len(figure) < 9 else LARGEST_VALUE + 1, "formatted text")
-        written = super().format_field(value, format_spec)
-        self.evaluation.charge(1)
-        self.length = fits(self.length + len(written), "formatted text")
-        return written
-
-
 def formatted(evaluation: Evaluation, template: str, args: Any, kwargs: Any) -> str:
-    formatter: Formatter = BoundedFormatter(evaluation)
-    return encodable(formatter.vformat(template, args, kwargs))
+    from noetl.expression.formatter import BoundedFormatter  # with all of Jinja2's sandbox
+
+    return encodable(BoundedFormatter(evaluation).vformat(template, args, kwargs))
 
 
 def format_map(evaluation: Evaluation, template: str, mapping: Any) -> str:

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from jinja2 import nodes
-from jinja2.compiler import operators
 
 from noetl.expression.filters import FILTERS, TESTS
 from noetl.expression.tokens import (
@@ -31,7 +30,16 @@ CONSTANTS: Final = {
     "none": None,
     "None": None,
 }
-COMPARISONS: Final = {sign: name for name, sign in operators.items()}
+COMPARISONS: Final = {
+    "==": "eq",
+    "!=": "ne",
+    ">": "gt",
+    ">=": "gteq",
+    "<": "lt",
+    "<=": "lteq",
+    "in": "in",
+    "not in": "notin",
+}
 EITHER: Final[dict[str, type]] = {"or": nodes.Or}
 BOTH: Final[dict[str, type]] = {"and": nodes.And}
 SUMS: Final[dict[str, type]] = {"+": nodes.Add, "-": nodes.Sub}

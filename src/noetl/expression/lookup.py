@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from jinja2.exceptions import SecurityError
-from jinja2.filters import _GroupTuple
 from jinja2.runtime import BlockReference, LoopContext, Macro, TemplateReference, Undefined
 from jinja2.utils import Cycler, Joiner, Namespace
 from markupsafe import Markup
@@ -48,7 +47,7 @@ LOOP_NAMES: Final = words(
     """
 )
 # The only attributes a template can reach; everything else of Python is undefined to it.
-METHODS: Final[Mapping[type, frozenset[str]]] = {
+METHODS: Final[dict[type, frozenset[str]]] = {
     str: TEXT_METHODS,
     Markup: TEXT_METHODS - {"format", "format_map"} | {"striptags", "unescape"},
     dict: words("keys values items get copy"),
@@ -61,7 +60,6 @@ METHODS: Final[Mapping[type, frozenset[str]]] = {
     Macro: words("name arguments catch_kwargs catch_varargs caller"),
     Cycler: words("current next reset"),
     Joiner: frozenset(),
-    _GroupTuple: words("grouper list index count"),
 }
 SUBSCRIPTED: Final = (dict, list, tuple, str, range)
 

@@ -12,12 +12,12 @@ from jinja2.exceptions import TemplateSyntaxError, UndefinedError
 from jinja2.visitor import NodeTransformer
 
 from noetl.errors import NeedsBody, TemplateFault
-from noetl.expression.evaluation import Evaluation
+from noetl.expression.evaluation import RULES, Evaluation
 from noetl.expression.failure import NAMED
 from noetl.expression.limits import NODES_PER_RUN, fits
 from noetl.expression.lookup import BODIES
 from noetl.expression.missing import Missing, joined
-from noetl.expression.sandbox import EVALUATION, RULES, SANDBOX
+from noetl.expression.sandbox import EVALUATION, SANDBOX
 from noetl.expression.syntax import path_of
 from noetl.messages.reference import Reference
 

@@ -9,7 +9,6 @@ from jinja2 import nodes
 from noetl.errors import TemplateFault
 from noetl.expression.codegen import VISITORS
 from noetl.expression.limits import DEEPEST_TEMPLATE
-from noetl.expression.statements import compile_statements
 from noetl.expression.syntax import (
     check_guard,
     check_template,
@@ -176,6 +175,8 @@ def write_template(writer: FunctionWriter, text: str) -> str:
     writer.write(f"text_now = {writer.bind(text)}")
     parts = outputs_of(tree)
     if parts is None:
+        from noetl.expression.statements import compile_statements  # with all of Jinja2
+
         return writer.keep(f"{writer.bind(compile_statements(text))}(s)")
     expression = whole_expression(tree)
     if expression is not None:

@@ -12,11 +12,10 @@ from jinja2.runtime import Undefined
 
 from noetl.errors import TemplateFault
 from noetl.expression import calls, lookup, operators, output
-from noetl.expression.evaluation import Evaluation
+from noetl.expression.evaluation import RULES, Evaluation
 from noetl.expression.failure import failure
 from noetl.expression.limits import DEEPEST_TEMPLATE, SCALARS
 from noetl.expression.missing import NO_ELSE, Missing
-from noetl.expression.sandbox import RULES
 from noetl.messages.reference import Reference
 
 PATHS = nodes.Name | nodes.Getattr | nodes.Getitem
