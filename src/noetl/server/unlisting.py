@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Sequence
 from itertools import islice
 from typing import Final
 
-from noetl.errors import PlaybookNotFound, ServerRefused, TriggerNotFound
+from noetl.errors import PlaybookNotFound, PlaybookRejected, ServerRefused, TriggerNotFound
 from noetl.ports.catalog import CatalogEntry
 from noetl.ports.storage import Storage
 from noetl.ports.triggers import TriggerRow
@@ -79,7 +79,7 @@ async def triggers_of(
     async for row in all_triggers(storage):
         try:
             _, trigger = await find_trigger(storage, row.path)
-        except TriggerNotFound:
+        except (TriggerNotFound, PlaybookRejected):  # it starts nothing
             continue
         wanted = trigger.version
         named = {v for entry in entries for v in (entry.version, entry.version_label)}
