@@ -25,6 +25,8 @@ KEPT: Final = 86_400_000 * 7
 SEEN: Final = 12_000
 """Milliseconds for which a server counts as there after its last entry."""
 DAY: Final = 86_400
+AT_ONCE: Final = 1000
+"""Executions that go before it is asked again who leads."""
 
 
 def policies_in(settings: Settings) -> tuple[RetentionPolicy, ...]:
@@ -88,13 +90,13 @@ class Housekeeping:
         """Put away what may go now."""
         storage, now = self._plane.storage, time.time_ns() // 1_000_000
         await storage.keys.prune(now - KEPT)
-        if not await self._leads(now):
-            return
         await storage.removals.forget(now - KEPT)
         async with retention_of(self._plane, rests=RESTS, grace=GRACE) as retention:
             try:
-                await retention.remove(self._policies)
-                await retention.clear()
+                gone = [""]
+                while gone and await self._leads():
+                    gone = await retention.remove(self._policies, most=AT_ONCE)
+                    await retention.clear()
             finally:
                 self.counts.update(retention.counts)
                 self._tell(retention.counts)
@@ -104,11 +106,12 @@ class Housekeeping:
             said = ", ".join(f"{name} {number}" for name, number in gone.items())
             self._plane.says(f"retention removed: {said}")
 
-    async def _leads(self, now: int) -> bool:
+    async def _leads(self) -> bool:
         """
         Whether this server does it: its entry among the servers is its lease. Two that both
         believe so, for a moment, remove each family once; the archive has it once.
         """
+        now = time.time_ns() // 1_000_000
         servers: Sequence[tuple[int, str]] = [
             (row.started_at, row.name)
             for row in await self._plane.storage.roster.servers(since_ms=now - SEEN)

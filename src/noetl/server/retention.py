@@ -69,14 +69,15 @@ class Retention:
         if age is None:
             return
         before = max(0, min(now - int(age * 1000), await self._unseen()))
-        since, after = 0, ""
+        since, after, began = 0, "", time.monotonic()
         while rows := await self._removals.ended(before, since=since, after=after, limit=PAGE):
-            for row in rows:
-                found = verdict(policies, row, await self._labels_of(row, policies), now)
+            labels = [await self._labels_of(row, policies) for row in rows]
+            await self._rest(began)
+            for row, labelled in zip(rows, labels, strict=True):
+                found = verdict(policies, row, labelled, now)
                 if found is not None:
                     yield row, found
-            since, after = rows[-1].finished_at, rows[-1].execution_id
-            await asyncio.sleep(0)
+            since, after, began = rows[-1].finished_at, rows[-1].execution_id, time.monotonic()
 
     async def remove(
         self, policies: Sequence[RetentionPolicy], *, most: int | None = None
@@ -88,7 +89,7 @@ class Retention:
             gone += await self.remove_one(row, policy)
             if most is not None and len(gone) >= most:
                 break
-            await asyncio.sleep((time.monotonic() - began) * self._rests)
+            await self._rest(began)
         return gone
 
     async def remove_one(self, row: EndedRoot, policy: RetentionPolicy) -> list[str]:
@@ -111,9 +112,13 @@ class Retention:
                 began = time.monotonic()
                 self.counts["bodies"] += await self._results.remove(execution_id)
                 while not await self._removals.clear(execution_id, most=ROWS):
-                    await asyncio.sleep((time.monotonic() - began) * self._rests)
+                    await self._rest(began)
                     began = time.monotonic()
-                await asyncio.sleep((time.monotonic() - began) * self._rests)
+                await self._rest(began)
+
+    async def _rest(self, began: float) -> None:
+        """After work since a time, let others have theirs."""
+        await asyncio.sleep((time.monotonic() - began) * self._rests)
 
     async def _unseen(self) -> int:
         """START-6: ends from this time (ms) on were not yet looked at for triggers."""
