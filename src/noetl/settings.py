@@ -27,6 +27,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     slots: int = 100
     run_ahead: bool = True
     retention_days: float | None = None
+    retention: str | None = None
     db: str | None = None
     queue: str | None = None
     results: str | None = None
@@ -143,6 +144,13 @@ def _store(text: str) -> str:
     return text if text in ("files", "postgres", "nats") else _url("s3", "gs")(text)
 
 
+def _policies(text: str) -> str:
+    from noetl.server.policies import policies_of
+
+    policies_of(text)
+    return text
+
+
 SETTINGS: dict[str, Setting] = {
     "home": Setting(Path, "a folder", "where the log, results and caches are stored"),
     "slots": Setting(
@@ -157,6 +165,12 @@ SETTINGS: dict[str, Setting] = {
         _from(0, kind=float),
         "a number of days >= 0",
         "ended executions older than this are removed with their results; unset: all are kept",
+    ),
+    "retention": Setting(
+        _policies,
+        "policies such as '30d status=completed path=etl/* archive=results; 365d'",
+        "which ended executions servers remove, and when ([retention](retention.md)); they come"
+        " before `retention_days`",
     ),
     "db": Setting(
         _url("postgresql", "postgres"),

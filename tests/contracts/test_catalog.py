@@ -166,3 +166,34 @@ async def test_versions_are_found_by_what_their_author_calls_them(homes: Homes) 
     newest = await other.catalog.find("p")
     assert newest is not None
     assert newest.version_label is None
+
+
+@pytest.mark.rule("SRV-1")
+async def test_a_removed_version_is_gone_and_its_number_is_given_to_no_other(homes: Homes) -> None:
+    home, other = await homes.open(), await homes.open()
+    for text in ("a", "b", "c"):
+        await register(home, "p", text, version_label="x")
+    await register(home, "q", "q")
+    await home.catalog.remove("p", 3)
+    await home.catalog.remove("p", 3)
+    await home.catalog.remove("p", 9)
+    assert await other.catalog.find("p", 3) is None
+    assert await other.catalog.by_id("p:3") is None
+    found = await other.catalog.find("p")
+    assert found is not None
+    assert found.version == 2
+    assert [entry.version for entry in await other.catalog.versions("p")] == [2, 1]
+    assert [entry.version for entry in await other.catalog.labelled("p", "x")] == [2, 1]
+    assert await ids(other) == ["p:2", "q:1"]
+    assert await other.playbooks.text(digest_of("c")) == ("c", None), "what ran it keeps its text"
+    entry, fresh = await register(home, "p", "b")
+    assert (entry.version, fresh) == (2, False)
+    entry, fresh = await register(home, "p", "c")
+    assert (entry.version, fresh) == (4, True)
+    for version in (1, 2, 4):
+        await home.catalog.remove("p", version)
+    assert await other.catalog.find("p") is None
+    assert await ids(other) == ["q:1"]
+    assert await ids(other, limit=1) == ["q:1"]
+    entry, fresh = await register(home, "p", "c")
+    assert (entry.version, fresh) == (5, True)

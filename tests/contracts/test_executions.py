@@ -1,4 +1,4 @@
-"""What lists and pages of executions promise, and what retention leaves."""
+"""What lists and pages of executions promise."""
 
 import asyncio
 from typing import Any
@@ -150,49 +150,6 @@ async def test_executions_are_counted_by_status(homes: Homes) -> None:
         for status in ("running", "completed", "failed", "paused", "")
     }
     assert counted == {"running": 1, "completed": 3, "failed": 1, "paused": 0, "": 0}
-
-
-@pytest.mark.rule("RES-4")
-async def test_retention_forgets_what_ended_before(homes: Homes) -> None:
-    home = await homes.open()
-    await begin(home, "old", status="completed", finished_at=100)
-    await begin(home, "running", owner=home.owners.me)
-    await begin(home, "child", status="completed", finished_at=50, parent_execution_id="running")
-    await begin(home, "orphan", status="failed", finished_at=60, parent_execution_id="gone")
-    await begin(home, "new", status="completed", finished_at=200)
-    await home.log.append(decision("old", 1, 2, snapshot=b"state"))
-    await home.inbox.leave("old", "cancel", {})
-    for name in ("old", "new"):
-        home.printed.keep(line(name))
-    assert await home.prune(150) == ["old", "orphan"]
-    assert await home.executions.find("old") is None
-    assert list(await home.log.read("old")) == []
-    assert await home.log.snapshot("old") is None
-    assert list(await home.printed.read("old")) == []
-    assert await home.printed.read("new") == [line("new")]
-    assert await names(home) == ["new", "child", "running"]
-    assert await home.prune(150) == []
-
-
-@pytest.mark.rule("RST-3")
-async def test_retention_keeps_what_a_restart_refers_to(homes: Homes) -> None:
-    home = await homes.open()
-    await begin(home, "first", status="failed", finished_at=1)
-    await begin(home, "child", status="failed", finished_at=1, parent_execution_id="first")
-    await begin(home, "again", status="failed", finished_at=1, origin_execution_id="first")
-    await begin(home, "third", status="completed", finished_at=9, origin_execution_id="again")
-    assert await home.prune(5) == []
-    assert await home.prune(10) == ["third"]
-    assert await home.prune(10) == ["again"]
-    assert await home.prune(10) == ["first", "child"]
-
-
-async def test_retention_takes_no_more_than_asked(homes: Homes) -> None:
-    home = await homes.open()
-    for n in range(4):
-        await begin(home, f"e{n}", status="completed", finished_at=1)
-    assert await home.prune(2, limit=3) == ["e0", "e1", "e2"]
-    assert await home.prune(2, limit=3) == ["e3"]
 
 
 async def test_playbooks_are_kept_by_digest(homes: Homes) -> None:

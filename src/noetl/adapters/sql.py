@@ -17,6 +17,7 @@ from noetl.adapters.registers import CatalogReads, check_added, entry_of, now_ms
 from noetl.ports.catalog import CatalogEntry
 from noetl.ports.credentials import SealedCredential
 from noetl.ports.event_log import ExecutionRow, LogRow, PrintedLine, Snapshot
+from noetl.ports.removals import EndedRoot
 from noetl.ports.roster import ServerRow, WorkerRow
 from noetl.ports.tokens import TokenRow
 from noetl.ports.triggers import EndedExecution, Noted, TriggerRow
@@ -148,6 +149,9 @@ class SqlCatalog(CatalogReads):
         rows = await self._statements.rows("page_versions", path, before, limit)
         return [entry_of(tuple(row)) for row in rows]
 
+    async def remove(self, path: str, version: int) -> None:
+        await self._statements.write("remove_version", path, version, now_ms())
+
     async def _text(self, digest: str) -> str | None:
         found = await self._statements.one("read_playbook", digest)
         return None if found is None else str(found[0])
@@ -276,3 +280,36 @@ STATE = TriggerRow.__struct_fields__.index("planned_at")
 def trigger_of(columns: Any) -> TriggerRow:
     row = struct_of(TriggerRow, columns)
     return msgspec.structs.replace(row, paused=bool(row.paused))
+
+
+class SqlRemovals:
+    """Removals; see its contract. How a family is removed at once depends on the database."""
+
+    def __init__(self, statements: Statements) -> None:
+        self._statements = statements
+
+    async def ended(
+        self, before: int, *, since: int = 0, after: str = "", limit: int = 100
+    ) -> Sequence[EndedRoot]:
+        rows = await self._statements.rows("ended_roots", before, since, after, limit)
+        return [struct_of(EndedRoot, row) for row in rows]
+
+    async def family(self, execution_id: str) -> list[str]:
+        return [row[0] for row in await self._statements.rows("family", execution_id)]
+
+    @abstractmethod
+    async def remove(self, execution_id: str) -> list[str]:
+        """All of them, or none."""
+
+    async def left(self, before: int, *, limit: int = 100) -> list[str]:
+        return [row[0] for row in await self._statements.rows("removals_left", before, limit)]
+
+    @abstractmethod
+    async def clear(self, execution_id: str, *, most: int = 1000) -> bool:
+        """In one commit."""
+
+    async def is_removed(self, execution_id: str) -> bool:
+        return await self._statements.one("is_removed", execution_id) is not None
+
+    async def forget(self, before: int) -> int:
+        return await self._statements.write("forget_removals", before)

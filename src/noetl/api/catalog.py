@@ -60,6 +60,10 @@ class CatalogRoutes:
         """One version of a playbook with its text; without `version` the newest."""
         return answered(await self._questions.playbook(path_in(path), version=version))
 
+    async def remove(self, path: FromPath[Path], version: Version = None) -> None:
+        """Take a version out of the catalog, or all; 409 while something needs it."""
+        await self._plane.playbooks.remove(path_in(path), version)
+
     async def validate(self, request: Asking) -> Response[t.Validated]:
         """All findings of a playbook; nothing is registered."""
         asked = await text_in(request, t.ValidateRequest)

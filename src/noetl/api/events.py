@@ -14,10 +14,10 @@ from noetl.api import types as t
 from noetl.api.answers import answered, shown
 from noetl.api.context import USUAL, ApiContext, Limit
 from noetl.api.executions import known
-from noetl.api.questions import enveloped
 from noetl.errors import NoetlError
 from noetl.messages.filtering import Wanted, wanted
 from noetl.ports.event_log import LogRow
+from noetl.server.replay import enveloped
 
 LAST = 2**31 - 2
 """No execution has more events."""

@@ -5,6 +5,7 @@ import re
 from datetime import UTC, datetime
 from typing import Annotated
 
+import msgspec
 from litestar import Response
 from litestar.params import FromPath, FromQuery, HeaderParameter, JSONBody, QueryParameter
 
@@ -15,6 +16,8 @@ from noetl.api.refusals import refusal_of
 from noetl.control.execution import Status
 from noetl.errors import NoetlError, ServerAway, ServerRefused
 from noetl.messages.requests import Order
+from noetl.node.housekeeping import prune
+from noetl.server.policies import RetentionPolicy
 from noetl.server.verify import Verified
 from noetl.server.views.differences import Differences
 from noetl.server.views.explanation import Explanation
@@ -80,6 +83,13 @@ class ExecutionsRoutes:
             traceparent=trace,
         )
         return listed_of(row, interrupted=False)
+
+    async def prune(self, data: JSONBody[t.PruneRequest]) -> Response[t.Pruned]:
+        """Remove ended executions, or say which would go (`dry_run`); archive them before."""
+        asked = msgspec.structs.asdict(data)
+        dry_run, most = asked.pop("dry_run"), asked.pop("limit")
+        policy = RetentionPolicy(**asked | {"status": tuple(data.status)})
+        return answered(await prune(self._plane, policy, most=most, dry_run=dry_run))
 
     async def page(
         self,

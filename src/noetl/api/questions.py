@@ -1,6 +1,6 @@
 """What may be asked of a control plane: by the routes of a server, and by commands on a home."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -11,16 +11,15 @@ from noetl.control.approvals import approvals
 from noetl.control.forgetting import History
 from noetl.errors import NoetlError, PlaybookNotFound, PlaybookRejected
 from noetl.messages.codec import recorded_mappings
-from noetl.messages.envelope import envelope
 from noetl.messages.filtering import wanted
 from noetl.node.control_plane import ControlPlane
 from noetl.node.trigger_trials import Tried, passed, problem_of, timezone_of, try_out, upcoming
-from noetl.ports.event_log import ExecutionRow, LogRow
+from noetl.ports.event_log import ExecutionRow
 from noetl.ports.storage import Storage
 from noetl.ports.triggers import TriggerRow
 from noetl.server.finding import Version, find_entry
 from noetl.server.origins import history_of
-from noetl.server.replay import replay
+from noetl.server.replay import enveloped, replay
 from noetl.server.triggering import find_row, find_trigger, shown, why_refused
 from noetl.server.verify import Verified, verify
 from noetl.server.views.differences import Differences, differences_of
@@ -326,13 +325,3 @@ async def timezone_in(storage: Storage, row: TriggerRow) -> str | None:
 def missing(path: str, version: Version) -> PlaybookNotFound:
     which = "" if version is None else f", version {version},"
     return PlaybookNotFound(f"no playbook '{path}'{which} in the catalog")
-
-
-def enveloped(
-    row: LogRow, execution_id: str, trace: str | None, after: int
-) -> Iterator[dict[str, Any]]:
-    """The events of a row behind `after`."""
-    for offset, event in enumerate(recorded_mappings(execution_id, row.first, row.events)):
-        seq = row.first + offset
-        if seq > after:
-            yield envelope(event, execution_id=execution_id, seq=seq, at=row.at, trace_id=trace)

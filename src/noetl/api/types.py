@@ -18,6 +18,7 @@ from noetl.api.trigger_types import TriggerDetail as TriggerDetail
 from noetl.api.trigger_types import TriggerPage as TriggerPage
 from noetl.api.trigger_types import TriggerView as TriggerView
 from noetl.playbook.finding import Finding
+from noetl.server.policies import Pruned as Pruned
 from noetl.server.report import ExecutionReport
 from noetl.server.views.standing import Listed, TaskLine
 from noetl.server.waiting import WaitReason
@@ -143,6 +144,24 @@ class BatchRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     """Executions to start together: one request, one commit."""
 
     executions: Annotated[list[KeyedRequest], msgspec.Meta(min_length=1, max_length=1000)]
+
+
+class PruneRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Which ended executions to remove (KEEP-1)."""
+
+    older_than: Annotated[float, msgspec.Meta(ge=0, le=10_000_000_000)]
+    """Seconds since their end."""
+    status: list[Literal["completed", "failed", "cancelled"]] = []
+    path: Name = "*"
+    """A glob."""
+    labels: dict[str, str] = {}
+    """Of the playbooks that they ran."""
+    archive: Annotated[str, msgspec.Meta(pattern=r"^(results$|s3://.|gs://.)")] | None = None
+    """Where they are kept before: `results`, or a bucket; a folder is refused."""
+    form: Literal["jsonl", "parquet"] = "jsonl"
+    dry_run: bool = True
+    limit: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 100
+    """About how many go with this request; ask again until none does."""
 
 
 class Begun(msgspec.Struct, frozen=True, kw_only=True):

@@ -26,6 +26,7 @@ COMMANDS: dict[str, Entry] = {
     "events": Entry("noetl.cli.events:events", "Print the log of an execution."),
     "logs": Entry("noetl.cli.logs:logs", "Print the output of the tasks of an execution."),
     "export": Entry("noetl.cli.export:export", "Export events for other programs."),
+    "prune": Entry("noetl.cli.prune:prune_command", "Remove ended executions, archived or not."),
     "replay": Entry("noetl.cli.replay:replay", "Rebuild the state from the log and verify it."),
     "cancel": Entry("noetl.cli.orders:cancel", "Cancel an execution."),
     "pause": Entry("noetl.cli.orders:pause", "Pause an execution."),

@@ -9,6 +9,7 @@ from yarl import URL
 
 from noetl.cli import exits
 from noetl.cli.contexts import Target
+from noetl.cli.export_follow import EVERY, followed
 from noetl.cli.moment import Moment
 from noetl.cli.output import JSON, print_json, print_line
 from noetl.cli.running.words import count
@@ -31,6 +32,8 @@ Examples:
   noetl export --all --format jsonl --server http://127.0.0.1:8765
   noetl export --all --format clickhouse --to http://localhost:8123 --create
   noetl export 06h3k9v2q8m4x0c7w1 --after 70 --format jsonl
+  noetl export --follow --format parquet -o lake/events
+  noetl export --follow --format otlp --to http://localhost:4318 --position traces.json
 
 \b
 TIME is a moment (2026-01-31, 2026-01-31T10:00:00Z) or how long ago (90m, 24h, 7d).
@@ -57,6 +60,9 @@ class ExportRequest(msgspec.Struct, frozen=True, kw_only=True):
     auth: str | None
     table: str | None
     create: bool
+    follow: bool
+    position: str | None
+    every: float | None
 
 
 @click.command(epilog=EPILOG)
@@ -82,6 +88,19 @@ class ExportRequest(msgspec.Struct, frozen=True, kw_only=True):
 @click.option("--auth", metavar="NAME", help="Authenticate with this credential of the home.")
 @click.option("--table", help=f"The ClickHouse table.  [default: {clickhouse.TABLE}]")
 @click.option("--create", is_flag=True, help="Create the ClickHouse table if it is missing.")
+@click.option("--follow", is_flag=True, help="Go on with what is recorded from now on.")
+@click.option(
+    "--position",
+    type=FILE,
+    metavar="FILE",
+    help="With --follow: where it remembers how far it came.  [default: in the folder of -o]",
+)
+@click.option(
+    "--every",
+    type=click.FloatRange(min=0),
+    metavar="SECONDS",
+    help=f"With --follow: seconds between two looks.  [default: {EVERY:g}]",
+)
 @JSON
 @aimed
 def export(as_json: bool, target: Target, **options: Any) -> int:
@@ -90,10 +109,15 @@ def export(as_json: bool, target: Target, **options: Any) -> int:
 
     Events come execution by execution, the oldest first, each in the order of its log. Values
     that are kept outside the log stay references. A trace holds the spans that have ended.
+
+    With --follow it goes on until it is stopped, and where it stopped when it is started again.
+    For jsonl and parquet, -o is then a folder, which gets a file for each look.
     """
     wanted = ExportRequest(**{**options, "ids": tuple(dict.fromkeys(options["ids"]))})
     refuse_nonsense(wanted)
     signed = None if wanted.to is None else signed_url(wanted, wanted.to)
+    if wanted.follow:
+        ask(target, lambda asked: followed(asked, wanted, signed), waits=True)
     tally = ask(target, lambda asked: exported(asked, wanted, signed), waits=True)
     report(wanted, tally, as_json=as_json)
     return exits.OK
@@ -104,8 +128,18 @@ def refuse_nonsense(wanted: ExportRequest) -> None:
     sends = wanted.form in ("otlp", "clickhouse")
     wrong = {
         "give IDs, or --all, or --since": not (
-            wanted.ids or wanted.everything or wanted.since is not None
+            wanted.ids or wanted.everything or wanted.since is not None or wanted.follow
         ),
+        "--follow is about every execution: give no ID and no --after": wanted.follow
+        and bool(wanted.ids),
+        "--follow writes files into a folder: give it with -o": wanted.follow
+        and not sends
+        and wanted.out in (None, "-"),
+        "--follow sends to a receiver: give --to, and --position": wanted.follow
+        and sends
+        and (wanted.to is None or wanted.position is None),
+        "--position and --every belong to --follow": not wanted.follow
+        and (wanted.position is not None or wanted.every is not None),
         "give IDs or --all, not both": bool(wanted.ids) and wanted.everything,
         "--after counts within one execution: give one ID": wanted.after is not None
         and len(wanted.ids) != 1,

@@ -29,12 +29,14 @@ def in_home(work: Callable[[LocalNode], Awaitable[T]], *, make: bool = False) ->
     return using(LocalNode.open(settings, looking=not make), work)
 
 
-def in_database(settings: Settings, work: Callable[[ControlPlane], Awaitable[T]]) -> T:
-    """The same with the database of servers (NOETL_DB), of which nothing but reading is asked."""
+def in_database(
+    settings: Settings, work: Callable[[ControlPlane], Awaitable[T]], *, writes: bool = False
+) -> T:
+    """The same with the database of servers (NOETL_DB); usually it is only read."""
 
     async def opened() -> ControlPlane:
         says = partial(print_line, err=True)
-        storage = await open_settings_storage(settings, says, looking=True)
+        storage = await open_settings_storage(settings, says, looking=not writes)
         results = open_results(settings)
         return ControlPlane(settings, storage, results=results, adopts=False, says=says)
 

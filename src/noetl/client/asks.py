@@ -85,6 +85,12 @@ def playbook(path: str, *, version: int | str | None = None) -> Ask[t.EntryText]
     return _get(_below("/api/catalog/entries", path), t.EntryText, version=version)
 
 
+def remove_playbook(path: str, *, version: int | str | None = None) -> Ask[None]:
+    """Take one version of a playbook out of the catalog, or all."""
+    route = _below("/api/catalog/entries", path)
+    return Ask(method="DELETE", path=route, query={"version": version}, answer=None)
+
+
 # ── executions ───────────────────────────────────────────────────────────────────────────────
 
 
@@ -139,6 +145,12 @@ def start_many(requests: Sequence[t.KeyedRequest]) -> Ask[t.ExecutionBatch]:
     ]
     batch = t.BatchRequest(executions=keyed)
     return _send("POST", "/api/executions/batch", batch, t.ExecutionBatch)
+
+
+def prune(request: t.PruneRequest) -> Ask[t.Pruned]:
+    """Remove ended executions, or see which would go; ask again until none does."""
+    ask = _send("POST", "/api/executions/prune", request, t.Pruned)
+    return msgspec.structs.replace(ask, patience=PROOF)
 
 
 def executions(
@@ -367,9 +379,11 @@ class ClientQuestions:
     catalog = Question(catalog)
     versions = Question(versions)
     playbook = Question(playbook)
+    remove_playbook = Question(remove_playbook)
     execute = Question(execute)
     start_many = Question(start_many)
     restart = Question(restart)
+    prune = Question(prune)
     executions = Question(executions)
     standing = Question(standing)
     state = Question(state)

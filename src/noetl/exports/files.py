@@ -59,3 +59,22 @@ def discard(part: Path) -> None:
     """Remove what is left of a part, if it could be made at all."""
     with suppress(OSError, ValueError):
         part.unlink(missing_ok=True)
+
+
+def write_durably(path: Path, content: bytes) -> None:
+    """A file that is on the disk, under its name, when this returns; one that is there goes."""
+    with replacing(path) as part, part.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    sync(path.parent)
+
+
+def sync(path: Path) -> None:
+    """What a file holds, or which names a folder has, is on the disk when this returns."""
+    with telling(path):
+        descriptor = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

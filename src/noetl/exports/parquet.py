@@ -1,5 +1,6 @@
 """The events as a Parquet file, written by DuckDB (EVT-6)."""
 
+import asyncio
 import re
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -40,7 +41,7 @@ async def write_parquet(path: Path, rows: AsyncIterator[ExportBody]) -> None:
         staged = part.with_suffix(".rows")
         try:
             await pour(staged, rows)
-            _copy(staged, part)
+            await asyncio.to_thread(_copy, staged, part)
         finally:
             discard(staged)
 

@@ -7,12 +7,12 @@ Every process of NoETL is one assembly of the same parts, each there or not: a c
 """
 
 import os
-import time
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from noetl.errors import NoetlError
+from noetl.adapters.sqlite.locks import to_stderr
+from noetl.errors import NoetlError, ResultsUnavailable
 from noetl.node.control_plane import ControlPlane
 from noetl.node.direct import DirectSession
 from noetl.node.opening import open_local_storage, open_results
@@ -23,10 +23,13 @@ from noetl.ports.storage import Storage
 from noetl.server.active import ActiveExecution
 from noetl.server.former import keep_former
 from noetl.server.ids import new_execution_id
-from noetl.server.retention import forget_old, sweep
+from noetl.server.retention import sweep
 from noetl.settings import Settings
 from noetl.tools.table import Toolbox
 from noetl.worker.worker import Worker
+
+MOST_REMOVED = 1000
+"""Executions that go after one run: it ends soon, whatever there is to remove."""
 
 
 class Overheard:
@@ -127,10 +130,17 @@ class LocalNode(ControlPlane):
         """RES-4: after an end, remove what nothing refers to and what is too old to keep."""
         if active.resumed:  # a crash may have left bodies without a place in the log
             await sweep(self.storage.log, self.results, active.execution_id)
-        days = self.settings.retention_days
-        if days is not None:
-            before = int((time.time() - days * 86_400) * 1000)
-            await forget_old(self.storage.prune, self.results, before)
+        settings = self.settings
+        if settings.retention is not None or settings.retention_days is not None:
+            from noetl.node.housekeeping import policies_in, retention_of
+
+            policies = policies_in(settings)
+            try:
+                async with retention_of(self, local=True) as retention:
+                    await retention.remove(policies, most=MOST_REMOVED)
+                    await retention.clear()
+            except ResultsUnavailable as away:  # an archive: the run itself is done
+                to_stderr(f"retention stopped: {away}")
 
     async def close(self) -> None:
         await self.halt()

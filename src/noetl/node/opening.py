@@ -4,6 +4,7 @@ import fcntl
 import os
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 from noetl.adapters.files.object_store import RESULTS, FileObjectStore
 from noetl.adapters.sqlite.storage import open_storage as open_sqlite
@@ -93,3 +94,17 @@ def open_results(settings: Settings, *, local: bool = False) -> ResultStore:
     from noetl.adapters.objects.opening import open_object_results
 
     return open_object_results(chosen, queue=settings.queue)
+
+
+def open_archive(settings: Settings, place: str, *, local: bool = False) -> ResultStore:
+    """KEEP-1: where removed executions are kept: in the result store, a bucket or a folder."""
+    chosen = "files" if local else settings.results
+    if place == "results":
+        if chosen == "files" or (chosen is None and settings.db is None):
+            return ResultStore(FileObjectStore(settings.home / RESULTS, suffix=""))
+        return open_results(settings, local=local)
+    if place.startswith(("s3://", "gs://")):
+        from noetl.adapters.objects.opening import open_object_results
+
+        return open_object_results(place)
+    return ResultStore(FileObjectStore(Path(place.removeprefix("file://")), suffix=""))

@@ -15,6 +15,7 @@ from noetl.ports.storage import Storage
 from noetl.server.finding import Version, find_entry
 from noetl.server.ids import new_execution_id
 from noetl.server.registering import registered
+from noetl.server.unlisting import unlist
 
 if TYPE_CHECKING:
     from noetl.node.control_plane import ControlPlane
@@ -49,6 +50,14 @@ class PlaybookFinder:
             await asyncio.sleep(NEWEST)  # from now on no server takes an older one for the newest
         return entry, fresh
 
+    async def remove(self, path: str, version: Version = None) -> list[CatalogEntry]:
+        """Take a version out of the catalog, or all of a path; see `unlist`."""
+        gone = await unlist(self._storage, path, version)
+        self._entries.clear()
+        if self._shared:
+            await asyncio.sleep(NEWEST)  # from now on no server starts it
+        return gone
+
     async def entry(
         self, playbook_id: str | None, path: str | None, version: Version
     ) -> CatalogEntry:
@@ -67,10 +76,10 @@ class PlaybookFinder:
         return entry
 
     async def _found(self, path: str, version: Version) -> CatalogEntry | None:
-        """A number never changes; what is the newest, or called so, is known for a moment."""
+        """What a version is, or which is the newest, is known for a moment."""
         kept = self._entries.get((path, version))
         now = time.monotonic()
-        if kept is not None and (isinstance(version, int) or kept[1] > now):
+        if kept is not None and kept[1] > now:
             return kept[0]
         if (path, version) not in self._finding:  # of many that ask at once one asks the database
             asking = asyncio.ensure_future(find_entry(self._storage.catalog, path, version))
@@ -103,7 +112,14 @@ class PlaybookFinder:
             raise KeyReused("this idempotency key came before, with another request")
         if holder.fresh:
             return execution_id, None
-        return holder.execution_id, await self._storage.executions.find(holder.execution_id)
+        found = await self._storage.executions.find(holder.execution_id)
+        if found is None and await self._storage.removals.is_removed(holder.execution_id):
+            raise ServerRefused(  # else it would be begun again, under its old id (KEEP-1)
+                f"the execution of this idempotency key, {holder.execution_id}, was removed",
+                code="gone",
+                status=410,
+            )
+        return holder.execution_id, found
 
 
 async def record_refusal(

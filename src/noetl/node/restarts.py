@@ -110,6 +110,7 @@ class Restarts:
         kept = await taken_over(history, choice, successor, load)
         for body in kept.bodies.values():
             await plane.results.put(execution_id, body)
+        await plane.row(origin)  # what was removed while it was read may have been read in part
         workload = await opened(kept.state.workload, payload, load)
         return {
             "payload": payload,

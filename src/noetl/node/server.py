@@ -11,6 +11,7 @@ from noetl import __version__
 from noetl.control.execution import Status
 from noetl.errors import NoetlError
 from noetl.node.control_plane import ControlPlane, Says
+from noetl.node.housekeeping import Housekeeping
 from noetl.node.link_keys import LinkKeys
 from noetl.node.opening import lock_home, open_results, open_settings_storage
 from noetl.node.trigger_ends import EndWatch
@@ -22,15 +23,11 @@ from noetl.ports.result_store import ResultStore
 from noetl.ports.roster import ServerRow, WorkerRow
 from noetl.ports.storage import Storage
 from noetl.server.dispatcher import Dispatcher
-from noetl.server.retention import forget_old
 from noetl.settings import Settings
 from noetl.worker.through import run_through
 
 ROSTER = 3.0
 """Seconds between two entries into the list of who is there."""
-
-HOUSEKEEPING = 600.0
-"""Seconds between two looks for what retention removes."""
 
 SILENT = 5.0
 """Seconds without an answer of the log after which a server is not ready."""
@@ -57,6 +54,7 @@ class ServerNode(ControlPlane):
         self.server.runner = self.dispatcher
         self.ownership.released = self.dispatcher.keeper.release
         self.watchdog = Watchdog()
+        self.housekeeping = Housekeeping(self)
         self.starts = TriggerStarts(self)
         self.ends = EndWatch(self, self.starts)
         self.starts.ends = self.ends.look
@@ -97,7 +95,9 @@ class ServerNode(ControlPlane):
             self.dispatcher.notifiers.append(switchboard.notifier)
             self.dispatcher.reachable = lambda: switchboard.there
         watch = self.ownership.watch
-        self.go(self.dispatcher.watch, watch, self._enter, self._keep_house, self.watchdog.watch)
+        self.go(
+            self.dispatcher.watch, watch, self._enter, self.housekeeping.watch, self.watchdog.watch
+        )
         self.go(SubjectWatch(self, self.starts).watch, self.starts.watch)
 
     async def close(self) -> None:
@@ -139,6 +139,7 @@ class ServerNode(ControlPlane):
             "errors_passed": self.server.errors_passed,
             "failures_handled": self.server.failures_handled,
             "longest_stall_ms": self.watchdog.longest_ms,
+            "removed": dict(self.housekeeping.counts),
             "set_aside": dict(self.ownership.aside),
         }
 
@@ -184,14 +185,3 @@ class ServerNode(ControlPlane):
                     )
                 )
             await asyncio.sleep(ROSTER)
-
-    async def _keep_house(self) -> None:
-        """RES-4, and keys that nobody will use again."""
-        while True:
-            now = int(time.time() * 1000)
-            await self.storage.keys.prune(now - 86_400_000 * 7)
-            days = self.settings.retention_days
-            if days is not None:
-                before = now - int(days * 86_400_000)
-                await forget_old(self.storage.prune, self.results, before)
-            await asyncio.sleep(HOUSEKEEPING)

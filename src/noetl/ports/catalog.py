@@ -1,4 +1,4 @@
-"""Where registered playbooks are kept, each version for good (SRV-1)."""
+"""Where registered playbooks are kept, each version under a number of its own (SRV-1)."""
 
 from collections.abc import Sequence
 from typing import Any, Protocol
@@ -53,7 +53,9 @@ class Catalog(Protocol):
     - `labelled` is every version of the path with this label, newest first;
     - `page` is the newest version of every path, in the order of paths (by code point); `after` is
       the path that ended the page before;
-    - `versions` is newest first; `before` is the version that ended the page before.
+    - `versions` is newest first; `before` is the version that ended the page before;
+    - `remove` takes a version away: nobody finds it any more, its number is given to no other, and
+      the text stays with what ran it. Removing what is not there is nothing.
     """
 
     async def register(self, asked: Registration) -> tuple[CatalogEntry, bool]: ...
@@ -73,6 +75,8 @@ class Catalog(Protocol):
     ) -> Sequence[CatalogEntry]: ...
 
     async def original(self, playbook_id: str) -> str | None: ...
+
+    async def remove(self, path: str, version: int) -> None: ...
 
 
 def id_of(path: str, version: int) -> str:

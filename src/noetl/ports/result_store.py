@@ -116,6 +116,11 @@ class ResultStore:
 
         return await self._tried(attempt, 0, None)
 
+    async def keys(self, execution_id: str) -> list[str]:
+        """Of every body of an execution."""
+        prefix = f"{checked_id(execution_id)}/"
+        return await self._tried(lambda: self.objects.keys(prefix), 0, None)
+
     async def close(self) -> None:
         """Let go of connections; nothing is asked of it any more."""
         await self.objects.close()

@@ -8,6 +8,7 @@ from noetl.ports.credentials import Credentials
 from noetl.ports.event_log import EventLog, Executions, Inbox, Owners, Playbooks, Printed
 from noetl.ports.keys import Keys
 from noetl.ports.limits import LimitClaims
+from noetl.ports.removals import Removals
 from noetl.ports.roster import Roster
 from noetl.ports.tokens import Tokens
 from noetl.ports.triggers import Triggers
@@ -43,6 +44,8 @@ class Storage(Protocol):
     @property
     def triggers(self) -> Triggers: ...
     @property
+    def removals(self) -> Removals: ...
+    @property
     def folder(self) -> Path | None:
         """Where this process keeps files beside the home; None where it has none."""
 
@@ -50,5 +53,4 @@ class Storage(Protocol):
     def key(self) -> bytes | None:
         """The key of the credentials where the home brings one; else it is a setting."""
 
-    async def prune(self, before: int, *, limit: int = 1000) -> list[str]: ...
     async def close(self) -> None: ...

@@ -1,6 +1,6 @@
 """From the log back to the state: a snapshot and its tail, or everything (EVT-5)."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import suppress
 from typing import Any
 
@@ -9,7 +9,8 @@ import msgspec
 from noetl.control.evolve import evolve
 from noetl.control.execution import Execution
 from noetl.errors import ExecutionNotFound
-from noetl.messages.codec import decode, encode, recorded_events
+from noetl.messages.codec import decode, encode, recorded_events, recorded_mappings
+from noetl.messages.envelope import envelope
 from noetl.messages.events import Event
 from noetl.messages.names import FOLDED
 from noetl.messages.reference import Reference
@@ -31,6 +32,16 @@ async def rows_of(log: EventLog, execution_id: str, after: int = 0) -> AsyncIter
         if len(page) < PAGE:
             return
         after = page[-1].last
+
+
+def enveloped(
+    row: LogRow, execution_id: str, trace: str | None, after: int = 0
+) -> Iterator[dict[str, Any]]:
+    """The events of a row behind `after`, each in its envelope (EVT-1)."""
+    for offset, event in enumerate(recorded_mappings(execution_id, row.first, row.events)):
+        seq = row.first + offset
+        if seq > after:
+            yield envelope(event, execution_id=execution_id, seq=seq, at=row.at, trace_id=trace)
 
 
 async def with_state(event: Event, load: Load | None) -> Event:

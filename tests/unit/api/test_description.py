@@ -62,7 +62,7 @@ def test_names_of_operations_are_unique() -> None:
     [
         ("/api/catalog", ["POST", "GET"]),
         ("/api/catalog/", ["POST", "GET"]),
-        ("/api/catalog/entries/a/b/c", ["GET"]),
+        ("/api/catalog/entries/a/b/c", ["GET", "DELETE"]),
         ("/api/executions/e1", ["GET"]),
         ("/api/executions/e1/cancel", ["POST"]),
         ("/api/executions/e1/other", []),

@@ -8,7 +8,7 @@ from noetl.errors import BodyLost, SettingRefused
 from noetl.messages.codec import reference_to
 from noetl.messages.reference import Reference
 from noetl.node.local import LocalNode
-from noetl.server.retention import forget_old, sweep
+from noetl.server.retention import sweep
 from noetl.settings import Settings, read_settings
 
 LARGE = """
@@ -49,26 +49,13 @@ async def test_a_sweep_removes_what_the_log_does_not_refer_to(tmp_path: Path) ->
     await local.close()
 
 
-@pytest.mark.rule("RES-4")
-async def test_an_old_execution_goes_with_its_bodies(tmp_path: Path) -> None:
-    local = await LocalNode.open(Settings(home=tmp_path))
-    reference = await ran(local)
-    execution_id = reference.key.partition("/")[0]
-    assert await forget_old(local.storage.prune, local.results, before=0) == []
-    far_ahead = 1 << 52
-    assert await forget_old(local.storage.prune, local.results, before=far_ahead) == [execution_id]
-    assert await local.storage.executions.find(execution_id) is None
-    with pytest.raises(BodyLost, match=reference.key):
-        await local.results.fetch(reference)
-    await local.close()
-
-
 @pytest.mark.parametrize(
     ("name", "text", "expected"),
     [
         ("NOETL_SLOTS", "many", "a whole number >= 1, got 'many'"),
         ("NOETL_SLOTS", "0", "a whole number >= 1, got '0'"),
         ("NOETL_RETENTION_DAYS", "-1", "a number of days >= 0, got '-1'"),
+        ("NOETL_RETENTION", "soon", "policies such as '30d .*365d', got 'soon'"),
         ("NOETL_RUN_AHEAD", "maybe", "1 or 0, got 'maybe'"),
     ],
 )

@@ -25,7 +25,8 @@ class FileObjectStore:
 
     name = "files"
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, suffix: str = ".json") -> None:
+        self._suffix = suffix
         self.place = str(folder)
         self._folder = folder
         self._threads = Threads("noetl-files")
@@ -66,7 +67,7 @@ class FileObjectStore:
             ) from refused
 
     def _path(self, key: str) -> Path:
-        return self._folder / f"{key}.json"
+        return self._folder / f"{key}{self._suffix}"
 
     def _put(self, path: Path, body: Spool) -> None:
         """Durable under its name: the file first, then the folder that names it."""

@@ -29,33 +29,38 @@ class MemoryCatalog(CatalogReads):
         self._tables = tables
 
     async def register(self, asked: Registration) -> tuple[CatalogEntry, bool]:
-        kept = self._tables.catalog.setdefault(asked.path, [])
-        if kept and kept[-1].digest == asked.digest:
-            return kept[-1], False
+        newest = await self.find(asked.path)
+        if newest is not None and newest.digest == asked.digest:
+            return newest, False
         for known, each in texts_of(asked):
             self._tables.playbooks.setdefault(known, (each, None))
+        kept = self._tables.catalog.setdefault(asked.path, [])
         kept.append(entry_of(columns_of(asked, len(kept) + 1)))
         return kept[-1], True
 
     async def find(self, path: str, version: int | None = None) -> CatalogEntry | None:
-        kept = self._tables.catalog.get(path, [])
-        number = len(kept) if version is None else version
-        return kept[number - 1] if 0 < number <= len(kept) else None
+        kept = [entry for entry in self._live(path) if version in (None, entry.version)]
+        return kept[-1] if kept else None
 
     async def labelled(self, path: str, label: str) -> Sequence[CatalogEntry]:
-        kept = self._tables.catalog.get(path, [])
-        return [entry for entry in kept[::-1] if entry.version_label == label]
+        return [entry for entry in self._live(path)[::-1] if entry.version_label == label]
 
     async def page(self, *, after: str | None = None, limit: int = 50) -> Sequence[CatalogEntry]:
         paths = sorted(path for path in self._tables.catalog if path > (after or ""))
-        return [self._tables.catalog[path][-1] for path in paths[:limit]]
+        return [kept[-1] for path in paths if (kept := self._live(path))][:limit]
 
     async def versions(
         self, path: str, *, before: int | None = None, limit: int = 50
     ) -> Sequence[CatalogEntry]:
+        kept = self._live(path)[::-1]
+        return [entry for entry in kept if before is None or entry.version < before][:limit]
+
+    async def remove(self, path: str, version: int) -> None:
+        self._tables.unlisted.add((path, version))
+
+    def _live(self, path: str) -> list[CatalogEntry]:
         kept = self._tables.catalog.get(path, [])
-        older = kept if before is None else kept[: max(0, before - 1)]
-        return older[::-1][:limit]
+        return [entry for entry in kept if (path, entry.version) not in self._tables.unlisted]
 
     async def _text(self, digest: str) -> str | None:
         return self._tables.playbooks[digest][0]

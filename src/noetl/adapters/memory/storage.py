@@ -6,13 +6,14 @@ from typing import Self
 
 from noetl.adapters.memory.event_log import MemoryEventLog
 from noetl.adapters.memory.executions import MemoryExecutions
-from noetl.adapters.memory.limits import MemoryLimits, drop_claims
+from noetl.adapters.memory.limits import MemoryLimits
 from noetl.adapters.memory.owners import MemoryInbox, MemoryOwners
 from noetl.adapters.memory.registers import MemoryCatalog, MemoryKeys, MemoryRoster, MemoryTokens
+from noetl.adapters.memory.removals import MemoryRemovals
 from noetl.adapters.memory.tables import MemoryTables
 from noetl.adapters.memory.triggers import MemoryTriggers
 from noetl.adapters.registers import shortened
-from noetl.ports.event_log import ExecutionRow, PrintedLine
+from noetl.ports.event_log import PrintedLine
 
 
 class MemoryPlaybooks:
@@ -68,6 +69,7 @@ class MemoryStorage:
         self.roster = MemoryRoster(self.tables)
         self.limits = MemoryLimits(self.tables, me)
         self.triggers = MemoryTriggers(self.tables)
+        self.removals = MemoryRemovals(self.tables)
         self.credentials = self.tables.credentials
         self.key: bytes | None = self.tables.key
         self.folder: Path | None = None
@@ -80,32 +82,6 @@ class MemoryStorage:
         """From now on others may take over what this process owns."""
         self.tables.alive.discard(self.owners.me)
 
-    async def prune(self, before: int, *, limit: int = 1000) -> list[str]:
-        """Forget executions that ended before a time (ms), oldest first."""
-        rows = self.tables.rows
-        ended = [
-            row.execution_id
-            for row in rows.values()
-            if row.finished_at is not None and row.finished_at < before and not self._needed(row)
-        ][:limit]
-        for name in ended:
-            del rows[name]
-            self.tables.decisions.pop(name, None)
-            self.tables.snapshots.pop(name, None)
-            drop_claims(self.tables, name, "")
-        self.tables.notes = {
-            number: note for number, note in self.tables.notes.items() if note.execution_id in rows
-        }
-        self.tables.printed = [line for line in self.tables.printed if line.execution_id in rows]
-        return ended
-
     async def close(self) -> None:
         """The process goes in good order."""
         self.die()
-
-    def _needed(self, row: ExecutionRow) -> bool:
-        rows = self.tables.rows
-        parent = rows.get(row.parent_execution_id or "")
-        origins = {one.origin_execution_id for one in rows.values()} - {None}
-        restarted = not origins.isdisjoint((row.execution_id, row.parent_execution_id))
-        return restarted or (parent is not None and parent.finished_at is None)

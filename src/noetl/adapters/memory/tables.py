@@ -35,6 +35,8 @@ class MemoryTables:
         self.snapshots: dict[str, Snapshot] = {}
         self.playbooks: dict[str, tuple[str, str | None]] = {}
         self.catalog: dict[str, list[CatalogEntry]] = {}
+        self.unlisted: set[tuple[str, int]] = set()
+        """Versions that were removed from the catalog."""
         self.keys: dict[str, tuple[str, str, int]] = {}
         self.tokens: dict[str, TokenRow] = {}
         self.workers: dict[str, WorkerRow] = {}
@@ -53,6 +55,8 @@ class MemoryTables:
         self.terms = count(1)
         self.alive: set[str] = set()
         self.printed: list[PrintedLine] = []
+        self.removed: dict[str, tuple[int, bool]] = {}
+        """Removed executions: when, and whether something is left of them."""
         self.credentials = MemoryCredentials()
         self.key = secrets.token_bytes(32)
 

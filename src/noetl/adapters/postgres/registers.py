@@ -14,6 +14,7 @@ from noetl.adapters.sql import (
     SqlCatalog,
     SqlCredentials,
     SqlExecutions,
+    SqlRemovals,
     SqlTriggers,
     struct_of,
     trigger_of,
@@ -111,3 +112,14 @@ class PostgresTriggers(SqlTriggers):
     async def take(self, now: int, until: int, limit: int) -> Sequence[TriggerRow]:
         rows = await self._statements.rows("take_triggers", now, until, limit)
         return sorted((trigger_of(row) for row in rows), key=lambda row: row.due_at or 0)
+
+
+class PostgresRemovals(SqlRemovals):
+    """Removals; see its contract."""
+
+    async def remove(self, execution_id: str) -> list[str]:
+        rows = await self._statements.rows("remove_family", execution_id, now_ms())
+        return [row[0] for row in rows]
+
+    async def clear(self, execution_id: str, *, most: int = 1000) -> bool:
+        return bool((await self._statements.one("clear_removed", execution_id, most))[0])

@@ -3,7 +3,8 @@
 -- name: register_playbook
 -- The row without its version, then text, original and mark. No answer: another was first.
 with newest as (
-    select * from noetl.catalog where path = $1 order by version desc limit 1
+    select * from noetl.catalog
+    where path = $1 and removed_at is null order by version desc limit 1
 ),
 texts as (
     insert into noetl.playbook (digest, path, text)
@@ -16,7 +17,9 @@ made as (
         path, version, digest, registered_at, name, description, labels, original_digest,
         version_label, mark
     )
-    select $1, coalesce((select version from newest), 0) + 1, $2, $3, $4, $5, $6, $7, $8, $11
+    select
+        $1, coalesce((select max(version) from noetl.catalog where path = $1), 0) + 1, $2,
+        $3, $4, $5, $6, $7, $8, $11
     where not exists (select from newest where digest = $2)
     on conflict (path, version) do nothing
     returning *
@@ -29,39 +32,48 @@ from (select * from made union all select * from newest where digest = $2) as en
 -- name: newest_playbook
 select
     path, version, digest, registered_at, name, description, labels, original_digest, version_label
-from noetl.catalog where path = $1 order by version desc limit 1
+from noetl.catalog where path = $1 and removed_at is null order by version desc limit 1
 
 -- name: find_playbook
 select
     path, version, digest, registered_at, name, description, labels, original_digest, version_label
-from noetl.catalog where path = $1 and version = $2
+from noetl.catalog where path = $1 and version = $2 and removed_at is null
 
 -- name: labelled_playbooks
 select
     path, version, digest, registered_at, name, description, labels, original_digest, version_label
-from noetl.catalog where path = $1 and version_label = $2 order by version desc
+from noetl.catalog where path = $1 and version_label = $2 and removed_at is null
+order by version desc
 
 -- name: page_catalog
 -- From path to path by steps through the index: older versions are not read.
 with recursive paths (path, place) as (
-    select min(path), 1 from noetl.catalog where path > $1
+    select min(path), 1 from noetl.catalog where path > $1 and removed_at is null
     union all
-    select (select min(catalog.path) from noetl.catalog where catalog.path > paths.path), place + 1
+    select (
+        select min(catalog.path) from noetl.catalog
+        where catalog.path > paths.path and catalog.removed_at is null
+    ), place + 1
     from paths where paths.path is not null and place < $2
 )
 select
     entry.path, entry.version, entry.digest, entry.registered_at, entry.name, entry.description,
     entry.labels, entry.original_digest, entry.version_label
 from paths cross join lateral (
-    select * from noetl.catalog where catalog.path = paths.path order by version desc limit 1
+    select * from noetl.catalog
+    where catalog.path = paths.path and catalog.removed_at is null order by version desc limit 1
 ) as entry
 order by place limit $2
 
 -- name: page_versions
 select
     path, version, digest, registered_at, name, description, labels, original_digest, version_label
-from noetl.catalog where path = $1 and ($2::integer is null or version < $2)
+from noetl.catalog
+where path = $1 and ($2::integer is null or version < $2) and removed_at is null
 order by version desc limit $3
+
+-- name: remove_version
+update noetl.catalog set removed_at = $3 where path = $1 and version = $2 and removed_at is null
 
 -- name: claim_key
 -- No answer: another was first, and this statement does not see it yet.

@@ -433,26 +433,96 @@ select execution_id, step, task_run_id, attempt, at, stream, text from noetl.pri
 where execution_id = $1 and ($2::text is null or step = $2)
 order by number limit $3 offset $4
 
--- name: ended_executions
--- A child stays while its parent runs, which may still read the child's results; what was restarted
--- stays with its children as long as the restart, which refers to their bodies (RST-3).
-select execution_id from (
-    select number, execution_id from noetl.execution as ended
-    where finished_at < $1 and not exists (
+-- name: ended_roots
+select execution_id, path, status, finished_at, digest from noetl.execution as ended
+where finished_at >= $2 and (finished_at > $2 or execution_id > $3) and finished_at < $1
+    and not exists (
         select from noetl.execution as parent
-        where parent.execution_id = ended.parent_execution_id and parent.finished_at is null
-    ) and not exists (
-        select from noetl.execution as restart
-        where restart.origin_execution_id in (ended.execution_id, ended.parent_execution_id)
+        where parent.execution_id = ended.parent_execution_id
     )
-    order by finished_at, number limit $2
-) as oldest
+order by finished_at, execution_id limit $4
+
+-- name: family
+-- Nothing where one of them has not ended, or a restart outside refers to one (RST-3).
+with recursive family (number, execution_id, finished_at) as (
+    select number, execution_id, finished_at from noetl.execution where execution_id = $1
+    union
+    select child.number, child.execution_id, child.finished_at
+    from family join noetl.execution as child on child.parent_execution_id = family.execution_id
+)
+select execution_id from family
+where not exists (select from family where finished_at is null) and not exists (
+    select from family as named
+    join noetl.execution as restart on restart.origin_execution_id = named.execution_id
+    where restart.execution_id not in (select execution_id from family)
+)
 order by number
 
--- name: forget_execution
-with decisions as (delete from noetl.decision where execution_id = $1),
-snapshots as (delete from noetl.snapshot where execution_id = $1),
-lines as (delete from noetl.printed where execution_id = $1),
-notes as (delete from noetl.note where execution_id = $1),
-claims as (delete from noetl.limit_claim where execution_id = $1)
-delete from noetl.execution where execution_id = $1
+-- name: remove_family
+with recursive family (number, execution_id, finished_at) as (
+    select number, execution_id, finished_at from noetl.execution where execution_id = $1
+    union
+    select child.number, child.execution_id, child.finished_at
+    from family join noetl.execution as child on child.parent_execution_id = family.execution_id
+),
+chosen as (
+    select execution_id from family
+    where not exists (select from family where finished_at is null) and not exists (
+        select from family as named
+        join noetl.execution as restart on restart.origin_execution_id = named.execution_id
+        where restart.execution_id not in (select execution_id from family)
+    )
+),
+gone as (
+    delete from noetl.execution using chosen
+    where execution.execution_id = chosen.execution_id
+    returning execution.execution_id, execution.number
+),
+noted as (
+    insert into noetl.removed_execution (execution_id, at, remaining)
+    select execution_id, $2, true from gone
+    on conflict (execution_id) do update set at = excluded.at, remaining = true
+),
+snapshots as (
+    delete from noetl.snapshot using gone where snapshot.execution_id = gone.execution_id
+),
+notes as (delete from noetl.note using gone where note.execution_id = gone.execution_id),
+claims as (
+    delete from noetl.limit_claim using gone where limit_claim.execution_id = gone.execution_id
+)
+select execution_id from gone order by number
+
+-- name: removals_left
+select execution_id from noetl.removed_execution as gone
+where remaining and at < $1 and not exists (
+    select from noetl.execution as restart where restart.origin_execution_id = gone.execution_id
+)
+order by at, execution_id limit $2
+
+-- name: clear_removed
+with decisions as (
+    delete from noetl.decision where ctid = any (
+        array(select ctid from noetl.decision where execution_id = $1 limit $2)
+    )
+    returning 1
+),
+lines as (
+    delete from noetl.printed where ctid = any (
+        array(select ctid from noetl.printed where execution_id = $1 limit $2)
+    )
+    returning 1
+),
+cleared as (
+    select greatest((select count(*) from decisions), (select count(*) from lines)) < $2 as whole
+),
+settled as (
+    update noetl.removed_execution set remaining = false
+    where execution_id = $1 and (select whole from cleared)
+)
+select whole from cleared
+
+-- name: is_removed
+select 1 from noetl.removed_execution where execution_id = $1
+
+-- name: forget_removals
+delete from noetl.removed_execution where at < $1 and not remaining

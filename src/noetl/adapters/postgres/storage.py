@@ -15,6 +15,7 @@ from noetl.adapters.postgres.registers import (
     PostgresCredentials,
     PostgresExecutions,
     PostgresKeys,
+    PostgresRemovals,
     PostgresTriggers,
 )
 from noetl.adapters.postgres.writer import PostgresWriter
@@ -47,22 +48,11 @@ class PostgresStorage:
         self.limits = PostgresLimits(writer, reader, me)
         self.credentials = PostgresCredentials(reader)
         self.triggers = PostgresTriggers(reader)
+        self.removals = PostgresRemovals(reader)
 
     async def open(self) -> None:
         """Must come first."""
         await self._reader.open()
-
-    async def prune(self, before: int, *, limit: int = 1000) -> list[str]:
-        """
-        Forget executions that ended before a time (ms), oldest first; the answer names them.
-
-        Their bodies in the result store are the caller's to remove.
-        """
-        await self.writer.drain()
-        ended = [row[0] for row in await self._reader.rows("ended_executions", before, limit)]
-        for execution_id in ended:
-            await self._reader.write("forget_execution", execution_id)
-        return ended
 
     async def close(self) -> None:
         """Write what waits, leave, then let go of the connections."""

@@ -12,6 +12,7 @@ from noetl.adapters.sql import (
     SqlCatalog,
     SqlCredentials,
     SqlExecutions,
+    SqlRemovals,
     SqlTriggers,
     struct_of,
     trigger_of,
@@ -26,6 +27,9 @@ from noetl.ports.event_log import ExecutionRow
 from noetl.ports.keys import KeyHolder
 from noetl.ports.triggers import TriggerRow
 
+PARTS = ("forget_snapshot", "forget_notes", "forget_claims", "forget_execution")
+"""What goes at once with a removed execution; its log and its printed lines go bit by bit."""
+LEFT = ("clear_decisions", "clear_printed")
 LEADS = ("parent", "path", "status")
 """The filters with an index, the one that leaves least first."""
 
@@ -102,7 +106,8 @@ def _register(asked: Registration, connection: apsw.Connection) -> tuple[Catalog
         return found[0], False
     for digest, text in texts_of(asked):
         write(connection, "keep_text", (digest, asked.path, text))
-    columns = columns_of(asked, found[0].version + 1 if found else 1)
+    [(last,)] = rows_of(connection, "last_version", (asked.path,))
+    columns = columns_of(asked, last + 1)
     write(connection, "register_playbook", columns)
     return entry_of(columns), True
 
@@ -168,3 +173,32 @@ class SqliteTriggers(SqlTriggers):
             return rows
 
         return await self._sqlite.writer.transact(take)
+
+
+class SqliteRemovals(SqlRemovals):
+    """Removals; see its contract."""
+
+    def __init__(self, statements: SqliteStatements) -> None:
+        super().__init__(statements)
+        self._writer = statements.writer
+
+    async def remove(self, execution_id: str) -> list[str]:
+        def remove(connection: apsw.Connection) -> list[str]:
+            family = [row[0] for row in rows_of(connection, "family", (execution_id,))]
+            for member in family:
+                for part in PARTS:
+                    write(connection, part, (member,))
+                write(connection, "note_removal", (member, now_ms()))
+            return family
+
+        return await self._writer.transact(remove)
+
+    async def clear(self, execution_id: str, *, most: int = 1000) -> bool:
+        def clear(connection: apsw.Connection) -> bool:
+            gone = [write(connection, part, (execution_id, most)) for part in LEFT]
+            if max(gone) == most:
+                return False
+            write(connection, "settle_removal", (execution_id,))
+            return True
+
+        return await self._writer.transact(clear)

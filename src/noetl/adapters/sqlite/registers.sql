@@ -12,38 +12,50 @@ values (?, ?, ?, ?, ?, ?, ?, ?, ?)
 -- name: newest_playbook
 select
     path, version, digest, registered_at, name, description, labels, original_digest, version_label
-from catalog where path = ? order by version desc limit 1
+from catalog where path = ? and removed_at is null order by version desc limit 1
 
 -- name: find_playbook
 select
     path, version, digest, registered_at, name, description, labels, original_digest, version_label
-from catalog where path = ? and version = ?
+from catalog where path = ? and version = ? and removed_at is null
 
 -- name: labelled_playbooks
 select
     path, version, digest, registered_at, name, description, labels, original_digest, version_label
-from catalog where path = ? and version_label = ? order by version desc
+from catalog where path = ? and version_label = ? and removed_at is null order by version desc
 
 -- name: page_catalog
 -- From path to path by steps through the index: older versions are not read.
 with recursive paths (path, place) as (
-    select min(path), 1 from catalog where path > ?1
+    select min(path), 1 from catalog where path > ?1 and removed_at is null
     union all
-    select (select min(catalog.path) from catalog where catalog.path > paths.path), place + 1
+    select (
+        select min(catalog.path) from catalog
+        where catalog.path > paths.path and catalog.removed_at is null
+    ), place + 1
     from paths where paths.path is not null and place < ?2
 )
 select
     catalog.path, version, digest, registered_at, name, description, labels, original_digest,
     version_label
 from paths join catalog on catalog.path = paths.path
-    and version = (select max(newest.version) from catalog as newest where newest.path = paths.path)
+    and version = (
+        select max(newest.version) from catalog as newest
+        where newest.path = paths.path and newest.removed_at is null
+    )
 order by place limit ?2
 
 -- name: page_versions
 select
     path, version, digest, registered_at, name, description, labels, original_digest, version_label
-from catalog where path = ?1 and version < ifnull(?2, 9223372036854775807)
+from catalog where path = ?1 and version < ifnull(?2, 9223372036854775807) and removed_at is null
 order by version desc limit ?3
+
+-- name: last_version
+select ifnull(max(version), 0) from catalog where path = ?
+
+-- name: remove_version
+update catalog set removed_at = ?3 where path = ?1 and version = ?2 and removed_at is null
 
 -- name: claim_key
 insert into execution_key (key, fingerprint, execution_id, claimed_at) values (?, ?, ?, ?)

@@ -234,30 +234,35 @@ select execution_id, step, task_run_id, attempt, at, stream, text from printed
 where execution_id = ?1 and (?2 is null or step = ?2)
 order by rowid limit ?3 offset ?4
 
--- name: ended_executions
--- A child stays while its parent runs, which may still read the child's results; what was restarted
--- stays with its children as long as the restart, which refers to their bodies (RST-3).
-select execution_id from (
-    select number, execution_id from execution as ended
-    where finished_at < :before and not exists (
-        select 1 from execution as parent
-        where parent.execution_id = ended.parent_execution_id and parent.finished_at is null
-    ) and not exists (
-        select 1 from execution as restart
-        where restart.origin_execution_id in (ended.execution_id, ended.parent_execution_id)
+-- name: ended_roots
+select execution_id, path, status, finished_at, digest from execution as ended
+where finished_at >= ?2 and (finished_at > ?2 or execution_id > ?3) and finished_at < ?1
+    and not exists (
+        select 1 from execution as parent where parent.execution_id = ended.parent_execution_id
     )
-    order by finished_at, number limit :limit
+order by finished_at, execution_id limit ?4
+
+-- name: family
+-- Nothing where one of them has not ended, or a restart outside refers to one (RST-3).
+with recursive family (number, execution_id, finished_at) as (
+    select number, execution_id, finished_at from execution where execution_id = ?1
+    union
+    select child.number, child.execution_id, child.finished_at
+    from family join execution as child on child.parent_execution_id = family.execution_id
+)
+select execution_id from family
+where not exists (select 1 from family where finished_at is null) and not exists (
+    select 1 from family as named
+    join execution as restart on restart.origin_execution_id = named.execution_id
+    where restart.execution_id not in (select execution_id from family)
 )
 order by number
 
--- name: forget_decisions
-delete from decision where execution_id = ?
+-- name: note_removal
+insert or replace into removed_execution (execution_id, at, remaining) values (?, ?, 1)
 
 -- name: forget_snapshot
 delete from snapshot where execution_id = ?
-
--- name: forget_printed
-delete from printed where execution_id = ?
 
 -- name: forget_notes
 delete from note where execution_id = ?
@@ -267,6 +272,31 @@ delete from limit_claim where execution_id = ?
 
 -- name: forget_execution
 delete from execution where execution_id = ?
+
+-- name: removals_left
+select execution_id from removed_execution as gone where remaining and at < ?1 and not exists (
+    select 1 from execution as restart where restart.origin_execution_id = gone.execution_id
+)
+order by at, execution_id limit ?2
+
+-- name: clear_decisions
+delete from decision where rowid in (
+    select rowid from decision where execution_id = ?1 limit ?2
+)
+
+-- name: clear_printed
+delete from printed where rowid in (
+    select rowid from printed where execution_id = ?1 limit ?2
+)
+
+-- name: settle_removal
+update removed_execution set remaining = 0 where execution_id = ?
+
+-- name: is_removed
+select 1 from removed_execution where execution_id = ?
+
+-- name: forget_removals
+delete from removed_execution where at < ? and not remaining
 
 -- name: unname_events
 delete from event_name

@@ -4,10 +4,8 @@ import secrets
 from functools import partial
 from pathlib import Path
 
-import apsw
-
 from noetl.adapters.sql import SqlEventLog, SqlPlaybooks, SqlPrinted, SqlRoster, SqlTokens
-from noetl.adapters.sqlite.database import may_be_written, open_database, open_to_look, write
+from noetl.adapters.sqlite.database import may_be_written, open_database, open_to_look
 from noetl.adapters.sqlite.inbox import SqliteInbox
 from noetl.adapters.sqlite.limits import SqliteLimits
 from noetl.adapters.sqlite.locks import PATIENCE, Locks, Says, to_stderr
@@ -18,20 +16,11 @@ from noetl.adapters.sqlite.registers import (
     SqliteCredentials,
     SqliteExecutions,
     SqliteKeys,
+    SqliteRemovals,
     SqliteStatements,
     SqliteTriggers,
 )
 from noetl.adapters.sqlite.writer import SqliteWriter
-
-PARTS = (
-    "forget_decisions",
-    "forget_snapshot",
-    "forget_printed",
-    "forget_notes",
-    "forget_claims",
-    "forget_execution",
-)
-"""What an execution has in the home; its row last."""
 
 
 class SqliteStorage:
@@ -57,19 +46,7 @@ class SqliteStorage:
         self.limits = SqliteLimits(writer, self._reader, me)
         self.credentials = SqliteCredentials(statements)
         self.triggers = SqliteTriggers(statements)
-
-    async def prune(self, before: int, *, limit: int = 1000) -> list[str]:
-        """
-        Forget executions that ended before a time (ms), oldest first; the answer names them.
-
-        Their bodies in the result store are the caller's to remove. One transaction each, so
-        that a large one does not keep the others from writing for longer than it must.
-        """
-        asked = {"before": before, "limit": limit}
-        ended = [row[0] for row in await self._reader.rows("ended_executions", asked)]
-        for execution_id in ended:
-            await self.writer.transact(partial(_forget, execution_id))
-        return ended
+        self.removals = SqliteRemovals(statements)
 
     async def close(self) -> None:
         """Write what waits, then let go of the files."""
@@ -96,8 +73,3 @@ async def open_storage(
     enters = partial(register, me=me)
     writer = SqliteWriter(opened(folder, locks), folder, me, enters, locks)
     return SqliteStorage(folder, writer, me, locks)
-
-
-def _forget(execution_id: str, connection: apsw.Connection) -> None:
-    for part in PARTS:
-        write(connection, part, (execution_id,))

@@ -36,6 +36,8 @@ class Listed(msgspec.Struct, frozen=True, kw_only=True):
     """Of one that completed: what went wrong on the way and did not fail it."""
     origin_execution_id: str | None = None
     """The execution that it was restarted from (RST)."""
+    seq: int = 0
+    """Of the last event of its log."""
 
 
 class Standing(msgspec.Struct, frozen=True, kw_only=True):
@@ -96,6 +98,7 @@ def listed_of(row: ExecutionRow, *, interrupted: bool) -> Listed:
         error=None if row.status == "completed" else row.error,
         note=row.error if row.status == "completed" else None,
         origin_execution_id=row.origin_execution_id,
+        seq=row.seq,
     )
 
 

@@ -1,0 +1,3 @@
+"""Conformance tests may be `async def`."""
+
+from tests.support.asynchronous import pytest_pyfunc_call  # noqa: F401
