@@ -16,6 +16,7 @@ from noetl.playbook.dialects.migrate import migrate as migrated_from
 from noetl.playbook.finding import Finding
 from noetl.playbook.schema import json_schema, trigger_schema
 from noetl.ports.large import read_off_loop
+from noetl.server.views.outline import Outline
 from noetl.tools.plugins import KnownKinds
 
 Migrate = Annotated[
@@ -59,6 +60,10 @@ class CatalogRoutes:
     async def entry(self, path: FromPath[Path], version: Version = None) -> Response[t.EntryText]:
         """One version of a playbook with its text; without `version` the newest."""
         return answered(await self._questions.playbook(path_in(path), version=version))
+
+    async def outline(self, path: FromPath[Path], version: Version = None) -> Response[Outline]:
+        """The steps and arcs of one version, as they are drawn, and its workload."""
+        return answered(await self._questions.playbook_outline(path_in(path), version=version))
 
     async def validate(self, request: Asking) -> Response[t.Validated]:
         """All findings of a playbook; nothing is registered."""
