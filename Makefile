@@ -6,7 +6,7 @@ INTO := $(BIN)/uv pip install --quiet --python $(BIN)/python --compile-bytecode
 PARALLEL ?= -n 4 --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check lint types floors words tools unit bench bench-distributed chaos faults chance fuzz audit sbom size docs site format lock clean
+.PHONY: help setup run test check lint types floors words tools ui unit bench bench-distributed chaos faults chance fuzz audit sbom size docs site format lock clean
 
 help: ## show what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -45,10 +45,19 @@ floors: setup ## imports go down only; the thinking rooms stay pure
 words: setup ## the house rules alone: sizes, words, docs against code
 	$(RUN) pytest tests/house
 
-tools: ## what some tests need of the system: podman, a static busybox
+tools: ## what some tests need of the system: podman, a static busybox, chromium
 	sh tests/support/install.sh
 
-unit: setup tools ## all tests
+# Node and the driver of the browser; nothing else needs them.
+.venv/ui: .venv/core ui/requirements.lock
+	$(INTO) --require-hashes -r ui/requirements.lock
+	touch $@
+
+ui: .venv/ui ## build the web UI into the package, and check its types
+	$(BIN)/python ui/building.py
+	$(BIN)/python ui/building.py check
+
+unit: setup tools ui ## all tests
 	$(RUN) pytest $(PARALLEL)
 
 bench: setup ## ours beside the reference, in one run
@@ -91,6 +100,7 @@ format: setup ## let ruff put the code in order
 
 lock: setup ## resolve again and write requirements.lock
 	$(BIN)/uv export --quiet --python $(BIN)/python --no-emit-project --no-emit-index-url --no-annotate --no-header -o requirements.lock
+	$(BIN)/uv export --quiet --python $(BIN)/python --only-group ui --no-emit-project --no-emit-index-url --no-annotate --no-header -o ui/requirements.lock
 
 clean: ## forget the environment and all caches
-	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist ui/node_modules src/noetl/ui

@@ -8,7 +8,6 @@ from typing import Any
 
 from fuzz.fuzz_signing import check_signed
 from noetl.cli.findings import render
-from noetl.cli.graph.drawing import draw
 from noetl.cli.graph.mermaid import mermaid
 from noetl.cli.graph.svg import svg
 from noetl.cli.source import PlaybookSource
@@ -17,6 +16,7 @@ from noetl.errors import TemplateError
 from noetl.expression.syntax import is_template
 from noetl.expression.template import compile_guard, compile_text
 from noetl.playbook.load import load
+from noetl.server.views.drawing import draw
 
 SCOPE: dict[str, Any] = {
     "workload": {"items": [1, 2.5, "three", None], "name": "x", "hour": 9},

@@ -1,9 +1,8 @@
-"""What is pinned in `requirements.lock`, and what the wheel needs of it."""
+"""What is pinned in the files `requirements.lock`, and what the wheel needs of it."""
 
 import re
 from collections.abc import Iterable, Iterator
 from importlib.metadata import Distribution, PackageNotFoundError, distribution
-from pathlib import Path
 
 import msgspec
 from packaging.requirements import Requirement
@@ -13,6 +12,7 @@ from tests.house.tree import ROOT
 from noetl.extras import DISTRIBUTION
 
 LOCK = ROOT / "requirements.lock"
+LOCKS = (LOCK, ROOT / "ui" / "requirements.lock")
 HASH = re.compile(r"--hash=sha256:([0-9a-f]{64})\b")
 
 
@@ -40,8 +40,8 @@ def pins_in(text: str) -> dict[str, Pin]:
     return pins
 
 
-def locked(path: Path = LOCK) -> dict[str, Pin]:
-    return pins_in(path.read_text("utf-8"))
+def locked() -> dict[str, Pin]:
+    return {name: pin for lock in LOCKS for name, pin in pins_in(lock.read_text("utf-8")).items()}
 
 
 def needs_of(found: Distribution, extras: Iterable[str] = ()) -> Iterator[Requirement]:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import click
 from tests.conformance.matrix import read_families
-from tests.house import api_page, events_page, navigation
+from tests.house import api_page, events_page, navigation, ui_types
 from tests.house.markdown import blocks_of
 from tests.house.pictures import TOLERANT, first_playbook, live_tree, outputs, tolerated
 from tests.house.tree import ROOT, name_of
@@ -288,6 +288,7 @@ def written() -> dict[str, str]:
     tools = {f"{TOOL_PAGES}/{page.name}": with_inputs(page) for page in tool_pages()}
     settings = {SETTINGS_PAGE: with_settings(ROOT / SETTINGS_PAGE)}
     api = {api_page.PAGE: api_page.with_routes(ROOT / api_page.PAGE, table)}
+    api[ui_types.PAGE] = ui_types.page()
     sampled = {name: with_samples(ROOT / name) for name in SAMPLED}
     return led_on(pages | tools | settings | api | sampled)
 

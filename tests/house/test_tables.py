@@ -24,6 +24,8 @@ WITHOUT_TOOL = {"workbook", "iterator", "wait"}
 UNASKED = {
     *("POST /api/validate", "GET /api/schema", "GET /openapi.json", "GET /metrics", "GET /healthz"),
     *("GET /api/executions/{execution_id:str}/stream", "POST /hooks/{path:path}"),
+    *("POST /api/sign-in", "POST /api/sign-out", "GET /api/me"),
+    *("GET /api/executions/{execution_id:str}/outline", "GET /api/catalog/outline/{path:path}"),
 }
 """Routes that clients have no question for: programs of others ask them, or a stream is read."""
 FORM_WORDS = {

@@ -9,7 +9,18 @@ ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src" / "noetl"
 CODE_FOLDERS = ("src", "tests", "bench", "fuzz", "examples")
 FOREIGN = {"__pycache__", "build", "dist", "node_modules"}
-TEXT_SUFFIXES = {".py", ".md", ".toml", ".yaml", ".yml", ".sql", ".txt", ".json", ".lock", ".css"}
+TEXT_SUFFIXES = {
+    ".py",
+    ".md",
+    ".toml",
+    ".yaml",
+    ".yml",
+    ".sql",
+    ".txt",
+    ".json",
+    ".lock",
+    ".css",
+} | {".ts", ".svelte", ".html"}
 TEXT_NAMES = {"Makefile", "run", ".gitignore"}
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -35,7 +46,8 @@ def _walk(folder: Path) -> Iterator[Path]:
     for path in folder.iterdir():
         hidden = path.name.startswith(".") and path.name not in {".ci", ".gitignore"}
         # uv.lock holds the address of a package index and is not kept (decision 0022).
-        if hidden or path.name in FOREIGN or path.name == "uv.lock":
+        # What `make ui` built is in no version control either.
+        if hidden or path.name in FOREIGN or path.name == "uv.lock" or path == SOURCE / "ui":
             continue
         if path.is_dir():
             yield from _walk(path)

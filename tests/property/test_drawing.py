@@ -6,11 +6,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.unit.cli.graph.nets import FAILED, admission, arc, join, loop, playbook, step, task
 
-from noetl.cli.graph.drawing import draw
 from noetl.cli.graph.layout import Layout, lay_out
 from noetl.cli.graph.mermaid import mermaid
 from noetl.cli.graph.svg import svg
 from noetl.playbook.model import Playbook, Step
+from noetl.server.views.drawing import draw
 
 bounded = settings(max_examples=80, deadline=None, database=None)
 

@@ -16,6 +16,7 @@ from noetl.playbook.dialects.migrate import migrate as migrated_from
 from noetl.playbook.finding import Finding
 from noetl.playbook.schema import json_schema, trigger_schema
 from noetl.ports.large import read_off_loop
+from noetl.server.views.outline import Outline
 from noetl.tools.plugins import KnownKinds
 
 Migrate = Annotated[
@@ -63,6 +64,10 @@ class CatalogRoutes:
     async def remove(self, path: FromPath[Path], version: Version = None) -> None:
         """Take a version out of the catalog, or all; 409 while something needs it."""
         await self._plane.playbooks.remove(path_in(path), version)
+
+    async def outline(self, path: FromPath[Path], version: Version = None) -> Response[Outline]:
+        """The steps and arcs of one version, as they are drawn, and its workload."""
+        return answered(await self._questions.playbook_outline(path_in(path), version=version))
 
     async def validate(self, request: Asking) -> Response[t.Validated]:
         """All findings of a playbook; nothing is registered."""

@@ -21,6 +21,7 @@ from noetl.server.policies import RetentionPolicy
 from noetl.server.verify import Verified
 from noetl.server.views.differences import Differences
 from noetl.server.views.explanation import Explanation
+from noetl.server.views.outline import Outline
 from noetl.server.views.standing import Listed, Standing, listed_of
 from noetl.server.views.state import state_of
 
@@ -122,6 +123,10 @@ class ExecutionsRoutes:
     async def explanation(self, execution_id: FromPath[str]) -> Response[Explanation]:
         """Why it failed or waits: the chain of causes."""
         return answered(await self._questions.explanation(known(execution_id)))
+
+    async def outline(self, execution_id: FromPath[str]) -> Response[Outline]:
+        """The steps and arcs of its playbook, as they are drawn."""
+        return answered(await self._questions.outline(known(execution_id)))
 
     async def verify(self, request: Asking, execution_id: FromPath[str]) -> Response[Verified]:
         """Repeat every decision of its log and compare (EVT-5)."""

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
+from urllib.parse import urlsplit
 
 from litestar.connection import ASGIConnection
 from litestar.datastructures import State
@@ -24,6 +25,8 @@ ACCESS = "access"
 TAKES = "takes"
 """Keys of a route's options: whom it lets in, and which types of body it takes."""
 
+SESSION = "noetl_session"
+"""The cookie of a browser that has signed in."""
 FRESH = 2.0
 """Seconds for which a token that was good is not looked up again."""
 MOST = 1000
@@ -66,15 +69,25 @@ class Gate:
         self._seen.clear()
 
     async def _admit(self, tokens: Tokens, connection: Connection, access: Access) -> None:
-        digest = digest_of(bearer(connection))
-        row = await self._row(tokens, digest)
-        if row is None or not is_good(row, digest, int(self._now() * 1000)):
-            raise NotAuthorizedException("the token is not known, has expired or was revoked")
+        row = await self._good(tokens, text_of(connection))
         if not allows(row.role, access):
             raise PermissionDeniedException(
                 f"the token's role is {row.role}, and this needs {access}"
             )
         connection.scope["auth"] = row
+
+    async def known(self, text: str) -> TokenRow:
+        """Whose token this is; whoever it is not good for is told so."""
+        if self._tokens is None:
+            raise ClientException("auth is off: nobody needs to sign in")
+        return await self._good(self._tokens, text)
+
+    async def _good(self, tokens: Tokens, text: str) -> TokenRow:
+        digest = digest_of(text)
+        row = await self._row(tokens, digest)
+        if row is None or not is_good(row, digest, int(self._now() * 1000)):
+            raise NotAuthorizedException("the token is not known, has expired or was revoked")
+        return row
 
     async def _row(self, tokens: Tokens, digest: str) -> TokenRow | None:
         if digest in self._own:
@@ -88,6 +101,17 @@ class Gate:
                 self._seen.clear()
             self._seen[digest] = (self._clock(), row)
         return row
+
+
+def text_of(connection: Connection) -> str:
+    """The token of a program, or of the session of a browser (decision 0067)."""
+    session = connection.cookies.get(SESSION)
+    if session is None or "authorization" in connection.headers:
+        return bearer(connection)
+    refuse_foreign(connection)
+    if len(session) > LONGEST:
+        raise NotAuthorizedException("the session has ended; sign in again")
+    return session
 
 
 def bearer(connection: Connection) -> str:
@@ -115,6 +139,26 @@ def refuse_strangers(connection: Connection) -> None:
     site = connection.headers.get("sec-fetch-site", "none")
     if origin != f"http://{given}" or site not in ("none", "same-origin"):
         raise PermissionDeniedException("without auth the server answers no other origin's page")
+
+
+def refuse_foreign(connection: Connection) -> None:
+    """
+    A browser sends a cookie for any page of this site, other ports included: only our own may ask.
+    What the browser says of the page counts first; a proxy may have changed the name of the host.
+    """
+    site = connection.headers.get("sec-fetch-site")
+    if site is not None:
+        ours = site in ("same-origin", "none")
+    elif origin_of(connection):
+        ours = urlsplit(origin_of(connection)).netloc == connection.headers.get("host", "")
+    else:
+        ours = connection.scope["method"] in ("GET", "HEAD")
+    if not ours:
+        raise PermissionDeniedException("a session is for the pages of this server only")
+
+
+def origin_of(connection: Connection) -> str:
+    return str(connection.headers.get("origin", ""))
 
 
 def refuse_nul(connection: Connection) -> None:

@@ -22,6 +22,7 @@ from noetl.api.gate import ACCESS, TAKES
 from noetl.api.hooks import HooksRoutes
 from noetl.api.roles import Access
 from noetl.api.runtime import DocumentRoutes, RuntimeRoutes
+from noetl.api.sessions import SessionsRoutes
 from noetl.api.texts import LARGEST, TAKEN
 from noetl.api.triggers import TriggersRoutes
 from noetl.api.waiting import WaitingRoutes
@@ -46,6 +47,7 @@ KINDS = (
     TriggersRoutes,
     HooksRoutes,
     WaitingRoutes,
+    SessionsRoutes,
 )
 
 
@@ -65,7 +67,7 @@ class Route(NamedTuple):
     """What OpenAPI calls the usual answer."""
 
 
-C, E, L, K, A, W, R, D, T, H, P = KINDS
+C, E, L, K, A, W, R, D, T, H, P, S = KINDS
 
 ROUTES = (
     Route("POST", "/api/catalog", "author", C.register, TAKEN, 2 * LARGEST, status=201),
@@ -73,6 +75,7 @@ ROUTES = (
     Route("GET", "/api/catalog/entries/{path:path}", "viewer", C.entry),
     Route("DELETE", "/api/catalog/entries/{path:path}", "author", C.remove, status=204),
     Route("GET", "/api/catalog/versions/{path:path}", "viewer", C.versions),
+    Route("GET", "/api/catalog/outline/{path:path}", "viewer", C.outline),
     Route("POST", "/api/validate", "viewer", C.validate, TAKEN, 2 * LARGEST),
     Route("GET", "/api/schema", "viewer", C.schema),
     Route("POST", ALL, "operator", E.execute, JSON, 8 * MB, status=201),
@@ -82,6 +85,7 @@ ROUTES = (
     Route("GET", ONE, "viewer", E.standing),
     Route("GET", f"{ONE}/state", "viewer", E.state),
     Route("GET", f"{ONE}/explanation", "viewer", E.explanation),
+    Route("GET", f"{ONE}/outline", "viewer", E.outline),
     Route("GET", f"{ONE}/verify", "operator", E.verify),
     Route("GET", f"{ONE}/logs", "viewer", E.lines),
     Route("GET", f"{ONE}/result", "viewer", E.result),
@@ -101,6 +105,9 @@ ROUTES = (
     Route("POST", "/api/tokens", "admin", A.make, JSON, status=201),
     Route("GET", "/api/tokens", "admin", A.page),
     Route("DELETE", "/api/tokens/{token_id:str}", "admin", A.revoke, status=204),
+    Route("POST", "/api/sign-in", "open", S.sign_in, JSON),
+    Route("POST", "/api/sign-out", "viewer", S.sign_out),
+    Route("GET", "/api/me", "viewer", S.me),
     Route("GET", "/api/worker/hello", "worker", W.hello),
     Route("POST", "/api/worker/calls", "worker", W.call, JSON, 64 * MB),
     Route("POST", "/api/worker/questions", "worker", W.ask, JSON, 64 * MB),

@@ -13,6 +13,7 @@ from noetl.api.context import ApiContext
 from noetl.api.faults import refusal_to
 from noetl.api.intake import Intake, sweep
 from noetl.api.loopback import is_loopback
+from noetl.api.pages import with_pages
 from noetl.api.routes import handlers
 from noetl.errors import SettingRefused
 from noetl.node.server import ServerNode
@@ -80,7 +81,7 @@ async def serve(
     app = create_app(plane, auth=auth, owner=owner)
     server = Quiet(
         uvicorn.Config(
-            app,
+            with_pages(app),
             http=Intake,
             ws="none",
             log_config=None,

@@ -54,9 +54,11 @@ async def make_token(
 
 
 async def revoke_token(tokens: Tokens, keychain: KeychainDoor, token_id: str) -> bool:
-    """From now on it opens nothing; whether there is such a token."""
+    """From now on it opens nothing, nor do its sessions; whether there is such a token."""
     known = await tokens.revoke(token_id)
     for row in await tokens.all() if known else ():
+        if row.token_id.startswith(f"{token_id}.") and row.revoked_at is None:
+            await tokens.revoke(row.token_id)
         if row.token_id == token_id and split_role(row.role)[0] == WORKER:
             await forget_token_key(keychain, row.digest)
     return known

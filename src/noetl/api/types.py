@@ -360,6 +360,21 @@ class TokenPage(msgspec.Struct, frozen=True, kw_only=True):
     next: str | None
 
 
+class SignInRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The token with which a person begins a session."""
+
+    token: Name
+
+
+class Me(msgspec.Struct, frozen=True, kw_only=True):
+    """Who asks."""
+
+    auth: bool
+    """Whether the server asks for tokens at all."""
+    name: str
+    role: str
+
+
 # ── runtime ──────────────────────────────────────────────────────────────────────────────────
 
 

@@ -38,8 +38,11 @@ GOOD_PATH = {
     "{path:path}": "a/b",
     "{name:path}": "c",
 }
-OPEN = {"/healthz": 200, "/readyz": 200, "/hooks/{path:path}": 401}
-"""What asks for no token → what anybody is told; a hook asks for its own proof (START-4)."""
+OPEN = {"/healthz": 200, "/readyz": 200, "/hooks/{path:path}": 401, "/api/sign-in": 422}
+"""
+What asks for no token → what anybody is told; a hook asks for its own proof (START-4), and whoever
+signs in sends a token in the body.
+"""
 QUERY = {
     "/api/worker/wake": {"worker": "w", "wait": "0"},
     "/api/worker/results": {

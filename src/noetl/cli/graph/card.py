@@ -2,8 +2,8 @@
 
 import msgspec
 
-from noetl.cli.graph.drawing import Box, CardRow, Mark
 from noetl.cli.graph.measure import measure, shorten
+from noetl.server.views.drawing import Box, CardRow, Mark
 
 TITLE, TEXT, SMALL = 14.0, 12.0, 11.0
 PAD = 12.0

@@ -6,7 +6,6 @@ import click
 import msgspec
 
 from noetl.cli import exits
-from noetl.cli.graph.drawing import Drawing, draw
 from noetl.cli.graph.mermaid import mermaid
 from noetl.cli.graph.svg import svg
 from noetl.cli.output import write
@@ -14,6 +13,7 @@ from noetl.cli.source import FILE, read_source
 from noetl.cli.validate import content_of, tell_findings
 from noetl.errors import PlaybookRejected
 from noetl.playbook.load import load_valid
+from noetl.server.views.drawing import Drawing, draw
 from noetl.tools.plugins import KnownKinds
 
 FORMATS: dict[str, Callable[[Drawing], str]] = {

@@ -3,11 +3,11 @@
 import msgspec
 
 from noetl.cli.graph.card import Card, card_of
-from noetl.cli.graph.drawing import Drawing, Edge
 from noetl.cli.graph.measure import measure, wrap
 from noetl.cli.graph.order import ordered
 from noetl.cli.graph.place import place_across, place_down, spread_out
 from noetl.cli.graph.slots import Ends, Layers, LayerSlot, Path, layered
+from noetl.server.views.drawing import Drawing, Edge
 
 LABEL_SIZE = 11.0
 LABEL_LINE = 14.0

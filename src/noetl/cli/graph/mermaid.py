@@ -2,8 +2,8 @@
 
 import re
 
-from noetl.cli.graph.drawing import Box, CardRow, Drawing, Edge, Mark
 from noetl.cli.graph.measure import shorten
+from noetl.server.views.drawing import Box, CardRow, Drawing, Edge, Mark
 
 # Everything that Mermaid, its Markdown or its HTML could read as syntax becomes an entity code.
 SPECIAL = re.compile(r"[^\w \-.,:=+/*()!?'\[\]·→…]")

@@ -5,7 +5,6 @@ from string import Template
 
 from noetl.cli.graph import card as sizes
 from noetl.cli.graph.card import Card, pill_width
-from noetl.cli.graph.drawing import Box, CardRow, Drawing, Mark
 from noetl.cli.graph.layout import (
     LABEL_LINE,
     EdgePath,
@@ -16,6 +15,7 @@ from noetl.cli.graph.layout import (
     lay_out,
 )
 from noetl.cli.graph.measure import measure
+from noetl.server.views.drawing import Box, CardRow, Drawing, Mark
 
 MARGIN = 28.0
 HEAD = 34.0

@@ -3,8 +3,8 @@
 import pytest
 
 from noetl.cli.graph.card import NARROWEST, PAD, PILE, Card, card_of
-from noetl.cli.graph.drawing import Box, CardRow, Mark
 from noetl.cli.graph.svg import DAY, NIGHT, style
+from noetl.server.views.drawing import Box, CardRow, Mark
 
 
 def card(name: str = "a", **more: object) -> Card:

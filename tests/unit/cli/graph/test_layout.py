@@ -6,12 +6,12 @@ import pytest
 from tests.unit.cli.graph.nets import FAILED, arc, large, orders, playbook, step
 
 from noetl.cli.graph import slots as slots_module
-from noetl.cli.graph.drawing import draw
 from noetl.cli.graph.layout import Layout, lay_out
 from noetl.cli.graph.order import crossings, neighbours, ordered
 from noetl.cli.graph.place import spread_out
 from noetl.cli.graph.slots import Ends, backward, layered, ranks
 from noetl.playbook.model import Playbook
+from noetl.server.views.drawing import draw
 
 CHAIN = [(0, 1), (1, 2), (2, 3)]
 SIZE = (100.0, 40.0)

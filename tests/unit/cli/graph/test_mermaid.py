@@ -15,8 +15,8 @@ from tests.unit.cli.graph.nets import (
     task,
 )
 
-from noetl.cli.graph.drawing import draw
 from noetl.cli.graph.mermaid import escape, mermaid
+from noetl.server.views.drawing import draw
 
 
 def lines_of(*steps: object, **more: object) -> list[str]:

@@ -5,11 +5,11 @@ from xml.etree import ElementTree
 import pytest
 from tests.unit.cli.graph.nets import FAILED, arc, large, loop, orders, playbook, step, task
 
-from noetl.cli.graph.drawing import draw
 from noetl.cli.graph.measure import measure, shorten, wrap
 from noetl.cli.graph.svg import curve, svg, text
 from noetl.cli.terminal import width_of
 from noetl.playbook.model import Playbook
+from noetl.server.views.drawing import draw
 
 SPACE = "{http://www.w3.org/2000/svg}"
 

@@ -15,8 +15,8 @@ from tests.unit.cli.graph.nets import (
     task,
 )
 
-from noetl.cli.graph.drawing import Box, CardRow, Edge, Mark, bare, draw, failing
 from noetl.playbook.model import Guard, Inner, Step, Task
+from noetl.server.views.drawing import Box, CardRow, Edge, Mark, bare, draw, failing
 
 
 def only_box(drawn: Step) -> Box:

@@ -1,0 +1,55 @@
+"""The sources of the web UI keep the house rules too, and load nothing from elsewhere."""
+
+import json
+import re
+
+import pytest
+from tests.house.tree import ROOT, lines_with, name_of, texts
+from tests.house.ui_types import PAGE
+
+UI = ROOT / "ui"
+SOURCES = [
+    path
+    for path in texts()
+    if path.is_relative_to(UI / "src") and path.suffix in (".ts", ".svelte", ".css")
+]
+WRITTEN = ROOT / PAGE
+MAX_FILE, MOST_FILES = 350, 250
+RAW = re.compile(r"\{@html|innerHTML|outerHTML|insertAdjacentHTML|\beval\(|new Function")
+"""Ways in which a text from outside could become part of a page."""
+ELSEWHERE = re.compile(r"https?://|//cdn")
+STATIC_STYLE = re.compile(r"""\sstyle=["'](?!\{)""")
+"""The content security policy forbids it; `style:` goes another way."""
+
+
+def test_there_are_sources() -> None:
+    assert len(SOURCES) > 20
+
+
+def test_files_are_short() -> None:
+    lengths = {
+        name_of(path): len(path.read_text("utf-8").splitlines())
+        for path in SOURCES
+        if path != WRITTEN
+    }
+    assert {name: lines for name, lines in lengths.items() if lines > MAX_FILE} == {}
+    assert sorted(lengths.values())[len(lengths) * 9 // 10] <= MOST_FILES
+
+
+@pytest.mark.parametrize("pattern", [RAW, ELSEWHERE, STATIC_STYLE], ids=lambda one: one.pattern)
+def test_nothing_from_outside_becomes_a_page(pattern: re.Pattern[str]) -> None:
+    assert lines_with(pattern, SOURCES) == []
+
+
+def test_modules_start_with_what_they_answer() -> None:
+    modules = [path for path in SOURCES if path.suffix == ".ts" and path.name != "main.ts"]
+    silent = [name_of(path) for path in modules if not path.read_text("utf-8").startswith("//")]
+    assert silent == [], "start the module with one sentence that says what it answers"
+
+
+def test_packages_are_pinned_and_name_no_registry() -> None:
+    wanted = json.loads((UI / "package.json").read_text("utf-8"))["devDependencies"]
+    assert [name for name, version in wanted.items() if not version[0].isdecimal()] == []
+    lock = json.loads((UI / "package-lock.json").read_text("utf-8"))["packages"]
+    assert [name for name, package in lock.items() if "resolved" in package] == []
+    assert [name for name, package in lock.items() if name and "integrity" not in package] == []

@@ -1,0 +1,157 @@
+"""Sessions of browsers: a cookie does what its token may, for its own pages, until it ends."""
+
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import aiohttp
+import pytest
+from tests.support.api import SmallPlane, served
+
+from noetl.api.gate import SESSION
+from noetl.api.tokens import make_token, revoke_token
+from noetl.api.types import Role
+from noetl.ports.tokens import TokenRow
+
+OWN = {"sec-fetch-site": "same-origin"}
+
+
+@asynccontextmanager
+async def signed_in(
+    role: Role = "operator", **made: Any
+) -> AsyncIterator[tuple[SmallPlane, str, aiohttp.ClientSession, str]]:
+    """A browser that has signed in: the plane, its address, the browser, the id of the token."""
+    plane = SmallPlane()
+    token = await make_token(plane.storage.tokens, "ada", role, **made)
+    async with served(plane, auth=True) as at:
+        jar = aiohttp.CookieJar(unsafe=True)  # which keeps cookies of an address
+        async with aiohttp.ClientSession(cookie_jar=jar) as browser:
+            body = {"token": token.token}
+            async with browser.post(f"{at.url}/api/sign-in", json=body, headers=OWN) as answer:
+                assert answer.status == 200, await answer.text()
+                assert await answer.json() == {"auth": True, "name": "ada", "role": role}
+            yield plane, at.url, browser, token.token_id
+
+
+async def status_of(browser: aiohttp.ClientSession, method: str, url: str, **sent: Any) -> int:
+    async with browser.request(method, url, **sent) as answer:
+        return answer.status
+
+
+async def test_the_cookie_is_for_the_api_alone_and_no_script_reads_it() -> None:
+    async with signed_in() as (plane, url, browser, token_id):
+        [kept] = list(browser.cookie_jar)
+        assert (kept.key, kept["path"], kept["samesite"]) == (SESSION, "/api", "strict")
+        assert kept["httponly"]
+        assert not kept["secure"], "this server speaks plain HTTP"
+        _, row = await plane.storage.tokens.all()
+        assert row.token_id.startswith(f"{token_id}.")
+        assert kept.value not in str(row), "only its digest is kept"
+        assert await status_of(browser, "GET", f"{url}/api/me") == 200
+
+
+async def test_over_tls_the_cookie_never_goes_in_the_clear() -> None:
+    plane = SmallPlane()
+    token = await make_token(plane.storage.tokens, "ada", "viewer")
+    headers = {**OWN, "origin": "https://noetl.example"}
+    async with served(plane, auth=True) as at, aiohttp.ClientSession() as browser:
+        body = {"token": token.token}
+        async with browser.post(f"{at.url}/api/sign-in", json=body, headers=headers) as answer:
+            assert "Secure" in answer.headers["set-cookie"]
+
+
+@pytest.mark.parametrize(
+    ("method", "headers", "status"),
+    [
+        ("GET", {}, 200),
+        ("GET", OWN, 200),
+        ("GET", {"sec-fetch-site": "same-site"}, 403),
+        ("GET", {"origin": "http://localhost:1"}, 403),
+        ("POST", {}, 403),
+        ("POST", OWN, 200),
+        ("POST", {"origin": "HERE"}, 200),
+        ("POST", {"origin": "null"}, 403),
+        ("POST", {"sec-fetch-site": "cross-site", "origin": "HERE"}, 403),
+    ],
+)
+async def test_only_pages_of_the_server_use_it(
+    method: str, headers: dict[str, str], status: int
+) -> None:
+    async with signed_in() as (_, url, browser, _):
+        path = "/api/me" if method == "GET" else "/api/sign-out"
+        sent = {name: value.replace("HERE", url) for name, value in headers.items()}
+        assert await status_of(browser, method, url + path, headers=sent) == status
+
+
+async def test_it_has_the_role_of_its_token() -> None:
+    async with signed_in("viewer") as (_, url, browser, _):
+        asked = f"{url}/api/executions/e1/cancel"
+        assert await status_of(browser, "POST", asked, json={}, headers=OWN) == 403
+        assert await status_of(browser, "GET", f"{url}/api/executions") == 200
+
+
+async def test_it_ends_when_the_person_signs_out() -> None:
+    async with signed_in() as (plane, url, browser, _):
+        [kept] = list(browser.cookie_jar)
+        assert await status_of(browser, "POST", f"{url}/api/sign-out", headers=OWN) == 200
+        assert list(browser.cookie_jar) == []
+        stolen = {"cookie": f"{SESSION}={kept.value}"}
+        assert await status_of(browser, "GET", f"{url}/api/me", headers=stolen) == 401
+        first, _ = await plane.storage.tokens.all()
+        assert first.revoked_at is None, "the token itself is as good as before"
+
+
+async def test_it_ends_with_its_token() -> None:
+    async with signed_in() as (plane, _, _, token_id):
+        assert await revoke_token(plane.storage.tokens, plane.keychain, token_id)
+        rows = await plane.storage.tokens.all()
+        assert all(row.revoked_at is not None for row in rows)
+    async with signed_in(expires_in=60.0) as (plane, _, _, _):
+        token, session = await plane.storage.tokens.all()
+        assert lasting(session) == lasting(token) <= 60
+    async with signed_in() as (plane, _, _, _):
+        _, session = await plane.storage.tokens.all()
+        assert 11 * 3600 < lasting(session) <= 12 * 3600
+
+
+def lasting(row: TokenRow) -> float:
+    assert row.expires_at is not None
+    return round(row.expires_at / 1000 - time.time())
+
+
+@pytest.mark.parametrize(
+    ("auth", "text", "headers", "status"),
+    [
+        (True, "noetl_wrong", OWN, 401),
+        (True, "", OWN, 422),
+        (True, "WORKER", OWN, 403),
+        (True, "GOOD", {"sec-fetch-site": "cross-site"}, 403),
+        (True, "GOOD", {}, 403),
+        (False, "GOOD", OWN, 400),
+    ],
+)
+async def test_who_cannot_sign_in_is_told_why(
+    auth: bool, text: str, headers: dict[str, str], status: int
+) -> None:
+    plane = SmallPlane()
+    good = await make_token(plane.storage.tokens, "ada", "admin")
+    worker = await make_token(plane.storage.tokens, "w", "worker")
+    given = {"GOOD": good.token, "WORKER": worker.token}.get(text, text)
+    async with (
+        served(plane, auth=auth) as at,
+        aiohttp.ClientSession() as browser,
+        browser.post(f"{at.url}/api/sign-in", json={"token": given}, headers=headers) as answer,
+    ):
+        assert answer.status == status
+        assert "set-cookie" not in answer.headers
+        assert (await answer.json())["error"]["message"]
+
+
+async def test_without_auth_everybody_may_everything() -> None:
+    async with (
+        served(SmallPlane()) as at,
+        aiohttp.ClientSession() as browser,
+        browser.get(f"{at.url}/api/me") as answer,
+    ):
+        assert await answer.json() == {"auth": False, "name": "", "role": "admin"}

@@ -1,0 +1,192 @@
+// Folds events into what the page shows of step runs: times, tasks with attempts, loops as counts.
+import type { EventView } from "./api-types";
+
+export interface Attempt {
+  number: number;
+  from: number;
+  to: number | null;
+  status: string;
+  do: string;
+  event: EventView | null;
+}
+
+export interface TaskRun {
+  id: string;
+  task: string;
+  kind: string;
+  attempts: Attempt[];
+}
+
+export interface LoopCount {
+  total: number | null;
+  started: number;
+  done: number;
+  failed: number;
+  /** Iterations that failed, the first of them. */
+  failures: number[];
+}
+
+export interface StepRun {
+  id: string;
+  step: string;
+  scheduled: number;
+  started: number | null;
+  ended: number | null;
+  status: string;
+  error: string;
+  tasks: Map<string, TaskRun>;
+  loop: LoopCount | null;
+  lost: number[];
+  worker: string;
+}
+
+export interface ArcVerdict {
+  step: string;
+  fired: number[];
+  at: number;
+}
+
+const MOST_FAILURES = 50;
+
+export class Timeline {
+  runs = new Map<string, StepRun>();
+  arcs: ArcVerdict[] = [];
+  seq = 0;
+  from: number | null = null;
+  to = 0;
+
+  take(event: EventView): void {
+    this.seq = Math.max(this.seq, event.seq);
+    const at = Date.parse(event.timestamp);
+    this.from ??= at;
+    this.to = Math.max(this.to, at);
+    TAKE[event.name]?.(this, event, at);
+  }
+
+  run(event: EventView, at: number): StepRun {
+    const id = event.step_run_id ?? event.entity_id;
+    let found = this.runs.get(id);
+    if (!found) {
+      found = {
+        ...{ id, step: event.step ?? "", scheduled: at, started: null, ended: null },
+        ...{ status: "queued", error: "", tasks: new Map(), loop: null, lost: [], worker: "" },
+      };
+      this.runs.set(id, found);
+    }
+    return found;
+  }
+}
+
+type Taking = (line: Timeline, event: EventView, at: number) => void;
+type Data = Record<string, any>;
+
+function end(status: string): Taking {
+  return (line, event, at) => {
+    const run = line.run(event, at);
+    run.status = status;
+    run.ended = at;
+    run.error = (event.data as Data).error?.message ?? "";
+  };
+}
+
+function iteration(change: (loop: LoopCount, index: number) => void): Taking {
+  return (line, event, at) => {
+    const loop = loopOf(line.run(event, at));
+    // Iterations of nested loops are counted by their tasks, not by the step.
+    if (event.entity_id.split(".").length === 2) change(loop, Number((event.data as Data).index ?? 0));
+  };
+}
+
+function loopOf(run: StepRun): LoopCount {
+  run.loop ??= { total: null, started: 0, done: 0, failed: 0, failures: [] };
+  return run.loop;
+}
+
+/** Inside a loop only iterations are counted: of ten thousand nobody reads each task here. */
+function inIteration(event: EventView): boolean {
+  return (event.task_run_id ?? "").split(".").length > 2;
+}
+
+function attemptOf(line: Timeline, event: EventView, at: number): Attempt {
+  const data = event.data as Data;
+  const run = line.run(event, at);
+  let task = run.tasks.get(event.task_run_id!);
+  if (!task) {
+    task = { id: event.task_run_id!, task: String(data.task ?? ""), kind: "", attempts: [] };
+    run.tasks.set(task.id, task);
+  }
+  if (data.kind) task.kind = String(data.kind);
+  const number = Number(data.attempt ?? 1);
+  let found = task.attempts.find((one) => one.number === number);
+  if (!found) {
+    found = { number, from: at, to: null, status: "running", do: "", event: null };
+    task.attempts.push(found);
+  }
+  return found;
+}
+
+const TAKE: Record<string, Taking> = {
+  "step.scheduled": (line, event, at) => void line.run(event, at),
+  "step.restored": (line, event, at) => void line.run(event, at),
+  "token.claimed": (line, event, at) => {
+    line.run(event, at).worker = String((event.data as Data).worker ?? "");
+  },
+  "step.started": (line, event, at) => {
+    const run = line.run(event, at);
+    run.started ??= at;
+    run.status = "running";
+  },
+  "step.parked": (line, event, at) => {
+    line.run(event, at).status = "waiting";
+  },
+  "step.done": end("done"),
+  "step.failed": end("failed"),
+  "lease.expired": (line, event, at) => void line.run(event, at).lost.push(at),
+  "loop.started": (line, event, at) => {
+    const run = line.run(event, at);
+    if (!run.loop) loopOf(run).total = (event.data as Data).total ?? null;
+  },
+  "loop.iteration.started": iteration((loop) => void loop.started++),
+  "loop.iteration.done": iteration((loop) => void loop.done++),
+  "loop.iteration.failed": iteration((loop, index) => {
+    loop.failed++;
+    if (loop.failures.length < MOST_FAILURES) loop.failures.push(index);
+  }),
+  "loop.done": (line, event, at) => {
+    const data = event.data as Data;
+    const run = line.run(event, at);
+    const loop = loopOf(run);
+    // A loop ends its step; one that fails it says so in an event of its own.
+    if (run.ended === null) [run.status, run.ended] = ["done", at];
+    loop.total = data.total ?? loop.total;
+    loop.done = data.done ?? loop.done;
+    loop.failed = data.failed ?? loop.failed;
+  },
+  "task.started": (line, event, at) => {
+    if (!inIteration(event)) attemptOf(line, event, at);
+  },
+  "task.done": (line, event, at) => {
+    if (inIteration(event)) return;
+    const data = event.data as Data;
+    const attempt = attemptOf(line, event, at);
+    const meta = data.outcome?.meta as { duration_ms?: number } | undefined;
+    attempt.to = at;
+    // Several events of one report have one time: the tool's own measure tells them apart.
+    if (meta?.duration_ms) attempt.from = Math.min(attempt.from, at - meta.duration_ms);
+    attempt.do = String(data.do ?? "");
+    attempt.status = data.outcome?.status === "error" ? (data.do === "retry" ? "retried" : "failed") : "done";
+    attempt.event = event;
+  },
+  "wait.started": (line, event, at) => {
+    if (!inIteration(event)) attemptOf(line, event, at).status = "waiting";
+    line.run(event, at).status = "waiting";
+  },
+  "wait.done": (line, event, at) => {
+    if (!inIteration(event)) attemptOf(line, event, at).status = "running";
+    line.run(event, at).status = "running";
+  },
+  "next.evaluated": (line, event, at) => {
+    const fired = ((event.data as Data).arcs ?? []) as number[];
+    line.arcs.push({ step: event.step ?? "", fired, at });
+  },
+};

@@ -1,0 +1,2 @@
+// Types of what the build tool adds to imports.
+/// <reference types="vite/client" />
