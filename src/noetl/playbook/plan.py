@@ -207,7 +207,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     effect: bool = False
     """Whether some task may touch the world."""
     inline: frozenset[str] = frozenset()
-    """Steps of one pipeline that touches nothing: a run may need no worker (decision 0040)."""
+    """Steps of nothing but `noop`: a run may need no worker (decision 0040)."""
     looked_behind: frozenset[str] = frozenset()
     """Steps after whose end a template looks into something: bodies may have to be loaded."""
 
@@ -244,7 +244,8 @@ def make_plan(playbook: Playbook, text: str, kinds: Mapping[str, Kind] = KINDS) 
 
 
 def may_run_inline(step: StepPlan) -> bool:
-    return step.loop is None and not step.pipeline.effect and bool(step.pipeline.tasks)
+    tasks = step.pipeline.tasks
+    return step.loop is None and bool(tasks) and all(task.kind == "noop" for task in tasks)
 
 
 def is_looked_behind(steps: Mapping[str, StepPlan], name: str) -> bool:

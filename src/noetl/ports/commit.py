@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Generator, Sequence
+from functools import partial
 from typing import Any
 
 from noetl.messages.events import Event
@@ -12,11 +13,11 @@ class Commit:
     Like a future, at a tenth of its cost: most commits are awaited by nobody.
 
     Callbacks run at once, on the thread of the event loop, when the answer is there; a future is
-    made only where somebody awaits. A refusal that nobody asks for stays quiet: it is told to
-    whoever is responsible for the execution.
+    made for each who awaits, so that one who is cancelled takes nothing from the others. A refusal
+    that nobody asks for stays quiet: it is told to whoever is responsible for the execution.
     """
 
-    __slots__ = ("_callbacks", "_done", "_fault", "_future", "refused")
+    __slots__ = ("_callbacks", "_done", "_fault", "refused")
 
     def __init__(self) -> None:
         self.refused: Sequence[Event] = ()
@@ -24,7 +25,6 @@ class Commit:
         self._done = False
         self._fault: BaseException | None = None
         self._callbacks: list[Callable[[Commit], None]] | None = None
-        self._future: asyncio.Future[None] | None = None
 
     def done(self) -> bool:
         return self._done
@@ -48,26 +48,24 @@ class Commit:
     def settle(self, fault: BaseException | None = None) -> None:
         """Give the answer. Called once, on the thread of the event loop."""
         self._done, self._fault = True, fault
-        future = self._future
-        if future is not None and not future.done():
-            if fault is None:
-                future.set_result(None)
-            else:
-                future.set_exception(fault)
         callbacks, self._callbacks = self._callbacks, None
         if callbacks is not None:
             for callback in callbacks:
                 callback(self)
 
     def __await__(self) -> Generator[Any, None, None]:
-        if self._done:
-            if self._fault is not None:
-                raise self._fault
-            return
-        if self._future is None:
-            self._future = asyncio.get_running_loop().create_future()
-        # Shielded: one waiter that is cancelled does not take the answer from the others.
-        yield from asyncio.shield(self._future).__await__()
+        if not self._done:
+            answer: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            # First of all: whatever a callback does, nobody waits for ever.
+            self._callbacks = [partial(_wake, answer), *(self._callbacks or ())]
+            yield from answer
+        if self._fault is not None:
+            raise self._fault
+
+
+def _wake(answer: "asyncio.Future[None]", _: Commit) -> None:
+    if not answer.done():
+        answer.set_result(None)
 
 
 def committed() -> Commit:

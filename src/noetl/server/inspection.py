@@ -18,6 +18,9 @@ NUMBERS = {
 """Event → its fields that are numbers."""
 
 
+ENDS = (e.StepDone, e.StepFailed, e.LoopDone)
+
+
 class Unfit(NoetlError):
     """A report that no worker of ours would have sent; the message says what is wrong with it."""
 
@@ -50,19 +53,17 @@ def look_at(event: e.Event, run: Run, part: Part) -> None:
     number = getattr(event, "part", part.part)
     if number != part.part:
         raise Unfit(f"'{name}' is about part {number}, the report about part {part.part}")
-    if isinstance(event, e.StepDone | e.StepFailed | e.LoopDone) and event.source != "worker":
+    if isinstance(event, ENDS) and event.source != "worker":
         raise Unfit(f"only the server may send '{name}'")
     if isinstance(event, e.StepStarted) and part.part != 0:
         raise Unfit("a step is started by its first part")
     if isinstance(event, e.LoopStarted) and event.parent_id is None:
         raise Unfit("a step's own loop is begun by the server (LOOP-2)")
-    if isinstance(event, e.IterationStarted | e.IterationDone | e.IterationFailed):
+    if isinstance(event, e.IterationEvent):
         look_at_iteration(event, run)
 
 
-def look_at_iteration(
-    event: e.IterationStarted | e.IterationDone | e.IterationFailed, run: Run
-) -> None:
+def look_at_iteration(event: e.IterationEvent, run: Run) -> None:
     if event.parent_id is not None:
         return  # of a loop inside a task (LOOP-7)
     loop = run.loop

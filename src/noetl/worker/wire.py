@@ -183,7 +183,8 @@ class Wire:
             self.chore(self._session.worker.forget(scratch))
         if answer.grants:
             self._session.begin(outbox.server, answer)
-        self.chore(self._session.hear_leases(answer))
+        if answer.lost or answer.stops or answer.moved:
+            self.chore(self._session.hear_leases(answer))
         self._session.news()
 
     async def _recover(self, outbox: Outbox) -> None:

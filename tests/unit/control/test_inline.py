@@ -2,7 +2,7 @@
 
 import pytest
 from tests.support.decided import ByHand
-from tests.support.steps import Tree, call, loop, noop, step
+from tests.support.steps import Tree, call, loop, noop, step, task
 
 from noetl.control.dispatch import may_run_ahead, runs_inline
 from noetl.messages import requests as r
@@ -10,6 +10,8 @@ from noetl.messages import requests as r
 STEPS: dict[str, tuple[Tree, bool, bool]] = {
     "nothing but noop": (step("start", noop("a"), noop("b")), True, True),
     "a call": (step("start", noop("a"), call("b")), False, False),
+    "a call that touches nothing": (step("start", task("a", "transform", value=1)), True, False),
+    "a wait": (step("start", task("a", "wait", seconds=1)), True, False),
     "a loop of noop": (step("start", noop("a"), loop=loop([1, 2])), True, False),
 }
 
