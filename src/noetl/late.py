@@ -19,7 +19,7 @@ from threading import RLock, get_ident
 from types import ModuleType
 from typing import Any, cast
 
-METHODS = ("match", "fullmatch", "search", "sub", "split", "findall", "finditer", "pattern")
+USUAL = ("match", "fullmatch", "search", "sub", "split", "findall", "finditer")
 READING = RLock()
 compile_now = re.compile
 
@@ -32,12 +32,12 @@ class LatePattern:
         self._flags = flags
 
     def __getattr__(self, name: str) -> object:
-        if name not in METHODS:
+        if name.startswith("_"):
             raise AttributeError(name)
         compiled = compile_now(self._text, self._flags)
-        for method in METHODS:
+        for method in USUAL:
             setattr(self, method, getattr(compiled, method))
-        return getattr(self, name)
+        return getattr(compiled, name)
 
 
 def late(text: str, flags: int = 0) -> re.Pattern[str]:

@@ -29,7 +29,8 @@ RUNTIME = "asyncio ssl uvloop apsw noetl.node noetl.server noetl.worker noetl.ad
 ELSEWHERE = (
     "noetl.worker.part noetl.worker.workplace noetl.node.restarts noetl.control.forgetting "
     "noetl.node.answers noetl.ports.link noetl.kinds.sql noetl.kinds.storage noetl.kinds.code "
-    "noetl.cli.findings noetl.server.former noetl.server.retention noetl.playbook.dialects"
+    "noetl.cli.findings noetl.server.former noetl.server.retention noetl.playbook.dialects "
+    "noetl.server.registering noetl.server.triggering noetl.playbook.triggers cronsim zoneinfo"
 )
 """Parts of ours that the first example does not use."""
 HELP = (

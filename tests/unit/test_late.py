@@ -64,6 +64,7 @@ def test_a_pattern_is_compiled_when_it_is_used() -> None:
     assert found[1] == "AA"
     assert "match" in vars(pattern)
     assert (pattern.sub("-", "xAB"), pattern.pattern) == ("x-", "(a+)b")
+    assert (pattern.groups, pattern.flags & re.IGNORECASE) == (1, re.IGNORECASE)
     assert [pattern.fullmatch("abc"), *pattern.findall("ab aab")] == [None, "a", "aa"]
 
 
