@@ -11,6 +11,8 @@ from binascii import b2a_base64
 from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any
 
+from noetl.late import late
+
 MASK = "***"
 SHORTEST = 6
 """KEY-3: shorter values are no secret inside a text, only where they stand alone."""
@@ -22,16 +24,16 @@ RESERVED = "!#$&'()*+,/:;=?@[]~"
 UNTOUCHED = ("", "/", "!'()*~", RESERVED, f"{RESERVED}%")
 """What one library or another leaves as it is when it writes a text into a URL."""
 
-CORE = re.compile(rf"[A-Za-z0-9_.\-]{{{SHORTEST},}}")
+CORE = late(rf"[A-Za-z0-9_.\-]{{{SHORTEST},}}")
 """Characters that no form of text writes in another way."""
 
 BEGINNING = 8
 """Characters of a form that are looked for first."""
 
-_special = re.compile(r"([^A-Za-z0-9_@%+=:,./\n-])")
+_special = late(r"([^A-Za-z0-9_@%+=:,./\n-])")
 """What a shell takes for something else."""
-_escape = re.compile(r"\\u([0-9a-f]{4})")
-_percent = re.compile("%[0-9A-F]{2}")
+_escape = late(r"\\u([0-9a-f]{4})")
+_percent = late("%[0-9A-F]{2}")
 
 
 class Masking:
@@ -308,9 +310,9 @@ def _json(text: str, *, ascii_only: bool = False) -> str:
 
 # ── addresses ────────────────────────────────────────────────────────────────────────────────
 
-_USERINFO = re.compile(r"(?<=://)((?:(?!,\w+://)\S)*)@")
+_USERINFO = late(r"(?<=://)((?:(?!,\w+://)\S)*)@")
 """Up to the last @ of an address: a password may hold what should have been percent-encoded."""
-_IN_QUERY = re.compile(r"(?i)([?&;](?:[\w-]*(?:password|passwd|secret|token|key))=)[^&;\s'\"]*")
+_IN_QUERY = late(r"(?i)([?&;](?:[\w-]*(?:password|passwd|secret|token|key))=)[^&;\s'\"]*")
 
 
 def without_password(text: str) -> str:

@@ -1,15 +1,16 @@
 """Files and folders for their owner alone: whatever NoETL keeps is made here, 0700 and 0600."""
 
 import os
-import re
 from contextlib import suppress
 from errno import ENOTDIR
 from pathlib import Path
 from stat import S_ISVTX
 
+from noetl.late import late
+
 FOLDER, FILE = 0o700, 0o600
 OTHERS = 0o077
-OWN = re.compile(r"noetl[.].*|.*lock|key.*|token|contexts.toml|nats.*|postgres|libs|results|run")
+OWN = late(r"noetl[.].*|.*lock|key.*|token|contexts.toml|nats.*|postgres|libs|results|run")
 """What lies in a home, more or less."""
 LISTED = 0o066
 """What lets others into a folder: those who cannot list it can only pass through."""

@@ -5,29 +5,12 @@ import os
 import pty
 import signal
 import subprocess
-import sys
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 from tests.system.bad_files import HEAD
 from tests.system.program import HELLO, NOETL, noetl
-
-PROBE = """
-import sys
-from noetl.cli.main import main
-main(["--help"])
-heavy = {"yaml", "jinja2", "msgspec", "json", "rich", "asyncio", "noetl.cli.validate"}
-heavy |= {"difflib", "shutil", "urllib.parse", "base64", "noetl.masking", "noetl.cli.terminal"}
-print("loaded:", sorted(heavy & set(sys.modules)))
-"""
-
-
-def test_help_imports_no_command_and_nothing_heavy() -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", PROBE], capture_output=True, text=True, check=True, timeout=60
-    )
-    assert done.stdout.splitlines()[-1] == "loaded: []"
 
 
 def test_help_names_the_exit_codes_and_the_completion() -> None:

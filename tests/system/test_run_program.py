@@ -5,7 +5,6 @@ import os
 import pty
 import stat
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -244,25 +243,3 @@ def read_some(here: int) -> bytes:
         return os.read(here, 65536)
     except OSError:  # the other side is closed and all is read
         return b""
-
-
-HEAVY = ("aiohttp", "cryptography", "duckdb", "psycopg", "rich")
-"""Libraries that a run of the first example does not need: each costs more than the run itself."""
-
-
-def test_a_run_imports_no_library_that_it_does_not_need(home: Path) -> None:
-    program = f"""
-import sys
-from noetl.cli.main import main
-code = main(["run", {str(HELLO)!r}])
-print(code, [name for name in {HEAVY!r} if name in sys.modules])
-"""
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=True,
-        env={**os.environ, "NOETL_HOME": str(home)},
-    )
-    assert done.stdout.splitlines()[-1] == "0 []"

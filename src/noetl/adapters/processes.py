@@ -47,7 +47,7 @@ def _state_and_start(pid: int) -> tuple[str, int] | None:
 
 def _boot() -> str | None:
     try:
-        return Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip()
+        return Path("/proc/sys/kernel/random/boot_id").read_text("utf-8").strip()
     except OSError:
         return None
 

@@ -1,10 +1,10 @@
 """Findings as a compiler would print them: the fault, its place, the line, how to fix it."""
 
-import re
 from collections.abc import Iterable, Sequence
 
 from noetl.cli.source import PlaybookSource
 from noetl.cli.terminal import Paint, cell, plain
+from noetl.late import late
 from noetl.playbook.finding import Finding
 
 MOST_SHOWN = 1_000  # nobody reads more, and printing them costs seconds
@@ -60,9 +60,9 @@ def summary(name: str, findings: Sequence[Finding], paint: Paint, *, strict: boo
 
 CUT = "…"
 # What one YAML scalar or key covers, by its first character; the rest of the line is not meant.
-QUOTED = re.compile(r"""'(?:[^']|'')*'?|"(?:[^"\\]|\\.)*"?""")
-SPLICE = re.compile(r"\{\{.*?\}\}|\{%.*?%\}")
-PLAIN = re.compile(r"[^\s:#,\[\]{}]+(?:(?::(?=\S)|#|[ ]+(?![#\s,\[\]{}]))[^\s:#,\[\]{}]*)*")
+QUOTED = late(r"""'(?:[^']|'')*'?|"(?:[^"\\]|\\.)*"?""")
+SPLICE = late(r"\{\{.*?\}\}|\{%.*?%\}")
+PLAIN = late(r"[^\s:#,\[\]{}]+(?:(?::(?=\S)|#|[ ]+(?![#\s,\[\]{}]))[^\s:#,\[\]{}]*)*")
 
 
 def reach(line: str, start: int) -> int:

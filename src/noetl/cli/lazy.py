@@ -51,8 +51,9 @@ class LazyGroup(HelpfulGroup):
             return None
         module, _, attribute = entry.target.partition(":")
         command = getattr(import_module(module), attribute)
-        gc.freeze()  # what is imported stays: `start` had the search for garbage wait for it
-        gc.enable()
+        if not gc.isenabled():  # `start` had the search for garbage wait for what stays
+            gc.freeze()
+            gc.enable()
         assert isinstance(command, click.Command)
         return command
 

@@ -1,7 +1,6 @@
 """Where the text of a playbook comes from: a file, or standard input for `-`."""
 
 import os
-import re
 import sys
 from pathlib import Path
 
@@ -9,6 +8,7 @@ import click
 import msgspec
 
 from noetl.errors import UnreadableFile
+from noetl.late import late
 
 # One byte more than any playbook may have (DOC-7): enough to be refused for its length, and an
 # endless file such as a device costs no more than that.
@@ -25,7 +25,7 @@ REASONS: dict[type[OSError], str] = {
 FILE = click.Path(allow_dash=True, readable=False)
 
 # What YAML counts as the end of a line, so that our line numbers are those of the findings.
-LINE_END = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
+LINE_END = late("\r\n|[\n\r\x85\u2028\u2029]")
 
 
 class PlaybookSource(msgspec.Struct, frozen=True):

@@ -4,7 +4,8 @@ import os
 import re
 import sys
 from typing import Literal
-from unicodedata import category, combining, east_asian_width
+
+from noetl.late import late
 
 Tone = Literal["error", "warning", "note", "strong", "good"]
 
@@ -16,7 +17,7 @@ CODES: dict[Tone, str] = {
     "good": "1;32",
 }
 
-PAINTED = re.compile(rf"(\x1b\[(?:0|{'|'.join(map(re.escape, CODES.values()))})m)")
+PAINTED = late(rf"(\x1b\[(?:0|{'|'.join(map(re.escape, CODES.values()))})m)")
 
 # Controls, formats (bidirectional overrides among them), surrogates, private and unassigned
 # characters, line and paragraph separators: each can move or hide what stands beside it.
@@ -31,6 +32,8 @@ def cell(char: str, column: int = 0) -> tuple[str, int]:
     if char == "\t":
         width = TAB - column % TAB
         return " " * width, width
+    from unicodedata import category, combining, east_asian_width  # a table of a megabyte
+
     if category(char) in HIDDEN:
         shown = escape(char)
         return shown, len(shown)
@@ -50,6 +53,8 @@ def plain(text: str, *, keep: str = "") -> str:
     """`text` with everything that could steer a terminal escaped, but for the characters kept."""
     if text.isascii() and text.isprintable():
         return text
+    from unicodedata import category
+
     return "".join(
         char if char in keep or category(char) not in HIDDEN else escape(char) for char in text
     )

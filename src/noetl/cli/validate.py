@@ -1,6 +1,5 @@
 """`noetl validate`: is this a valid playbook, and if not, where and why?"""
 
-import re
 from collections.abc import Callable, Mapping
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
@@ -9,11 +8,11 @@ import click
 from msgspec.structs import replace
 
 from noetl.cli import exits
-from noetl.cli.findings import render, summary
 from noetl.cli.output import print_json, print_line
 from noetl.cli.source import FILE, PlaybookSource, read_source
 from noetl.cli.terminal import Paint, columns, wants_colour
 from noetl.errors import PlaybookRejected, UnreadableFile
+from noetl.late import late
 from noetl.playbook.finding import Finding
 from noetl.playbook.load import load, load_document
 from noetl.tools.plugins import KnownKinds
@@ -39,7 +38,7 @@ Heed = Literal["tell", "quiet", "strict"]
 """What becomes of warnings: told once, left out, or a reason to refuse."""
 STRICT: Final = click.option("--strict", is_flag=True, help="Refuse a playbook that has warnings.")
 
-ADVICE = re.compile(r"\s*`noetl migrate FILE`[^.]*\.")
+ADVICE = late(r"\s*`noetl migrate FILE`[^.]*\.")
 """Of hints; whoever has just had a text migrated needs it no more."""
 
 
@@ -192,6 +191,8 @@ def show(
     strict: bool = False,
 ) -> None:
     """Print all findings and the verdict, for people."""
+    from noetl.cli.findings import render, summary  # not where `run` finds nothing to say
+
     paint, room = Paint(wants_colour(err=err)), columns(err=err)
     for text in render(source, findings, paint, room):
         print_line(text, err=err)

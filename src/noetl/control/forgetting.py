@@ -6,20 +6,18 @@ A log is looked through once for what there is to choose from (`History`), and o
 of the old execution is forgotten in any case: what it stopped goes on.
 """
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
 
 from noetl.errors import RestartRefused
+from noetl.late import late
 from noetl.messages import events as e
 from noetl.playbook.plan import Plan
 from noetl.playbook.suggest import did_you_mean
 
-WANTED = re.compile(
-    r"(?P<step>[^:@]+)(@(?P<run>[0-9]+)(\.0)?)?(:(?P<indexes>([0-9]+(,[0-9]+)*)?))?"
-)
+WANTED = late(r"(?P<step>[^:@]+)(@(?P<run>[0-9]+)(\.0)?)?(:(?P<indexes>([0-9]+(,[0-9]+)*)?))?")
 
 
 MOST_NAMED = 100

@@ -2,7 +2,7 @@
 
 from importlib import import_module
 
-from noetl.expression.parts import import_in_parts
+from noetl.late import import_in_parts
 
 import_in_parts("jinja2")
 import_module("jinja2.nodes")  # or `from jinja2 import nodes` would ask the package for it

@@ -6,8 +6,8 @@ from typing import Any, Final
 from jinja2 import nodes
 
 from noetl.errors import TemplateFault
-from noetl.expression import filters, lookup, operators
-from noetl.expression.grammar import COMPARISONS
+from noetl.expression import lookup, operators
+from noetl.expression.grammar import COMPARISONS, known
 from noetl.expression.limits import DEEPEST_TEMPLATE, LONGEST_PATH
 from noetl.expression.syntax import path_of
 from noetl.expression.writer import FunctionWriter, Visitor
@@ -176,25 +176,27 @@ def write_unary(writer: FunctionWriter, node: nodes.UnaryExpr) -> str:
 
 def write_filter(writer: FunctionWriter, node: nodes.Filter) -> str:
     assert node.node is not None  # only a `{% filter %}` block has none
-    return write_applied(writer, node, "filter", filters.FILTERS)
+    return write_applied(writer, node, "filter", known()[0])
 
 
 def write_test(writer: FunctionWriter, node: nodes.Test) -> str:
     if node.name in PRESENCE and not node.args:
         return writer.keep(f"{PRESENCE[node.name]}isinstance({writer.value(node.node)}, Undefined)")
-    return write_applied(writer, node, "test", filters.TESTS)
+    return write_applied(writer, node, "test", known()[1])
 
 
 PRESENCE: Final = {"defined": "not ", "undefined": ""}
 
 
 def write_applied(
-    writer: FunctionWriter, node: Any, kind: str, known: Mapping[str, filters.Filter]
+    writer: FunctionWriter, node: Any, kind: str, functions: Mapping[str, Any]
 ) -> str:
-    if node.name not in known:
-        raise TemplateFault(filters.unavailable(kind, node.name))
+    if node.name not in functions:
+        from noetl.expression.filters import unavailable
+
+        raise TemplateFault(unavailable(kind, node.name))
     value = writer.value(node.node)
-    function = writer.bind(known[node.name])
+    function = writer.bind(functions[node.name])
     arguments = writer.arguments(node)
     return writer.keep(f"{function}({writer.evaluation()}, {value}{arguments})")
 

@@ -9,11 +9,12 @@ from jinja2.exceptions import UndefinedError
 from noetl.errors import NoetlError, TemplateFailed
 from noetl.expression.lookup import NAMESPACES
 from noetl.expression.meant import meant
+from noetl.late import late
 
 LONGEST_EXCERPT: Final = 200
 LONGEST_REASON: Final = 2_000  # an error may quote a value of ten megabytes
 MOST_COMPARED: Final = 200  # each iteration of a loop may fail
-NAMED: Final = re.compile(r"""^(['"])(.*)\1 is undefined$""", re.S)
+NAMED: Final = late(r"""^(['"])(.*)\1 is undefined$""", re.S)
 
 
 def excerpt(text: str) -> str:

@@ -1,14 +1,14 @@
 """Text made to a pattern (`%`, `format`), its widths foreseen (TPL-5)."""
 
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from noetl.expression.evaluation import Evaluation
 from noetl.expression.limits import LARGEST_VALUE, fits
 from noetl.expression.output import encodable, plain, text
+from noetl.late import late
 
-WIDTHS: Final = re.compile(r"[-#0 +]*(\d+|\*)?(?:\.(\d+|\*))?")
+WIDTHS: Final = late(r"[-#0 +]*(\d+|\*)?(?:\.(\d+|\*))?")
 
 
 def printf(evaluation: Evaluation, template: str, arguments: Any) -> str:

@@ -6,11 +6,11 @@ short cut, never a second opinion. Property tests hold the two together.
 """
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from typing import Any, Final
 
 from jinja2 import nodes
 
-from noetl.expression.filters import FILTERS, TESTS
 from noetl.expression.tokens import (
     END,
     FLOAT,
@@ -262,7 +262,7 @@ class ExpressionReader:
 
     def filter(self, value: Any) -> Any:
         name = self.expect(NAME)
-        if name not in FILTERS or self.kinds[self.at] == ".":
+        if name not in known()[0] or self.kinds[self.at] == ".":
             raise Unusual
         given = self.arguments() if self.kinds[self.at] == "(" else fields_of([], [])
         return node(nodes.Filter, node=value, name=name, **given)
@@ -270,7 +270,7 @@ class ExpressionReader:
     def test(self, value: Any) -> Any:
         negated = self.word("not")
         name = self.expect("in" if self.kinds[self.at] == "in" else NAME)
-        if name not in TESTS or self.kinds[self.at] == ".":
+        if name not in known()[1] or self.kinds[self.at] == ".":
             raise Unusual
         given = fields_of([], [])
         kind = self.kinds[self.at]
@@ -314,6 +314,14 @@ class ExpressionReader:
             first = False
             yield
         self.at += 1
+
+
+@cache
+def known() -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+    """The filters and the tests that there are: imported with the first that a template has."""
+    from noetl.expression.filters import FILTERS, TESTS
+
+    return FILTERS, TESTS
 
 
 def fields_of(args: list[Any], named: list[Any]) -> dict[str, Any]:

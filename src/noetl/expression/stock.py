@@ -1,6 +1,5 @@
 """What Jinja2's own parser reads, and what of it is refused before it runs (VAL-2)."""
 
-import re
 from collections import Counter
 from typing import Final
 
@@ -11,6 +10,7 @@ from noetl.errors import TemplateFault
 from noetl.expression.filters import FILTERS, TESTS, unavailable
 from noetl.expression.limits import LONGEST_STATEMENTS
 from noetl.expression.sandbox import SANDBOX
+from noetl.late import late
 
 
 def stock_tree(text: str) -> nodes.Template:
@@ -57,6 +57,6 @@ def refusal(node: nodes.Node) -> str | None:
     return None
 
 
-SURROGATE: Final = re.compile("[\ud800-\udfff]")
+SURROGATE: Final = late("[\ud800-\udfff]")
 CALLS: Final = (nodes.Call, nodes.Filter, nodes.Test)
 FOREIGN: Final = (nodes.Include, nodes.Import, nodes.FromImport, nodes.Extends)

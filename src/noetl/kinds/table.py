@@ -1,22 +1,43 @@
 """Which tool kinds are there? The one table that validation, schema and runtime read (TOOL)."""
 
-from collections.abc import Mapping
-from types import MappingProxyType
+from collections.abc import Iterator, Mapping
+from importlib import import_module
 
-from noetl.kinds.code import CONTAINER, PYTHON, SCRIPT, SHELL
-from noetl.kinds.flow import ITERATOR, NOOP, PLAYBOOK, TRANSFORM, WAIT, WORKBOOK
-from noetl.kinds.http import HTTP
 from noetl.kinds.kind import Kind
-from noetl.kinds.messaging import NATS
-from noetl.kinds.quantum import QUANTUM
-from noetl.kinds.secrets import SECRETS
-from noetl.kinds.sql import DUCKDB, POSTGRES, SNOWFLAKE
-from noetl.kinds.storage import GCS, S3
 
-_ALL = (
-    *(HTTP, POSTGRES, DUCKDB, SNOWFLAKE, PYTHON, SCRIPT, SHELL, CONTAINER),
-    *(PLAYBOOK, WORKBOOK, ITERATOR, NOOP, TRANSFORM, WAIT, SECRETS),
-    *(GCS, S3, NATS, QUANTUM),
-)
-"""In the order in which the documentation shows them."""
-KINDS: Mapping[str, Kind] = MappingProxyType({kind.name: kind for kind in _ALL})
+_HOMES = {
+    "http": "http",
+    **dict.fromkeys(("postgres", "duckdb", "snowflake"), "sql"),
+    **dict.fromkeys(("python", "script", "shell", "container"), "code"),
+    **dict.fromkeys(("playbook", "workbook", "iterator", "noop", "transform", "wait"), "flow"),
+    "secrets": "secrets",
+    **dict.fromkeys(("gcs", "s3"), "storage"),
+    "nats": "messaging",
+    "quantum": "quantum",
+}
+"""Kind → the module of its family; in the order in which the documentation shows them."""
+
+
+class KindTable(Mapping[str, Kind]):
+    """Every kind by its name; a family is imported when one of its kinds is first asked for."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, Kind] = {}
+
+    def __getitem__(self, name: str) -> Kind:
+        if name not in self._known:
+            family = import_module(f"noetl.kinds.{_HOMES[name]}")
+            self._known[name] = getattr(family, name.upper())
+        return self._known[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in _HOMES
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_HOMES)
+
+    def __len__(self) -> int:
+        return len(_HOMES)
+
+
+KINDS: Mapping[str, Kind] = KindTable()

@@ -8,6 +8,7 @@ same and stays data (RES-1): then, and only then, the paths of the true ones sta
 
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from typing import Any, TypeVar
 
 import msgspec
@@ -34,7 +35,6 @@ def _written(value: object) -> dict[str, Any]:
 
 
 _encoder = msgspec.json.Encoder(enc_hook=_written)
-_events = msgspec.json.Decoder(list[AnyEvent])
 encode_shown: Callable[[Any], bytes] = _encoder.encode
 """The JSON for readers, who never turn it back: no marks, whatever looks like a reference."""
 
@@ -42,6 +42,12 @@ encode_shown: Callable[[Any], bytes] = _encoder.encode
 def _may_refer(text: bytes) -> bool:
     """Whether something in it looks like a reference. Most texts have no `$`: one quick look."""
     return b"$" in text and (_REF_BYTES in text or _SECRET_BYTES in text)
+
+
+@cache
+def _events() -> "msgspec.json.Decoder[list[AnyEvent]]":
+    """Built with the first events that are read: a new execution only writes."""
+    return msgspec.json.Decoder(list[AnyEvent])
 
 
 def encode(value: Any) -> bytes:
@@ -76,7 +82,7 @@ def encode_events(events: Sequence[Event]) -> bytes:
 def decode_events(text: bytes) -> list[Event]:
     """The events of one decision."""
     if not _may_refer(text):
-        return _events.decode(text)  # type: ignore[return-value]
+        return _events().decode(text)  # type: ignore[return-value]
     raw = [_unmarked(event) for event in msgspec.json.decode(text)]
     events: list[Event] = msgspec.convert(raw, list[AnyEvent])
     return events

@@ -5,14 +5,15 @@ Ids are derived, so that the header which a task sends and the spans which are e
 (EVT-6) say the same. The header is `traceparent` of W3C Trace Context.
 """
 
-import re
 from hashlib import sha256
+
+from noetl.late import late
 
 Entity = tuple[str, str]
 """What a span is about: `step`, `iteration`, … and its id."""
 
-_HEX_TRACE = re.compile(r"(?!0{32})[0-9a-f]{32}")
-_HEADER = re.compile(
+_HEX_TRACE = late(r"(?!0{32})[0-9a-f]{32}")
+_HEADER = late(
     r"(?!ff)[0-9a-f]{2}-(?P<trace>(?!0{32})[0-9a-f]{32})-(?P<span>(?!0{16})[0-9a-f]{16})"
     r"-[0-9a-f]{2}(?:-.*)?"
 )

@@ -1,13 +1,13 @@
 """Executions that a task of another one starts and waits for (TOOL-1)."""
 
 import asyncio
-import re
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from noetl.control.ending import result_of
 from noetl.control.execution import Execution
 from noetl.errors import ServerRefused
+from noetl.late import late
 from noetl.playbook.plan import Pipeline, Plan, StepPlan, TaskPlan
 from noetl.ports.session import ChildAsked
 from noetl.server.active import ActiveExecution
@@ -15,7 +15,7 @@ from noetl.server.active import ActiveExecution
 if TYPE_CHECKING:
     from noetl.node.control_plane import ControlPlane
 
-CHILD = re.compile(r"[0-9r.]{1,120}-[1-9][0-9]{0,5}")
+CHILD = late(r"[0-9r.]{1,120}-[1-9][0-9]{0,5}")
 """Task run and attempt, as the id of a child ends."""
 
 

@@ -4,7 +4,8 @@ import asyncio
 import time
 from collections import Counter
 from collections.abc import Callable
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 from noetl.control.execution import Execution
 from noetl.errors import (
@@ -20,13 +21,11 @@ from noetl.messages import events as e
 from noetl.messages import requests as r
 from noetl.messages.codec import decode_events
 from noetl.messages.trace import trace_in
-from noetl.node.answers import Answers
 from noetl.node.children import Children
 from noetl.node.following import Following
 from noetl.node.limited import LimitedStarts
 from noetl.node.orders import Orders
 from noetl.node.playbooks import PlaybookFinder, record_refusal
-from noetl.node.restarts import Restarts
 from noetl.playbook.plan import Plan
 from noetl.ports.bodies import Bodies
 from noetl.ports.event_log import ExecutionRow
@@ -42,6 +41,9 @@ from noetl.server.report import report_of
 from noetl.server.server import Server
 from noetl.settings import Settings
 from noetl.worker.worker import WITHOUT_SLOT
+
+if TYPE_CHECKING:
+    from noetl.node.restarts import Restarts
 
 LATELY = 5_000
 """Events that are looked through for progress when a process has died."""
@@ -88,10 +90,8 @@ class ControlPlane:
         self.bodies = bodies
         self.children = Children(self)
         self.limited = LimitedStarts(self)
-        self.answers = Answers(self)
         orders = Orders(self)
         self.order, self.signal, self.answer = orders.order, orders.signal, orders.answer
-        self.restarts = Restarts(self)
         self.unproved: Counter[str] = Counter()
         """Calls of hooks that proved nothing, by trigger; "" for those of none."""
         following = Following(self)
@@ -102,6 +102,12 @@ class ControlPlane:
     @property
     def name(self) -> str:
         return self.storage.owners.me
+
+    @cached_property
+    def restarts(self) -> "Restarts":
+        from noetl.node.restarts import Restarts  # few ever ask for one
+
+        return Restarts(self)
 
     # ── starting ─────────────────────────────────────────────────────────────────────────────
 

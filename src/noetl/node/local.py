@@ -21,9 +21,7 @@ from noetl.ports.event_log import Printed, PrintedLine
 from noetl.ports.result_store import ResultStore
 from noetl.ports.storage import Storage
 from noetl.server.active import ActiveExecution
-from noetl.server.former import keep_former
 from noetl.server.ids import new_execution_id
-from noetl.server.retention import sweep
 from noetl.settings import Settings
 from noetl.tools.table import Toolbox
 from noetl.worker.worker import Worker
@@ -101,6 +99,8 @@ class LocalNode(ControlPlane):
         """Run a text to its end; `former` is the one that it was translated from."""
         plan = await self.library.plan_of(text, folder, plan)
         if former is not None:
+            from noetl.server.former import keep_former
+
             await keep_former(self.storage.playbooks, text, plan.path, former)
         name = execution_id or new_execution_id()
         request: dict[str, Any] = {
@@ -129,6 +129,8 @@ class LocalNode(ControlPlane):
     async def clean_up(self, active: ActiveExecution) -> None:
         """RES-4: after an end, remove what nothing refers to and what is too old to keep."""
         if active.resumed:  # a crash may have left bodies without a place in the log
+            from noetl.server.retention import sweep
+
             await sweep(self.storage.log, self.results, active.execution_id)
         settings = self.settings
         if settings.retention is not None or settings.retention_days is not None:

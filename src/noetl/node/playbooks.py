@@ -14,8 +14,6 @@ from noetl.ports.event_log import ExecutionRow
 from noetl.ports.storage import Storage
 from noetl.server.finding import Version, find_entry
 from noetl.server.ids import new_execution_id
-from noetl.server.registering import registered
-from noetl.server.unlisting import unlist
 
 if TYPE_CHECKING:
     from noetl.node.control_plane import ControlPlane
@@ -44,6 +42,8 @@ class PlaybookFinder:
         self, text: str, *, original: str | None = None
     ) -> tuple[CatalogEntry, bool]:
         """A new version of a playbook, unless the newest is this text; raises PlaybookRejected."""
+        from noetl.server.registering import registered
+
         entry, fresh = await registered(self._storage, text, original=original)
         self._entries.pop((entry.path, None), None)
         if self._shared:
@@ -52,6 +52,8 @@ class PlaybookFinder:
 
     async def remove(self, path: str, version: Version = None) -> list[CatalogEntry]:
         """Take a version out of the catalog, or all of a path; see `unlist`."""
+        from noetl.server.unlisting import unlist  # with triggers, and all time zones
+
         gone = await unlist(self._storage, path, version)
         self._entries.clear()
         if self._shared:

@@ -10,6 +10,7 @@ from typing import Any, get_args
 from noetl import __version__
 from noetl.control.execution import Status
 from noetl.errors import NoetlError
+from noetl.node.answers import Answers
 from noetl.node.control_plane import ControlPlane, Says
 from noetl.node.housekeeping import Housekeeping
 from noetl.node.link_keys import LinkKeys
@@ -47,7 +48,7 @@ class ServerNode(ControlPlane):
             printed=storage.printed,
             through=run_through,
             bring=self.ownership.bring,
-            ask=self.answers.answer,
+            ask=Answers(self).answer,
             sure=self.ownership.sure,
             ttl=settings.lease_ttl,
         )

@@ -1,10 +1,9 @@
 """Does a guard wait for what the step never ends in? (VAL-3, VAL-6, LOOP-4)"""
 
-import re
-
 from noetl.expression.meant import closest
 from noetl.expression.reads import reads
 from noetl.expression.syntax import is_template
+from noetl.late import late
 from noetl.messages.names import NAMES, canonical
 from noetl.playbook.check_literals import scalars
 from noetl.playbook.model import Playbook
@@ -13,11 +12,11 @@ from noetl.playbook.reader import At, Reader
 # By whether the step has a loop: how it can end.
 _ENDS = {True: ("loop.done", "step.failed"), False: ("step.done", "step.failed")}
 LONGEST_GUARD = 2_000  # a warning is not worth the time that longer ones could take
-_COMPARED = re.compile(
+_COMPARED = late(
     r"""event\.name\s*==\s*(['"])(?P<right>[^'"]*)\1|(['"])(?P<left>[^'"]*)\3\s*==\s*event\.name"""
 )
-_LISTED = re.compile(r"event\.name\s+in\s*[\[(](?P<names>[^\])]*)[\])]")
-_QUOTED = re.compile(r"""(['"])(.*?)\1""")
+_LISTED = late(r"event\.name\s+in\s*[\[(](?P<names>[^\])]*)[\])]")
+_QUOTED = late(r"""(['"])(.*?)\1""")
 
 
 def check_events(reader: Reader, playbook: Playbook) -> None:
@@ -83,10 +82,10 @@ def check_statuses(reader: Reader, _: Playbook) -> None:
                     )
 
 
-_STATUS = re.compile(r"""(?<![\w.])outcome\.status\s*[!=]=\s*(['"])(?P<word>[^'"]*)\1""")
+_STATUS = late(r"""(?<![\w.])outcome\.status\s*[!=]=\s*(['"])(?P<word>[^'"]*)\1""")
 _STATUSES = ("ok", "error", "success")  # the last is told as an older word
 _OF_LOOP = ("event", "loop")
-_LOOP = re.compile(r"(?<![\w.])event\.loop\b")
+_LOOP = late(r"(?<![\w.])event\.loop\b")
 
 
 def _awaited(guard: str) -> list[str]:

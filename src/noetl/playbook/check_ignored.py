@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from noetl.late import late
 from noetl.playbook.blocks import CREDENTIAL_KINDS, RESERVED_ITERATORS
 from noetl.playbook.check_graph import arcs_of
 from noetl.playbook.check_tasks import tasks_of
@@ -24,7 +25,7 @@ DIRECTIVES: Final[Mapping[Do, tuple[str, ...]]] = {
 """The keys of `then` that each directive reads, the `set_*` aside (TASK-3, TASK-4)."""
 _MEANT: Final = {"to": "jump", "message": "fail", **dict.fromkeys(DIRECTIVES["retry"], "retry")}
 _UNSET: Final = Then()
-_ERROR: Final = re.compile(
+_ERROR: Final = late(
     r"""\{\{\s*(?:outcome\.status\s*==\s*(['"])error\1|outcome\.status\s*!=\s*(['"])ok\2
     |outcome\.error(?:\s+is\s+(?:defined|not\s+none))?)(?:\s+or\s.*)?\s*\}\}\s*""",
     re.VERBOSE | re.DOTALL,

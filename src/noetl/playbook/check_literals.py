@@ -6,14 +6,15 @@ from collections.abc import Iterator
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from noetl.expression.syntax import is_template
+from noetl.late import late
 from noetl.playbook.model import Playbook
 from noetl.playbook.reader import At, Reader, below
 from noetl.playbook.retired import OLDER_NAMES
 
-_SECRET_KEY = re.compile(
+_SECRET_KEY = late(
     r"(^|[_-])(password|passwd|pwd|secret|token|api_?key|private_?key|access_?key)$", re.IGNORECASE
 )
-_SECRET_VALUE = re.compile(
+_SECRET_VALUE = late(
     r"-----BEGIN [A-Z ]*PRIVATE KEY-----"
     r"|\b(AKIA|ASIA)[0-9A-Z]{16}\b"
     r"|\bgh[pousr]_[A-Za-z0-9]{30,}|\bxox[abprs]-[A-Za-z0-9-]{10,}|\bAIza[0-9A-Za-z_-]{30,}"
@@ -26,7 +27,7 @@ _SUSPECT = (
     *("privatekey", "access_key", "accesskey", "private key", "akia", "asia", "ghp_", "gho_"),
     *("ghu_", "ghs_", "ghr_", "xox", "aiza", "bearer "),
 )
-_URL_SECRET = re.compile(r"://[^\s:/@{]+:[^\s@/{]+@")
+_URL_SECRET = late(r"://[^\s:/@{]+:[^\s@/{]+@")
 _SECRET_HINT = (
     "keep it out of the text: keychain: [ { name: …, kind: …, provider: environment, key: … } ], "
     "and name it by auth"

@@ -6,7 +6,7 @@ Can anything ever define the names that templates read? (VAL-5)
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from functools import partial
+from functools import cache, partial
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
@@ -18,6 +18,7 @@ from noetl.expression.meant import meant
 from noetl.expression.syntax import is_template, parse, path_of, texts_of
 from noetl.kinds.kind import Kind
 from noetl.kinds.table import KINDS
+from noetl.late import late
 from noetl.playbook.check_literals import scalars
 from noetl.playbook.model import Playbook
 from noetl.playbook.reader import Reader, below
@@ -36,10 +37,10 @@ _UNREAD: Final = frozenset(
 )
 """Findings on parts that the model lacks: what they write and carry is not known."""
 _TOLD: Final = ("template-syntax", "retired-name")
-_OPENED: Final = re.compile(r"\{[{%]")
+_OPENED: Final = late(r"\{[{%]")
 _CLOSED: Final = {"{{": "}}", "{%": "%}"}
 # A sieve: strings, filters, tests, arguments and attributes are stepped over, paths are caught.
-_PATHS: Final = re.compile(
+_PATHS: Final = late(
     r"""'[^']*'|"[^"]*"|\|\s*\w+|\bis\s+(?:not\s+)?\w+|[A-Za-z_]\w*\s*=(?!=)|\.\s*\w+|[0-9]\w*
     |([A-Za-z_]\w*)((?:\.[A-Za-z_]\w*)*)(\s*\[)?""",
     re.VERBOSE,
@@ -243,7 +244,7 @@ def _missing(
     root = read.root
     brought = root in _BROUGHT and spot.place != "workload"
     code = "unbound-name" if brought else "unknown-name"
-    if name == "outcome" and key in _BLOCKS:
+    if name == "outcome" and key in _blocks():
         code = "never-set"  # rules may be written for tasks of several kinds
     remedy = _REMEDIES.get(root, f"it has: {some(shape)}").format(key=key)
     if (root, key) == ("iter", "parent"):
@@ -279,7 +280,6 @@ def _bare(path: str, root: str, spot: RenderedValue, steps: frozenset[str]) -> U
 
 
 _OLDER: Final = frozenset(one.name for one in OLDER_NAMES)
-_BLOCKS: Final = frozenset(kind.block for kind in KINDS.values())
 _COVERED: Final = {
     "unknown-name": "covered-name",  # the author meant it to be there at times: it never is
     "unbound-name": "",
@@ -291,3 +291,9 @@ _SAID: Final = {
     "unbound-name": " unless a request brings it",
     "never-set": ": this kind of task has no such part",
 }
+
+
+@cache
+def _blocks() -> frozenset[str | None]:
+    """The parts of outcomes that kinds have for themselves (OUT-2)."""
+    return frozenset(kind.block for kind in KINDS.values())

@@ -1,6 +1,5 @@
 """From the text of a playbook to its model and everything that is wrong with it (VAL)."""
 
-import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +9,7 @@ from yaml.nodes import MappingNode, Node, SequenceNode
 from noetl.errors import PlaybookRejected
 from noetl.kinds.kind import Kind
 from noetl.kinds.table import KINDS
+from noetl.late import late
 from noetl.playbook.check_events import check_event_fields, check_events, check_statuses
 from noetl.playbook.check_graph import (
     check_arcs,
@@ -137,7 +137,7 @@ def is_trigger(text: str) -> bool:
 
 
 # A sieve: a playbook with these words somewhere in it is read to the end.
-_MAYBE = re.compile(rf"""kind["']?\s*:\s*["']?{TRIGGER_KIND}""")
+_MAYBE = late(rf"""kind["']?\s*:\s*["']?{TRIGGER_KIND}""")
 
 
 def _told(refused: UnreadableText) -> Finding:

@@ -3,6 +3,8 @@
 import re
 from typing import NamedTuple
 
+from noetl.late import late
+
 MIGRATE = "`noetl migrate FILE` does it for you."
 
 
@@ -205,7 +207,7 @@ class OlderName(NamedTuple):
 
 def _name(name: str, needle: str, pattern: str, instead: str) -> OlderName:
     said = f"the template uses `{name}`, which only older dialects had"
-    return OlderName(name, needle, re.compile(pattern), said, f"{instead} {MIGRATE}")
+    return OlderName(name, needle, late(pattern), said, f"{instead} {MIGRATE}")
 
 
 OLDER_NAMES: tuple[OlderName, ...] = (

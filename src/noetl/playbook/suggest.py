@@ -1,12 +1,12 @@
 """Names in hints: the one that was meant, or some of those that there are."""
 
-import re
 from collections.abc import Iterable
 from itertools import islice
 
 from noetl.expression.meant import closest
+from noetl.late import late
 
-_MEANT = re.compile(r"did you mean '(.+)'\?$")
+_MEANT = late(r"did you mean '(.+)'\?$")
 SHOWN_NAMES = 12
 
 

@@ -1,12 +1,12 @@
 """Does a template of the document parse? (VAL-2)."""
 
-import re
 from typing import Any, Final, NamedTuple
 
-from noetl.expression.filters import FILTERS, TESTS
+from noetl.expression.grammar import known
 from noetl.expression.limits import LONGEST_STATEMENTS
 from noetl.expression.syntax import check_guard, is_everyday, is_template
 from noetl.expression.template import check_text
+from noetl.late import late
 from noetl.playbook.suggest import did_you_mean
 
 GUARD_HINT = 'write true, false or one whole expression: when: "{{ … }}"'
@@ -19,23 +19,22 @@ SHORTEST_STATEMENTS: Final = 100  # what compiling costs at least, in characters
 
 # What Jinja2's parser calls things, and what the author wrote.
 WORDS: Final = (
-    (re.compile(r"'?end of print statement'?"), "'}}'"),
-    (re.compile(r"'?end of statement block'?"), "'%}'"),
-    (re.compile(r"'?end of template'?"), "end of the text"),
-    (re.compile(r"unexpected char (.+) at \d+"), r"unexpected character \1"),
+    (late(r"'?end of print statement'?"), "'}}'"),
+    (late(r"'?end of statement block'?"), "'%}'"),
+    (late(r"'?end of template'?"), "end of the text"),
+    (late(r"unexpected char (.+) at \d+"), r"unexpected character \1"),
 )
 # The remedy, by what the parser complains of.
 REMEDIES: Final = (
-    (re.compile(r"got '='"), "compare with '==', not '='"),
-    (re.compile(r"char '[&!]'|got '\|'"), "write 'and', 'or' and 'not', not '&&', '||' and '!'"),
-    (re.compile(r"""char ("'"|'"')"""), "close the quote"),
+    (late(r"got '='"), "compare with '==', not '='"),
+    (late(r"char '[&!]'|got '\|'"), "write 'and', 'or' and 'not', not '&&', '||' and '!'"),
+    (late(r"""char ("'"|'"')"""), "close the quote"),
     (
-        re.compile(r"end of template"),
+        late(r"end of template"),
         "close what you opened: '{{' by '}}', '{% if %}' by '{% endif %}'",
     ),
 )
-UNKNOWN: Final = re.compile(r"there is no (filter|test) named '(\w+)'")
-KNOWN: Final = {"filter": FILTERS, "test": TESTS}
+UNKNOWN: Final = late(r"there is no (filter|test) named '(\w+)'")
 
 
 def worded(message: str) -> str:
@@ -49,7 +48,8 @@ def remedy(message: str) -> str:
     """How to fix what the parser complains of."""
     unknown = UNKNOWN.match(message)
     if unknown is not None:
-        return did_you_mean(unknown[2], KNOWN[unknown[1]], TEMPLATE_HINT)
+        filters, tests = known()
+        return did_you_mean(unknown[2], filters if unknown[1] == "filter" else tests, TEMPLATE_HINT)
     return next((hint for pattern, hint in REMEDIES if pattern.search(message)), TEMPLATE_HINT)
 
 

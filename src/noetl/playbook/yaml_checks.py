@@ -1,19 +1,19 @@
 """Is a text too much, or not YAML at all? Everything that ends reading at once (DOC-7)."""
 
-import re
 from typing import Any
 
 import yaml
 from yaml.nodes import MappingNode, Node, ScalarNode
 
 from noetl.errors import NoetlError
+from noetl.late import late
 
 MAX_BYTES = 2 * 1024 * 1024
 MAX_DEPTH = 100
 MAX_NODES = 200_000
 
-# What YAML 1.2 calls printable; the rest is binary, or a slip of an editor.
-_FORBIDDEN = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+# What YAML 1.2 does not call printable: binary, or a slip of an editor.
+_FORBIDDEN = late("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff\ufffe\uffff]")
 
 _ALLOWED_ASCII = bytes([9, 10, 13, *range(0x20, 0x7F)])
 

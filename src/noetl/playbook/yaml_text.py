@@ -5,13 +5,13 @@ PyYAML's C parser builds the nodes; the scalars are resolved here by the core sc
 that `on`, `0777` and `1:30` stay text. Nothing is constructed but plain values.
 """
 
-import re
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import yaml
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
+from noetl.late import late
 from noetl.playbook.yaml_checks import (
     MAX_DEPTH,
     MAX_NODES,
@@ -30,10 +30,10 @@ _WORDS: dict[str, bool | None] = {
     **dict.fromkeys(("false", "False", "FALSE"), False),
 }
 _NUMBER_START = frozenset("+-.0123456789")
-_INTEGER = re.compile(r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+")
-_LEADING_ZERO = re.compile(r"[-+]?0[0-9]+")
-_FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
-_ENDLESS = re.compile(r"[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)")
+_INTEGER = late(r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+")
+_LEADING_ZERO = late(r"[-+]?0[0-9]+")
+_FLOAT = late(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
+_ENDLESS = late(r"[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)")
 MAX_DIGITS = 4_300  # as TPL-5: longer integers cost quadratic time to read
 
 

@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from io import BytesIO
-from tempfile import SpooledTemporaryFile
 from typing import IO, Protocol
 
 PIECE = 262_144
@@ -25,9 +24,7 @@ class Spool:
 
     def __init__(self, body: bytes | None = None) -> None:
         self.size = 0 if body is None else len(body)
-        self.file: IO[bytes] = (
-            SpooledTemporaryFile(max_size=IN_MEMORY) if body is None else BytesIO(body)  # noqa: SIM115
-        )
+        self.file: IO[bytes] = _temporary() if body is None else BytesIO(body)
         self._grows = body is None
 
     def write(self, piece: bytes) -> None:
@@ -78,3 +75,9 @@ class ObjectStore(Protocol):
     async def remove(self, keys: Sequence[str]) -> int: ...
 
     async def close(self) -> None: ...
+
+
+def _temporary() -> IO[bytes]:
+    from tempfile import SpooledTemporaryFile  # with all that packs archives
+
+    return SpooledTemporaryFile(max_size=IN_MEMORY)

@@ -2,7 +2,6 @@
 
 import asyncio
 import hashlib
-import re
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import aclosing
 from typing import Any, NoReturn, TypeVar
@@ -11,6 +10,7 @@ from weakref import WeakValueDictionary
 import msgspec
 
 from noetl.errors import BodyLost, ResultsUnavailable
+from noetl.late import late
 from noetl.messages.codec import WITH_REFERENCES, decode
 from noetl.messages.reference import Reference
 from noetl.ports.large import decoded, off_loop
@@ -22,8 +22,8 @@ ATTEMPT = 20.0
 """Seconds for one attempt; a body has a second more for each megabyte."""
 SHORTEST = 1.0
 FIRST_PAUSE, LONGEST_PAUSE = 0.05, 2.0
-EXECUTION_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.\-]{0,199}")
-KEY = re.compile(rf"({EXECUTION_ID.pattern})/([0-9a-f]{{64}})")
+EXECUTION_ID = late(r"[A-Za-z0-9][A-Za-z0-9_.\-]{0,199}")
+KEY = late(rf"({EXECUTION_ID.pattern})/([0-9a-f]{{64}})")
 SHAPES = {b"[": "list", b"{": "object", b'"': "string", b"t": "boolean", b"f": "boolean"}
 """By the first character of the JSON; what is neither here nor `null` is a number."""
 

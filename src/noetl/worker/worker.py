@@ -4,8 +4,8 @@ import asyncio
 import math
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager, suppress
-from functools import partial
-from typing import Any
+from functools import cache, partial
+from typing import TYPE_CHECKING, Any
 
 from noetl.control.dispatch import Command
 from noetl.errors import NoetlError
@@ -19,10 +19,12 @@ from noetl.ports.event_log import Printed
 from noetl.ports.result_store import ResultStore
 from noetl.ports.session import PartLost, Session
 from noetl.tools.table import Toolbox
-from noetl.worker.iterations import LoopWork
-from noetl.worker.part import PartWork, PlainWork
-from noetl.worker.secrecy import Sealing
-from noetl.worker.workplace import PartWorkplace, Unlocking
+
+if TYPE_CHECKING:
+    from noetl.worker.iterations import LoopWork
+    from noetl.worker.part import PartWork, PlainWork
+    from noetl.worker.secrecy import Sealing
+    from noetl.worker.workplace import PartWorkplace, Unlocking
 
 WITHOUT_SLOT = frozenset({"playbook", "wait"})
 """TASK-8: kinds that wait for others hold no slot."""
@@ -46,7 +48,7 @@ class Worker:
         results: ResultStore,
         bodies: Bodies,
         printed: Printed,
-        keychain: Unlocking,
+        keychain: "Unlocking",
         slots: int = 100,
         run_ahead: bool = True,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
@@ -78,7 +80,7 @@ class Worker:
     def begin(self, command: Command, plan: Plan, folder: str | None) -> None:
         """Run a part. What needs no waiting is done, and reported, when this returns."""
         looped = plan.steps[command.step].loop is not None
-        work = (LoopWork if looped else PlainWork)(self, command, plan, folder)
+        work = work_of(looped=looped)(self, command, plan, folder)
         try:
             work.begin()
         except PartLost:
@@ -87,7 +89,7 @@ class Worker:
             self.session.broken(command, fault)
 
     def spawn(
-        self, part: PartWork, work: Coroutine[Any, Any, None], unbegun: Callable[[], None]
+        self, part: "PartWork", work: Coroutine[Any, Any, None], unbegun: Callable[[], None]
     ) -> None:
         """Run a part of a part; `unbegun` reports its end if it is cancelled before its turn."""
         task = asyncio.get_running_loop().create_task(work)
@@ -115,19 +117,19 @@ class Worker:
         self._storing.add(task)
         task.add_done_callback(self._storing.discard)
 
-    def abandon(self, part: PartWork) -> None:
+    def abandon(self, part: "PartWork") -> None:
         """What still runs of a part that has failed is ended."""
         for task, work in self._work.items():
             if work is part:
                 task.cancel()
 
-    def report_soon(self, part: PartWork) -> None:
+    def report_soon(self, part: "PartWork") -> None:
         """Report with whatever else of this part ends in the same turn of the event loop."""
         if part not in self._soon:
             self._soon.add(part)
             asyncio.get_running_loop().call_soon(self._report, part)
 
-    def _report(self, part: PartWork) -> None:
+    def _report(self, part: "PartWork") -> None:
         self._soon.discard(part)
         with suppress(PartLost):
             part.report()
@@ -140,7 +142,7 @@ class Worker:
                 self._report(part)
         self._news = None
 
-    async def breathe(self, part: PartWork) -> None:
+    async def breathe(self, part: "PartWork") -> None:
         """Let others have a turn; a part that is far ahead of the log waits for it."""
         committed = part.committed
         if committed is not None and (not self.run_ahead or self.session.far_ahead()):
@@ -159,14 +161,16 @@ class Worker:
             yield
 
     @property
-    def sealing(self) -> Sealing:
+    def sealing(self) -> "Sealing":
         return self.keychain.seals
 
     async def unseal(self, reference: Reference) -> Any:
         """The value of a recorded secret (KEY-3)."""
         return await self.sealing.open(reference)
 
-    def workplace(self, part: PartWork, kind: str) -> PartWorkplace:
+    def workplace(self, part: "PartWork", kind: str) -> "PartWorkplace":
+        from noetl.worker.workplace import PartWorkplace
+
         return PartWorkplace(self, part.plan, part.command, kind)
 
     # ── stopping ─────────────────────────────────────────────────────────────────────────────
@@ -226,6 +230,15 @@ class Worker:
         await self.stop()
         for tool in self.tools.built:
             await tool.close()
+
+
+@cache
+def work_of(*, looped: bool) -> "type[LoopWork | PlainWork]":
+    """Imported with the first part: a small playbook may have none (`worker.through`)."""
+    from noetl.worker.iterations import LoopWork
+    from noetl.worker.part import PlainWork
+
+    return LoopWork if looped else PlainWork
 
 
 def error_of(fault: BaseException) -> dict[str, Any]:

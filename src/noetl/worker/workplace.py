@@ -1,6 +1,5 @@
 """What the worker lends to a tool for one call."""
 
-import re
 import time
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -13,6 +12,7 @@ from noetl.errors import (
     SettingRefused,
 )
 from noetl.kinds.table import KINDS
+from noetl.late import late
 from noetl.masking import KNOWN
 from noetl.messages.reference import Reference
 from noetl.playbook.plan import Plan
@@ -112,7 +112,7 @@ def with_options(said: str, kind: str) -> str:
     return REGISTERS.sub(rf"\g<0> {options}", said) if options else said
 
 
-REGISTERS = re.compile(r"noetl credential add [^\s`]+(?= *`|$)")
+REGISTERS = late(r"noetl credential add [^\s`]+(?= *`|$)")
 
 
 def refusal(wrong: Exception) -> Refusal:

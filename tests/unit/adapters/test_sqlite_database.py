@@ -73,7 +73,7 @@ def old_home(folder: Path, version: int) -> apsw.Connection:
     connection = apsw.Connection(str(folder / FILE))
     connection.execute("pragma journal_mode = wal")
     for migration in MIGRATIONS[:version]:
-        connection.execute(migration)
+        connection.execute(migration.read_text("utf-8"))
     connection.execute("insert into event_name values ('old.name', '', '', '', '')")
     connection.execute(
         "insert into execution (execution_id, path, digest, status, started_at, updated_at, seq)"

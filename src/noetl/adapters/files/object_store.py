@@ -2,7 +2,6 @@
 
 import os
 import secrets
-import shutil
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import suppress
 from functools import partial
@@ -77,7 +76,8 @@ class FileObjectStore:
             try:
                 with os.fdopen(private_file(part, os.O_WRONLY | os.O_EXCL), "wb") as file:
                     body.file.seek(0)
-                    shutil.copyfileobj(body.file, file, PIECE)
+                    while piece := body.file.read(PIECE):
+                        file.write(piece)
                     file.flush()
                     os.fsync(file.fileno())
                 part.rename(path)

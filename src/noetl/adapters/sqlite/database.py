@@ -162,7 +162,7 @@ def _migrate(connection: apsw.Connection, folder: Path) -> None:
         version = _check_version(connection, folder)
         if version < VERSION:
             for migration in MIGRATIONS[version:]:
-                connection.execute(migration)
+                connection.execute(migration.read_text("utf-8"))
             connection.execute(SQL["unname_events"])
             connection.executemany(SQL["name_event"], [(name, *NAMES[name]) for name in NAMES])
             connection.execute(f"pragma user_version = {VERSION}")

@@ -74,7 +74,7 @@ class Locks:
         index = self._file.with_name(f"{FILE}-shm")
         with suppress(OSError, ValueError):
             inodes = {path.stat().st_ino: path for path in (self._file, index) if path.exists()}
-            for line in Path("/proc/locks").read_text("ascii").splitlines():
+            for line in Path("/proc/locks").read_text("utf-8").splitlines():
                 _, _, _, kind, pid, place, start, _ = line.split()
                 path = inodes.get(int(place.rpartition(":")[2]))
                 ours = path == self._file or (path == index and start == JOURNAL_LOCK)

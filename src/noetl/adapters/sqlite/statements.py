@@ -6,8 +6,10 @@ from itertools import chain, repeat
 from pathlib import Path
 from typing import Any
 
+from noetl.late import late
+
 FOLDER = Path(__file__).parent
-ROWS = re.compile(r"@rows\((\d+)\)")
+ROWS = late(r"@rows\((\d+)\)")
 SIZES = (1, 8, 64, 512)
 """How many rows a statement of a batch may have. Few sizes, so that each stays prepared."""
 
@@ -21,10 +23,8 @@ def load(text: str) -> dict[str, str]:
 SQL = load((FOLDER / "statements.sql").read_text("utf-8")) | load(
     (FOLDER / "registers.sql").read_text("utf-8")
 )
-MIGRATIONS = [
-    path.read_text("utf-8") for path in sorted((FOLDER / "migrations").glob("[0-9]*.sql"))
-]
-"""The n-th leads from format n - 1 to format n; one that was released never changes."""
+MIGRATIONS = sorted(path for path in (FOLDER / "migrations").iterdir() if path.suffix == ".sql")
+"""Files. The n-th leads from format n - 1 to format n; one that was released never changes."""
 
 
 @cache

@@ -7,12 +7,13 @@ import msgspec
 
 from noetl.cli.terminal import is_terminal, plain
 from noetl.control.waits import words_of
+from noetl.late import late
 from noetl.messages.codec import encode
 from noetl.messages.envelope import timestamp
 from noetl.messages.events import WaitStarted
 
 LONGEST = 200
-SQL_PLACE = re.compile(r"\s*^LINE \d+: .*(?:\n.*\^+)?", re.MULTILINE)
+SQL_PLACE = late(r"\s*^LINE \d+: .*(?:\n.*\^+)?", re.MULTILINE)
 """The place of a fault in SQL: it says something on lines of its own only."""
 
 

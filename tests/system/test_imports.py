@@ -1,0 +1,60 @@
+"""
+What a command imports: only what it needs. Start-up is measured by `python -m bench`; here it is
+kept from growing again, one `import` at a time.
+"""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.system.program import HELLO
+
+PROGRAM = """
+import sys
+from noetl.cli.main import main
+code = main(sys.argv[2:])
+print(code, *sorted(set(sys.argv[1].split()) & set(sys.modules)))
+"""
+CLI = "difflib importlib.metadata noetl.api noetl.client rich aiohttp cryptography duckdb psycopg"
+"""What no everyday command needs."""
+ARCHIVES = "tempfile shutil bz2 lzma zipfile unicodedata"
+TEMPLATES = (
+    "jinja2.environment jinja2.sandbox jinja2.compiler jinja2.lexer jinja2.filters "
+    "noetl.expression.stock noetl.expression.filters"
+)
+"""Only templates with statements, filters or rare syntax need these."""
+RUNTIME = "asyncio ssl uvloop apsw noetl.node noetl.server noetl.worker noetl.adapters"
+ELSEWHERE = (
+    "noetl.worker.part noetl.worker.workplace noetl.node.restarts noetl.control.forgetting "
+    "noetl.node.answers noetl.ports.link noetl.kinds.sql noetl.kinds.storage noetl.kinds.code "
+    "noetl.cli.findings noetl.server.former noetl.server.retention noetl.playbook.dialects "
+    "noetl.server.registering noetl.server.triggering noetl.playbook.triggers cronsim zoneinfo"
+)
+"""Parts of ours that the first example does not use."""
+HELP = (
+    f"yaml jinja2 msgspec json urllib.parse base64 noetl.masking noetl.cli.terminal "
+    f"noetl.cli.validate {ARCHIVES} {RUNTIME}"
+)
+
+
+@pytest.mark.parametrize(
+    ("words", "unneeded"),
+    [
+        (["--help"], f"{CLI} {HELP}"),
+        (["validate", str(HELLO)], f"{CLI} {ARCHIVES} {TEMPLATES} {RUNTIME}"),
+        (["run", str(HELLO)], f"{CLI} {ARCHIVES} {TEMPLATES} {ELSEWHERE}"),
+    ],
+    ids=["help", "validate", "run"],
+)
+def test_a_command_imports_what_it_needs(words: list[str], unneeded: str, tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, unneeded, *words],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+        env={**os.environ, "NOETL_HOME": str(tmp_path)},
+    )
+    assert done.stdout.splitlines()[-1] == "0"
