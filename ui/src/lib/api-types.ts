@@ -335,6 +335,7 @@ export interface PassedError {
   printed?: (string)[];
   do?: string;
   step: string;
+  again?: string;
 }
 
 export interface PersonAwaited {
@@ -444,6 +445,7 @@ export interface TaskDifference {
   run: number;
   task: string;
   place: string;
+  within?: string;
   left: TaskSide | null;
   right: TaskSide | null;
 }
@@ -504,6 +506,7 @@ export interface ToleratedLoop {
   failed: number;
   total: number;
   first?: ((unknown)[])[];
+  again?: string;
 }
 
 export interface Trial {
@@ -581,6 +584,7 @@ export interface WaitReason {
   step: string;
   kind: "task" | "worker" | "timer" | "signal" | "approval" | "any" | "loop" | "refused" | "join" | "paused" | "limit";
   words: string;
+  place?: string | null;
   step_run_id?: string | null;
   token_id?: string | null;
   task?: string | null;
@@ -683,7 +687,7 @@ export interface Operations {
   };
   executions_state: {
     path: { execution_id: string };
-    query: {  };
+    query: { seq?: number | null };
     body: undefined;
     answer: ExecutionState;
   };
@@ -767,7 +771,7 @@ export interface Operations {
   };
   events_page: {
     path: { execution_id: string };
-    query: { after?: number | null; limit?: number; name?: string | null };
+    query: { after?: number | null; limit?: number; name?: string | null; about?: string | null };
     body: undefined;
     answer: EventPage;
   };
