@@ -9,7 +9,7 @@ import gzip
 import hashlib
 from functools import cache
 from importlib.resources import files
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 from litestar.enums import ScopeType
 from litestar.types import ASGIApp, HTTPScope, Receive, Scope, Send
@@ -58,8 +58,8 @@ def with_pages(app: ASGIApp) -> ASGIApp:
     """The app, with the pages in front of it."""
 
     async def answering(scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == ScopeType.HTTP and is_page(asked := cast(HTTPScope, scope)):
-            await respond(asked, send)
+        if scope["type"] == ScopeType.HTTP and is_page(scope):
+            await respond(scope, send)
         else:
             await app(scope, receive, send)
 
