@@ -50,11 +50,11 @@ workflow:
 """
 
 
-def start(at: Node, text: str, path: str, **settings: str) -> str:
+def start(at: Node, text: str, path: str) -> str:
     """Register a playbook and execute it; its execution."""
-    registered = at.there("register", "-", stdin=text.encode(), **settings)
+    registered = at.there("register", "-", stdin=text.encode())
     assert registered.code == 0, registered
-    begun = at.there("execute", path, "--json", **settings)
+    begun = at.there("execute", path, "--json")
     assert begun.code == 0, begun
     return str(begun.objects()[0]["execution_id"])
 

@@ -28,6 +28,10 @@ LastEventId = Annotated[
 Glob = Annotated[
     str | None, QueryParameter(max_length=200, description="Names to show; older names are known.")
 ]
+About = Annotated[
+    str | None,
+    QueryParameter(max_length=200, description="A step run, a task run or an iteration."),
+]
 
 BEAT = 15.0
 """Seconds of silence after which a comment says that the stream is alive."""
@@ -49,10 +53,11 @@ class EventsRoutes:
         after: After = None,
         limit: Limit = USUAL,
         name: Glob = None,
+        about: About = None,
     ) -> Response[t.EventPage]:
         """Events in order, starting after `after`."""
         page = await self._questions.events(
-            known(execution_id), after=after or 0, name=name, limit=limit
+            known(execution_id), after=after or 0, name=name, about=about, limit=limit
         )
         return answered(page)
 

@@ -38,6 +38,7 @@ TraceParent = Annotated[
     ),
 ]
 Text = Annotated[str | None, QueryParameter(max_length=500)]
+Seq = Annotated[int | None, QueryParameter(ge=1, le=2**31 - 2, description="An event.")]
 Wait = Annotated[float, QueryParameter(ge=0, le=60, description="Seconds to wait for the end.")]
 
 ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z._:-]{0,199}")
@@ -136,8 +137,12 @@ class ExecutionsRoutes:
             raise ServerAway("the server is stopping; try again")
         return answered(proof)
 
-    async def state(self, execution_id: FromPath[str]) -> Response[t.ExecutionState]:
-        """The state rebuilt from the log (EVT-5)."""
+    async def state(
+        self, execution_id: FromPath[str], seq: Seq = None
+    ) -> Response[t.ExecutionState]:
+        """The state rebuilt from the log (EVT-5); with `seq` as it was after that event."""
+        if seq is not None:
+            return answered(await self._questions.state(known(execution_id), seq=seq))
         execution, _ = await self._plane.state(known(execution_id))
         return answered(t.ExecutionState(**state_of(execution)))
 

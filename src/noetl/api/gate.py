@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
+from typing import Any
 from urllib.parse import urlsplit
 
 from litestar.connection import ASGIConnection
@@ -32,6 +33,7 @@ FRESH = 2.0
 MOST = 1000
 
 Connection = ASGIConnection[BaseRouteHandler, object, object, State]
+Asked = ASGIConnection[Any, Any, Any, State]
 
 
 class Gate:
@@ -141,7 +143,7 @@ def refuse_strangers(connection: Connection) -> None:
         raise PermissionDeniedException("without auth the server answers no other origin's page")
 
 
-def refuse_foreign(connection: Connection) -> None:
+def refuse_foreign(connection: Asked) -> None:
     """
     A browser sends a cookie for any page of this site, other ports included: only our own may ask.
     What the browser says of the page counts first; a proxy may have changed the name of the host.
@@ -152,12 +154,12 @@ def refuse_foreign(connection: Connection) -> None:
     elif origin_of(connection):
         ours = urlsplit(origin_of(connection)).netloc == connection.headers.get("host", "")
     else:
-        ours = connection.scope["method"] in ("GET", "HEAD")
+        ours = connection.scope.get("method") in ("GET", "HEAD")
     if not ours:
         raise PermissionDeniedException("a session is for the pages of this server only")
 
 
-def origin_of(connection: Connection) -> str:
+def origin_of(connection: Asked) -> str:
     return str(connection.headers.get("origin", ""))
 
 

@@ -11,6 +11,7 @@ from functools import cache
 from importlib.resources import files
 from typing import NamedTuple
 
+from litestar.enums import ScopeType
 from litestar.types import ASGIApp, HTTPScope, Receive, Scope, Send
 
 BASE = "/ui/"
@@ -57,7 +58,7 @@ def with_pages(app: ASGIApp) -> ASGIApp:
     """The app, with the pages in front of it."""
 
     async def answering(scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and is_page(scope):
+        if scope["type"] == ScopeType.HTTP and is_page(scope):
             await respond(scope, send)
         else:
             await app(scope, receive, send)

@@ -1,6 +1,6 @@
 """What may be asked of a control plane: by the routes of a server, and by commands on a home."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -147,12 +147,12 @@ class PlaneQuestions:
     async def outline(self, execution_id: str) -> Outline:
         return await outline_of(self.storage, (await self.plane.row(execution_id)).digest)
 
-    async def state(self, execution_id: str) -> t.ExecutionState:
-        """The state that the log alone comes to, without a snapshot (EVT-5)."""
+    async def state(self, execution_id: str, *, seq: int | None = None) -> t.ExecutionState:
+        """What the log alone comes to, without a snapshot (EVT-5); with `seq`, after that event."""
         _, plan = await self.plane.state(execution_id)
         load = self.plane.bodies.load
         log = self.storage.log
-        execution, _ = await replay(log, execution_id, plan, load, from_snapshot=False)
+        execution, _ = await replay(log, execution_id, plan, load, from_snapshot=False, until=seq)
         return t.ExecutionState(**state_of(execution))
 
     async def verified(self, execution_id: str) -> Verified:
@@ -175,11 +175,16 @@ class PlaneQuestions:
         *,
         after: int = 0,
         name: str | None = None,
+        about: str | None = None,
         limit: int = SCANNED_EVENTS,
     ) -> t.EventPage:
-        """Events in order, starting after `after`."""
+        """Events in order, starting after `after`; `about` is a run, a task run or an iteration."""
         await self.plane.row(execution_id)
-        is_wanted = wanted(name)
+        named, concerns = wanted(name), belonging(about)
+
+        def is_wanted(event: dict[str, Any]) -> bool:
+            return named(event) and concerns(event)
+
         trace = await self.trace(execution_id)
         found: list[t.EventView] = []
         seen, end = after, after + SCANNED_EVENTS
@@ -335,3 +340,16 @@ async def timezone_in(storage: Storage, row: TriggerRow) -> str | None:
 def missing(path: str, version: Version) -> PlaybookNotFound:
     which = "" if version is None else f", version {version},"
     return PlaybookNotFound(f"no playbook '{path}'{which} in the catalog")
+
+
+def belonging(about: str | None) -> Callable[[dict[str, Any]], bool]:
+    """Whether an event is about this, or what is below it: `4.1.2` is a task of `4.1` (EVT-0)."""
+    if about is None:
+        return lambda _: True
+    below = (f"{about}.", f"{about}r")  # an iteration that is run again has an `r` and a number
+
+    def belongs(event: dict[str, Any]) -> bool:
+        entity = str(event["entity_id"])
+        return entity == about or entity.startswith(below)
+
+    return belongs

@@ -61,14 +61,22 @@ async def replay(
     load: Load | None = None,
     *,
     from_snapshot: bool = True,
+    until: int | None = None,
 ) -> tuple[Execution, int]:
-    """The state at the end of the log, and how many decisions were folded for it."""
+    """
+    The state at the end of the log, and how many decisions were folded for it.
+
+    With `until` the state after that event; then a snapshot is of no use.
+    """
     kept = await log.snapshot(execution_id) if from_snapshot else None
     execution = thawed_or_new(b"" if kept is None else kept.body, execution_id)
     folded = 0
     async for row in rows_of(log, execution_id, execution.seq):
+        if until is not None and row.first > until:
+            break
         execution.now = row.at
-        for event in recorded_events(execution_id, row.first, row.events):
+        wanted = None if until is None else until - row.first + 1
+        for event in recorded_events(execution_id, row.first, row.events)[:wanted]:
             if type(event) in FOLDED:
                 event = await with_state(event, load)
             evolve(execution, event, plan)

@@ -1,4 +1,4 @@
-"""A playbook as the UI draws it: boxes, links in the order of arcs, and the workload."""
+"""What the UI asks for: a playbook to draw, a state of the past, the events of one iteration."""
 
 from pathlib import Path
 
@@ -52,5 +52,54 @@ async def test_an_execution_and_its_playbook_have_one_outline(tmp_path: Path) ->
             assert (status, told["error"]["code"]) == (404, "playbook_not_found")
             status, _ = await api.ask("GET", "/api/catalog/outline/tests/nothing")
             assert status == 404
+    finally:
+        await plane.close()
+
+
+NOTES = """
+apiVersion: noetl.io/v2
+kind: Playbook
+metadata: {name: notes, path: tests/notes}
+workflow:
+  - step: start
+    tool:
+      - note: {kind: noop, spec: {policy: {rules: [{else: {then: {do: continue,
+          set_ctx: {said: early}}}}]}}}
+    next: {arcs: [{step: end}]}
+  - step: end
+    tool: [{pass: {kind: noop}}]
+"""
+
+
+@pytest.mark.rule("EVT-5")
+async def test_a_state_is_what_the_log_came_to_at_any_event(tmp_path: Path) -> None:
+    plane = await ServerNode.open(Settings(home=tmp_path), says=lambda _: None)
+    try:
+        entry, _ = await plane.register(NOTES)
+        begun = await plane.execute(playbook_id=entry.playbook_id, payload={})
+        assert await plane.ended(begun.execution_id, 30)
+        async with api_of(plane) as api:
+            at = f"/api/executions/{begun.execution_id}"
+            events = (await api.get(f"{at}/events", limit=200))["events"]
+            [patch] = [one for one in events if one["name"] == "ctx.patched"]
+            now = patch["seq"]
+            past = [await api.get(f"{at}/state", seq=seq) for seq in (1, now - 1, now)]
+            assert [one["seq"] for one in past] == [1, now - 1, now]
+            assert [one["ctx"] for one in past] == [{}, {}, {"said": "early"}]
+            last = await api.get(f"{at}/state", seq=len(events))
+            assert last == await api.get(f"{at}/state") == await api.get(f"{at}/state", seq=10**6)
+
+            task = patch["entity_id"]
+            for about in (task, task.partition(".")[0], task[:-1]):
+                found = await api.get(f"{at}/events", about=about, limit=200)
+                below = (f"{about}.", f"{about}r")
+                assert found["events"] == [
+                    one
+                    for one in events
+                    if one["entity_id"] == about or one["entity_id"].startswith(below)
+                ]
+            assert "task.done" in {
+                one["name"] for one in (await api.get(f"{at}/events", about=task))["events"]
+            }
     finally:
         await plane.close()

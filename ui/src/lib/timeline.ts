@@ -161,6 +161,8 @@ const TAKE: Record<string, Taking> = {
     loop.total = data.total ?? loop.total;
     loop.done = data.done ?? loop.done;
     loop.failed = data.failed ?? loop.failed;
+    const errors = (data.errors ?? []) as { index: number }[];
+    if (Array.isArray(errors)) loop.failures = errors.slice(0, MOST_FAILURES).map((one) => one.index);
   },
   "task.started": (line, event, at) => {
     if (!inIteration(event)) attemptOf(line, event, at);
