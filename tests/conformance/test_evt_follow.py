@@ -4,7 +4,7 @@ import asyncio
 import json
 import random
 from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ from noetl.cli.export import ExportRequest
 from noetl.cli.export_follow import sender, write_segment
 from noetl.errors import NoetlError, ReceiverUnavailable
 from noetl.exports.export import ExportBody
-from noetl.exports.following import Follower
+from noetl.exports.following import SETTLES, Follower
 from noetl.exports.otlp import traces_url
 from noetl.exports.position import PositionFile
 from noetl.messages.requests import SendSignal
@@ -75,13 +75,13 @@ class Exporter:
         folder.mkdir(exist_ok=True)
         self.dies: Callable[[], Exception | None] = lambda: None
 
-    async def look(self, *, most: int = 7) -> int:
+    async def look(self, *, most: int = 7, settles: int = SETTLES) -> int:
         """One look of a new process: it knows what the file says, and nothing else."""
         with PositionFile(self.folder / "position.json", "jsonl") as kept:
-            follower = self.follower(kept, most)
+            follower = self.follower(kept, most, settles)
             return await follower.look()
 
-    def follower(self, kept: PositionFile, most: int) -> Follower:
+    def follower(self, kept: PositionFile, most: int, settles: int = SETTLES) -> Follower:
         asked = self.questions
         return Follower(
             asked.executions,
@@ -91,6 +91,7 @@ class Exporter:
             self.take,
             most=most,
             most_bytes=1 << 20,
+            settles=settles,
         )
 
     async def take(self, body: ExportBody, number: int) -> None:
@@ -142,6 +143,27 @@ async def test_every_event_once_whenever_the_exporter_dies(opened: Opened, tmp_p
         position = json.loads((exporter.folder / "position.json").read_bytes())
         assert position["open"] == {}
         assert await exporter.look() == 0
+
+
+async def test_a_long_history_leaves_a_short_position(opened: Opened, tmp_path: Path) -> None:
+    async with opened() as local:
+        await run(local, 30)
+        exporter = Exporter(local, tmp_path / "out")
+        left = [9]
+
+        def dies() -> Exception | None:
+            left[0] -= 1
+            return Died() if left[0] % 10 == 0 else None
+
+        exporter.dies = dies
+        longest = 0
+        for _ in range(60):
+            with suppress(Died):
+                await exporter.look(settles=0)
+            kept = json.loads((exporter.folder / "position.json").read_bytes())
+            longest = max(longest, len(kept["done"]))
+        assert handed_over(exporter) == await expected(local)
+        assert longest < 15, "those before the horizon are not remembered by name"
 
 
 async def test_events_of_one_execution_keep_their_order(opened: Opened, tmp_path: Path) -> None:

@@ -56,6 +56,7 @@ class Follower:
         *,
         most: int,
         most_bytes: int,
+        settles: int = SETTLES,
     ) -> None:
         self._lists = lists
         self._events = events
@@ -63,6 +64,7 @@ class Follower:
         self._take = take
         self._most = most
         self._most_bytes = most_bytes
+        self._settles = settles
         self.position = position
         self.exported = 0
         """Events that were handed over since the process began."""
@@ -72,6 +74,8 @@ class Follower:
         self._spans_at: dict[str, float] = {}
         self._whole_at = -WHOLE_LOOK
         self._newest = 0
+        self._passed = ""
+        """Where the horizon may move to with the next hand-over."""
         self._pieces: list[bytes] = []
         self._size = self._events_waiting = 0
         self._reached: dict[str, tuple[OpenAt, bool]] = {}
@@ -84,6 +88,7 @@ class Follower:
             await self._look(time.time_ns() // 1_000_000)
         except BaseException:  # what was not taken is read again, from its place
             self._pieces, self._size, self._events_waiting, self._reached = [], 0, 0, {}
+            self._passed = ""
             self._times.clear()
             self._spans_at.clear()
             raise
@@ -91,20 +96,25 @@ class Follower:
 
     async def _look(self, now: int) -> None:
         whole = time.monotonic() - self._whole_at >= WHOLE_LOOK
-        rows = {row.execution_id: row async for row in self._live()}
-        new = {row.execution_id: row async for row in self._new(rows, whole=whole)}
-        for name, row in sorted((rows | new).items(), key=lambda one: one[1].started_at):
-            place = self.position.open.get(name, OpenAt(0, row.started_at))
-            if row.seq == 0 or row.seq > place.seq:
-                await self._read(name, place, runs=name in rows)
+        rows = {row.execution_id: (row.started_at, row.seq) async for row in self._live()}
+        live = frozenset(rows)
+        async for row in self._new(live, whole=whole):
+            rows[row.execution_id] = (row.started_at, row.seq)
+        # Not by this machine's clock alone, which may be ahead of the servers'.
+        settled = timestamp(max(0, min(now, self._newest) - self._settles))
+        for name, (started_at, seq) in sorted(rows.items(), key=lambda one: one[1]):
+            if whole:  # the oldest first: whatever started before this one is done, or open
+                self._passed = min(started_at, settled)
+            place = self.position.open.get(name, OpenAt(0, started_at))
+            if seq == 0 or seq > place.seq:
+                await self._read(name, place, runs=name in live)
         for name, place in list(self.position.open.items()):
-            if name not in rows and name not in new:
+            if name not in rows:
                 await self._read(name, place, runs=False)
         await self._hand_over()
         if whole:
-            self._whole_at = time.monotonic()
-            # Not by this machine's clock alone, which may be ahead of the servers'.
-            self._move(timestamp(max(0, min(now, self._newest) - SETTLES)))
+            self._whole_at, self._passed = time.monotonic(), settled
+            self._save()
 
     # ── what there is ────────────────────────────────────────────────────────────────────────
 
@@ -114,7 +124,7 @@ class Follower:
                 for row in page:
                     yield row
 
-    async def _new(self, live: dict[str, Any], *, whole: bool) -> AsyncIterator[Any]:
+    async def _new(self, live: frozenset[str], *, whole: bool) -> AsyncIterator[Any]:
         """Executions that nobody knew of; a list that grows meanwhile is no harm."""
         position = self.position
         async for page in self._pages(None):
@@ -222,17 +232,16 @@ class Follower:
                 del position.open[name]
                 self._times.pop(name, None)
                 self._spans_at.pop(name, None)
-                if reached.started_at >= position.horizon:
-                    position.done[name] = reached.started_at
-        self._kept.save(position)
+                position.done[name] = reached.started_at
+        self._save()
         self.exported += self._events_waiting
         self._pieces, self._size, self._events_waiting = [], 0, 0
         self._reached = {}
 
-    def _move(self, horizon: str) -> None:
-        """Everything before the horizon is settled by now."""
+    def _save(self) -> None:
+        """The position, without what is behind the horizon and need not be known by name."""
         position = self.position
-        position.horizon = max(position.horizon, horizon)
+        position.horizon = max(position.horizon, self._passed)
         done = position.done.items()
         position.done = {name: at for name, at in done if at >= position.horizon}
         self._kept.save(position)
