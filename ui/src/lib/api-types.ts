@@ -25,6 +25,7 @@ export interface ApiError {
 export interface Backfill {
   times: (BackfillTime)[];
   dry_run: boolean;
+  timezone?: string | null;
 }
 
 export interface BackfillRequest {
@@ -290,6 +291,7 @@ export interface Listed {
   error: string | null;
   note?: string | null;
   origin_execution_id?: string | null;
+  seq?: number;
 }
 
 export interface Mark {
@@ -335,6 +337,7 @@ export interface PassedError {
   printed?: (string)[];
   do?: string;
   step: string;
+  again?: string;
 }
 
 export interface PersonAwaited {
@@ -348,6 +351,22 @@ export interface Pool {
   workers: number;
   slots: number;
   busy: number;
+}
+
+export interface PruneRequest {
+  older_than: number;
+  status?: ("cancelled" | "completed" | "failed")[];
+  path?: string;
+  labels?: Record<string, string>;
+  archive?: string | null;
+  form?: "jsonl" | "parquet";
+  dry_run?: boolean;
+  limit?: number;
+}
+
+export interface Pruned {
+  executions: (string)[];
+  bodies?: number;
 }
 
 export interface RegisterAnswer {
@@ -414,6 +433,8 @@ export interface Standing {
   errors_passed?: number;
   failures_handled?: number;
   origin_execution_id?: string | null;
+  trigger?: string | null;
+  occurrence?: string | null;
 }
 
 export interface Stopped {
@@ -444,6 +465,7 @@ export interface TaskDifference {
   run: number;
   task: string;
   place: string;
+  within?: string;
   left: TaskSide | null;
   right: TaskSide | null;
 }
@@ -504,6 +526,7 @@ export interface ToleratedLoop {
   failed: number;
   total: number;
   first?: ((unknown)[])[];
+  again?: string;
 }
 
 export interface Trial {
@@ -530,6 +553,7 @@ export interface TriggerDetail {
   skipped_at: string | null;
   skipped_why: string | null;
   waits_for: string | null;
+  timezone?: string | null;
   name: string;
   playbook: string;
   playbook_version: number | string | null;
@@ -554,6 +578,7 @@ export interface TriggerView {
   skipped_at: string | null;
   skipped_why: string | null;
   waits_for: string | null;
+  timezone?: string | null;
 }
 
 export interface Unmatched {
@@ -581,6 +606,7 @@ export interface WaitReason {
   step: string;
   kind: "task" | "worker" | "timer" | "signal" | "approval" | "any" | "loop" | "refused" | "join" | "paused" | "limit";
   words: string;
+  place?: string | null;
   step_run_id?: string | null;
   token_id?: string | null;
   task?: string | null;
@@ -594,6 +620,7 @@ export interface WaitReason {
   form?: Record<string, unknown>;
   roles?: (string)[];
   answers?: (string)[];
+  signals?: (string)[];
 }
 
 export interface WaitingPage {
@@ -633,6 +660,12 @@ export interface Operations {
     body: undefined;
     answer: EntryText;
   };
+  catalog_remove: {
+    path: { path: string };
+    query: { version?: string | null };
+    body: undefined;
+    answer: null;
+  };
   catalog_versions: {
     path: { path: string };
     query: { cursor?: string | null; limit?: number };
@@ -668,6 +701,12 @@ export interface Operations {
     query: {  };
     body: BatchRequest;
     answer: ExecutionBatch;
+  };
+  executions_prune: {
+    path: {  };
+    query: {  };
+    body: PruneRequest;
+    answer: Pruned;
   };
   executions_page: {
     path: {  };
@@ -915,12 +954,14 @@ export const OPERATIONS = {
   catalog_register: ["POST", "/api/catalog"],
   catalog_page: ["GET", "/api/catalog"],
   catalog_entry: ["GET", "/api/catalog/entries/{path}"],
+  catalog_remove: ["DELETE", "/api/catalog/entries/{path}"],
   catalog_versions: ["GET", "/api/catalog/versions/{path}"],
   catalog_outline: ["GET", "/api/catalog/outline/{path}"],
   catalog_validate: ["POST", "/api/validate"],
   catalog_schema: ["GET", "/api/schema"],
   executions_execute: ["POST", "/api/executions"],
   executions_start_many: ["POST", "/api/executions/batch"],
+  executions_prune: ["POST", "/api/executions/prune"],
   executions_page: ["GET", "/api/executions"],
   executions_standing: ["GET", "/api/executions/{execution_id}"],
   executions_state: ["GET", "/api/executions/{execution_id}/state"],
