@@ -84,7 +84,7 @@ def _report_role(reader: Reader, at: At, name: str) -> None:
         reader.report(
             "unknown-role",
             at,
-            f"'{name}' in 'roles' is no role that may answer: {known}",
+            f"'{name}' in 'roles' is not a role that may answer: {known}",
             f"if a token is called so, write {TOKEN}{name}",
         )
 
