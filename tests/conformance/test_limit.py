@@ -147,6 +147,44 @@ def test_over_refuse_is_told_and_nothing_of_it_is_left(tmp_path: Path) -> None:
     clustered(test, tmp_path)
 
 
+@pytest.mark.rule("LIMIT-3", "LIMIT-2")
+def test_one_key_at_two_servers_never_leaves_a_start_without_its_place(tmp_path: Path) -> None:
+    """The one is refused while the other gets the place: it is not taken from it."""
+
+    async def test(cluster: Cluster) -> None:
+        tools, gate = CannedTools(), Gate()
+        tools.answers["work"] = [gate]
+        slow, quick = await cluster.server(), await cluster.server()
+        cluster.worker(tools)
+        await quick.register(limited(at_once=1, over="refuse"))
+        first = await quick.execute(path="tests/scenario", payload={})
+        (held,) = await gate.held(1)
+        asked, freed = asyncio.Event(), asyncio.Event()
+        withdraw = slow.limits.withdraw
+
+        async def later(execution_id: str) -> bool:
+            asked.set()
+            await freed.wait()
+            return await withdraw(execution_id)
+
+        slow.limits.withdraw = later  # type: ignore[method-assign]
+        given: dict[str, Any] = {"path": "tests/scenario", "payload": {}, "key": "k"}
+        one = asyncio.create_task(slow.execute(**given))
+        await asked.wait()
+        await gate.let_go(held)
+        await cluster.end_of(first.execution_id)
+        other = await quick.execute(**given)
+        freed.set()
+        assert (await one).execution_id == other.execution_id
+        with pytest.raises(LimitReached):
+            await quick.execute(path="tests/scenario", payload={})
+        (held,) = await gate.held(1)
+        await gate.let_go(held)
+        assert (await cluster.end_of(other.execution_id)).status == "completed"
+
+    clustered(test, tmp_path)
+
+
 @pytest.mark.rule("LIMIT-2")
 def test_over_cancel_old_stops_the_one_before(tmp_path: Path) -> None:
     async def test(cluster: Cluster) -> None:

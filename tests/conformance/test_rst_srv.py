@@ -79,7 +79,7 @@ def test_a_server_restarts_what_failed_at_its_workers(tmp_path: Path) -> None:
         first, second = parted["differences"]
         assert (first["task"], first["left"]["status"], first["right"]["status"]) == (
             "work",
-            "error",
+            "failed",
             "ok",
         )
         assert (second["task"], second["left"]) == ("last", None)

@@ -332,7 +332,7 @@ def test_an_answer_that_does_not_fit_is_refused(
             approved=True,
             sender="x",
             fields={"limit": 1},
-            known_as=("finance",),
+            known_as=("approver", "finance"),
         )
         await stage.ended(execution_id)
 

@@ -1,9 +1,11 @@
 """WAIT over HTTP: signals and answers, with a role of their own."""
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from tests.support.api import api_of
 from tests.support.canned import CannedTools
 from tests.support.cluster import Cluster, clustered, until
@@ -13,7 +15,18 @@ from tests.support.waiting import waits
 from noetl.api.tokens import new_token
 from noetl.api.types import Role
 from noetl.control.waits_held import pending
+from noetl.errors import ServerRefused
+from noetl.messages import events as e
+from noetl.messages.outcome import Outcome, ok
+from noetl.messages.requests import AnswerApproval
 from noetl.node.server import ServerNode
+from noetl.pipeline.drive import AwaitAnswer, Parked
+from noetl.pipeline.frame import TaskWait
+from noetl.tools.tool import ToolCall
+from noetl.worker import part as part_work
+from noetl.worker.parking import parked
+from noetl.worker.part import PartWork
+from noetl.worker.worker import Worker
 
 TEXT = playbook(
     step("start", waits("hear", signal="go"), arcs=[arc("ask")]),
@@ -95,3 +108,95 @@ def test_an_order_reaches_whoever_owns_the_execution(tmp_path: Path) -> None:
         assert execution.ctx["answer"]["approved"] is False
 
     clustered(test, tmp_path)
+
+
+@pytest.mark.rule("WAIT-5")
+def test_of_two_that_answer_at_once_one_is_refused(tmp_path: Path) -> None:
+    """Neither server that they ask decides; each left its answer for the one that does."""
+
+    async def test(cluster: Cluster) -> None:
+        owner, *others = [await cluster.server() for _ in range(3)]
+        cluster.worker(CannedTools())
+        await owner.register(playbook(step("start", waits("ask", approval="Pay?"))))
+        row = await owner.execute(path="tests/scenario", payload={})
+        await until(lambda: bool(waiting_in(owner, row.execution_id)))
+        said = await asyncio.gather(
+            *(
+                one.answer(row.execution_id, None, approved=approved, sender=name)
+                for one, approved, name in zip(others, (True, False), ("ann", "bob"), strict=True)
+            ),
+            return_exceptions=True,
+        )
+        await cluster.end_of(row.execution_id)
+        (done,) = [
+            one for one in await cluster.events(row.execution_id) if isinstance(one, e.WaitDone)
+        ]
+        refused = [one for one in said if isinstance(one, ServerRefused)]
+        assert len(refused) == 1, said
+        assert f"by {done.result['by']}" in str(refused[0])
+
+    clustered(test, tmp_path)
+
+
+@pytest.mark.rule("WAIT-5")
+def test_an_answer_is_to_the_question_that_was_asked(tmp_path: Path) -> None:
+    """A retry asks anew in the same task run: what was said before is no answer to it."""
+
+    async def test(cluster: Cluster) -> None:
+        server = await cluster.server()
+        cluster.worker(CannedTools())
+        execution_id = await cluster.start(playbook(step("start", waits("ask", approval="Pay?"))))
+        await until(lambda: bool(waiting_in(server, execution_id)))
+        (wait,) = waiting_in(server, execution_id)
+        active = server.server.find(execution_id)
+        assert active is not None
+        old = AnswerApproval(task_run_id=wait.task_run_id, approved=True, asked=wait.seq - 1)
+        assert server.server.receive(active, old).events == []
+        assert waiting_in(server, execution_id) == [wait]
+        await server.answer(execution_id, None, approved=False, sender="ann")
+        await cluster.end_of(execution_id)
+
+    clustered(test, tmp_path)
+
+
+@pytest.mark.rule("WAIT-2", "WAIT-5", "EVT-1")
+def test_a_worker_that_lies_about_a_wait_opens_and_answers_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It asks for an answer by whom it likes, then tells one itself; others do the work."""
+    liars: list[Worker] = []
+
+    def lying(part: PartWork, ask: AwaitAnswer) -> Parked:
+        if liars:
+            return parked(part, ask)
+        liars.append(part.worker)
+        part.worker.cans_waits = True
+        arm = {"by": "approval", "title": "Pay?", "roles": ["worker"]}
+        return parked(part, replace(ask, awaits=[arm]))
+
+    def answering(_: ToolCall[Any]) -> Outcome:
+        liars[0].cans_waits = False
+        return ok({"approved": True, "by": "nobody", "at": "", "reason": ""})
+
+    async def test(cluster: Cluster) -> None:
+        monkeypatch.setattr(part_work, "parked", lying)
+        server, tools = await cluster.server(), CannedTools()
+        tools.answers["ask"] = [answering]
+        cluster.worker(tools)
+        asked = {"title": "Pay?", "roles": ["admin"]}
+        execution_id = await cluster.start(playbook(step("start", waits("ask", approval=asked))))
+        await until(lambda: waiting_in(server, execution_id))
+        assert len(tools.calls) == 1, "both lies were told"
+        (wait,) = waiting_in(server, execution_id)
+        assert wait.awaits[0]["roles"] == ["admin"]
+        await server.answer(execution_id, None, approved=False, sender="ann")
+        await cluster.end_of(execution_id)
+        done = [one for one in await cluster.events(execution_id) if isinstance(one, e.TaskDone)]
+        assert [one.outcome["result"]["by"] for one in done] == ["ann"]
+
+    clustered(test, tmp_path)
+
+
+def waiting_in(server: ServerNode, execution_id: str) -> list[TaskWait]:
+    active = server.server.find(execution_id)
+    return [] if active is None else list(pending(active.execution))

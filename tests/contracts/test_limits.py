@@ -176,3 +176,14 @@ async def test_what_a_dead_process_never_began_is_given_back(homes: Homes) -> No
     assert await home.limits.abandoned() == 1
     assert await home.limits.grant() == [("next", "")]
     assert await home.limits.take([claim("begun")]) == [0]
+
+
+@pytest.mark.rule("LIMIT-3")
+async def test_what_is_withdrawn_waits_no_more_and_holds_what_it_has(homes: Homes) -> None:
+    home, other = await homes.open(), await homes.open()
+    assert await home.limits.take([claim("a"), claim("b"), claim("c")]) == [0, 0, 1]
+    for name in "abc":
+        await other.limits.withdraw(name)
+    assert [one.place for one in await home.limits.places("a")] == [0]
+    assert await home.limits.places("c") == []
+    assert await home.limits.take([claim("d")]) == [1]

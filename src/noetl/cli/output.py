@@ -51,9 +51,9 @@ def print_json(value: object) -> None:
     click.echo(encode_shown(value))
 
 
-def print_line(text: str, *, err: bool = False) -> None:
+def print_line(text: str, *, err: bool = False, keep: str = "\n\t") -> None:
     """Lines for people: nothing in them steers the terminal, whatever data they show."""
-    line = steady(text, colour=wants_colour(err=err))
+    line = steady(text, colour=wants_colour(err=err), keep=keep)
     click.echo(wrapped(line, columns(err=err)) if is_terminal(err=err) else line, err=err)
 
 
@@ -63,7 +63,7 @@ def tell(value: object, *lines: str, as_json: bool) -> None:
         print_json(value)
         return
     for line in lines:
-        print_line(line)
+        print_line(line, keep="\t")  # a title with a break in it does not look like two lines
 
 
 def tell_each(
@@ -76,7 +76,7 @@ def tell_each(
         if as_json:
             print_json(value)
         else:
-            print_line(line(value))
+            print_line(line(value), keep="\t")
     if empty and none and not as_json:
         print_line(none, err=True)
 

@@ -60,14 +60,14 @@ def plain(text: str, *, keep: str = "") -> str:
     )
 
 
-def steady(text: str, *, colour: bool) -> str:
+def steady(text: str, *, colour: bool, keep: str = "\n\t") -> str:
     """The same for whole lines: breaks and tabs stay, and of colours those that `Paint` gives."""
     if text.isascii() and text.isprintable():
         return text
     if not colour:
-        return plain(text, keep="\n\t")
+        return plain(text, keep=keep)
     pieces = PAINTED.split(text)
-    pieces[::2] = [plain(piece, keep="\n\t") for piece in pieces[::2]]
+    pieces[::2] = [plain(piece, keep=keep) for piece in pieces[::2]]
     return "".join(pieces)
 
 

@@ -1,13 +1,13 @@
 """Which approval is meant, who may answer it, and does the answer fit its form? (WAIT-5)"""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from noetl.control.execution import Execution
 from noetl.control.waits_held import pending
 from noetl.errors import NoetlError
-from noetl.kinds.awaited import FIELD_TYPES
+from noetl.kinds.awaited import ANSWERING, FIELD_TYPES, TOKEN
 from noetl.messages.places import place_of
 from noetl.pipeline.frame import TaskWait
 from noetl.playbook.suggest import did_you_mean
@@ -92,14 +92,21 @@ def nothing_waits(execution: Execution, asked: str | None) -> str:
     return f"{message}; {listed}; {hint}" if hint else f"{message}; {listed}"
 
 
-def refuse_stranger(arm: Mapping[str, Any], known_as: Iterable[str] | None) -> None:
-    """`roles` names roles and tokens; None: whoever it is may do everything here."""
+def refuse_stranger(arm: Mapping[str, Any], known_as: tuple[str, ...] | None) -> None:
+    """`known_as`: role and name of a token; None: whoever it is may do everything here."""
     roles = arm.get("roles")
-    if roles and known_as is not None and not set(roles) & set(known_as):
+    if roles and known_as is not None and not any(names(one, *known_as) for one in roles):
         raise AnswerRefused(
             f"'{arm['title']}' may be answered by {', '.join(roles)}, not by "
             f"{' or '.join(known_as)}"
         )
+
+
+def names(entry: str, role: str, name: str = "") -> bool:
+    """A role is never meant for a token that is called like it."""
+    if entry in ANSWERING:
+        return entry == role
+    return bool(name) and entry.removeprefix(TOKEN) == name
 
 
 def filled_in(

@@ -201,6 +201,8 @@ class KeptCounts(msgspec.Struct, kw_only=True):
     failures_handled: int = 0
     signals: list[KeptSignal] = []
     """Those that nothing had taken (WAIT-4)."""
+    answered: list[str] = []
+    """Steps at which somebody answered in an execution before (RST-5)."""
 
 
 class Execution(msgspec.Struct, kw_only=True):

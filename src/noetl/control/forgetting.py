@@ -78,6 +78,10 @@ class RunAgain(msgspec.Struct, frozen=True):
     """Run → its iterations; None: all of it."""
     tokens: frozenset[str] = frozenset()
     """Tokens that a rule or a limit had refused for good."""
+    answered: tuple[str, ...] = ()
+    """Steps whose answers from outside are taken over (RST-5)."""
+    anew: bool = False
+    """Whether the workload is another one."""
 
 
 class History:
@@ -93,6 +97,7 @@ class History:
         self.stopped: set[str] = set()
         """Runs that were cut short by the end of the execution, or whose router it silenced."""
         self.is_stopped = False
+        self.workload: dict[str, Any] = {}
         for recorded in events:
             see = SEE.get(type(recorded.event))
             if see is not None:
@@ -101,6 +106,10 @@ class History:
     def fail(self, run_id: str) -> None:
         if run_id not in self.failures:
             self.failures.append(run_id)
+
+
+def _evaluated(history: History, event: e.RequestEvaluated) -> None:
+    history.workload = event.workload
 
 
 def _scheduled(history: History, event: e.StepScheduled) -> None:
@@ -166,6 +175,7 @@ def _cancelled(history: History, _: e.ExecutionCancelled) -> None:
 
 
 SEE: dict[type[e.Event], Any] = {
+    e.RequestEvaluated: _evaluated,
     e.StepScheduled: _scheduled,
     e.StepRestored: _restored,
     e.LoopStarted: _loop_started,

@@ -65,7 +65,9 @@ def take_over(
             f"the failure of {steps} stays recorded and would stop everything at once "
             "(fail_fast): choose it too, with --failed or --from"
         )
-    state = value_of(execution)
+    if choice.anew:
+        execution.signals = []  # they were sent to another workload (RST-5)
+    state = value_of(execution, choice.answered)
     meant = {reference.key for reference in references_in(state)}
     bodies = {key: body for key, body in execution.bodies.items() if key in meant}
     return TakenOver(state, bodies)
@@ -149,7 +151,7 @@ class Patches:
         return self._bodies[value.key]
 
 
-def value_of(execution: Execution) -> KeptState:
+def value_of(execution: Execution, answered: tuple[str, ...]) -> KeptState:
     """The state as a value that an event can carry."""
     for meeting in execution.meetings.values():
         meeting.waiting = {}  # those who wait come back with their rounds
@@ -162,6 +164,7 @@ def value_of(execution: Execution) -> KeptState:
         errors_passed=execution.errors_passed,
         failures_handled=execution.failures_handled,
         signals=execution.signals,
+        answered=list(answered),
     )
     return KeptState(
         workload=execution.workload,

@@ -184,7 +184,7 @@ def taken_by(
 def answer_approval(deciding: Deciding, given: r.AnswerApproval) -> None:
     """WAIT-5. A second answer finds nothing that waits."""
     for wait in pending(deciding.execution):
-        if wait.task_run_id != given.task_run_id:
+        if wait.task_run_id != given.task_run_id or given.asked not in (None, wait.seq):
             continue
         for arm in wait.awaits:
             if arm["by"] == "approval" and arm.get("label", "") == given.label:

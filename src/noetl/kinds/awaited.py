@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from noetl.kinds.flow import WaitInputs
+from noetl.kinds.flow import LONGEST, WaitInputs
 
 FIELD_TYPES: dict[str, type | tuple[type, ...]] = {
     "string": str,
@@ -16,6 +16,10 @@ FIELD_TYPES: dict[str, type | tuple[type, ...]] = {
 }
 """What a field of a form may hold, by the name that a document uses."""
 MOST_FIELDS = 100
+ANSWERING = ("approver", "operator", "author", "admin")
+"""Roles of the API that may answer (WAIT-5)."""
+TOKEN = "token:"
+"""What begins the name of a token among `roles`."""
 
 
 class FormField(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -33,7 +37,8 @@ class Approval(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     title: str
     form: dict[str, Any] = {}
-    roles: list[str] = []
+    roles: list[str] | None = None
+    """Roles of the API, and tokens as `token:NAME`; None: whoever may answer at all."""
 
 
 def awaited(
@@ -42,6 +47,7 @@ def awaited(
     """What can end the wait, one entry each, and its `timeout`; raises ValueError."""
     try:
         given = msgspec.convert(inputs, WaitInputs, strict=False)
+        _refuse_long(given.seconds, given.timeout)
         if given.any is None:
             return [arm("", given, guards)], given.timeout
         if not given.any:
@@ -53,9 +59,16 @@ def awaited(
     except msgspec.ValidationError as fault:
         raise ValueError(str(fault)) from None
     for label, one in arms.items():
+        _refuse_long(one.seconds)
         if one.any is not None or one.timeout is not None:
             raise ValueError(f"`{label}` of `any` has an `any` or a `timeout` of its own")
     return [arm(label, one, guards) for label, one in arms.items()], given.timeout
+
+
+def _refuse_long(*times: float | None) -> None:
+    for seconds in times:
+        if seconds is not None and not seconds <= LONGEST:
+            raise ValueError(f"{seconds:g} s is too long: at most {LONGEST:g} s, a hundred years")
 
 
 def arm(label: str, given: WaitInputs, guards: Collection[str]) -> dict[str, Any]:
@@ -73,14 +86,20 @@ def arm(label: str, given: WaitInputs, guards: Collection[str]) -> dict[str, Any
             return {"by": "approval", **named, "title": title}
         case WaitInputs(approval=dict() as asked):
             approval = msgspec.convert(asked, Approval, strict=False)
-            form = {name: form_field(name, one) for name, one in approval.form.items()}
-            if len(form) > MOST_FIELDS:
-                raise ValueError(f"a form has at most {MOST_FIELDS} fields, got {len(form)}")
-            more = {"form": form, "roles": approval.roles}
+            if approval.roles is not None and not approval.roles:
+                raise ValueError("`roles` is empty: nobody could answer")
+            more = {"form": form_of(approval), "roles": approval.roles}
             shown = {key: value for key, value in more.items() if value}
             return {"by": "approval", **named, "title": approval.title, **shown}
     where = f" in `{label}`" if label else ""
     raise ValueError(f"expected one of seconds, until, signal, approval{where}")
+
+
+def form_of(approval: Approval) -> dict[str, Any]:
+    """The fields as they are recorded; raises ValueError."""
+    if len(approval.form) > MOST_FIELDS:
+        raise ValueError(f"a form has at most {MOST_FIELDS} fields, got {len(approval.form)}")
+    return {name: form_field(name, one) for name, one in approval.form.items()}
 
 
 def form_field(name: str, given: Any) -> dict[str, Any]:

@@ -52,6 +52,10 @@ class TransformInputs(Inputs, frozen=True, kw_only=True):
     input: Annotated[Any, doc("What the jq program reads; `_prev` if left out.")] = None
 
 
+LONGEST = 100 * 366 * 86_400.0
+"""Seconds: what would take longer than a life is a mistake, and beyond every calendar."""
+
+
 class WaitInputs(Inputs, frozen=True, kw_only=True):
     """WAIT-1: a time, a signal, an approval, or the first of several."""
 

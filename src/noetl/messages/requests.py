@@ -116,6 +116,8 @@ class AnswerApproval(msgspec.Struct, frozen=True, kw_only=True):
     reason: str = ""
     fields: dict[str, Any] = {}
     """Of its form."""
+    asked: int | None = None
+    """The `seq` of the question: a retry asks anew, perhaps somebody else, in the same task run."""
 
 
 AnyOrder = CancelExecution | PauseExecution | ResumeExecution | SendSignal | AnswerApproval

@@ -3,6 +3,8 @@
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from msgspec.structs import replace
+
 from noetl.control.limits import words_of
 from noetl.control.restoring import onto_old
 from noetl.errors import ExecutionNotFound, LimitReached, ServerRefused
@@ -32,7 +34,8 @@ class LimitedStarts:
             return {"refused": answer}
         over = plan.limit.spec.over
         if answer.place and over == "refuse":
-            await self._plane.limits.give_back(execution_id)
+            if not await self._plane.limits.withdraw(execution_id):
+                return {"limit": replace(answer, place=0)}
             key = f" for '{answer.key}'" if answer.key else ""
             numbers = words_of(plan.limit.spec)
             raise LimitReached(

@@ -1,19 +1,31 @@
 """Orders to an execution, whoever owns it: durable when they return, refused with a reason."""
 
+import asyncio
+import time
 from typing import TYPE_CHECKING, Any
 
 from noetl.control.approvals import AnswerRefused, approval_for, filled_in, refuse_stranger
+from noetl.control.evolve import said_by
 from noetl.control.execution import Execution
 from noetl.control.waits import refusal_of_signal, was_sent
 from noetl.errors import LogUnavailable, OutcomeUnknown, ServerRefused, VersionConflict
 from noetl.messages import requests as r
+from noetl.messages.codec import recorded_events
 from noetl.messages.envelope import timestamp
+from noetl.messages.wait_events import WaitDone
+from noetl.pipeline.frame import TaskWait
 from noetl.ports.event_log import ExecutionRow
 from noetl.ports.session import PartLost
 from noetl.server.afterwards import ended_words
 
 if TYPE_CHECKING:
     from noetl.node.control_plane import ControlPlane
+
+
+PATIENCE = 5.0
+"""Seconds within which whoever answers is told whether the answer was taken."""
+AGAIN = 0.1
+PAGE = 200
 
 
 class Orders:
@@ -94,8 +106,30 @@ class Orders:
             sender=sender,
             reason=reason,
             fields=filled,
+            asked=wait.seq,
         )
-        return await self._give(execution_id, given)
+        row = await self._give(execution_id, given)
+        first = await self._answered(execution_id, wait)
+        if first is not None and not is_of(first, given):  # somebody else was quicker
+            how = said_by(first) if first.by == "approval" else f"over before ({first.by})"
+            said = f"execution {execution_id}: the approval of step '{wait.step}' was {how}"
+            raise ServerRefused(said, code="refused", status=409)
+        return row
+
+    async def _answered(self, execution_id: str, wait: TaskWait) -> WaitDone | None:
+        """What ended it; None where its owner has not come to it within a few seconds."""
+        plane, after = self._plane, wait.seq
+        until = time.monotonic() + PATIENCE
+        while time.monotonic() < until:
+            rows = await plane.storage.log.read(execution_id, after=after, limit=PAGE)
+            for row in rows:
+                for event in recorded_events(execution_id, row.first, row.events):
+                    if isinstance(event, WaitDone) and event.task_run_id == wait.task_run_id:
+                        return event
+                after = row.last
+            if not rows:
+                await asyncio.sleep(AGAIN)
+        return None
 
     async def _latest(self, execution_id: str) -> Execution:
         """The state as of now: in memory where it is decided here, else from the log."""
@@ -103,3 +137,12 @@ class Orders:
         if active is not None and not active.inputs:
             return active.execution
         return (await self._plane.state(execution_id))[0]
+
+
+def is_of(done: WaitDone, given: r.AnswerApproval) -> bool:
+    """Whether an answer is the one that was taken; what is large, or a secret, is not compared."""
+    told = done.result if isinstance(done.result, dict) else {}
+    ours = {"approved": given.approved, "by": given.sender, "reason": given.reason}
+    return done.by == "approval" and all(
+        name not in told or told[name] == value for name, value in ours.items()
+    )

@@ -1,19 +1,26 @@
 """Restarts: new executions that take over the recorded state of an old one (RST)."""
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
-from noetl.control.forgetting import choose, described, wanted
+from noetl.control.answered import Changes, asked_again, has_answers, is_answer
+from noetl.control.forgetting import History, RunAgain, choose, described, wanted
 from noetl.control.restarting import Successor
-from noetl.errors import RestartRefused
+from noetl.control.restoring import onto_old
+from noetl.errors import PlaybookNotFound, RestartRefused
+from noetl.messages.codec import recorded_events
+from noetl.node.children import task_of
 from noetl.playbook.plan import Plan
+from noetl.playbook.yaml_text import read_yaml
 from noetl.ports.event_log import ExecutionRow
+from noetl.ports.large import read_off_loop
 from noetl.server.active import ActiveExecution
 from noetl.server.finding import Version
 from noetl.server.ids import new_execution_id
 from noetl.server.origins import history_of, opened, taken_over
+from noetl.server.replay import rows_of
 
 if TYPE_CHECKING:
     from noetl.node.control_plane import ControlPlane
@@ -106,12 +113,14 @@ class Restarts:
         old = await plane.library.plan_by((await plane.library.origin(origin)).digest)
         history = await history_of(plane.storage.log, origin, old, load)
         choice = choose(history, [wanted(text) for text in chosen])
+        workload = await opened(history.workload, payload, load)
+        anew = onto_old(workload, payload) != workload
+        choice = await self._asked_again(origin, history, choice, followed.plan, anew=anew)
         successor = Successor(execution_id, followed.plan, plane.results.name)
         kept = await taken_over(history, choice, successor, load)
         for body in kept.bodies.values():
             await plane.results.put(execution_id, body)
         await plane.row(origin)  # what was removed while it was read may have been read in part
-        workload = await opened(kept.state.workload, payload, load)
         return {
             "payload": payload,
             "version": followed.version,
@@ -121,3 +130,41 @@ class Restarts:
             "chosen": described(history, choice),
             "kept": msgspec.structs.replace(kept.state, workload=workload),
         }
+
+    async def _asked_again(
+        self, origin: str, history: History, choice: RunAgain, plan: Plan, *, anew: bool
+    ) -> RunAgain:
+        """RST-5: the choice, with what was answered to something else than the restart has."""
+        below = frozenset(await self._answered_below(origin))
+        if not has_answers(history, below):
+            return choice
+        old, new = [await self._document(one.digest) for one in (history.plan, plan)]
+        return asked_again(history, choice, Changes(old, new, workload=anew, below=below))
+
+    async def _document(self, digest: str) -> Mapping[str, Any]:
+        """As its author wrote it; empty, and so like no other, where the text is not kept."""
+        try:
+            text, _ = await self._plane.library.text_of(digest)
+        except PlaybookNotFound:
+            return {}
+        tree = await read_off_loop(len(text), read_yaml, text)
+        return cast("Mapping[str, Any]", tree.value(tree.root))
+
+    async def _answered_below(self, execution_id: str) -> set[str]:
+        """Task runs of playbooks in which, or below which, somebody answered."""
+        found: set[str] = set()
+        for child in await self._plane.storage.executions.children(execution_id):
+            task = task_of(child.execution_id, execution_id)
+            if task is not None and task not in found and await self._answered(child):
+                found.add(task)
+        return found
+
+    async def _answered(self, row: ExecutionRow) -> bool:
+        plane, child = self._plane, row.execution_id
+        plan = await plane.library.plan_by(row.digest)
+        if plan.waits:
+            async for one in rows_of(plane.storage.log, child):
+                events = recorded_events(child, one.first, one.events)
+                if any(is_answer(event, ()) for event in events):
+                    return True
+        return bool(await self._answered_below(child))

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from noetl.expression.syntax import is_template
-from noetl.kinds.awaited import arm
+from noetl.kinds.awaited import ANSWERING, TOKEN, arm
 from noetl.kinds.flow import WaitInputs
 from noetl.playbook.check_tasks import tasks_of
 from noetl.playbook.model import Playbook, Task
@@ -71,11 +71,27 @@ def _check_arm(reader: Reader, label: str, given: dict[str, Any], at: At) -> Non
             arm(label, msgspec.convert(given, WaitInputs, strict=False), ())
         except (ValueError, msgspec.ValidationError) as fault:
             reader.report("wrong-value", at, f"the wait cannot be begun: {fault}", SHAPES)
+    asked = given.get("approval")
+    roles = asked.get("roles") if isinstance(asked, Mapping) else None
+    for one in roles if isinstance(roles, list) else ():
+        if isinstance(one, str) and one not in ANSWERING and not one.startswith(TOKEN):
+            _report_role(reader, at, one)
+
+
+def _report_role(reader: Reader, at: At, name: str) -> None:
+    if not is_template(name):
+        known = listed(map(repr, ANSWERING))
+        reader.report(
+            "unknown-role",
+            at,
+            f"'{name}' in 'roles' is not a role that may answer: {known}",
+            f"if a token is called so, write {TOKEN}{name}",
+        )
 
 
 SHAPES = (
     "seconds: 90 · until: 2026-01-31T09:00:00Z · signal: NAME · "
-    "approval: { title: …, form: { amount: number }, roles: [finance] }"
+    "approval: { title: …, form: { amount: number }, roles: [approver] }"
 )
 
 

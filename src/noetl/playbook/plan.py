@@ -89,6 +89,8 @@ class TaskPlan(msgspec.Struct, frozen=True, kw_only=True):
     """The playbook that it runs (TOOL-1), where that is no template."""
     guards: dict[str, Evaluate] = {}
     """Of `wait`: label → the `when` of a signal, which the server asks (WAIT-1)."""
+    awaits: dict[str, Any] = {}
+    """Of `wait`: its inputs as they were written, by which the server knows a lie (WAIT-2)."""
 
 
 class Pipeline(msgspec.Struct, frozen=True):
@@ -179,6 +181,8 @@ class StepPlan(msgspec.Struct, frozen=True, kw_only=True):
     lease: LeaseSpec = LeaseSpec()
     touches: Paths = frozenset()
     """What its admission and `loop.in` look into when a token arrives."""
+    waits: dict[str, tuple[TaskPlan, ...]] = {}
+    """Label → its tasks of kind `wait`; only where some task may wait."""
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
@@ -274,9 +278,11 @@ def compile_tree(tree: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def plan_step(step: Step, kinds: Mapping[str, Kind], workbook: Workbook) -> StepPlan:
+    pipeline = plan_pipeline(step.tasks, kinds, workbook)
     return StepPlan(
         name=step.name,
-        pipeline=plan_pipeline(step.tasks, kinds, workbook),
+        pipeline=pipeline,
+        waits=waits_of(pipeline) if may_wait(step.tasks, workbook) else {},
         admission=plan_admission(step.admission) if step.admission else None,
         join=step.join,
         limit=plan_limit(step.limit),
@@ -330,6 +336,7 @@ def plan_task(
         inner=inner,
         child=child_of(task),
         guards={label: compile_guard(when) for label, when in guards_of(task)},
+        awaits=rendered_inputs(task) if task.kind == "wait" else {},
     )
     lent = workbook.get(str(task.inputs.get("name"))) if task.kind == "workbook" else None
     return planned if lent is None else ruled_by(planned, lent)
@@ -392,6 +399,17 @@ def may_wait(tasks: tuple[Task, ...], workbook: Workbook) -> bool:
         or (task.inner is not None and may_wait(task.inner.tasks, workbook))
         for task in tasks
     )
+
+
+def waits_of(pipeline: Pipeline) -> dict[str, tuple[TaskPlan, ...]]:
+    """The tasks that wait, by label; loops inside may use a label again."""
+    found: dict[str, tuple[TaskPlan, ...]] = {}
+    for task in pipeline.tasks:
+        if task.kind == "wait":
+            found[task.label] = (*found.get(task.label, ()), task)
+        for label, tasks in (waits_of(task.inner.pipeline) if task.inner else {}).items():
+            found[label] = (*found.get(label, ()), *tasks)
+    return found
 
 
 def plan_loop(loop: Loop, *, waits: bool = False) -> LoopPlan:

@@ -50,6 +50,8 @@ class LimitClaims(Protocol):
     - `grant` lets begin whatever may begin by now, and names it;
     - `granted` names what was granted lately, so that each server finds what waits with it;
     - `holders` are the executions with a claim under a key, the oldest claim first;
+    - `withdraw` ends what an execution waits for and leaves what it holds: another server may have
+      begun it under that;
     - a claim ends with the decision that releases it (`Decision.releases`), or by `release`; with
       `abandoned` end those of processes that died before their execution existed, and what was
       claimed for an execution while it ended.
@@ -62,6 +64,8 @@ class LimitClaims(Protocol):
     async def granted(self) -> list[tuple[str, str]]: ...
 
     async def release(self, execution_id: str, holder: str = "") -> None: ...
+
+    async def withdraw(self, execution_id: str) -> None: ...
 
     async def abandoned(self) -> int: ...
 

@@ -20,7 +20,7 @@ from noetl.control.folding import locate
 from noetl.errors import NoetlError, ServerAway, ServerRefused
 from noetl.masking import KNOWN
 from noetl.messages import events as e
-from noetl.messages.codec import encode, encode_events
+from noetl.messages.codec import decode_events, encode, encode_events
 from noetl.messages.fitting import EventTooLarge
 from noetl.messages.outcome import make_error
 from noetl.messages.requests import Report
@@ -277,7 +277,8 @@ class Dispatcher:
         if sent.after > known:
             return Verdict("gap", taken=known)
         try:
-            events = inspected(sent, active.execution, run, part)[known - sent.after :]
+            old = known - sent.after
+            events = inspected(sent, active.execution, run, part, active.plan, known=old)
         except EventTooLarge as wrong:
             return self._refuse(active, run, hold, call.worker, wrong)
         except Unfit as wrong:  # no worker of ours says so: another one runs the part
@@ -286,7 +287,7 @@ class Dispatcher:
                 self.keeper.end(lease, counted=True)
             return Verdict("refused", reason=str(wrong))
         if not events:
-            again = refused_again(inspected(sent, active.execution, run, part), active, run)
+            again = refused_again(decode_events(bytes(sent.events)), active, run)
             return Verdict("known", refused=msgspec.Raw(encode_events(again)))
         report = Report(
             step_run_id=hold.step_run_id,

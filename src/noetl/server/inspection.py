@@ -8,7 +8,9 @@ from noetl.messages import events as e
 from noetl.messages.codec import decode_events
 from noetl.messages.fitting import refuse_large
 from noetl.messages.names import REPORTED
+from noetl.playbook.plan import Plan
 from noetl.ports.link import Sent
+from noetl.server.wait_inspection import misfit_of_waits
 
 LARGEST = 2**53
 NUMBERS = {
@@ -25,8 +27,10 @@ class Unfit(NoetlError):
     """A report that no worker of ours would have sent; the message says what is wrong with it."""
 
 
-def inspected(sent: Sent, execution: Execution, run: Run, part: Part) -> list[e.Event]:
-    """The events of a report; raises Unfit, EventTooLarge."""
+def inspected(
+    sent: Sent, execution: Execution, run: Run, part: Part, plan: Plan, *, known: int = 0
+) -> list[e.Event]:
+    """The events of a report behind the first `known`; raises Unfit, EventTooLarge."""
     try:
         events = decode_events(bytes(sent.events))
     except (msgspec.DecodeError, TypeError, ValueError, KeyError, IndexError) as wrong:
@@ -37,7 +41,12 @@ def inspected(sent: Sent, execution: Execution, run: Run, part: Part) -> list[e.
         if len(sent.events) > execution.largest:
             refuse_large(event, execution.largest)
         look_at(event, run, part)
-    return events
+    fresh = events[known:]
+    if plan.waits or any(type(event) is e.WaitStarted for event in fresh):
+        why = misfit_of_waits(fresh, run, part, plan)
+        if why is not None:
+            raise Unfit(why)
+    return fresh
 
 
 def look_at(event: e.Event, run: Run, part: Part) -> None:

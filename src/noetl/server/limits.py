@@ -68,8 +68,16 @@ class LimitKeeper:
         place = await self._ask(claim)
         return r.LimitAnswer(limit=asked.limit, key=asked.key, priority=asked.priority, place=place)
 
+    async def withdraw(self, execution_id: str) -> bool:
+        """
+        Wait no longer; False where the place was given meanwhile. Another server may begin the
+        same execution under it (one key at two servers): it is not taken away (LIMIT-3).
+        """
+        await self._limits.withdraw(execution_id)
+        return not any(one.place == 0 for one in await self._limits.places(execution_id))
+
     async def give_back(self, execution_id: str) -> None:
-        """A start that is not made after all."""
+        """What was asked for an execution that had ended."""
         await self._limits.release(execution_id)
         self._free.set()
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from noetl.cli.output import tell, tell_each
 from noetl.cli.terminal import (
     Paint,
     cell,
@@ -100,3 +101,12 @@ def test_without_a_terminal_the_width_is_always_the_same() -> None:
 )
 def test_lines_wrap_between_words(line: str, room: int, lines: list[str]) -> None:
     assert wrapped(line, room).split("\n") == lines
+
+
+def test_data_with_a_break_in_it_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    title = "Pay?\nnothing waits for a person\r\x1b[2K"
+    tell({}, f"x1: {title}", as_json=False)
+    tell_each([title], str, as_json=False)
+    first, second = capsys.readouterr().out.splitlines()
+    assert first == f"x1: {second}"
+    assert second == "Pay?\\x0anothing waits for a person\\x0d\\x1b[2K"

@@ -49,6 +49,11 @@ class MemoryLimits:
     async def release(self, execution_id: str, holder: str = "") -> None:
         drop_claims(self._tables, execution_id, holder)
 
+    async def withdraw(self, execution_id: str) -> None:
+        for row in self._waiting():
+            if row.claim.execution_id == execution_id:
+                del self._tables.claims[execution_id, row.claim.holder]
+
     async def abandoned(self) -> int:
         gone = [name for name, row in self._tables.claims.items() if self._is_over(name[0], row)]
         for name in gone:

@@ -40,6 +40,9 @@ class PostgresLimits:
     async def release(self, execution_id: str, holder: str = "") -> None:
         await self._reader.write("release_claim", execution_id, holder)
 
+    async def withdraw(self, execution_id: str) -> None:
+        await self._reader.write("withdraw_claim", execution_id)
+
     async def abandoned(self) -> int:
         await self._reader.write("forget_begun")
         return await self._reader.write("drop_unbegun")

@@ -169,6 +169,9 @@ select execution_id, holder from noetl.limit_claim where granted_at >= noetl.now
 -- name: release_claim
 delete from noetl.limit_claim where execution_id = $1 and ($2 = '' or holder = $2)
 
+-- name: withdraw_claim
+delete from noetl.limit_claim where execution_id = $1 and granted_at is null
+
 -- name: forget_begun
 delete from noetl.limit_begun where until < noetl.now_ms()
 

@@ -56,6 +56,10 @@ class SqliteLimits:
         row = (execution_id, holder)
         await self._writer.transact(lambda home: write(home, "release_claim", row))
 
+    async def withdraw(self, execution_id: str) -> None:
+        row = (execution_id,)
+        await self._writer.transact(lambda home: write(home, "withdraw_claim", row))
+
     async def abandoned(self) -> int:
         def drop(connection: apsw.Connection) -> int:
             dead = [

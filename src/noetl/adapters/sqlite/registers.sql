@@ -189,6 +189,9 @@ select execution_id, holder from limit_claim where granted_at >= ?
 -- name: release_claim
 delete from limit_claim where execution_id = ?1 and (?2 = '' or holder = ?2)
 
+-- name: withdraw_claim
+delete from limit_claim where execution_id = ? and granted_at is null
+
 -- name: unbegun_claims
 -- Of processes that may have died before the execution existed, and of executions that have ended:
 -- for those there is no process to ask about.

@@ -22,9 +22,10 @@ async def run_here(playbook: str, version: str | None, workload: dict[str, Any])
     If the agent gives up meanwhile, the execution is interrupted as by Ctrl-C, and can be resumed.
     """
     is_file = Path(playbook).is_file()
-    words = [*RUNS[is_file], playbook, "--payload", "-", "--json"]
+    words = [*RUNS[is_file], "--payload", "-", "--json"]
     if version is not None and not is_file:
-        words += ["--version", version]
+        words.append(f"--version={version}")
+    words += ["--", playbook]  # whatever an agent calls it, it is no option
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "noetl", *words),
         stdin=asyncio.subprocess.PIPE,

@@ -128,31 +128,34 @@ class Runs:
 
 async def tasks_of(execution_id: str, read: Read) -> dict[Place, Told]:
     """Every task with its last attempt, in order; a restart's begin with what it took over."""
-    tasks, _ = await _told(execution_id, await read(execution_id), None, read)
+    tasks: dict[Place, Told] = {}
+    runs = Runs()
+    for name, chosen in await chain_of(execution_id, read):
+        history = await read(name)
+        runs = runs.after(one.event for one in history.events)
+        events = iter(history.events)
+        if chosen is not None:
+            events = kept_of(history, choose(history, map(wanted, chosen)))
+        for _, _, event in events:
+            runs.see(event)
+            if isinstance(event, e.TaskDone) and event.step_run_id in runs.numbers:
+                step, number = runs.numbers[event.step_run_id]
+                spot = event.task_run_id.partition(".")[2]
+                tasks[step, number, spot, event.task] = side_of(name, event)
     return tasks
 
 
-async def _told(
-    execution_id: str, history: History, chosen: list[str] | None, read: Read
-) -> tuple[dict[Place, Told], Runs]:
-    """`chosen`: without what a restart ran again."""
-    requested = history.events[0].event
-    tasks: dict[Place, Told] = {}
-    runs = Runs()
-    if isinstance(requested, e.ExecutionRequested) and requested.origin_execution_id is not None:
-        origin = requested.origin_execution_id
-        tasks, before = await _told(origin, await read(origin), requested.chosen, read)
-        runs = before.after(one.event for one in history.events)
-    events = iter(history.events)
-    if chosen is not None:
-        events = kept_of(history, choose(history, map(wanted, chosen)))
-    for _, _, event in events:
-        runs.see(event)
-        if isinstance(event, e.TaskDone) and event.step_run_id in runs.numbers:
-            step, number = runs.numbers[event.step_run_id]
-            spot = event.task_run_id.partition(".")[2]
-            tasks[step, number, spot, event.task] = side_of(execution_id, event)
-    return tasks, runs
+async def chain_of(execution_id: str, read: Read) -> list[tuple[str, list[str] | None]]:
+    """
+    The executions that led to one, the first of all first, each with what the restart of it ran
+    again. Their logs are not kept: there may be thousands of restarts in a row.
+    """
+    chain: list[tuple[str, list[str] | None]] = [(execution_id, None)]
+    while True:
+        requested = (await read(chain[-1][0])).events[0].event
+        if not isinstance(requested, e.ExecutionRequested) or not requested.origin_execution_id:
+            return chain[::-1]
+        chain.append((requested.origin_execution_id, requested.chosen))
 
 
 def side_of(execution_id: str, event: e.TaskDone) -> Told:

@@ -25,7 +25,7 @@ import msgspec
 
 from noetl.tools.process.inside.frames import send
 from noetl.tools.process.inside.landlock import version
-from noetl.tools.process.inside.namespaces import KILL, PARENT_DEATH_SIGNAL, libc
+from noetl.tools.process.inside.namespaces import fork_bound
 from noetl.tools.refusal import Refusal
 from noetl.tools.sql.commands import Params, ThreadedWork, no_statement
 from noetl.tools.sql.duck_protocol import (
@@ -64,8 +64,7 @@ def nurse(control: int, mode: str) -> None:
         word, given, *_ = socket.recv_fds(line, 1, 1)
         if not word:
             os._exit(0)
-        if os.fork() == 0:
-            libc.prctl(PARENT_DEATH_SIGNAL, KILL)
+        if fork_bound() == 0:
             line.close()
             OneDatabase(socket.socket(fileno=given[0])).serve()
         os.close(given[0])

@@ -24,6 +24,8 @@ PATH_ONLY = 0o10000000
 """Of open(2): O_PATH."""
 CAPABILITIES = 0x20080522
 """Of capset(2): its version 3."""
+POLLIN = 1
+"""Of poll(2)."""
 UNCONFINED = 97
 """Exit code of a child that was to have namespaces and got none."""
 
@@ -58,8 +60,7 @@ def confine(
     bind_to(worker, adopt=False)
     enter(flags)
     ready, done = os.pipe()
-    if os.fork() == 0:
-        libc.prctl(PARENT_DEATH_SIGNAL, KILL)
+    if fork_bound() == 0:
         mount_own(private, shown)
         os.write(done, b".")
         let_go((*ends, ready, done))
@@ -68,7 +69,7 @@ def confine(
     os.read(ready, 1)
     os.close(ready)
     os.close(done)
-    inner = os.fork()
+    inner = fork_bound()
     if inner:
         follow(inner, ends)
     if flags & NEW_USER:
@@ -88,6 +89,26 @@ def bind_to(parent: int, *, adopt: bool = True) -> None:
         libc.prctl(SUBREAPER, 1)
     if os.getppid() != parent:  # it ended before the first line
         os._exit(0)
+
+
+def fork_bound() -> int:
+    """
+    Fork a process that ends with this one, also where this one is killed before the new one can ask
+    for the signal. Its number tells nothing in a namespace of its own; a descriptor does.
+    """
+    try:
+        parent = os.pidfd_open(os.getpid())
+    except OSError:  # an old kernel
+        parent = -1
+    pid = os.fork()
+    if pid == 0:
+        libc.prctl(PARENT_DEATH_SIGNAL, KILL)
+        readable = (ctypes.c_int * 2)(parent, POLLIN)  # of poll(2): nothing is imported for it
+        if parent >= 0 and libc.poll(readable, 1, 0) > 0:
+            os._exit(0)
+    if parent >= 0:
+        os.close(parent)
+    return pid
 
 
 def follow(inner: int, ends: tuple[int, ...]) -> None:

@@ -22,12 +22,11 @@ from .namespaces import (
     NEW_NETWORK,
     NEW_PIDS,
     NEW_USER,
-    PARENT_DEATH_SIGNAL,
     allowed,
     bind_to,
     enter,
+    fork_bound,
     let_go,
-    libc,
     mount_own,
 )
 
@@ -61,9 +60,8 @@ def serve(orders: int, status: int, worker: int) -> None:
         oversee(order, status)
         return
     enter(flags)
-    first = os.fork()
+    first = fork_bound()
     if first == 0:  # number 1 of its namespace: with its end all processes in there end
-        libc.prctl(PARENT_DEATH_SIGNAL, signal.SIGKILL)
         mount_own(order["private"], order["shown"])
         oversee(order, status)
     let_go(STREAMS)
@@ -80,7 +78,7 @@ def namespaces_of(order: dict[str, Any]) -> int:
 
 def oversee(order: dict[str, Any], status: int) -> None:
     """Run the command, wait for it and for whatever it leaves behind, and leave."""
-    command = os.fork()
+    command = fork_bound()
     if command == 0:
         become(order, status)
     let_go(STREAMS)
@@ -101,7 +99,6 @@ def oversee(order: dict[str, Any], status: int) -> None:
 def become(order: dict[str, Any], status: int) -> None:
     """Turn this fresh process into the command."""
     try:
-        libc.prctl(PARENT_DEATH_SIGNAL, signal.SIGKILL)
         for number in (*IGNORED, signal.SIGPIPE, signal.SIGXFSZ):
             signal.signal(number, signal.SIG_DFL)
         if order["cpus"]:
