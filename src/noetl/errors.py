@@ -3,6 +3,7 @@ Every exception of the house, drawn once and split by whose fault it is.
 
 NoetlError
 ├── PlaybookRejected      the author's: the text is no valid playbook; carries all findings
+├── InputsRejected        the caller's: what is brought does not fit, and `strict` was asked for
 ├── UnreadableFile        the caller's: the file cannot be read (missing, a directory, …)
 ├── UnwritableFile        the caller's: the output file cannot be written
 ├── TemplateError         the author's: something is wrong with a template
@@ -56,6 +57,15 @@ class PlaybookRejected(NoetlError):
     def __init__(self, findings: tuple[Any, ...]) -> None:
         errors = sum(1 for finding in findings if finding.severity == "error")
         super().__init__(f"the playbook has {errors} error{'s' if errors != 1 else ''}")
+        self.findings = findings
+
+
+class InputsRejected(NoetlError):
+    """What a request brings does not fit its playbook (VAL-7). `findings` says what."""
+
+    def __init__(self, findings: tuple[Any, ...]) -> None:
+        said = "; ".join(f"{one.message} ({one.hint})" for one in findings)
+        super().__init__(f"the payload does not fit the playbook: {said}")
         self.findings = findings
 
 

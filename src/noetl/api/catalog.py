@@ -10,12 +10,13 @@ from noetl.api import types as t
 from noetl.api.answers import answered
 from noetl.api.context import USUAL, ApiContext, Asking, Cursor, Limit
 from noetl.api.rows import entry_of
-from noetl.api.texts import loaded, refuse_large, text_in
+from noetl.api.texts import refuse_large, text_in
 from noetl.errors import PlaybookRejected
 from noetl.playbook.dialects.migrate import migrate as migrated_from
 from noetl.playbook.finding import Finding
 from noetl.playbook.schema import json_schema, trigger_schema
 from noetl.ports.large import read_off_loop
+from noetl.server.registering import examined
 from noetl.server.views.outline import Outline
 from noetl.tools.plugins import KnownKinds
 
@@ -41,10 +42,23 @@ class CatalogRoutes:
     async def register(self, request: Asking, older: Migrate = False) -> Response[t.RegisterAnswer]:
         """Register a playbook: the next version of its path, unless its text is the newest."""
         asked = await text_in(request, t.RegisterRequest, migrate=older)
-        text, original, findings = await ready(refuse_large(asked.text), migrate=asked.migrate)
+        given = refuse_large(asked.text)
+        text, original, findings = await self._ready(given, migrate=asked.migrate)
         entry, fresh = await self._plane.register(text, original=original)
         told = t.RegisterAnswer(entry=entry_of(entry), fresh=fresh, findings=findings)
         return answered(told, status=201 if fresh else 200)
+
+    async def _ready(self, text: str, *, migrate: bool) -> tuple[str, str | None, list[Finding]]:
+        """The text to register, the one it was made of, and its warnings."""
+        if migrate:
+            made = await read_off_loop(len(text), migrated_from, text, KnownKinds())
+            if not made.complete:
+                raise PlaybookRejected(made.findings)
+            return made.text, text if made.changed else None, list(made.findings)
+        found = await examined(self._plane.storage, text)
+        if found.playbook is None and found.trigger is None:
+            raise PlaybookRejected(found.findings)
+        return text, None, list(found.findings)
 
     async def page(self, cursor: Cursor = None, limit: Limit = USUAL) -> Response[t.EntryPage]:
         """The newest version of every playbook, by path."""
@@ -72,7 +86,7 @@ class CatalogRoutes:
     async def validate(self, request: Asking) -> Response[t.Validated]:
         """All findings of a playbook; nothing is registered."""
         asked = await text_in(request, t.ValidateRequest)
-        findings = (await loaded(refuse_large(asked.text))).findings
+        findings = (await examined(self._plane.storage, refuse_large(asked.text))).findings
         valid = all(finding.severity != "error" for finding in findings)
         return answered(t.Validated(valid=valid, findings=list(findings)))
 
@@ -84,19 +98,6 @@ class CatalogRoutes:
             usable = {name: kind for name, kind in KnownKinds().items() if kind.fault is None}
             self._schema = json_schema(usable)
         return answered(self._schema, fixed=True)
-
-
-async def ready(text: str, *, migrate: bool) -> tuple[str, str | None, list[Finding]]:
-    """The text to register, the one it was made of, and its warnings."""
-    if migrate:
-        made = await read_off_loop(len(text), migrated_from, text, KnownKinds())
-        if not made.complete:
-            raise PlaybookRejected(made.findings)
-        return made.text, text if made.changed else None, list(made.findings)
-    found = await loaded(text)
-    if found.playbook is None and found.trigger is None:
-        raise PlaybookRejected(found.findings)
-    return text, None, list(found.findings)
 
 
 def path_in(path: Path) -> str:

@@ -3,7 +3,7 @@
 import asyncio
 import re
 from datetime import UTC, datetime
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
 from litestar import Response
@@ -17,6 +17,7 @@ from noetl.control.execution import Status
 from noetl.errors import NoetlError, ServerAway, ServerRefused
 from noetl.messages.requests import Order
 from noetl.node.housekeeping import prune
+from noetl.ports.event_log import ExecutionRow
 from noetl.server.policies import RetentionPolicy
 from noetl.server.verify import Verified
 from noetl.server.views.differences import Differences
@@ -37,6 +38,10 @@ TraceParent = Annotated[
         description="W3C trace context: the trace that the execution belongs to.",
     ),
 ]
+Strict = Annotated[
+    bool,
+    QueryParameter(name="strict", description="Refuse a payload that does not fit (VAL-7)."),
+]
 Text = Annotated[str | None, QueryParameter(max_length=500)]
 Seq = Annotated[int | None, QueryParameter(ge=1, le=2**31 - 2, description="An event.")]
 Wait = Annotated[float, QueryParameter(ge=0, le=60, description="Seconds to wait for the end.")]
@@ -53,27 +58,34 @@ class ExecutionsRoutes:
         self._questions = context.questions
 
     async def execute(
-        self, data: JSONBody[t.ExecuteRequest], key: Key = None, trace: TraceParent = None
-    ) -> Response[Listed]:
+        self,
+        data: JSONBody[t.ExecuteRequest],
+        key: Key = None,
+        trace: TraceParent = None,
+        strict: Strict = False,
+    ) -> Response[t.StartedExecution]:
         """Start an execution; the answer comes after the commit (promise 1)."""
-        begun = await self._begin(data, key, trace)
+        begun = await self._begin(data, key, trace, strict)
         where = {"location": f"/api/executions/{begun.execution_id}"}
         return answered(begun, status=201, headers=where)
 
     async def start_many(
-        self, data: JSONBody[t.BatchRequest], trace: TraceParent = None
+        self, data: JSONBody[t.BatchRequest], trace: TraceParent = None, strict: Strict = False
     ) -> Response[t.ExecutionBatch]:
         """Start many at once; a refused one does not stop the others."""
-        begun = await asyncio.gather(*(self._begun(asked, trace) for asked in data.executions))
+        asked = (self._begun(one, trace, strict) for one in data.executions)
+        begun = await asyncio.gather(*asked)
         return answered(t.ExecutionBatch(executions=list(begun)), status=201)
 
-    async def _begun(self, asked: t.KeyedRequest, trace: str | None) -> t.Begun:
+    async def _begun(self, asked: t.KeyedRequest, trace: str | None, strict: bool) -> t.Begun:
         try:
-            return t.Begun(execution=await self._begin(asked, asked.key, trace))
+            return t.Begun(execution=await self._begin(asked, asked.key, trace, strict))
         except NoetlError as wrong:
             return t.Begun(error=refusal_of(wrong)[1])
 
-    async def _begin(self, asked: t.ExecuteRequest, key: str | None, trace: str | None) -> Listed:
+    async def _begin(
+        self, asked: t.ExecuteRequest, key: str | None, trace: str | None, strict: bool
+    ) -> t.StartedExecution:
         refuse_unclear(asked)
         row = await self._plane.execute(
             playbook_id=asked.playbook_id,
@@ -83,8 +95,14 @@ class ExecutionsRoutes:
             ctx=asked.ctx,
             key=key,
             traceparent=trace,
+            strict=strict,
         )
-        return listed_of(row, interrupted=False)
+        return await self._started(row, asked.payload)
+
+    async def _started(self, row: ExecutionRow, payload: dict[str, Any]) -> t.StartedExecution:
+        warnings = await self._plane.library.warnings(row.digest, payload)
+        listed = msgspec.structs.asdict(listed_of(row, interrupted=False))
+        return t.StartedExecution(**listed, warnings=warnings)
 
     async def prune(self, data: JSONBody[t.PruneRequest]) -> Response[t.Pruned]:
         """Remove ended executions, or say which would go (`dry_run`); archive them before."""
@@ -195,7 +213,7 @@ class ExecutionsRoutes:
         execution_id: FromPath[str],
         data: JSONBody[t.RestartRequest | None] = None,
         key: Key = None,
-    ) -> Response[Listed]:
+    ) -> Response[t.StartedExecution]:
         """Begin a new execution that takes over what an ended one recorded (RST)."""
         asked = data or t.RestartRequest()
         row = await self._plane.restarts.restart(
@@ -205,7 +223,7 @@ class ExecutionsRoutes:
             payload=asked.payload,
             key=key,
         )
-        begun = listed_of(row, interrupted=False)
+        begun = await self._started(row, asked.payload)
         where = {"location": f"/api/executions/{begun.execution_id}"}
         return answered(begun, status=201, headers=where)
 

@@ -4,12 +4,17 @@ import msgspec
 
 from noetl import errors
 from noetl.api.types import ApiError
-from noetl.errors import NoetlError, PlaybookRejected, ServerRefused
+from noetl.errors import InputsRejected, NoetlError, PlaybookRejected, ServerRefused
 
 OURS: dict[type[NoetlError], tuple[int, str, str]] = {
     errors.ExecutionNotFound: (404, "execution_not_found", "GET /api/executions lists them"),
     errors.PlaybookNotFound: (404, "playbook_not_found", "GET /api/catalog lists them"),
     errors.PlaybookRejected: (422, "playbook_rejected", "fix what the findings show"),
+    errors.InputsRejected: (
+        422,
+        "inputs_rejected",
+        "fix it, or leave `strict` out",
+    ),
     errors.LimitReached: (429, "limit_reached", "try again when others have ended"),
     errors.TriggerNotFound: (404, "trigger_not_found", "GET /api/triggers lists them"),
     errors.TemplateError: (422, "template", "correct the payload of the trigger"),
@@ -30,8 +35,8 @@ OURS: dict[type[NoetlError], tuple[int, str, str]] = {
 
 
 def refusal_of(wrong: NoetlError) -> tuple[int, ApiError]:
-    if isinstance(wrong, PlaybookRejected):
-        status, code, hint = OURS[PlaybookRejected]
+    if isinstance(wrong, PlaybookRejected | InputsRejected):
+        status, code, hint = OURS[type(wrong)]
         findings = list(wrong.findings)
         told = ApiError(code=code, message=str(wrong), hint=hint, findings=findings)
         return status, msgspec.structs.replace(told, execution_id=wrong.execution_id)

@@ -7,9 +7,6 @@ from litestar.exceptions import HTTPException, ValidationException
 
 from noetl.api.context import Asking
 from noetl.api.types import RegisterRequest, ValidateRequest
-from noetl.playbook.load import Loaded, load_document
-from noetl.ports.large import read_off_loop
-from noetl.tools.plugins import KnownKinds
 
 YAML = ("text/yaml", "application/yaml", "application/x-yaml", "text/x-yaml")
 TAKEN = (*YAML, "application/json")
@@ -53,8 +50,3 @@ def refuse_large(text: str) -> str:
             status_code=413, detail=f"the playbook is larger than {LARGEST:,} bytes"
         )
     return text
-
-
-async def loaded(text: str) -> Loaded:
-    """All that is wrong with a text; a large one is read beside the event loop."""
-    return await read_off_loop(len(text), load_document, text, KnownKinds())

@@ -4,6 +4,8 @@ from typing import Annotated, Any
 
 import msgspec
 
+from noetl.playbook.finding import Finding
+
 Name = Annotated[str, msgspec.Meta(min_length=1, max_length=200, pattern=r"^[^\x00]*$")]
 """Of anything: short, and no text that a database could not keep."""
 
@@ -68,6 +70,8 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
     """Under which it would be started once."""
     problem: str | None
     """Why it would start nothing."""
+    warnings: list[Finding] = []
+    """What of the payload does not fit the playbook (VAL-7)."""
 
 
 class BackfillRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -39,7 +39,7 @@ class ApiError(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     hint: str = ""
     """What to do about it."""
     findings: list[Finding] | None = None
-    """With a refused playbook: all that is wrong with it."""
+    """With a refused playbook or payload: all that is wrong with it."""
     execution_id: str | None = None
     """What a refused request to execute is recorded as."""
 
@@ -140,6 +140,13 @@ class KeyedRequest(ExecuteRequest, frozen=True, kw_only=True, forbid_unknown_fie
     )
 
 
+class StartedExecution(Listed, frozen=True, kw_only=True):
+    """An execution that a request has started."""
+
+    warnings: list[Finding] = msgspec.field(default_factory=list)
+    """What of the payload does not fit the playbook (VAL-7)."""
+
+
 class BatchRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Executions to start together: one request, one commit."""
 
@@ -167,7 +174,7 @@ class PruneRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 class Begun(msgspec.Struct, frozen=True, kw_only=True):
     """What one of them came to: it began, or was refused."""
 
-    execution: Listed | None = None
+    execution: StartedExecution | None = None
     error: ApiError | None = None
 
 

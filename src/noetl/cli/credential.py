@@ -1,5 +1,6 @@
 """`noetl credential`: what is registered in the home's keychain. Values go in and never out."""
 
+import json
 import sys
 from collections.abc import Awaitable, Callable, Iterator
 from functools import partial
@@ -33,6 +34,7 @@ from noetl.keychain.fields import (
 from noetl.keychain.keys import KeySource
 from noetl.keychain.store import Rotated, Store, shown
 from noetl.node.opening import open_local_storage, open_settings_storage
+from noetl.playbook.suggest import did_you_mean
 from noetl.ports.storage import Storage
 from noetl.settings import read_settings
 
@@ -137,7 +139,7 @@ def show(name: str, as_json: bool, target: Target) -> None:
     refuse_far(target, "shows no fields; `noetl credential list` has names and kinds")
     found = in_store(lambda store: store.fields(name))
     if found is None:
-        raise unknown(name)
+        raise unknown(name, target)
     kind, fields = found
     names = [f"  {field}{'' if field in PUBLIC else ' = ***'}" for field in shown(fields)]
     facts = {"name": name, "kind": kind, "fields": shown(fields)}
@@ -153,7 +155,7 @@ def rm(name: str, as_json: bool, target: Target) -> None:
     if not target.local:
         at_server(target, lambda client: client.remove_credential(name))
     elif not in_store(lambda store: store.remove(name)):
-        raise unknown(name)
+        raise unknown(name, target)
     tell({"name": name, "removed": True}, f"removed '{name}'", as_json=as_json)
 
 
@@ -226,8 +228,10 @@ def in_stores(work: Callable[[list[Store]], Awaitable[T]]) -> T:
     return using(open_local_storage(settings), with_database)
 
 
-def unknown(name: str) -> CredentialMissing:
-    return CredentialMissing(f"no credential '{name}'; see `noetl credential list`")
+def unknown(name: str, target: Target) -> CredentialMissing:
+    rows = [] if is_new(target) else ask(target, rows_of)
+    hint = did_you_mean(name, [row.name for row in rows], "see `noetl credential list`")
+    return CredentialMissing(f"no credential '{name}'; {hint}")
 
 
 def fields_in(pairs: tuple[str, ...]) -> Fields:
@@ -255,7 +259,26 @@ def text_from(path: str | None) -> str:
 
 def secret_in(kind: str, text: str) -> Fields:
     """Its fields; plain text is the field that makes the kind a secret."""
-    return placed(kind, parsed(text))
+    fields = parsed(text)
+    if text.lstrip().startswith("{") and fields.keys() == {"value"}:
+        # A secret is not repeated: where it breaks is all that is said.
+        field = MAIN.get(kind, "value")
+        raise click.UsageError(
+            f"the secret begins like JSON and is not JSON ({broken_at(text)}); correct it, or "
+            f'give a text that begins so as JSON: {{"{field}": "…"}}'
+        )
+    return placed(kind, fields)
+
+
+def broken_at(text: str) -> str:
+    """Why a text is no JSON, without anything of it."""
+    try:
+        json.loads(text)
+    except json.JSONDecodeError as wrong:
+        return f"line {wrong.lineno}, column {wrong.colno}: {wrong.msg}"
+    except (RecursionError, ValueError):
+        return "it is nested too deeply"
+    return "it is a list or a plain value"
 
 
 def asked_for(kind: str, fields: Fields) -> Fields:

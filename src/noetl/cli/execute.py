@@ -16,7 +16,7 @@ from noetl.cli.running.payload import CTX, PAYLOAD, SETS, ctx_of, payload_of
 from noetl.cli.source import PlaybookSource
 from noetl.cli.target import aimed, at_server
 from noetl.cli.validate import Heed, heeding, tell_findings, tell_warnings
-from noetl.errors import PlaybookNotFound, PlaybookRejected
+from noetl.errors import InputsRejected, PlaybookNotFound, PlaybookRejected
 from noetl.node.local import LocalNode
 from noetl.playbook.load import load
 from noetl.server.active import ActiveExecution
@@ -31,7 +31,8 @@ Examples:
   noetl execute reports/daily --server http://127.0.0.1:8765 --key order-4711
 
 \b
-Exit codes: with --wait those of `noetl run`; without it, 0 once the server has stored the request.
+Exit codes: with --wait those of `noetl run`; without it, 0 once the server has stored the request,
+2 where --strict refuses it.
 """
 
 
@@ -83,11 +84,23 @@ def execute(
             return exits.INVALID
         begun = at_server(
             target,
-            lambda client: client.execute(path, version=version, payload=given, ctx=first, key=key),
+            lambda client: client.execute(
+                path,
+                version=version,
+                payload=given,
+                ctx=first,
+                key=key,
+                strict=heed == "strict",
+            ),
         )
+    except InputsRejected as refused:
+        source = PlaybookSource(path, b"")
+        return tell_findings(source, refused.findings, as_json, err=True, strict=True)
     except KeyboardInterrupt:
         print_line("interrupted; if the server began it, it is in: noetl list", err=True)
         return exits.INTERRUPTED
+    if found is None:  # else it was told before it began
+        tell_warnings(PlaybookSource(begun.path, b""), tuple(begun.warnings), heed)
     if wait:
         from noetl.cli.running.following import follow_through
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import click
 
+from noetl.cli.advice import advice_for
 from noetl.cli.contexts import Target
 from noetl.cli.output import ID, JSON, examples, tell
 from noetl.cli.running.details import again_lines, detail_lines, head_of
@@ -184,36 +185,3 @@ def dropped_words(found: Explanation) -> list[str]:
     return [
         f"  a token at step '{token.step}' was dropped: {token.reason}" for token in found.dropped
     ]
-
-
-ADVICE: dict[str, str] = {
-    "template": "define the name, or cover it with `| default(...)`",
-    "input": "correct the input; docs/reference/kinds.md lists what each kind takes",
-    "auth": "check the credential that `auth` names in `keychain`",
-    "connection": "check that the server can be reached, or add a rule with `do: retry`",
-    "timeout": "raise the `timeout` of the spec, or add a rule with `do: retry`",
-    "http": "look at outcome.http.status, and add a rule for it (`do: retry`, `continue`)",
-    "decode": "the body does not match its content type: check the server",
-    "postgres": "correct the statement; outcome.pg.code names the SQLSTATE",
-    "duckdb": "correct the statement",
-    "python": "correct it; all that it printed: noetl logs {id} --step {place}",
-    "exit": "correct it; all that it printed: noetl logs {id} --step {place}",
-    "playbook": "explain the child: its id is in the message",
-    "policy": "the tool succeeded and a rule ordered `fail`: check that rule's `when`",
-    "loop": "check the value of `loop.in`, and what its iterations do",
-    "limit": "end the cycle, or raise the limit that the message names",
-    "ctx_conflict": "declare a reducer for the key (loop.spec.policy.reduce), or use set_iter",
-    "retry_exhausted": "fix the cause, or allow more `attempts`",
-    "result": "return only what JSON can hold",
-    "not_found": "correct the name",
-    "cancelled": "start it again: noetl run",
-    "worker_lost": "see in the logs of those workers what ended them, then run it again",
-    "internal": "this is a bug in noetl: please report it",
-}
-OTHERWISE = "see every event: noetl events {id}"
-
-
-def advice_for(error: dict[str, Any], place: str, execution_id: str) -> str:
-    """The remedy for the innermost error."""
-    advice = ADVICE.get(str(error.get("kind")), OTHERWISE)
-    return advice.format(id=execution_id, place=place)

@@ -7,6 +7,7 @@ from noetl.api.types import CatalogVersion
 from noetl.cli import exits
 from noetl.cli.contexts import Target
 from noetl.cli.home import in_home
+from noetl.cli.neighbours import neighbours_of
 from noetl.cli.output import tell
 from noetl.cli.source import FILE, PlaybookSource
 from noetl.cli.target import aimed, ask, at_server
@@ -61,7 +62,7 @@ def register_one(name: str, target: Target, heed: Heed, *, migrate: bool, as_jso
     if source is None:
         return exits.UNUSABLE
     try:
-        text, original = texts_in(source, heed, migrate=migrate)
+        text, original = texts_in(source, heed, target, migrate=migrate)
         entry, fresh = registered_text(text, original, target, migrate=migrate)
     except PlaybookRejected as rejected:
         strict = heed == "strict"
@@ -88,12 +89,14 @@ def registered_text(
     return answer.entry, answer.fresh
 
 
-def texts_in(source: PlaybookSource, heed: Heed, *, migrate: bool) -> tuple[str, str | None]:
+def texts_in(
+    source: PlaybookSource, heed: Heed, target: Target, *, migrate: bool
+) -> tuple[str, str | None]:
     """The canonical text, and the one it was made of where that differs; warnings are told."""
     if not migrate:
         text = decoded(source)
         if heed != "quiet":
-            found = load_document(text, KnownKinds())
+            found = load_document(text, KnownKinds(), neighbours_of(source, target))
             if (
                 found.playbook is not None or found.trigger is not None
             ):  # else it is refused; a server may know more kinds

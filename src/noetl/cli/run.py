@@ -22,8 +22,8 @@ Examples:
   noetl run old.yaml --migrate
 
 \b
-Exit codes: 0 completed, 1 failed or cancelled, 2 invalid playbook, 3 usage or environment,
-130 interrupted (the last line says how to continue).
+Exit codes: 0 completed, 1 failed or cancelled, 2 invalid playbook or refused by --strict, 3 usage
+or environment, 130 interrupted (the last line says how to continue).
 """
 
 

@@ -86,6 +86,8 @@ def test(path: str, at: str | None, data: str | None, as_json: bool, target: Tar
     elif found.problem is None:
         print_line(f"would start {found.playbook_id} once, as {found.key}, with the payload:")
         print_json(found.payload)
+        for one in found.warnings:
+            print_line(f"warning: {one.message}; {one.hint}", err=True)
     else:
         print_line(f"would start nothing: {found.problem}")
     return exits.OK if found.problem is None else exits.FAILED

@@ -8,6 +8,7 @@ import click
 from msgspec.structs import replace
 
 from noetl.cli import exits
+from noetl.cli.neighbours import at_home, neighbours_of
 from noetl.cli.output import print_json, print_line
 from noetl.cli.source import FILE, PlaybookSource, read_source
 from noetl.cli.terminal import Paint, columns, wants_colour
@@ -137,20 +138,21 @@ def loaded_for(
     """The text and the playbook that a request is for; raises PlaybookRejected."""
     made = canonical(source) if migrate else None
     content = source.content if made is None else made.text.encode()
-    loaded = load(content, KnownKinds(), brought=brought)
+    loaded = load(content, KnownKinds(), brought=brought, neighbours=neighbours_of(source, None))
     if loaded.playbook is None:
         raise PlaybookRejected(loaded.findings)
-    tell_warnings(
-        source, loaded.findings if made is None else made.findings, heed, left=loaded.findings
-    )
+    told = loaded.findings
+    if made is not None:  # with the lines of what the author wrote
+        told = (*(one for one in told if one.line == 0), *made.findings)
+    tell_warnings(source, told, heed, left=loaded.findings)
     return content.decode("utf-8-sig"), loaded.playbook
 
 
 def findings_of(source: PlaybookSource, *, migrated: bool) -> tuple[Finding, ...]:
     """What is wrong with a playbook, or with what it is translated to."""
-    return (
-        translated(source) if migrated else load_document(source.content, KnownKinds())
-    ).findings
+    if migrated:
+        return translated(source).findings
+    return load_document(source.content, KnownKinds(), at_home(source)).findings
 
 
 def translated(source: PlaybookSource) -> "Migrated":

@@ -11,6 +11,7 @@ from noetl.api import types as t
 from noetl.client.asks import Ask
 from noetl.errors import (
     ExecutionNotFound,
+    InputsRejected,
     KeyReused,
     NoetlError,
     PlaybookNotFound,
@@ -98,7 +99,8 @@ def refusal_in(status: int, body: bytes, url: str) -> NoetlError:
         text = f"{url} answered {status} without a reason; is it a NoETL server?"
         return ServerRefused(text, code="unreadable", status=status)
     if fault.findings is not None:
-        return PlaybookRejected(tuple(fault.findings))
+        rejected = InputsRejected if fault.code == "inputs_rejected" else PlaybookRejected
+        return rejected(tuple(fault.findings))
     known = ERRORS.get(fault.code)
     if known is not None:
         return known(fault.message)

@@ -101,17 +101,20 @@ def execute(
     payload: Mapping[str, Any] | None = None,
     ctx: Mapping[str, Any] | None = None,
     key: str | None = None,
-) -> Ask[Listed]:
+    strict: bool = False,
+) -> Ask[t.StartedExecution]:
     """
     Begin an execution; the answer comes when it is on the disk.
 
+    `strict` refuses a payload that does not fit; without it the answer has `warnings` (VAL-7).
     `key` makes it safe to ask again: the same key starts one execution. Without one the client
     draws its own, so that a lost answer never starts two.
     """
     wanted = t.ExecuteRequest(
         path=path, version=version, payload=dict(payload or {}), ctx=dict(ctx or {})
     )
-    return _keyed(_send("POST", "/api/executions", wanted, Listed), key)
+    ask = _send("POST", "/api/executions", wanted, t.StartedExecution)
+    return _keyed(msgspec.structs.replace(ask, query={"strict": strict or None}), key)
 
 
 def _keyed(ask: Ask[T], key: str | None) -> Ask[T]:
@@ -126,7 +129,7 @@ def restart(
     version: int | str | None = None,
     payload: Mapping[str, Any] | None = None,
     key: str | None = None,
-) -> Ask[Listed]:
+) -> Ask[t.StartedExecution]:
     """
     Begin a new execution that takes over what an ended one recorded.
 
@@ -134,7 +137,7 @@ def restart(
     changes the workload. `key` is as of `execute`.
     """
     wanted = t.RestartRequest(chosen=list(chosen), version=version, payload=dict(payload or {}))
-    return _keyed(_send("POST", _of(execution_id, "/restart"), wanted, Listed), key)
+    return _keyed(_send("POST", _of(execution_id, "/restart"), wanted, t.StartedExecution), key)
 
 
 def start_many(requests: Sequence[t.KeyedRequest]) -> Ask[t.ExecutionBatch]:

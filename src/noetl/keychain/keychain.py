@@ -2,12 +2,13 @@
 
 import hashlib
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Protocol
 
 import msgspec
 
-from noetl.errors import CredentialMissing
+from noetl.errors import CredentialMissing, CredentialUnavailable
 from noetl.keychain.asking import Asking
 from noetl.keychain.fields import Fields, kind_of, parsed, placed, register
 from noetl.keychain.oauth2 import AccessTokens
@@ -20,6 +21,7 @@ from noetl.keychain.seals import Seals
 from noetl.keychain.store import Store
 from noetl.playbook.model import KeychainEntry
 from noetl.playbook.plan import Plan
+from noetl.playbook.suggest import did_you_mean
 from noetl.tools.bounds import Bounds
 
 FAR = frozenset({"vault", "gcp", "aws"})
@@ -81,14 +83,20 @@ class Keychain:
         for entry in plan.keychain:
             if entry.name == name:
                 return kind_of(entry.kind), await self._entry(plan, entry, depth)
-        return await self._registered(name)
+        return await self._registered(name, [entry.name for entry in plan.keychain])
 
-    async def _registered(self, name: str) -> tuple[str, Fields]:
+    async def _registered(self, name: str, entries: Sequence[str] = ()) -> tuple[str, Fields]:
         found = await self.store.fields(name)
         if found is None:
-            raise CredentialMissing(
-                f"no credential '{name}': add it to the playbook's `keychain`, or register it with "
+            known = list(entries)
+            with suppress(CredentialUnavailable):  # a worker elsewhere sees no list of them
+                known += [row.name for row in await self.store.all()]
+            otherwise = (
+                "add it to the playbook's `keychain`, or register it with "
                 f"`noetl credential add {name}`"
+            )
+            raise CredentialMissing(
+                f"no credential '{name}': {did_you_mean(name, known, otherwise)}"
             )
         return found
 

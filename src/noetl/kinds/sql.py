@@ -19,7 +19,7 @@ class SqlInputs(Inputs, frozen=True, kw_only=True):
     query: Annotated[str | None, doc("Another name for `command`.")] = None
     params: Annotated[
         list[Any] | dict[str, Any],
-        doc("Bind parameters: a list for `%s`, a mapping for `%(name)s`."),
+        doc("Bind parameters: a list for `%s`, a mapping for `%(name)s`; a `%` is then `%%`."),
     ] = []
     auth: Auth = None
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from noetl.control.execution import Execution
 from noetl.errors import (
     ExecutionNotFound,
+    InputsRejected,
     LogUnavailable,
     OutcomeUnknown,
     PlaybookNotFound,
@@ -176,12 +177,14 @@ class ControlPlane:
         traceparent: str | None = None,
         triggered: bool = False,
         depth: int = 0,
+        strict: bool = False,
     ) -> ExecutionRow:
         """
         SRV-2. The answer comes after the commit (promise 1); one key starts one execution.
 
         `traceparent` is the trace of whoever asks (EVT-1). `triggered`: the key is that of a
-        trigger's start, and means it whatever the payload says (START-2).
+        trigger's start, and means it whatever the payload says (START-2). `strict` refuses a
+        payload that does not fit before anything is recorded (VAL-7).
         """
         trace_id, parent_id = trace_in(traceparent)
         asked: dict[str, Any] = {
@@ -199,6 +202,8 @@ class ControlPlane:
             named = (path or playbook_id or "", None if version is None else str(version))
             wrong.execution_id = await record_refusal(self, *named, wrong, **asked)
             raise
+        if strict and (misfits := await self.library.warnings(entry.digest, payload)):
+            raise InputsRejected(tuple(misfits))
         asks = [key] if triggered else [entry.playbook_id, payload, *([ctx] if ctx else [])]
         execution_id, found = await self.playbooks.claimed(asks, key, triggered=triggered)
         if found is not None:

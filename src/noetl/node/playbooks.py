@@ -12,7 +12,7 @@ from noetl.playbook import stand_in
 from noetl.ports.catalog import CatalogEntry
 from noetl.ports.event_log import ExecutionRow
 from noetl.ports.storage import Storage
-from noetl.server.finding import Version, find_entry
+from noetl.server.finding import Version, find_entry, near_path
 from noetl.server.ids import new_execution_id
 
 if TYPE_CHECKING:
@@ -72,9 +72,9 @@ class PlaybookFinder:
         else:
             raise ServerRefused("name a playbook by `path` or `playbook_id`", code="invalid")
         if entry is None:
-            raise PlaybookNotFound(
-                f"the catalog has no playbook '{wanted}'; register it with `noetl register FILE`"
-            )
+            near = "" if path is None else await near_path(self._storage.catalog, path)
+            remedy = near or "; register it with `noetl register FILE`"
+            raise PlaybookNotFound(f"the catalog has no playbook '{wanted}'{remedy}")
         return entry
 
     async def _found(self, path: str, version: Version) -> CatalogEntry | None:

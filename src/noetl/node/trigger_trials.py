@@ -8,9 +8,11 @@ import msgspec
 from noetl.errors import NoetlError, ServerRefused
 from noetl.messages.envelope import timestamp
 from noetl.node.trigger_payloads import payload_of
-from noetl.node.triggers import PASSING, TriggerStarts, key_of
+from noetl.node.triggers import PASSING, TriggerStarts, key_of, misfits_of
+from noetl.playbook.finding import Finding
 from noetl.playbook.occurrences import BadSchedule, Schedule, moment, times
 from noetl.playbook.triggers import Trigger
+from noetl.ports.catalog import CatalogEntry
 from noetl.ports.triggers import TriggerRow
 from noetl.server.triggering import now_ms
 
@@ -36,6 +38,7 @@ class Would(msgspec.Struct, frozen=True, kw_only=True):
     playbook_id: str | None = None
     payload: dict[str, Any] | None = None
     problem: str | None = None
+    warnings: list[Finding] = []
 
 
 async def try_out(plane: "ControlPlane", trigger: Trigger, given: Tried) -> Would:
@@ -43,9 +46,11 @@ async def try_out(plane: "ControlPlane", trigger: Trigger, given: Tried) -> Woul
     at = now_ms() if given.at is None else moment_in(given.at)
     made = Would(key=key_of(trigger.path, timestamp(at)))
     try:
-        made = msgspec.structs.replace(made, playbook_id=await _playbook_id(plane, trigger))
+        entry = await _entry(plane, trigger)
+        made = msgspec.structs.replace(made, playbook_id=entry.playbook_id)
         payload = await payload_of(trigger, at=at, data=given.data, headers=given.headers)
-        return msgspec.structs.replace(made, payload=payload)
+        warnings = await misfits_of(plane, entry.digest, payload)
+        return msgspec.structs.replace(made, payload=payload, warnings=warnings)
     except PASSING:
         raise
     except NoetlError as wrong:
@@ -55,7 +60,7 @@ async def try_out(plane: "ControlPlane", trigger: Trigger, given: Tried) -> Woul
 async def problem_of(plane: "ControlPlane", trigger: Trigger) -> str | None:
     """Why it can start nothing, as far as that can be told without a payload."""
     try:
-        await _playbook_id(plane, trigger)
+        await _entry(plane, trigger)
     except PASSING:
         raise
     except NoetlError as wrong:
@@ -75,10 +80,10 @@ def timezone_of(trigger: Trigger) -> str | None:
     return trigger.on.timezone if isinstance(trigger.on, Schedule) else None
 
 
-async def _playbook_id(plane: "ControlPlane", trigger: Trigger) -> str:
+async def _entry(plane: "ControlPlane", trigger: Trigger) -> CatalogEntry:
     entry = await plane.playbooks.entry(None, trigger.playbook, trigger.version)
     await plane.library.plan_by(entry.digest)
-    return entry.playbook_id
+    return entry
 
 
 def upcoming(row: TriggerRow, trigger: Trigger, count: int) -> list[str]:

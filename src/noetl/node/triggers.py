@@ -20,8 +20,9 @@ from noetl.masking import KNOWN
 from noetl.messages.envelope import timestamp
 from noetl.node.playbooks import OF_TRIGGERS
 from noetl.node.trigger_payloads import payload_of
+from noetl.playbook.finding import Finding
 from noetl.playbook.occurrences import Schedule
-from noetl.playbook.triggers import Trigger
+from noetl.playbook.triggers import OWN, Trigger
 from noetl.ports.event_log import ExecutionRow
 from noetl.ports.triggers import WATCH, Noted, TriggerRow
 from noetl.server.triggering import MOST_KNOWN, find_trigger, now_ms, planned, why_refused
@@ -53,6 +54,8 @@ class TriggerStarts:
         self._refused: set[tuple[str, int]] = set()
         """Triggers that an older release took and this one does not: said once."""
         self._notes: dict[str, Noted] = {}
+        self._told: set[tuple[str, str]] = set()
+        """Triggers and playbooks of which it was said that the payload does not fit."""
         self.watching = self._looked = now()
         """Since when there was no longer gap between two looks: what came before was missed."""
         self.ends: Callable[[TriggerRow, int], Any] | None = None
@@ -220,13 +223,22 @@ class TriggerStarts:
         playbooks, library = self._plane.playbooks, self._plane.library
         entry = await playbooks.entry(None, trigger.playbook, trigger.version)
         await library.plan_by(entry.digest)
-        return await self._plane.execute(
+        row = await self._plane.execute(
             playbook_id=entry.playbook_id,
             payload=payload,
             key=key_of(trigger.path, occurrence),
             triggered=True,
             depth=depth,
         )
+        await self._tell_misfits(trigger, entry.digest, payload)
+        return row
+
+    async def _tell_misfits(self, trigger: Trigger, digest: str, payload: dict[str, Any]) -> None:
+        """VAL-7: once for each version of the playbook, for a schedule would fill the log."""
+        if (trigger.path, digest) not in self._told:
+            for one in await misfits_of(self._plane, digest, payload):
+                self._told.add((trigger.path, digest))
+                self._plane.says(told(f"trigger {trigger.path}: {one.message}; {one.hint}"))
 
     def note(self, path: str, noted: Noted) -> None:
         """What became of a call or message; written with the next look, for people only."""
@@ -246,6 +258,12 @@ class TriggerStarts:
         notes, self._notes = self._notes, {}
         for path, noted in notes.items():
             await self._table.note(path, noted)
+
+
+async def misfits_of(plane: "ControlPlane", digest: str, payload: dict[str, Any]) -> list[Finding]:
+    """What of a payload does not fit; `trigger` is ours, whether the playbook reads it or not."""
+    given = {key: value for key, value in payload.items() if key != OWN}
+    return await plane.library.warnings(digest, given)
 
 
 def key_of(path: str, occurrence: str) -> str:

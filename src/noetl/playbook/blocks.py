@@ -48,7 +48,12 @@ ROOT = Block(
         "keychain": Field(FreeList("keychain entry"), "Credentials that tasks may name.", "DOC-6"),
         "executor": Field(Inside("executor"), "How and where the playbook runs.", "DOC-4"),
         "workload": Field(_ARGS, "Inputs with their defaults; a request overrides them.", "DOC-3"),
-        "workflow": Field(FreeList("step", least=1), "The steps.", "DOC-1", True),
+        "workflow": Field(
+            FreeList("step", least=1),
+            "The steps, each `- step: name` with `tool` and `next`.",
+            "DOC-1",
+            True,
+        ),
         "workbook": Field(Inside("workbook"), "Tasks that several steps use.", "DOC-6"),
     },
 )

@@ -3,6 +3,7 @@
 from noetl.playbook.check_graph import arcs_of, entry_of, step_names
 from noetl.playbook.model import Join, Playbook, Step
 from noetl.playbook.reader import Reader
+from noetl.playbook.suggest import some
 
 
 def check_joins(reader: Reader, playbook: Playbook) -> None:
@@ -30,7 +31,7 @@ def _check_sources(
                 "join-source",
                 at,
                 f"the join waits for step '{source}', which does not exist",
-                reader.suggest(source, names, "name steps of the workflow"),
+                reader.suggest(source, names, f"steps: {some(names)}"),
             )
         elif source in seen:
             reader.report(

@@ -271,6 +271,10 @@ def _bare(path: str, root: str, spot: RenderedValue, steps: frozenset[str]) -> U
         return None
     certain = spot.place == "workload"
     remedy = f"say where it comes from, such as ctx.{root}, and let something define it there"
+    foreign = _foreign(root, spot)
+    if foreign:
+        code = "unknown-name" if certain else "unbound-name"
+        return UnknownName(path, root, code, lambda: None, foreign)
     if root in steps:
         remedy = f"'{root}' is a step; let one of its rules keep the result: set_ctx: {{ … }}"
     if certain:
@@ -279,6 +283,40 @@ def _bare(path: str, root: str, spot: RenderedValue, steps: frozenset[str]) -> U
     return UnknownName(path, root, code, partial(meant, root, (), seen), remedy)
 
 
+def _foreign(root: str, spot: RenderedValue) -> str:
+    """What to write for a name that other tools have, and the language has not."""
+    element = next(iter(spot.seen.get("iter") or ()), None)
+    if root in _ELEMENTS and element not in (None, "index"):
+        return f"did you mean 'iter.{element}'?"
+    return _FOREIGN.get(root, "")
+
+
+_ELEMENTS: Final = frozenset({"item", "element", "it", "each", "loop_item", "current"})
+_FOREIGN: Final = {
+    **dict.fromkeys(
+        ("env", "environ", "os", "ENV"),
+        "templates see no environment; keep a secret in `keychain` with provider: environment and "
+        "name it by auth, anything else in `workload`",
+    ),
+    **dict.fromkeys(
+        ("secrets", "secret", "keychain", "credentials"),
+        "templates see no credentials; name one by auth, or read it by a task of kind secrets",
+    ),
+    **dict.fromkeys(
+        ("inputs", "params", "parameters", "payload"),
+        "inputs of the playbook are below `workload`",
+    ),
+    **dict.fromkeys(
+        ("steps", "tasks", "outputs", "needs"),
+        "a result goes on by `args` of an arc ({{ event.result }}) or by set_ctx",
+    ),
+    **dict.fromkeys(
+        ("now", "today", "utcnow"),
+        "a template gives the same whenever it is evaluated, so it has no clock; let a python task "
+        "give the time, or a trigger ({{ trigger.at }})",
+    ),
+}
+"""Names of other tools, and what does their work here."""
 _OLDER: Final = frozenset(one.name for one in OLDER_NAMES)
 _COVERED: Final = {
     "unknown-name": "covered-name",  # the author meant it to be there at times: it never is

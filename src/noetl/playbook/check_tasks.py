@@ -1,11 +1,14 @@
 """Do rules, jumps and statements of tasks make sense where they stand? (VAL-2, VAL-3)"""
 
+import re
 from collections.abc import Iterable, Iterator
+from typing import Any, Final
 
 from noetl.expression.syntax import is_template
+from noetl.late import late
 from noetl.playbook.model import Playbook, Rule, Task
-from noetl.playbook.reader import Reader
-from noetl.playbook.suggest import some
+from noetl.playbook.reader import At, Reader
+from noetl.playbook.suggest import did_you_mean, some
 
 
 def pipelines_of(playbook: Playbook) -> Iterator[tuple[Task, ...]]:
@@ -71,6 +74,53 @@ def check_code(reader: Reader, playbook: Playbook) -> None:
                     f"'{name}' builds code by template: a value that holds code is run",
                     instead,
                 )
+
+
+_PLACES: Final = late(r"%(?:%|\((?P<name>[^)]*)\)[sbt]|(?P<next>[sbt]))|(?P<lone>%)")
+_PERCENT: Final = frozenset({"postgres", "snowflake"})
+"""Kinds whose drivers mark bind parameters by a percent sign."""
+
+
+def check_params(reader: Reader, playbook: Playbook) -> None:
+    """VAL-8: placeholders and `params` belong together; a percent sign beside them is doubled."""
+    for task in tasks_of(playbook):
+        params = task.inputs.get("params")
+        name = "command" if "command" in task.inputs else "query"
+        text = task.inputs.get(name)
+        known = isinstance(text, str) and not is_template(text) and "rows" not in task.inputs
+        if task.kind in _PERCENT and known and params and isinstance(params, dict | list):
+            _check_places(reader, reader.input_at(task.place.path, name), str(text), params)
+
+
+def _check_places(reader: Reader, at: At, text: str, params: dict[str, Any] | list[Any]) -> None:
+    places = list(_PLACES.finditer(text))
+    for place in places:
+        name, spot = place["name"], spot_of(text, place.start())
+        if place["lone"]:
+            said = "a lone '%' beside `params` is taken for a placeholder"
+            reader.report_inside("sql-params", at, spot, said, "write it twice: %%")
+            return
+        if _in_quotes(text, place):
+            said = f"the placeholder {place.group()} is in quotes, where it is only text"
+            reader.report_inside("sql-params", at, spot, said, f"write it alone: {place.group()}")
+        if name is not None and isinstance(params, dict) and name not in params:
+            said = f"the statement has %({name})s, and `params` has no '{name}'"
+            hint = did_you_mean(name, params, f'add it: params: {{ {name}: "{{{{ … }}}}" }}')
+            reader.report_inside("sql-params", at, spot, said, hint)
+    listed = [place for place in places if place["next"]]
+    if isinstance(params, list) and len(listed) != len(params):
+        said = f"the statement has {len(listed)} placeholders %s, `params` has {len(params)} values"
+        reader.report("sql-params", at, said, "give one value for each %s; a '%' itself is %%")
+
+
+def _in_quotes(text: str, place: re.Match[str]) -> bool:
+    around = text[place.start() - 1 : place.start()], text[place.end() : place.end() + 1]
+    return around == ("'", "'") and place.group() != "%%"
+
+
+def spot_of(text: str, at: int) -> tuple[int, int]:
+    """Line and column of a character, from 0."""
+    return text.count("\n", 0, at), at - text.rfind("\n", 0, at) - 1
 
 
 def check_sql(reader: Reader, playbook: Playbook) -> None:

@@ -107,6 +107,7 @@ CODES: dict[str, Code] = {
         trigger_path="The path of a trigger cannot be part of an address.",
         trigger_payload="A payload sets the key that says what started the execution.",
     ),
+    **_warnings("START-6", trigger_circle="A trigger starts the playbook whose end it waits for."),
     **_errors("START-3", bad_schedule="A schedule cannot be read, or never fires."),
     **_errors(
         "TOOL-2",
@@ -133,6 +134,19 @@ CODES: dict[str, Code] = {
         falls_through="An error that no rule matches lets the pipeline go on.",
         missing_auth="A task has no credential to connect with.",
         unknown_credential_kind="No tool knows this kind of credential.",
+        unknown_credential="`auth` names no entry of the keychain, and one is near.",
+    ),
+    **_errors(
+        "VAL-8",
+        code_syntax="Code is not Python that can be read.",
+        sql_params="Placeholders of a statement and its `params` do not belong together.",
+    ),
+    **_warnings("VAL-8", code_name="Code reads a name that neither it nor its `args` define."),
+    **_warnings(
+        "VAL-7",
+        undeclared_key="A request, a trigger or a task brings a key that the playbook never reads.",
+        other_type="A value that is brought has another type than its default.",
+        unknown_playbook="No playbook has this path, and one has a path that is near it.",
     ),
     **_errors("SCOPE-2", reserved_name="`set_iter` writes what a loop says about itself."),
     **_errors("SCOPE-6", reduced_twice="A loop reduces a key that the executor reduces already."),

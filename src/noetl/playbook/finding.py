@@ -16,7 +16,10 @@ class Place(msgspec.Struct, frozen=True):
 
 
 class Finding(msgspec.Struct, frozen=True):
-    """One fault of a document. The field names are the JSON contract of `noetl validate`."""
+    """
+    One fault of a document. The field names are the JSON contract of `noetl validate`. What is
+    wrong with a request, not with its playbook, has line 0 (VAL-7).
+    """
 
     code: str
     severity: Severity

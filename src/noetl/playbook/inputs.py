@@ -8,8 +8,9 @@ from yaml.nodes import MappingNode, ScalarNode
 
 from noetl.expression.syntax import is_template
 from noetl.kinds.kind import Inputs, Kind
+from noetl.playbook.blocks import TASK
 from noetl.playbook.fitting import shown
-from noetl.playbook.reader import At, Reader
+from noetl.playbook.reader import At, Reader, below_of
 from noetl.playbook.retired import EMPTY_INPUT
 from noetl.playbook.suggest import listed
 
@@ -35,7 +36,7 @@ def check_inputs(reader: Reader, kind: Kind, at: At, given: dict[str, At]) -> No
                 entry.anchor,
                 entry.path,
                 f"the kind '{kind.name}' has no input '{name}'",
-                reader.suggest(name, known, _inputs_of(kind, known)),
+                reader.suggest(name, known, below_of(TASK, name) or _inputs_of(kind, known)),
             )
         else:
             _check_value(reader, name, known[name].type, entry)
@@ -127,12 +128,21 @@ def _check_value(reader: Reader, name: str, type_: inspect.Type, at: At) -> None
     value = reader.value(wrong.at)
     where = f"'{name}'" if wrong.at is at else f"a value of '{name}'"
     hint = f"{description(type_)} A template '{{{{ … }}}}' is allowed too."
+    if isinstance(wrong.type, inspect.BoolType) and str(value).lower() in _SWITCHES:
+        hint = f"write {_SWITCHES[str(value).lower()]}; '{value}' is text"
     reader.report(
         "wrong-type",
         wrong.at,
         f"{where} is {shown(value)}, expected {_words(wrong.type)}",
         reader.suggest(str(value), _literals(wrong.type), hint),
     )
+
+
+_SWITCHES = {
+    **dict.fromkeys(("yes", "on", "true", "y", "1"), "true"),
+    **dict.fromkeys(("no", "off", "false", "n", "0"), "false"),
+}
+"""Words of YAML 1.1 and of other languages for what is a boolean here."""
 
 
 def _literals(type_: inspect.Type) -> tuple[str, ...]:

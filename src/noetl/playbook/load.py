@@ -10,6 +10,8 @@ from noetl.errors import PlaybookRejected
 from noetl.kinds.kind import Kind
 from noetl.kinds.table import KINDS
 from noetl.late import late
+from noetl.playbook.check_brought import check_brought, check_calls
+from noetl.playbook.check_credentials import check_auth
 from noetl.playbook.check_events import check_event_fields, check_events, check_statuses
 from noetl.playbook.check_graph import (
     check_arcs,
@@ -30,12 +32,20 @@ from noetl.playbook.check_joins import check_joins
 from noetl.playbook.check_literals import check_older_names, check_secrets
 from noetl.playbook.check_names import check_unknown_names
 from noetl.playbook.check_races import check_races, check_reduced
-from noetl.playbook.check_tasks import check_admission, check_code, check_jumps, check_sql
+from noetl.playbook.check_tasks import (
+    check_admission,
+    check_code,
+    check_jumps,
+    check_params,
+    check_sql,
+    tasks_of,
+)
 from noetl.playbook.check_waits import check_waits
 from noetl.playbook.check_workbook import check_workbook_cycles, check_workbook_names
 from noetl.playbook.codes import CODES
 from noetl.playbook.finding import Finding
 from noetl.playbook.model import Playbook
+from noetl.playbook.neighbours import ALONE, Neighbours
 from noetl.playbook.parse import parse
 from noetl.playbook.reader import Reader, below
 from noetl.playbook.trigger_blocks import TRIGGER_KIND
@@ -57,7 +67,7 @@ class Loaded(msgspec.Struct, frozen=True):
     """The trigger that it is, where `load_document` was asked."""
 
 
-LATER = frozenset({"unknown-name", "reserved-name", "missing-input"})
+LATER = frozenset({"unknown-name", "reserved-name", "missing-input", "code-syntax", "sql-params"})
 """Errors that texts may have which were accepted before there was a check for them."""
 
 
@@ -66,13 +76,14 @@ def load(
     kinds: Mapping[str, Kind] = KINDS,
     forgiven: Collection[str] = (),
     brought: Mapping[str, Any] | None = None,
+    neighbours: Neighbours = ALONE,
 ) -> Loaded:
     """
     Everything about a text; bad input gives findings, never an exception.
 
     `brought`: the `workload` and `ctx` of the request that it is loaded for.
     """
-    return examine(source, kinds, forgiven, brought)[0]
+    return examine(source, kinds, forgiven, brought, neighbours)[0]
 
 
 def examine(
@@ -80,6 +91,7 @@ def examine(
     kinds: Mapping[str, Kind] = KINDS,
     forgiven: Collection[str] = (),
     brought: Mapping[str, Any] | None = None,
+    neighbours: Neighbours = ALONE,
 ) -> tuple[Loaded, Playbook | None]:
     """The same, and the model as far as it could be read, for whoever works on a broken text."""
     try:
@@ -87,7 +99,7 @@ def examine(
     except UnreadableText as refused:
         return Loaded(None, (_told(refused),), None), None
     document = tree.value(tree.root)
-    reader = Reader(tree, kinds, brought)
+    reader = Reader(tree, kinds, brought, neighbours)
     _tell_faults(reader, tree)
     if _says_trigger(document):
         reader.report_node("no-playbook", tree.root, "", "this is a trigger, no playbook", _HINT)
@@ -100,15 +112,17 @@ def examine(
     return Loaded(None if rejected else playbook, findings, document), playbook
 
 
-def load_document(source: str | bytes, kinds: Mapping[str, Kind] = KINDS) -> Loaded:
+def load_document(
+    source: str | bytes, kinds: Mapping[str, Kind] = KINDS, neighbours: Neighbours = ALONE
+) -> Loaded:
     """The same of whatever may be registered: a playbook or a trigger (START-1)."""
-    loaded = load(source, kinds)
+    loaded = load(source, kinds, neighbours=neighbours)
     if not _says_trigger(loaded.document):
         return loaded
     from noetl.playbook.triggers import parse_trigger  # reads time zones: most runs need none
 
     tree = read_yaml(source)
-    reader = Reader(tree, kinds)
+    reader = Reader(tree, kinds, neighbours=neighbours)
     _tell_faults(reader, tree)
     trigger = parse_trigger(reader)
     findings = tuple(sorted(reader.findings, key=_order))
@@ -207,6 +221,14 @@ def _walk(root: Node) -> Iterator[tuple[Node, str]]:
                 waiting += [(child, here), (key, here)]
 
 
+def check_python(reader: Reader, playbook: Playbook) -> None:
+    """VAL-8, where there is code: who has none does not wait for Python's own parser."""
+    if any(task.kind in ("python", "script") for task in tasks_of(playbook)):
+        from noetl.playbook.check_python import check_python as read_code
+
+        read_code(reader, playbook)
+
+
 Check = Callable[[Reader, Playbook], None]
 
 CHECKS: tuple[Check, ...] = (
@@ -223,7 +245,9 @@ CHECKS: tuple[Check, ...] = (
     check_statuses,
     check_admission,
     check_sql,
+    check_params,
     check_code,
+    check_python,
     check_waits,
     check_secrets,
     check_older_names,
@@ -232,10 +256,13 @@ CHECKS: tuple[Check, ...] = (
     check_directives,
     check_arc_specs,
     check_credential_kinds,
+    check_auth,
     check_reserved,
     check_falling_through,
     check_reduced,
     check_races,
+    check_calls,
+    check_brought,
     check_reach,  # the last: it speaks only where the arcs are sound
 )
 

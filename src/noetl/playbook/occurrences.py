@@ -136,7 +136,9 @@ def _fields(text: str, start: datetime, *, back: bool) -> Iterator[datetime]:
     try:
         return iter(CronSim(text, begin.replace(microsecond=0), reverse=back))
     except (CronSimError, AssertionError, ValueError) as wrong:
-        if _is_cron(" ".join([*text.split()[:-2], "*", *text.split()[-1:]])):
+        months = text.split()[-2:-1]
+        named = bool(months) and _is_cron(f"0 0 1 {months[0]} *")
+        if named and _is_cron(" ".join([*text.split()[:-2], "*", *text.split()[-1:]])):
             raise BadSchedule(NEVER.format(text)) from None  # in any month but those it names
         said = str(wrong) or "a field of it makes no sense"
         raise BadSchedule(f"the cron expression '{text}' cannot be read: {said}") from None

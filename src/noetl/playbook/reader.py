@@ -12,9 +12,12 @@ from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from noetl.expression.syntax import is_template
 from noetl.kinds.kind import Kind
+from noetl.late import late
+from noetl.playbook.blocks import BLOCKS
 from noetl.playbook.codes import CODES
 from noetl.playbook.finding import Finding, Place
 from noetl.playbook.fitting import described, misfit, shown
+from noetl.playbook.neighbours import ALONE, Neighbours
 from noetl.playbook.retired import RETIRED, RETIRED_VALUES
 from noetl.playbook.shape import (
     Block,
@@ -29,6 +32,7 @@ from noetl.playbook.shape import (
 )
 from noetl.playbook.suggest import did_you_mean
 from noetl.playbook.templates import TemplateProblem, Templates
+from noetl.playbook.trigger_blocks import TRIGGER_BLOCKS
 from noetl.playbook.yaml_checks import size_of
 from noetl.playbook.yaml_text import PLAIN, Tree
 
@@ -53,6 +57,27 @@ _RULED = ("policy", "admit")
 _FIELD_CODES = {("then", "attempts"): "retry-attempts", ("loop", "in"): "loop-incomplete"}
 
 
+_BLOCKS = {**BLOCKS, **TRIGGER_BLOCKS}
+_SPAN = late(r"([0-9]+)\s*(ms|s|sec|m|min|h|d)")
+_SECONDS = {"ms": 0.001, "s": 1, "sec": 1, "m": 60, "min": 60, "h": 3600, "d": 86_400}
+
+
+def seconds_in(span: str) -> str:
+    """`5m` as the number that the language wants."""
+    found = _SPAN.fullmatch(span)
+    assert found is not None, "it was asked"
+    return f"{int(found[1]) * _SECONDS[found[2]]:g}"
+
+
+def below_of(block: Block, key: str) -> str:
+    """Where a key belongs that stands one level too high; empty where it belongs nowhere."""
+    for name, field in block.fields.items():
+        inner = _BLOCKS.get(field.type.block) if isinstance(field.type, Inside) else None
+        if inner is not None and key in inner.fields:
+            return f"it belongs below '{name}': {name}: {{ {key}: … }}"
+    return ""
+
+
 class At(NamedTuple):
     """One value of the text: the node, the node that faults of the block point at, the path."""
 
@@ -72,12 +97,17 @@ class Reader:
     """Reads one document; `findings` grows."""
 
     def __init__(
-        self, tree: Tree, kinds: Mapping[str, Kind], brought: Mapping[str, Any] | None = None
+        self,
+        tree: Tree,
+        kinds: Mapping[str, Kind],
+        brought: Mapping[str, Any] | None = None,
+        neighbours: Neighbours = ALONE,
     ) -> None:
         self.tree = tree
         self.kinds = kinds
         self.brought = brought or {}
         """What a request brings to `workload` and `ctx`, where it is known already (VAL-5)."""
+        self.neighbours = neighbours
         self.findings: list[Finding] = []
         self.places: dict[str, At] = {}
         self.older: set[int] = set()
@@ -194,12 +224,13 @@ class Reader:
             return False
         if block.open:
             return True
+        keys = f"keys: {', '.join(block.fields)}"
         self.report_node(
             "unknown-key",
             entry.anchor,
             entry.path,
             f"{article(block.name)} has no key '{key}'",
-            self.suggest(key, block.fields, f"keys: {', '.join(block.fields)}"),
+            self.suggest(key, block.fields, below_of(block, key) or keys),
         )
         return False
 
@@ -261,6 +292,8 @@ class Reader:
         hint = f"write {described(field.type)}: {field.doc}"
         if isinstance(field.type, Text) and isinstance(value, bool | int | float):
             hint = f'write it in quotes: {key}: "{entry.node.value}"'
+        elif isinstance(value, str) and "econds" in field.doc and _SPAN.fullmatch(value):
+            hint = f"write the seconds as a number: {key}: {seconds_in(value)}"
         elif isinstance(field.type, Choice) and isinstance(value, str):
             hint = self.suggest(value, field.type.words, hint)
         message = f"'{key}' is {shown(value)}, expected {described(field.type)}"
@@ -335,6 +368,26 @@ class Reader:
             source = self.tree.lines[row] if row < len(self.tree.lines) else ""
             column = len(source) - len(source.lstrip())
         self.report_spot(fault.code, row + 1, column + 1, at.path, fault.message, fault.hint)
+
+    def report_inside(
+        self, code: str, at: At, spot: tuple[int, int], message: str, hint: str
+    ) -> None:
+        """A fault inside a text, at its line and column from 0, where the document keeps them."""
+        node: Any = at.node
+        line, column = spot
+        row = node.start_mark.line + line
+        if node.style == "|":
+            row += 1
+            source = self.tree.lines[row] if row < len(self.tree.lines) else ""
+            own = node.value.split("\n")[line] if line <= node.value.count("\n") else ""
+            indent = len(source) - len(own) if own and source.endswith(own) else 0
+            self.report_spot(code, row + 1, indent + column + 1, at.path, message, hint)
+        elif line == 0 and node.start_mark.line == node.end_mark.line:
+            quote = 1 if node.style else 0
+            column += node.start_mark.column + quote
+            self.report_spot(code, row + 1, column + 1, at.path, message, hint)
+        else:
+            self.report(code, at, f"{message} (line {line + 1} of the text)", hint)
 
 
 def _last_name(key: str) -> str:

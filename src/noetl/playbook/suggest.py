@@ -1,7 +1,8 @@
 """Names in hints: the one that was meant, or some of those that there are."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from itertools import islice
+from typing import Final
 
 from noetl.expression.meant import closest
 from noetl.late import late
@@ -10,9 +11,35 @@ _MEANT = late(r"did you mean '(.+)'\?$")
 SHOWN_NAMES = 12
 
 
+SYNONYMS: Final[Mapping[str, tuple[str, ...]]] = {
+    **dict.fromkeys(("items", "over", "for_each", "foreach", "collection"), ("in",)),
+    **dict.fromkeys(("item", "as", "var", "element"), ("iterator",)),
+    **dict.fromkeys(("cmd", "run", "sql", "statement"), ("command",)),
+    **dict.fromkeys(("inputs", "input", "with", "parameters"), ("args", "params")),
+    **dict.fromkeys(("data", "json", "payload", "content"), ("body", "args")),
+    **dict.fromkeys(("uri", "endpoint", "address", "link"), ("url",)),
+    **dict.fromkeys(("credential", "credentials", "connection", "secret"), ("auth", "credential")),
+    **dict.fromkeys(("if", "condition", "unless"), ("when",)),
+    **dict.fromkeys(("to", "target", "goto", "then"), ("step",)),
+    **dict.fromkeys(("environment", "vars", "variables"), ("env",)),
+    **dict.fromkeys(("script", "source", "python"), ("code",)),
+    **dict.fromkeys(("requirements", "packages", "dependencies"), ("libs",)),
+    **dict.fromkeys(("concurrency", "parallelism", "workers"), ("max_in_flight",)),
+    **dict.fromkeys(("max_attempts", "retries", "times"), ("attempts",)),
+    **dict.fromkeys(("wait", "sleep", "interval"), ("delay", "seconds", "every")),
+    "verb": ("method",),
+    "file": ("path",),
+    "tz": ("timezone",),
+    "description": ("desc",),
+}
+"""Words of other tools for what has another name here."""
+
+
 def did_you_mean(name: str, known: Iterable[str], otherwise: str) -> str:
     """The hint for an unknown name."""
-    near = closest(name, known)
+    names = dict.fromkeys(known)
+    same = (word for word in SYNONYMS.get(name, ()) if word in names)
+    near = closest(name, names) or next(same, None)
     return f"did you mean '{near}'?" if near else otherwise
 
 

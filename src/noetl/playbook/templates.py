@@ -10,6 +10,7 @@ from noetl.late import late
 from noetl.playbook.suggest import did_you_mean
 
 GUARD_HINT = 'write true, false or one whole expression: when: "{{ … }}"'
+ASKING: Final = late(r"[.=<>]|\b(?:and|or|not|in|is)\b")
 TEMPLATE_HINT = "fix the expression between '{{' and '}}'"
 # A document of legal size must not take long to judge, whatever stands in it (DOC-7).
 MOST_FAULTS: Final = 1_000
@@ -53,6 +54,16 @@ def remedy(message: str) -> str:
     return next((hint for pattern, hint in REMEDIES if pattern.search(message)), TEMPLATE_HINT)
 
 
+def braced(value: Any) -> str:
+    """The hint for a guard that is no expression: what it would be in braces, if it is one then."""
+    if not isinstance(value, str) or is_template(value) or '"' in value or len(value) > 80:
+        return GUARD_HINT
+    whole = f"{{{{ {value.strip()} }}}}"
+    if ASKING.search(value) is None or check_text(whole) is not None:
+        return GUARD_HINT
+    return f'write it in braces: when: "{whole}"'
+
+
 class TemplateProblem(NamedTuple):
     """What is wrong with a template or guard; `line` counts from 0 within its text."""
 
@@ -88,7 +99,7 @@ class Templates:
         if key not in self._guards:
             reason = check_guard(value)
             self._guards[key] = (
-                None if reason is None else TemplateProblem("guard-shape", reason, GUARD_HINT)
+                None if reason is None else TemplateProblem("guard-shape", reason, braced(value))
             )
         return self._guards[key]
 

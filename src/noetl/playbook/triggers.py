@@ -1,8 +1,10 @@
 """The document of a trigger: nodes → Trigger, with everything that is wrong with it (START-1)."""
 
 from collections.abc import Callable
+from fnmatch import fnmatchcase
 from functools import cached_property
 from typing import Any, Final, Literal
+from zoneinfo import available_timezones
 
 import msgspec
 
@@ -11,6 +13,7 @@ from noetl.expression.syntax import parse, texts_of
 from noetl.expression.template import Evaluate, compile_value
 from noetl.playbook import trigger_blocks as blocks
 from noetl.playbook.blocks import METADATA
+from noetl.playbook.check_brought import compare
 from noetl.playbook.check_literals import scalars
 from noetl.playbook.check_names import reads_in
 from noetl.playbook.fitting import shown
@@ -85,9 +88,17 @@ def parse_trigger(reader: Reader) -> Trigger | None:
     if "payload" in spec:
         _check_payload(reader, spec["payload"])
     kind, on = _parse_on(reader, spec["on"]) if "on" in spec else ("", None)
+    version = reader.value(spec["version"]) if "version" in spec else None
+    if "playbook" in spec:
+        given = (spec["payload"], reader.value(spec["payload"])) if "payload" in spec else None
+        wanted = str(reader.value(spec["playbook"]))
+        # An alarm for whatever fails, itself too, is meant; what completes and starts again is not.
+        if isinstance(on, OnEnd) and "completed" in on.status and fnmatchcase(wanted, on.path):
+            said = f"the trigger starts '{wanted}', whose own end starts it again"
+            reader.report("trigger-circle", spec["on"], said, "name other paths in `on`")
+        compare(reader, wanted, spec["playbook"], given, version=version)
     if on is None or not {"name", "path"} <= metadata.keys() or "playbook" not in spec:
         return None
-    version = reader.value(spec["version"]) if "version" in spec else None
     return Trigger(
         name=reader.value(metadata["name"]),
         path=reader.value(metadata["path"]),
@@ -120,6 +131,8 @@ def one_of(reader: Reader, at: At, given: dict[str, At], names: tuple[str, ...])
     found = [name for name in names if name in given]
     if len(found) == 1:
         return found[0]
+    if not found and reader.value(at):  # what stands there instead is told already
+        return None
     says = f"has {' and '.join(map(repr, found))}" if found else "has none of its forms"
     reader.report(
         "trigger-choice",
@@ -137,10 +150,27 @@ def _check_schedule(
     wrong = None if form is None else check(Schedule(**known))
     if wrong is not None:
         place = given["timezone"] if wrong.startswith("no time zone") else given[form or ""]
-        reader.report("bad-schedule", place, wrong, HINTS[place.path.rpartition(".")[2]])
+        reader.report("bad-schedule", place, wrong, _remedy(place, str(reader.value(place))))
     return known
 
 
+def _remedy(at: At, given: str) -> str:
+    """What to write instead; the words of other crons, and names of places nearly right."""
+    key = at.path.rpartition(".")[2]
+    if key == "timezone":
+        return did_you_mean(given, sorted(available_timezones()), HINTS[key])
+    if key == "cron" and given in NICKNAMES:
+        return f"write '{NICKNAMES[given]}'"
+    return HINTS[key]
+
+
+NICKNAMES: Final = {
+    **dict.fromkeys(("@daily", "@midnight"), "0 0 * * *"),
+    **dict.fromkeys(("@yearly", "@annually"), "0 0 1 1 *"),
+    "@hourly": "0 * * * *",
+    "@weekly": "0 0 * * SUN",
+    "@monthly": "0 0 1 * *",
+}
 HINTS: Final = {
     "cron": "write minute hour day month weekday, such as '30 6 * * MON-FRI'",
     "at": "write a time such as 2026-03-01T06:00:00Z",

@@ -1,6 +1,6 @@
 """Is a text too much, or not YAML at all? Everything that ends reading at once (DOC-7)."""
 
-from typing import Any
+from typing import Any, Final
 
 import yaml
 from yaml.nodes import MappingNode, Node, ScalarNode
@@ -128,8 +128,33 @@ def refusal_of(error: yaml.YAMLError, text: str) -> UnreadableText:
         "yaml-syntax",
         mark,
         message=f"the text is not YAML: {problem}{context and ',' + context}",
-        hint="look at this line and the one above: indentation, a missing ':' or an open quote",
+        hint=_remedy(text, mark),
     )
+
+
+_REMEDIES: Final = (
+    (
+        late(r"""(\w+):\s+(?:\{\{|[^\s'"{[|>#][^'"#]*\{\{)"""),
+        'put a value with a template in quotes: {0}: "{{{{ … }}}}"',
+    ),
+    (late(r"^\s*(?:- )?(\w+):[^\s:/{[]"), "write a space behind the colon: {0}: …"),
+    (
+        late(r"""^\s*(?:- )?(\w+): [^'"{[|>#]*: """),
+        'put a value with a colon in quotes: {0}: "…: …"',
+    ),
+)
+"""What is wrong with a line that is not YAML, most of the time."""
+
+
+def _remedy(text: str, mark: Any) -> str:
+    """The line of the complaint, and the one above it, where most of them come from."""
+    lines = text.split("\n", mark.line + 1)[: mark.line + 1]
+    for line in reversed(lines[-2:]):
+        for pattern, remedy in _REMEDIES:
+            found = pattern.search(line[:500])
+            if found is not None:
+                return remedy.format(found[1])
+    return "look at this line and the one above: indentation, a missing ':' or an open quote"
 
 
 def _at_tab(text: str, mark: Any) -> bool:

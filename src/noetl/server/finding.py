@@ -1,6 +1,7 @@
 """Which version of a playbook is meant: a number of the catalog, or what its author calls it."""
 
 from noetl.errors import PlaybookNotFound
+from noetl.expression.meant import MOST_NAMES, closest
 from noetl.ports.catalog import Catalog, CatalogEntry, number_in
 
 SHOWN = 20
@@ -26,6 +27,17 @@ async def find_entry(catalog: Catalog, path: str, version: Version) -> CatalogEn
     number = version if isinstance(version, int) else number_in(version)
     found = None if number is None else await catalog.find(path, number)
     return found or await _labelled(catalog, path, str(version))
+
+
+async def known_paths(catalog: Catalog) -> list[str]:
+    """Paths of the catalog to compare a name with, as many as is worth it."""
+    return [entry.path for entry in await catalog.page(limit=MOST_NAMES)]
+
+
+async def near_path(catalog: Catalog, path: str) -> str:
+    """What to say after a path that is not there: the one that was meant, if one is near."""
+    near = closest(path, await known_paths(catalog))
+    return "" if near is None else f"; did you mean '{near}'?"
 
 
 async def _labelled(catalog: Catalog, path: str, label: str) -> CatalogEntry | None:

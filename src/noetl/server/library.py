@@ -1,22 +1,29 @@
 """Which plan does an execution follow? Texts are kept by digest, plans made once (T15, TPL-4)."""
 
 import posixpath
+from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from noetl.control.execution import Execution
 from noetl.errors import PlaybookNotFound, UnreadableFile
 from noetl.messages.events import ExecutionRequested
+from noetl.playbook.declared import DeclaredInputs, declared_in, warnings_of
+from noetl.playbook.finding import Finding
 from noetl.playbook.load import load_kept, load_valid
 from noetl.playbook.plan import Plan, digest_of, make_plan
+from noetl.ports.large import read_off_loop
 from noetl.ports.plans import Plans
 from noetl.ports.storage import Storage
-from noetl.server.finding import find_entry
+from noetl.server.finding import find_entry, near_path
 from noetl.server.replay import Load, first_event, replay
 from noetl.tools.bounds import Bounds
 from noetl.tools.paths import inside, open_file
 from noetl.tools.plugins import KnownKinds
 from noetl.tools.refusal import Refusal
+
+MOST_DECLARED = 1_000
+"""Playbooks whose declared inputs are remembered."""
 
 
 class Found(NamedTuple):
@@ -38,6 +45,7 @@ class Library:
         self._load = load
         self._bounds = bounds or Bounds()
         self._plans = Plans(plan_from)
+        self._declared: dict[str, DeclaredInputs] = {}
 
     async def plan_of(self, text: str, folder: str | None, made: Plan | None = None) -> Plan:
         """
@@ -60,6 +68,21 @@ class Library:
             return (await self.text_of(digest))[0]
 
         return await self._plans.by(digest, text)
+
+    async def inputs_by(self, digest: str) -> DeclaredInputs:
+        """What the playbook of a text that was kept before declares of its inputs."""
+        found = self._declared.get(digest)
+        if found is None:
+            text, _ = await self.text_of(digest)
+            found = await read_off_loop(len(text), inputs_from, text)
+            if len(self._declared) >= MOST_DECLARED:
+                self._declared.clear()
+            self._declared[digest] = found
+        return found
+
+    async def warnings(self, digest: str, payload: Mapping[str, Any]) -> list[Finding]:
+        """VAL-7: what of a payload does not fit the playbook."""
+        return warnings_of(await self.inputs_by(digest), payload) if payload else []
 
     async def text_of(self, digest: str) -> tuple[str, str | None]:
         found = await self._storage.playbooks.text(digest)
@@ -97,9 +120,9 @@ class Library:
         if version is not None:
             raise PlaybookNotFound(f"the catalog has no version {version} of {tried}")
         if folder is None:
-            raise PlaybookNotFound(
-                f"the catalog has no playbook {tried}; register it with `noetl register FILE`"
-            )
+            near = await near_path(self._storage.catalog, path)
+            remedy = near or "; register it with `noetl register FILE`"
+            raise PlaybookNotFound(f"the catalog has no playbook {tried}{remedy}")
         file = child_file(path, folder, self._bounds)
         try:
             with open_file(file) as opened:
@@ -112,6 +135,11 @@ def plan_from(text: str) -> Plan:
     """The plan of a text that was accepted before; raises PlaybookRejected."""
     kinds = KnownKinds()
     return make_plan(load_kept(text, kinds), text, kinds)
+
+
+def inputs_from(text: str) -> DeclaredInputs:
+    kinds = KnownKinds()
+    return declared_in(load_kept(text, kinds), kinds)
 
 
 def plan_of_new(text: str) -> Plan:

@@ -3,12 +3,41 @@
 from typing import Any
 
 from noetl.errors import PlaybookRejected, ServerRefused
-from noetl.playbook.load import is_trigger, load_document
+from noetl.playbook.check_brought import called
+from noetl.playbook.declared import DeclaredInputs
+from noetl.playbook.load import Loaded, is_trigger, load_document
+from noetl.playbook.neighbours import Neighbours
 from noetl.playbook.plan import digest_of
 from noetl.ports.catalog import CatalogEntry, Registration
 from noetl.ports.large import read_off_loop
 from noetl.ports.storage import Storage
+from noetl.server.finding import known_paths
+from noetl.server.library import beside, inputs_from
 from noetl.tools.plugins import KnownKinds
+
+MOST_CALLED = 50
+"""Other playbooks that are looked at for one text."""
+
+
+async def examined(storage: Storage, text: str) -> Loaded:
+    """All that is wrong with a text, also beside the playbooks of the catalog that it names."""
+    loaded = await read_off_loop(len(text), load_document, text, KnownKinds())
+    wanted = [] if loaded.trigger is None else [loaded.trigger.playbook]
+    if loaded.playbook is not None:
+        wanted = list(dict.fromkeys(called(loaded.playbook)))[:MOST_CALLED]
+    if not wanted:
+        return loaded
+    parent = "" if loaded.playbook is None else loaded.playbook.path
+    found: dict[str, DeclaredInputs] = {}
+    for path in wanted:
+        for name in dict.fromkeys((path, beside(parent, path))):
+            entry = await storage.catalog.find(name)
+            kept = None if entry is None else await storage.playbooks.text(entry.digest)
+            if kept is not None and not is_trigger(kept[0]):
+                found.setdefault(path, await read_off_loop(len(kept[0]), inputs_from, kept[0]))
+    paths = [] if len(found) == len(wanted) else await known_paths(storage.catalog)
+    around = Neighbours(playbook=found.get, paths=lambda: paths)
+    return await read_off_loop(len(text), load_document, text, KnownKinds(), around)
 
 
 async def registered(

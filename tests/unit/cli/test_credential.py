@@ -185,3 +185,35 @@ def test_looking_makes_no_home(
 ) -> None:
     say(capsys, *words)
     assert list(home.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "where"),
+    [
+        ('{"user": "u", "password": "hunter22",}', "line 1, column 38"),
+        ("{'user': 'u', 'password': 'hunter22'}", "line 1, column 2"),
+        ('{"user": "u",\n "password": "hunter22"', "line 2, column 24"),
+    ],
+)
+def test_json_that_is_broken_is_refused_without_being_shown(
+    home: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    text: str,
+    where: str,
+) -> None:
+    give(monkeypatch, text)
+    code, out, err = say(capsys, "add", "pg", "--kind", "postgres", "--stdin")
+    assert (code, where in err, "hunter22" in out + err) == (3, True, False)
+    assert '{"password": "…"}' in err
+    assert not (home / "noetl.db").exists()
+
+
+def test_a_misspelt_name_is_answered_with_the_one_that_was_meant(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    give(monkeypatch, "the-token")
+    assert say(capsys, "add", "api_main", "--kind", "bearer", "--stdin")[0] == 0
+    for verb in ("show", "rm"):
+        _, _, err = say(capsys, verb, "api_mian")
+        assert "no credential 'api_mian'; did you mean 'api_main'?" in err

@@ -20,12 +20,12 @@ from tests.unit.client.far import (
 )
 
 from noetl import errors
-from noetl.api.types import Summary
+from noetl.api.types import StartedExecution, Summary
 from noetl.client import asks
 from noetl.client.asks import Question
 from noetl.client.async_client import AsyncClient
 from noetl.client.client import Client
-from noetl.server.views.standing import Listed, Standing
+from noetl.server.views.standing import Standing
 
 LISTED = {
     "execution_id": "e1",
@@ -92,7 +92,7 @@ def test_an_execution_is_begun_with_a_key_of_its_own(server: Far, ask: Asking) -
     server.will((201, LISTED))
     for _ in range(2):
         begun = ask(server.url, "secret", "execute", "reports/daily", payload={"a": 1})
-        assert begun == Listed(**LISTED)  # type: ignore[arg-type]
+        assert begun == StartedExecution(**LISTED)  # type: ignore[arg-type]
     (method, url, headers, body), (_, _, second, _) = server.asked
     assert (method, url) == ("POST", "/api/executions")
     asked = {"playbook_id": None, "path": "reports/daily", "version": None}

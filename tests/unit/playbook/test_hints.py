@@ -54,3 +54,77 @@ def timed(timeout: str) -> str:
 )
 def test_a_timeout_may_be_a_template(timeout: str, codes: list[str]) -> None:
     assert [code for code, _ in hints(timed(timeout))] == codes
+
+
+ONE = "workflow:\n  - step: start\n    tool:\n      - a: {}\n"
+
+
+@pytest.mark.rule("VAL-2")
+@pytest.mark.parametrize(
+    ("task", "hint"),
+    [
+        ('{ kind: http, uri: "x", url: "x" }', "did you mean 'url'?"),
+        ('{ kind: shell, cmd: "x", command: "x" }', "did you mean 'command'?"),
+        ("{ kind: playbook, path: x, inputs: { n: 1 } }", "did you mean 'args'?"),
+        (
+            '{ kind: http, url: "x", timeout: 5 }',
+            "it belongs below 'spec': spec: { timeout: … }",
+        ),
+        (
+            '{ kind: http, url: "x", spec: { timeout: 2m } }',
+            "write the seconds as a number: timeout: 120",
+        ),
+        ('{ kind: http, url: "x", follow_redirects: yes }', "write true; 'yes' is text"),
+        ('{ kind: http, url: "{{ env.HOME }}" }', "templates see no environment"),
+        ('{ kind: http, url: "{{ inputs.x }}" }', "inputs of the playbook are below `workload`"),
+        ('{ kind: http, url: "{{ steps.a.x }}" }', "a result goes on by `args` of an arc"),
+    ],
+)
+def test_words_of_other_tools_are_understood(task: str, hint: str) -> None:
+    found = [text for _, text in hints(ONE.format(task))]
+    assert any(text.startswith(hint) for text in found), found
+
+
+@pytest.mark.rule("VAL-1", "VAL-2")
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        (
+            "executor: { pool: gpu }\n" + ONE.format("{ kind: noop }"),
+            "it belongs below 'spec': spec: { pool: … }",
+        ),
+        (
+            ONE.format("{ kind: noop }").replace(
+                "tool:", "loop: { items: [1], iterator: n }\n    tool:"
+            ),
+            "did you mean 'in'?",
+        ),
+        (
+            ONE.format('{ kind: http, url: "x/{{ item }}" }').replace(
+                "tool:", "loop: { in: [1], iterator: page }\n    tool:"
+            ),
+            "did you mean 'iter.page'?",
+        ),
+    ],
+)
+def test_keys_and_names_that_belong_elsewhere(text: str, hint: str) -> None:
+    assert hint in [said for _, said in hints(text)]
+
+
+@pytest.mark.rule("DOC-7")
+@pytest.mark.parametrize(
+    ("line", "hint"),
+    [
+        (
+            "url: {{ workload.base }}/orders",
+            'put a value with a template in quotes: url: "{{ … }}"',
+        ),
+        ("url: http://x/{{ a }}: b", 'put a value with a template in quotes: url: "{{ … }}"'),
+        ("url: x\n          note: see: this", 'put a value with a colon in quotes: note: "…: …"'),
+        ("url:x\n          method: GET", "write a space behind the colon: url: …"),
+    ],
+)
+def test_lines_that_are_not_yaml(line: str, hint: str) -> None:
+    head = "workflow:\n  - step: start\n    tool:\n      - a:\n          kind: http\n"
+    [(code, said)] = hints(f"{head}          {line}\n")
+    assert (code, said) == ("yaml-syntax", hint)

@@ -85,7 +85,7 @@ def test_each_kind_refuses_what_it_does_not_know(kind: str) -> None:
             "a value of 'headers' is a list, expected text, a whole number, a number or true",
         ),
         (
-            {"kind": "python", "code": "x", "libs": ["numpy", 3]},
+            {"kind": "python", "code": "pass", "libs": ["numpy", 3]},
             "a value of 'libs' is the number 3, expected text",
         ),
         ({"kind": "python", "code": "x", "args": [1]}, "'args' is a list, expected a mapping"),
@@ -113,7 +113,10 @@ def test_each_kind_refuses_what_it_does_not_know(kind: str) -> None:
             "'path' or 'code'",
         ),
         ({"kind": "wait", "seconds": -1}, "'seconds' is the number -1, expected a number of"),
-        ({"kind": "python", "code": "x", "libs": {}}, "an empty mapping in place of an input is"),
+        (
+            {"kind": "python", "code": "pass", "libs": {}},
+            "an empty mapping in place of an input is",
+        ),
     ],
 )
 def test_what_is_said_about_a_wrong_input(task: dict[str, Any], said: str) -> None:

@@ -160,3 +160,52 @@ def test_the_schema_says_the_same() -> None:
     wrong: list[dict[str, Any]] = [{}, {"schedule": {}}, both, {"webhook": {}}]
     for on in wrong:
         assert not judge.is_valid(json.loads(trigger(on))), on
+
+
+@pytest.mark.rule("START-3")
+@pytest.mark.parametrize(
+    ("schedule", "hint"),
+    [
+        ({"cron": "0 6 * * *", "timezone": "Europe/Berln"}, "did you mean 'Europe/Berlin'?"),
+        ({"cron": "@daily"}, "write '0 0 * * *'"),
+        ({"every": "5m"}, "write the seconds as a number: every: 300"),
+        (
+            {"cron": "0 0 * JNA *"},
+            "write minute hour day month weekday, such as '30 6 * * MON-FRI'",
+        ),
+        ({"crn": "0 0 * * *"}, "did you mean 'cron'?"),
+    ],
+)
+def test_a_schedule_that_is_nearly_right_says_what_was_meant(
+    schedule: dict[str, Any], hint: str
+) -> None:
+    (found,) = load_document(trigger({"schedule": schedule})).findings
+    assert found.hint == hint
+
+
+@pytest.mark.rule("START-3")
+def test_a_month_that_there_is_not_is_no_day_that_there_is_not() -> None:
+    said = [
+        load_document(trigger({"schedule": {"cron": cron}})).findings[0].message
+        for cron in ("0 0 * JNA *", "0 0 30 2 *")
+    ]
+    assert said == [
+        "the cron expression '0 0 * JNA *' cannot be read: Bad month",
+        "the cron expression '0 0 30 2 *' never fires: it names no day that exists",
+    ]
+
+
+@pytest.mark.rule("START-6")
+@pytest.mark.parametrize(
+    ("on", "told"),
+    [
+        ({"path": "sales/*"}, ["trigger-circle"]),
+        ({"path": "sales/load", "status": ["completed"]}, ["trigger-circle"]),
+        ({"path": "*", "status": "failed"}, []),  # an alarm
+        ({"path": "other/*"}, []),
+    ],
+)
+def test_a_trigger_that_starts_itself_is_warned_of(on: dict[str, Any], told: list[str]) -> None:
+    found = load_document(trigger({"execution": on}))
+    assert [one.code for one in found.findings] == told
+    assert found.trigger is not None

@@ -45,7 +45,7 @@ export interface BatchRequest {
 }
 
 export interface Begun {
-  execution?: Listed | null;
+  execution?: StartedExecution | null;
   error?: ApiError | null;
 }
 
@@ -437,6 +437,24 @@ export interface Standing {
   occurrence?: string | null;
 }
 
+export interface StartedExecution {
+  execution_id: string;
+  path: string;
+  version: string | null;
+  status: string;
+  interrupted: boolean;
+  started_at: string;
+  updated_at: string;
+  finished_at: string | null;
+  duration_ms: number;
+  parent_execution_id: string | null;
+  error: string | null;
+  note?: string | null;
+  origin_execution_id?: string | null;
+  seq?: number;
+  warnings?: (Finding)[];
+}
+
 export interface Stopped {
   by: string;
   reason: string;
@@ -534,6 +552,7 @@ export interface Trial {
   payload: Record<string, unknown> | null;
   key: string;
   problem: string | null;
+  warnings?: (Finding)[];
 }
 
 export interface TrialRequest {
@@ -692,13 +711,13 @@ export interface Operations {
   };
   executions_execute: {
     path: {  };
-    query: {  };
+    query: { strict?: boolean };
     body: ExecuteRequest;
-    answer: Listed;
+    answer: StartedExecution;
   };
   executions_start_many: {
     path: {  };
-    query: {  };
+    query: { strict?: boolean };
     body: BatchRequest;
     answer: ExecutionBatch;
   };
@@ -796,7 +815,7 @@ export interface Operations {
     path: { execution_id: string };
     query: {  };
     body: RestartRequest | null;
-    answer: Listed;
+    answer: StartedExecution;
   };
   executions_differences: {
     path: { execution_id: string; other: string };

@@ -115,7 +115,7 @@ def _texts(server: "MCPServer[Any]", target: Target) -> None:
 
 
 def registered_at(target: Target, source: PlaybookSource, migrate: bool) -> tuple[Any, bool]:
-    text, original = texts_in(source, "quiet", migrate=migrate)
+    text, original = texts_in(source, "quiet", target, migrate=migrate)
     if target.local:
         return in_home(lambda local: enter(local, text, original), make=True)
     sent = original or text

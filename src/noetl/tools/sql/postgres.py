@@ -198,7 +198,8 @@ def _without_state(fault: psycopg.Error) -> Outcome:
         says = f"no connection to PostgreSQL: {message}"
         retryable = not _NO_TLS.search(str(fault))
         return failed("connection", says, retryable=retryable, block=block_of(None, message))
-    percent = "; beside params a percent sign is written %%" if "%" in message else ""
+    place = "%" in message or "placeholder" in message
+    percent = "; beside params a percent sign is written %%" if place else ""
     says = f"the command cannot be sent: {message}{percent}"
     return failed("input", says, block=block_of(None, message))
 

@@ -179,6 +179,7 @@ def key_of(credential: Mapping[str, Any], name: str) -> bytes:
     return key.private_bytes(form.Encoding.DER, form.PrivateFormat.PKCS8, form.NoEncryption())
 
 
+PERCENT = "beside params a percent sign is written %%"
 _REFUSED = re.compile(
     r"incorrect username or password|authentication|password is empty|user is empty|"
     r"jwt token is invalid|account is empty|is not allowed to access|token .*expired",
@@ -234,8 +235,15 @@ class SnowWork(ThreadedWork):
         statements = split(self._text)
         if len(statements) > 1 and isinstance(self._params, list) and self._params:
             raise Refusal("input", "several statements need 'params' as a mapping, by name")
+        params = bindable(self._params) or None
         for statement in statements:
-            self._cursor.execute(statement, bindable(self._params) or None)
+            try:
+                self._cursor.execute(statement, params)
+            except (KeyError, TypeError, ValueError) as wrong:  # of the connector's own formatting
+                if params is None:
+                    raise
+                says = f"the params do not fit the statement: {wrong}"
+                raise Refusal("input", f"{says}; {PERCENT}") from None
         self._look_at(statements[-1])
 
     def run_each(self, rows: Iterator[Any]) -> None:
