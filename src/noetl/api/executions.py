@@ -17,6 +17,7 @@ from noetl.control.execution import Status
 from noetl.errors import NoetlError, ServerAway, ServerRefused
 from noetl.messages.requests import Order
 from noetl.node.housekeeping import prune
+from noetl.node.server import ServerNode
 from noetl.ports.event_log import ExecutionRow
 from noetl.server.policies import RetentionPolicy
 from noetl.server.verify import Verified
@@ -97,12 +98,7 @@ class ExecutionsRoutes:
             traceparent=trace,
             strict=strict,
         )
-        return await self._started(row, asked.payload)
-
-    async def _started(self, row: ExecutionRow, payload: dict[str, Any]) -> t.StartedExecution:
-        warnings = await self._plane.library.warnings(row.digest, payload)
-        listed = msgspec.structs.asdict(listed_of(row, interrupted=False))
-        return t.StartedExecution(**listed, warnings=warnings)
+        return await started(self._plane, row, asked.payload)
 
     async def prune(self, data: JSONBody[t.PruneRequest]) -> Response[t.Pruned]:
         """Remove ended executions, or say which would go (`dry_run`); archive them before."""
@@ -223,7 +219,7 @@ class ExecutionsRoutes:
             payload=asked.payload,
             key=key,
         )
-        begun = await self._started(row, asked.payload)
+        begun = await started(self._plane, row, asked.payload)
         where = {"location": f"/api/executions/{begun.execution_id}"}
         return answered(begun, status=201, headers=where)
 
@@ -239,6 +235,15 @@ class ExecutionsRoutes:
         reason = "" if data is None else data.reason
         row = await self._plane.order(known(execution_id), kind, reason)
         return answered((await self._questions.listed([row]))[0])
+
+
+async def started(
+    plane: ServerNode, row: ExecutionRow, payload: dict[str, Any]
+) -> t.StartedExecution:
+    """What is answered to whoever started it, with what of the payload does not fit (VAL-7)."""
+    warnings = await plane.library.warnings(row.digest, payload)
+    listed = msgspec.structs.asdict(listed_of(row, interrupted=False))
+    return t.StartedExecution(**listed, warnings=warnings)
 
 
 def known(execution_id: str) -> str:

@@ -3,7 +3,6 @@
 import ast
 import builtins
 import symtable
-import threading
 import warnings
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
@@ -26,8 +25,8 @@ _REACHING: Final = frozenset({"exec", "eval", "globals", "locals", "vars", "__im
 _NAMESPACES: Final = frozenset({"workload", "ctx", "iter", "args", "_prev", "execution_id"})
 _IDLE: Final = (*(ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom),)
 """Statements that by themselves have no effect worth a task."""
-_FILTERS: Final = threading.Lock()
-"""Python keeps one list of what to warn of, for all threads."""
+_SOURCE: Final = "<code of a playbook>"
+"""What a compiler calls the text; Python's own warnings of it are no business of ours."""
 
 
 def check_python(reader: Reader, playbook: Playbook) -> None:
@@ -70,10 +69,9 @@ def _parsed(
     if len(text) > LONGEST:
         return None
     try:
-        with _FILTERS, warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            compile(text, "<code>", "exec", dont_inherit=True)
-            return ast.parse(text), symtable.symtable(text, "<code>", "exec")
+        _be_quiet()
+        compile(text, _SOURCE, "exec", dont_inherit=True)
+        return ast.parse(text, _SOURCE), symtable.symtable(text, _SOURCE, "exec")
     except SyntaxError as wrong:
         line, column = max(0, (wrong.lineno or 1) - 1), max(0, (wrong.offset or 1) - 1)
         said = f"the code is not Python: {wrong.msg}"
@@ -85,6 +83,12 @@ def _parsed(
     except (ValueError, RecursionError, MemoryError, OverflowError):
         pass  # what cannot be judged here is judged where it runs
     return None
+
+
+def _be_quiet() -> None:
+    """Once for all threads: what is set for a moment would be set for the others too."""
+    if not any(getattr(one[3], "pattern", "") == _SOURCE for one in warnings.filters):
+        warnings.filterwarnings("ignore", module=_SOURCE)
 
 
 def _remedy(wrong: SyntaxError) -> str:
