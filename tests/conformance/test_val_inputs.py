@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 from tests.conformance.test_srv import at, execute, on_api, register
 from tests.support.api import Api
-from tests.support.cluster import Cluster
-from tests.support.steps import call, noop, step, task
+from tests.support.canned import CannedTools
+from tests.support.cluster import Cluster, clustered
+from tests.support.steps import call, noop, playbook, step, task
+from tests.support.triggers import NOW, PATH, Timed, trigger
 from tests.system.program import noetl
 
 from noetl.playbook.declared import declared_in, misfits
@@ -236,6 +238,30 @@ def test_the_payload_of_a_trigger_is_compared_when_it_is_registered_and_tried(
         assert [one["path"] for one in tried["warnings"]] == ["payload.regoin", "payload.count"]
 
     on_api(test, tmp_path)
+
+
+@pytest.mark.rule("VAL-7", "START-1")
+def test_a_server_says_once_what_of_a_triggers_payload_does_not_fit(tmp_path: Path) -> None:
+    async def test(cluster: Cluster) -> None:
+        timed = Timed(cluster)
+        server = await timed.server()
+        cluster.worker(CannedTools())
+        await server.register(playbook(step("one", noop("t")), workload={"region": "eu"}))
+        on = {"schedule": {"cron": "0 * * * *"}}
+        await server.register(trigger(on, payload={"regoin": "{{ trigger.at }}"}))
+        hour = NOW - NOW % 3_600_000
+        await timed.planned(server, hour + 3_600_000)
+        for number in (1, 2):
+            timed.clock.now = hour + number * 3_600_000 + 20
+            await server.starts.look()
+            await timed.started(number)
+        said = [line for line in cluster.said if "regoin" in line]
+        assert said == [
+            f"trigger {PATH}: `workload` has no key 'regoin', and no template reads one; "
+            "did you mean 'region'?"
+        ]
+
+    clustered(test, tmp_path)
 
 
 @pytest.mark.rule("VAL-7", "TOOL-1")

@@ -14,6 +14,7 @@ from noetl.control.limits import waiting_for, words_of
 from noetl.control.waits import next_due
 from noetl.control.waits import words_of as awaited_words
 from noetl.control.waits_held import waits_in as waits_held_in
+from noetl.expression.meant import closest
 from noetl.messages import events as e
 from noetl.messages.codec import decode_events
 from noetl.messages.envelope import timestamp
@@ -87,6 +88,8 @@ class Workers(msgspec.Struct, frozen=True):
     """None where nobody counts them: an execution of `noetl run` has its own."""
     free: int = 0
     since: dict[str, int] = {}
+    meant: str | None = None
+    """The pool that has workers, where the name of one without is nearly the same."""
 
     @property
     def told(self) -> str:
@@ -120,7 +123,8 @@ async def _waits_in(
     rows = await storage.roster.workers(since_ms=int(time.time() * 1000) - RECENT)
     of_pool = [row for row in rows if row.pool == plan.executor.pool]
     free = sum(max(0, row.slots - row.busy) for row in of_pool)
-    return waits_of(execution, plan, Workers(len(of_pool), free, since))
+    meant = None if of_pool else closest(plan.executor.pool, {row.pool: None for row in rows})
+    return waits_of(execution, plan, Workers(len(of_pool), free, since, meant))
 
 
 def unclaimed(run: Run) -> int:
@@ -260,7 +264,8 @@ def for_worker(run: Run, plan: Plan, workers: Workers) -> dict[str, Any]:
         case Workers(known=None):
             pass
         case Workers(known=0):
-            words = f"{words}; no worker of that pool is known"
+            near = f"; did you mean '{workers.meant}'?" if workers.meant else ""
+            words = f"{words}; no worker of that pool is known{near}"
         case Workers(free=0):
             words = f"{words}; {workers.told}, without a free place"
         case _:

@@ -68,6 +68,11 @@ async def test_a_task_says_where_it_stands() -> None:
         (Workers(), "waits for a worker of pool 'default'"),
         (Workers(0), "waits for a worker of pool 'default'; no worker of that pool is known"),
         (
+            Workers(0, meant="defualt"),
+            "waits for a worker of pool 'default'; no worker of that pool is known; did you mean "
+            "'defualt'?",
+        ),
+        (
             Workers(2, 0, {"4.0": 0}),
             "since 1970-01-01T00:00:00.000Z; it has 2 workers, without a free place",
         ),
