@@ -259,26 +259,26 @@ def text_from(path: str | None) -> str:
 
 def secret_in(kind: str, text: str) -> Fields:
     """Its fields; plain text is the field that makes the kind a secret."""
-    fields = parsed(text)
-    if text.lstrip().startswith("{") and fields.keys() == {"value"}:
+    broken = broken_at(text) if text.lstrip().startswith("{") else ""
+    if broken:
         # A secret is not repeated: where it breaks is all that is said.
         field = MAIN.get(kind, "value")
         raise click.UsageError(
-            f"the secret begins like JSON and is not JSON ({broken_at(text)}); correct it, or "
+            f"the secret begins like JSON and is not JSON ({broken}); correct it, or "
             f'give a text that begins so as JSON: {{"{field}": "…"}}'
         )
-    return placed(kind, fields)
+    return placed(kind, parsed(text))
 
 
 def broken_at(text: str) -> str:
-    """Why a text is no JSON, without anything of it."""
+    """Why a text is no JSON, without anything of it; empty where it is."""
     try:
         json.loads(text)
     except json.JSONDecodeError as wrong:
         return f"line {wrong.lineno}, column {wrong.colno}: {wrong.msg}"
     except (RecursionError, ValueError):
-        return "it is nested too deeply"
-    return "it is a list or a plain value"
+        return "it is nested too deeply, or a number in it is too long"
+    return ""
 
 
 def asked_for(kind: str, fields: Fields) -> Fields:

@@ -52,6 +52,7 @@ def give(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
         ("postgres", "the-password", {"password": "the-password", "host": "db"}),
         ("generic", "two\nlines\n", {"value": "two\nlines"}),
         ("generic", "[1]", {"value": "[1]"}),
+        ("generic", '{"value": "x"}', {"value": "x"}),
         ("s3", '{"access_key_id":"a","secret_access_key":"b"}', {"access_key_id": "a"}),
         ("nats", '{"user":"u","password":"p"}', {"user": "u", "password": "p"}),
     ],
