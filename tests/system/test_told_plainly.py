@@ -157,7 +157,7 @@ def test_logs_of_a_step_that_has_not_run_say_so(newcomer: Newcomer) -> None:
     assert newcomer.noetl("run", file).code == 0
     assert newcomer.noetl("logs", "last").err == "nothing was printed\n"
     assert (
-        "no step 'psy' has run in it; did you mean 'pay'?"
+        "no step 'psy' has run in it; those that have: ask, pay"
         in newcomer.noetl("logs", "last", "--step", "psy").err
     )
 
