@@ -9,6 +9,7 @@ from litestar.params import FromPath, QueryParameter
 from noetl.api import types as t
 from noetl.api.answers import answered
 from noetl.api.context import USUAL, ApiContext, Asking, Cursor, Limit
+from noetl.api.questions import missing
 from noetl.api.rows import entry_of
 from noetl.api.texts import refuse_large, text_in
 from noetl.errors import PlaybookRejected
@@ -16,8 +17,9 @@ from noetl.playbook.dialects.migrate import migrate as migrated_from
 from noetl.playbook.finding import Finding
 from noetl.playbook.schema import json_schema, trigger_schema
 from noetl.ports.large import read_off_loop
+from noetl.server.finding import find_entry
 from noetl.server.registering import examined
-from noetl.server.views.outline import Outline
+from noetl.server.views.outline import Outline, outline_of
 from noetl.tools.plugins import KnownKinds
 
 Migrate = Annotated[
@@ -81,7 +83,10 @@ class CatalogRoutes:
 
     async def outline(self, path: FromPath[Path], version: Version = None) -> Response[Outline]:
         """The steps and arcs of one version, as they are drawn, and its workload."""
-        return answered(await self._questions.playbook_outline(path_in(path), version=version))
+        found = await find_entry(self._plane.storage.catalog, path_in(path), version)
+        if found is None:
+            raise missing(path_in(path), version)
+        return answered(await outline_of(self._plane.storage, found.digest))
 
     async def validate(self, request: Asking) -> Response[t.Validated]:
         """All findings of a playbook; nothing is registered."""

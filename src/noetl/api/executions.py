@@ -23,7 +23,7 @@ from noetl.server.policies import RetentionPolicy
 from noetl.server.verify import Verified
 from noetl.server.views.differences import Differences
 from noetl.server.views.explanation import Explanation
-from noetl.server.views.outline import Outline
+from noetl.server.views.outline import Outline, outline_of
 from noetl.server.views.standing import Listed, Standing, listed_of
 from noetl.server.views.state import state_of
 
@@ -141,7 +141,8 @@ class ExecutionsRoutes:
 
     async def outline(self, execution_id: FromPath[str]) -> Response[Outline]:
         """The steps and arcs of its playbook, as they are drawn."""
-        return answered(await self._questions.outline(known(execution_id)))
+        row = await self._plane.row(known(execution_id))
+        return answered(await outline_of(self._plane.storage, row.digest))
 
     async def verify(self, request: Asking, execution_id: FromPath[str]) -> Response[Verified]:
         """Repeat every decision of its log and compare (EVT-5)."""

@@ -24,7 +24,6 @@ from noetl.server.triggering import find_row, find_trigger, shown, why_refused
 from noetl.server.verify import Verified, verify
 from noetl.server.views.differences import Differences, differences_of
 from noetl.server.views.explanation import Explanation, explanation_of
-from noetl.server.views.outline import Outline, outline_of
 from noetl.server.views.standing import Listed, Standing, line_of, listed_of, standing_of
 from noetl.server.views.state import state_of
 from noetl.server.waiting import waits_of
@@ -144,9 +143,6 @@ class PlaneQuestions:
         row = await self.plane.row(execution_id)
         return await explanation_of(self.storage, row, *await self.plane.state(execution_id))
 
-    async def outline(self, execution_id: str) -> Outline:
-        return await outline_of(self.storage, (await self.plane.row(execution_id)).digest)
-
     async def state(self, execution_id: str, *, seq: int | None = None) -> t.ExecutionState:
         """What the log alone comes to, without a snapshot (EVT-5); with `seq`, after that event."""
         _, plan = await self.plane.state(execution_id)
@@ -255,12 +251,6 @@ class PlaneQuestions:
         original = await self.storage.catalog.original(found.playbook_id)
         migrated = found.original_digest is not None
         return view_of(t.EntryText, found, text=kept[0], original=original, migrated=migrated)
-
-    async def playbook_outline(self, path: str, *, version: Version = None) -> Outline:
-        found = await find_entry(self.storage.catalog, path, version)
-        if found is None:
-            raise missing(path, version)
-        return await outline_of(self.storage, found.digest)
 
     async def credentials(
         self, *, cursor: str | None = None, limit: int = PAGE
