@@ -14,6 +14,7 @@ import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from importlib.util import find_spec, module_from_spec
 from threading import RLock, get_ident
 from types import ModuleType
@@ -69,6 +70,8 @@ class PackageInParts(ModuleType):
             if type(self) is PackageInParts:
                 if "reading" in self.__dict__:  # it looks whether it has a part already
                     raise AttributeError(name)
+                if find_spec(part := f"{self.__name__}.{name}") is not None:
+                    return import_module(part)
                 self.__dict__["reading"] = True
                 assert self.__spec__ is not None
                 assert self.__spec__.loader is not None
@@ -83,3 +86,10 @@ def import_in_parts(package: str) -> None:
     if spec is not None:
         module = sys.modules[package] = module_from_spec(spec)
         module.__class__ = PackageInParts
+
+
+def spare() -> None:
+    """Before a command is imported: let it have of these libraries only what it needs."""
+    import_in_parts("jinja2")
+    with late_patterns():
+        import_module("yaml")

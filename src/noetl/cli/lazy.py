@@ -49,6 +49,9 @@ class LazyGroup(HelpfulGroup):
         entry = self.table.get(name)
         if entry is None:
             return None
+        from noetl.late import spare  # not for help
+
+        spare()
         module, _, attribute = entry.target.partition(":")
         command = getattr(import_module(module), attribute)
         if not gc.isenabled():  # `start` had the search for garbage wait for what stays

@@ -62,7 +62,7 @@ def widths(template: str) -> Iterator[str]:
 
 
 def formatted(evaluation: Evaluation, template: str, args: Any, kwargs: Any) -> str:
-    from noetl.expression.formatter import BoundedFormatter  # with all of Jinja2's sandbox
+    from noetl.expression.sandbox import BoundedFormatter  # with all of Jinja2's sandbox
 
     return encodable(BoundedFormatter(evaluation).vformat(template, args, kwargs))
 

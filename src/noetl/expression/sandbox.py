@@ -4,14 +4,14 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final, cast
 
 from jinja2.runtime import Context
-from jinja2.sandbox import ImmutableSandboxedEnvironment
+from jinja2.sandbox import ImmutableSandboxedEnvironment, SandboxedFormatter
 from jinja2.utils import pass_context
 
 from noetl.errors import NeedsBody
 from noetl.expression import calls, operators, output
 from noetl.expression.evaluation import Evaluation
 from noetl.expression.filters import FILTERS, TESTS, Filter
-from noetl.expression.limits import fits
+from noetl.expression.limits import LARGEST_VALUE, fits
 from noetl.expression.lookup import GLOBALS, member, named
 from noetl.expression.missing import Missing
 from noetl.messages.reference import Reference
@@ -101,6 +101,25 @@ class Sandbox(ImmutableSandboxedEnvironment):
         kwargs.pop("_loop_vars", None)  # what Jinja2's compiler adds for functions that ask for it
         kwargs.pop("_block_vars", None)
         return calls.call(cast(ScopeView, __context).evaluation, __obj, *args, **kwargs)
+
+
+class BoundedFormatter(SandboxedFormatter):
+    """`str.format` without private attributes and without huge widths."""
+
+    def __init__(self, evaluation: Evaluation) -> None:
+        super().__init__(evaluation)  # type: ignore[arg-type]
+        self.evaluation = evaluation
+        self.length = 0
+
+    def format_field(self, value: Any, format_spec: str) -> Any:
+        value = output.plain(self.evaluation, self.evaluation.whole(value), tuples=True)
+        figures = "".join(sign if sign.isdigit() else " " for sign in format_spec).split()
+        for figure in figures:
+            fits(int(figure) if len(figure) < 9 else LARGEST_VALUE + 1, "formatted text")
+        written = super().format_field(value, format_spec)
+        self.evaluation.charge(1)
+        self.length = fits(self.length + len(written), "formatted text")
+        return written
 
 
 def sandbox() -> Sandbox:

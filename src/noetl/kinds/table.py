@@ -6,14 +6,16 @@ from importlib import import_module
 from noetl.kinds.kind import Kind
 
 _HOMES = {
-    "http": "http",
-    **dict.fromkeys(("postgres", "duckdb", "snowflake"), "sql"),
-    **dict.fromkeys(("python", "script", "shell", "container"), "code"),
-    **dict.fromkeys(("playbook", "workbook", "iterator", "noop", "transform", "wait"), "flow"),
-    "secrets": "secrets",
-    **dict.fromkeys(("gcs", "s3"), "storage"),
-    "nats": "messaging",
-    "quantum": "quantum",
+    "http": "noetl.kinds.http",
+    **dict.fromkeys(("postgres", "duckdb", "snowflake"), "noetl.kinds.sql"),
+    **dict.fromkeys(("python", "script", "shell", "container"), "noetl.kinds.code"),
+    **dict.fromkeys(
+        ("playbook", "workbook", "iterator", "noop", "transform", "wait"), "noetl.kinds.flow"
+    ),
+    "secrets": "noetl.kinds.secrets",
+    **dict.fromkeys(("gcs", "s3"), "noetl.kinds.storage"),
+    "nats": "noetl.kinds.messaging",
+    "quantum": "noetl.kinds.quantum",
 }
 """Kind → the module of its family; in the order in which the documentation shows them."""
 
@@ -26,7 +28,7 @@ class KindTable(Mapping[str, Kind]):
 
     def __getitem__(self, name: str) -> Kind:
         if name not in self._known:
-            family = import_module(f"noetl.kinds.{_HOMES[name]}")
+            family = import_module(_HOMES[name])
             self._known[name] = getattr(family, name.upper())
         return self._known[name]
 
