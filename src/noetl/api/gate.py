@@ -106,7 +106,7 @@ class Gate:
 
 
 def text_of(connection: Connection) -> str:
-    """The token of a program, or of the session of a browser (decision 0067)."""
+    """The token of a program, or of the session of a browser (decision 0065)."""
     session = connection.cookies.get(SESSION)
     if session is None or "authorization" in connection.headers:
         return bearer(connection)
