@@ -134,7 +134,10 @@ DUE = "select execution_id from execution where wake_at <= ? order by wake_at li
         (SQL["owned_executions"], "execution USING INDEX execution_owner (owner=?"),
         (SQL["waiting_notes"], "note"),
         (SQL["read_decisions"], "decision USING INDEX decision_order (execution_id=?"),
-        (SQL["ended_executions"], "ended USING INDEX execution_finished (finished_at<?"),
+        (
+            SQL["ended_roots"],
+            "ended USING INDEX execution_finished (finished_at>? AND finished_at<?",
+        ),
         (SQL["page_versions"], "catalog USING PRIMARY KEY (path=?"),
     ],
 )

@@ -53,8 +53,8 @@ READS: dict[str, tuple[str, tuple[Any, ...], int]] = {
     "what a process owns": ("owned_executions", ("alive",), 30),
     "orphans": ("any_orphan", (), 10),
     "adoption": ("adopt", ("me", 1, 10), 80),
-    "what has ended": ("ended_executions", (50, 20), 120),
-    "nothing has ended": ("ended_executions", (0, 20), 10),
+    "what has ended": ("ended_roots", (50, 0, "", 20), 120),
+    "nothing has ended": ("ended_roots", (0, 0, "", 20), 10),
     "the catalog": ("page_catalog", ("path 1", 5), 30),
     "versions": ("page_versions", ("path 3", 400, 50), 60),
 }
