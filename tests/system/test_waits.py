@@ -15,7 +15,7 @@ TEXT = playbook(
     step("start", waits("hear", signal="go", when="{{ signal.data.n > 1 }}"), arcs=[arc("ask")]),
     step(
         "ask",
-        waits("pay", approval={"title": "Pay?", "form": {"limit": "number"}, "roles": ["boss"]}),
+        waits("pay", approval={"title": "Pay?", "form": {"limit": "number"}, "roles": ["token:boss"]}),
         sets("keep", answer="{{ _prev }}"),
     ),
 )
@@ -90,7 +90,7 @@ def test_a_run_is_answered_while_it_waits(waiting: Path, tmp_path: Path) -> None
         for n in (1, 2):
             assert asked(home, "signal", name, "go", "--data", f'{{"n": {n}}}').code == 0
         run.wait_for("waits for an answer to 'Pay?'")
-        recorded(home, "from boss", "waiting")
+        recorded(home, "from token:boss", "waiting")
         assert asked(home, "reject", name, "ask", "--reason", "no").code == 0
         assert run.end() == 0
     shown = json.loads(asked(home, "resume", name, "--json").out)
