@@ -15,7 +15,9 @@ TEXT = playbook(
     step("start", waits("hear", signal="go", when="{{ signal.data.n > 1 }}"), arcs=[arc("ask")]),
     step(
         "ask",
-        waits("pay", approval={"title": "Pay?", "form": {"limit": "number"}, "roles": ["token:boss"]}),
+        waits(
+            "pay", approval={"title": "Pay?", "form": {"limit": "number"}, "roles": ["token:boss"]}
+        ),
         sets("keep", answer="{{ _prev }}"),
     ),
 )
