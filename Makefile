@@ -6,7 +6,7 @@ INTO := $(BIN)/uv pip install --quiet --python $(BIN)/python --compile-bytecode
 PARALLEL ?= -n 4 --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check lint types floors words tools ui unit bench bench-distributed chaos faults chance fuzz audit sbom size docs site format lock clean
+.PHONY: help setup run test check lint types floors words tools ui screenshots unit bench bench-ui bench-distributed chaos faults chance fuzz audit sbom size docs site format lock clean
 
 help: ## show what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -57,6 +57,9 @@ ui: .venv/ui ## build the web UI into the package, and check its types
 	$(BIN)/python ui/building.py
 	$(BIN)/python ui/building.py check
 
+screenshots: setup tools ui ## every page of the UI, light and dark, wide and narrow, in dist/screenshots; four of them for the docs
+	$(RUN) tests.ui.pictures
+
 unit: setup tools ui ## all tests
 	$(RUN) pytest $(PARALLEL)
 
@@ -65,6 +68,9 @@ bench: setup ## ours beside the reference, in one run
 
 bench-distributed: setup ## servers and workers on PostgreSQL and NATS beside the raw limits and a peer
 	$(RUN) bench distributed
+
+bench-ui: setup tools ui ## the UI in Chromium: 10,000 iterations beside 100, and what 50 followers cost
+	$(RUN) bench.ui
 
 chaos: setup ## two servers and four workers, 2,000 executions, one process killed every second
 	NOETL_CHAOS=2000 .venv/bin/python -m pytest -s tests/system/test_fleet_deaths.py

@@ -4,7 +4,11 @@ import os
 
 from hypothesis import HealthCheck, settings
 
-pytest_plugins = ["tests.support.fixtures", "tests.support.verification"]
+pytest_plugins = [
+    "tests.support.fixtures",
+    "tests.support.patience",
+    "tests.support.verification",
+]
 
 # Time decides nothing: a busy machine must not fail a test, so there is no deadline per case.
 # Nor does luck: the same commit gives the same answer. `make chance` searches with new seeds.

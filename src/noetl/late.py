@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from importlib.util import find_spec, module_from_spec
-from threading import RLock, get_ident
+from threading import RLock
 from types import ModuleType
 from typing import Any, cast
 
@@ -47,13 +47,13 @@ def late(text: str, flags: int = 0) -> re.Pattern[str]:
 
 
 @contextmanager
-def late_patterns() -> Iterator[None]:
-    """What is imported in here gets late patterns; other threads do not notice."""
-    here = get_ident()
+def late_patterns(package: str) -> Iterator[None]:
+    """Modules of a package that are imported in here get late patterns, and nobody else does."""
 
     def compiled(text: Any, flags: int = 0) -> Any:
-        mine = get_ident() == here and isinstance(text, str)
-        return late(text, flags) if mine else compile_now(text, flags)
+        asks = sys._getframe(1).f_globals.get("__name__", "").partition(".")[0]
+        known = asks == package and isinstance(text, str)
+        return late(text, flags) if known else compile_now(text, flags)
 
     re.compile = compiled  # type: ignore[assignment]
     try:
@@ -91,5 +91,5 @@ def import_in_parts(package: str) -> None:
 def spare() -> None:
     """Before a command is imported: let it have of these libraries only what it needs."""
     import_in_parts("jinja2")
-    with late_patterns():
+    with late_patterns("yaml"):
         import_module("yaml")

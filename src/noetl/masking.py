@@ -30,6 +30,10 @@ CORE = late(rf"[A-Za-z0-9_.\-]{{{SHORTEST},}}")
 BEGINNING = 8
 """Characters of a form that are looked for first."""
 
+BREAKS = late(r"[\r\n]+[ \t]*")
+"""Where a long text was cut into lines: base64 has them after every 76 characters, or 64."""
+BREAKS_IN_JSON = late(r"(?:\\[rn])+(?: |\\t)*")
+
 _special = late(r"([^A-Za-z0-9_@%+=:,./\n-])")
 """What a shell takes for something else."""
 _escape = late(r"\\u([0-9a-f]{4})")
@@ -87,16 +91,12 @@ class Masking:
         if not self._needles:
             return False
         text = encoded.decode("latin-1")  # byte by byte: text is searched faster than bytes
-        for needle in self._needles:  # noqa: SIM110 - this is asked of every report
-            if needle in text:
-                return True
-        return False
+        if any_in(self._needles, text):
+            return True
+        return "\\n" in text and any_in(self._needles, BREAKS_IN_JSON.sub("", text))
 
     def _may_be_in(self, text: str) -> bool:
-        for mark in self._marks:  # noqa: SIM110 - and this of every line that is printed
-            if mark in text:
-                return True
-        return False
+        return any_in(self._marks, text)
 
     def all_in(self, encoded: bytes) -> list[str]:
         """The secrets that a JSON text holds, in whatever form."""
@@ -110,6 +110,9 @@ class Masking:
         """Whether there is a secret in the text, or the text is one."""
         if text in self._whole:
             return True
+        return self._has_form(text) or ("\n" in text and self._has_form(BREAKS.sub("", text)))
+
+    def _has_form(self, text: str) -> bool:
         return self._may_be_in(text) and any(form in text for form in self._forms)
 
     def masked(self, text: str) -> str:
@@ -118,11 +121,20 @@ class Masking:
             return text
         if text in self._whole:
             return MASK
-        if not self._may_be_in(text):
-            return text
-        for form in self._forms:
-            if form in text:
-                text = text.replace(form, MASK)
+        if self._may_be_in(text):
+            for form in self._forms:
+                if form in text:
+                    text = text.replace(form, MASK)
+        return self._masked_over_lines(text) if "\n" in text else text
+
+    def _masked_over_lines(self, text: str) -> str:
+        """What stands in several lines, although it has none itself."""
+        whole = BREAKS.sub("", text)
+        if self._may_be_in(whole):
+            for form in self._forms:
+                if form in whole:
+                    broken = f"(?:{BREAKS.pattern})?".join(map(re.escape, form))
+                    text = re.sub(broken, MASK, text)
         return text
 
     def masked_json(self, encoded: bytes) -> bytes:
@@ -157,6 +169,13 @@ class Masking:
         return max(map(len, self._encoded), default=0)
 
 
+def any_in(marks: Iterable[str], text: str) -> bool:
+    for mark in marks:  # noqa: SIM110 - this is asked of every report and every printed line
+        if mark in text:
+            return True
+    return False
+
+
 def in_json(form: bytes) -> bytes:
     """What stands in JSON instead of a secret: digits may be of a number, which must stay one."""
     if form.isdigit():
@@ -168,7 +187,7 @@ def forms_of(value: str) -> Iterator[str]:
     """The value and how it looks when it was encoded; none for a short one."""
     if len(value) < SHORTEST:
         return
-    for text in (value, *_lines(value)):
+    for text in (value, *_lines(value), *_misread(value)):
         yield from _forms(text)
 
 
@@ -179,7 +198,7 @@ def marks_of(value: str) -> Iterator[str]:
     """
     if len(value) < SHORTEST:
         return
-    for text in (value, *_lines(value)):
+    for text in (value, *_lines(value), *_misread(value)):
         core = max(CORE.findall(text), key=len, default="")
         # Without a core the beginnings do: many forms begin alike.
         yield from _core_forms(core) if core else {form[:BEGINNING] for form in _forms(text)}
@@ -273,6 +292,11 @@ def _lines(value: str) -> list[str]:
     if len(lines) < 2:
         return []
     return [line for line in lines if len(line) >= SHORTEST_LINE and not line.startswith("-----")]
+
+
+def _misread(value: str) -> list[str]:
+    """As somebody shows it who takes its bytes for Latin-1, as headers of HTTP often are."""
+    return [] if value.isascii() else [value.encode("utf-8", "replace").decode("latin-1")]
 
 
 def _in_base64(value: bytes) -> Iterator[str]:

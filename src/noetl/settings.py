@@ -14,8 +14,20 @@ from noetl.masking import MASK, without_password
 from noetl.tools.bounds import Bounds, Denied, Namespaces
 from noetl.tools.environment import VARIABLES, mask
 
+HOME = ".noetl"
+"""The usual home, in the folder of the user."""
 FILE = "noetl.toml"
 """Looked for in the folder in which a command is called; NOETL_CONFIG names another file."""
+USERS: dict[str, Any] = {
+    "auth": False,
+    "http_deny": "none",
+    "libs_build": True,
+    "namespaces": "off",
+}
+"""
+What only the user says: it takes away a protection. The file of a folder often comes with the
+playbooks in it, whose author it would protect from.
+"""
 TABLES = ("contexts",)
 """Tables of the file that are no settings: servers by name (`noetl context`)."""
 
@@ -51,14 +63,24 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         """What concerns tools."""
         files = None if self.files is None else str(self.files.resolve())
         named = (VARIABLES.get("NOETL_KEY_FILE"), settings_file(VARIABLES))
-        private = (self.home, *(Path(one) for one in named if one))
+        usual = Path.home() / HOME  # a project may name another one: the user's own has keys, too
+        known = (usual,) if usual.is_dir() else ()
+        private = (self.home, *(Path(one) for one in named if one), *known, *self._archives())
         return Bounds(
             files=files,
-            private=tuple(str(own.resolve()) for own in private),
+            private=tuple(dict.fromkeys(str(own.resolve()) for own in private)),
             namespaces=self.namespaces,
             build=self.libs_build,
             deny=self.http_deny,
         )
+
+    def _archives(self) -> list[Path]:
+        """Folders that keep the logs of removed executions (KEEP-1)."""
+        if self.retention is None:
+            return []
+        from noetl.server.policies import folders_of, policies_of
+
+        return folders_of(policies_of(self.retention))
 
     def mask(self) -> None:
         """KEY-2: what opens the database, the queue or a server is a secret like any other."""
@@ -258,7 +280,7 @@ def read_with_origins(
     folder: Path | None = None,
 ) -> Reading:
     """The settings, each from the first place that has it; an empty variable has nothing."""
-    found: dict[str, Any] = {"home": Path.home() / ".noetl"}
+    found: dict[str, Any] = {"home": Path.home() / HOME}
     origins = dict.fromkeys(SETTINGS, "default")
     file = settings_file(environment, folder)
     in_file = {} if file is None else values_in(file)
@@ -271,9 +293,19 @@ def read_with_origins(
             found[field] = read_setting(field, name, environment[name])
             origins[field] = name
         elif field in in_file:
+            if field in USERS and in_file[field] == USERS[field]:
+                _refuse_loosened(field, file, environment)
             found[field] = in_file[field]
             origins[field] = str(file)
     return Reading(Settings(**found), origins)
+
+
+def _refuse_loosened(field: str, file: Path | None, environment: Mapping[str, str]) -> None:
+    if not environment.get("NOETL_CONFIG"):
+        raise SettingRefused(
+            f"{file}: a file of the current folder cannot set {field} so, which takes away a "
+            f"protection; set NOETL_{field.upper()}, or name the file by NOETL_CONFIG"
+        )
 
 
 def read_setting(field: str, name: str, text: str) -> Any:

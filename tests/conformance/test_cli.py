@@ -14,9 +14,9 @@ from noetl.cli.main import main, program
 NAMED = (
     *("run", "test", "validate", "migrate", "graph", "schema", "register", "catalog", "execute"),
     *("list", "status", "explain", "events", "logs", "replay", "export", "cancel", "pause"),
-    *("resume", "credential", "server", "worker", "up", "doctor"),
+    *("resume", "restart", "signal", "credential", "server", "worker", "up", "doctor"),
 )
-"""The commands of CLI-1; `restart` and `signal` come with the parts of the runtime they need."""
+"""The commands of CLI-1."""
 
 LIFECYCLE = [
     (kind, verb) for kind in ("server", "worker") for verb in ("start", "stop", "status", "logs")
@@ -78,8 +78,8 @@ def test_servers_and_workers_have_a_lifecycle(kind: str, verb: str) -> None:
     assert command_at((kind, verb)).help
 
 
-FOR_PROGRAMS = {"completion", "dev", "init", "lsp", "mcp"}
-"""They answer nothing: they write files, watch them, or speak a protocol of their own."""
+FOR_PROGRAMS = {"completion", "dev", "init", "lsp", "mcp", "view"}
+"""They answer nothing: they write files, watch them, open pages, or speak a protocol."""
 
 
 @pytest.mark.rule("CLI-1")

@@ -297,6 +297,7 @@ def test_the_key_of_a_removed_execution_starts_nothing(tmp_path: Path) -> None:
         {},
         {"older_than": -1},
         {"older_than": 1, "archive": "/etc"},
+        {"older_than": 1, "archive": "results\n"},
         {"older_than": 1, "status": ["running"]},
         {"older_than": 1, "everything": True},
     ],

@@ -120,6 +120,31 @@ workflow:
 """
 
 
+def of_orders(home: Path, set_up: dict[str, Any]) -> list[Answer]:
+    """What commands say that act on executions; what they keep is kept in the home."""
+    roots = [
+        row["execution_id"]
+        for row in noetl("list", "--json", **set_up).objects()
+        if row["parent_execution_id"] is None
+    ]
+    archive = ("--archive", str(home / "archive"), "--yes")
+    acts = [
+        ("diff", *roots),
+        ("diff", *roots, "--json"),
+        ("restart", roots[0]),
+        ("restart", roots[0], "--json"),
+        ("cache", "list"),
+        ("audit",),
+        ("export", "--all", "--format", "jsonl", "-o", str(home / "events.jsonl")),
+        ("export", "--all", "--format", "otlp", "-o", str(home / "spans.json")),
+        ("prune", "--older-than", "0s", *archive),
+    ]
+    told = [noetl(*words, **set_up) for words in acts]
+    assert [answer.code for answer in told] == [1, 1, 1, 1, 0, 0, 0, 0, 0], told
+    assert len(list((home / "archive").rglob("*.jsonl"))) == 4
+    return told
+
+
 @pytest.mark.rule("KEY-2", "KEY-3")
 def test_a_planted_secret_is_found_nowhere(
     http_server: HttpServer, database: Database, tmp_path: Path
@@ -143,6 +168,7 @@ def test_a_planted_secret_is_found_nowhere(
         for command in ("events", "logs", "status", "explain", "replay"):
             answers += [told(command, name, set_up), told(command, name, set_up, "--json")]
     answers += [noetl("credential", "show", "pg", **set_up), noetl("doctor", **set_up)]
+    answers += of_orders(home, set_up)
 
     # It was used: the servers saw it.
     [echo, basic, *_] = http_server.seen

@@ -79,16 +79,28 @@ class Place(msgspec.Struct, frozen=True):
     def each(self, template: str) -> list[str]:
         return [f"/api/executions/{name}{template}" for name in self.executions()]
 
+    def kept(self) -> list[dict[str, Any]]:
+        """What results that are too large for the log are referred to by (RES-1)."""
+        told = [
+            msgspec.json.decode(line[5:])
+            for address in self.each("/stream")
+            for line in self.get(address).splitlines()
+            if line.startswith("data:")
+        ]
+        return list(references(told))
+
     def bodies(self) -> list[str]:
-        """Where a worker reads results that are too large for the log (RES-1)."""
-        found = []
-        for address in self.each("/stream"):
-            for line in self.get(address).splitlines():
-                told = msgspec.json.decode(line[5:]) if line.startswith("data:") else None
-                for kept in references(told):
-                    asked = {name: kept[name] for name in ("store", "key", "size", "checksum")}
-                    found.append(f"/api/worker/results?{urlencode(asked)}")
-        return found
+        """Where a worker reads them."""
+        asked = ("store", "key", "size", "checksum")
+        return [
+            f"/api/worker/results?{urlencode({name: kept[name] for name in asked})}"
+            for kept in self.kept()
+        ]
+
+    def shown(self, how: str = "") -> list[str]:
+        """Where a person looks at them."""
+        pairs = {(kept["key"].split("/")[0], kept["key"].split("/")[1]) for kept in self.kept()}
+        return [f"/api/executions/{name}/bodies/{body}{how}" for name, body in sorted(pairs)]
 
 
 ADDRESSES: dict[str, Callable[[Place], list[str]]] = {
@@ -110,11 +122,16 @@ ADDRESSES: dict[str, Callable[[Place], list[str]]] = {
     ],
     f"{ONE}/events": lambda p: p.each("/events?limit=200"),
     f"{ONE}/stream": lambda p: p.each("/stream"),
+    f"{ONE}/bodies/{{checksum:str}}": Place.shown,
+    f"{ONE}/bodies/{{checksum:str}}/download": lambda p: p.shown("/download"),
     "/api/waiting": lambda _: ["/api/waiting"],
     "/api/triggers": lambda _: ["/api/triggers"],
     "/api/triggers/entries/{path:path}": lambda _: ["/api/triggers/entries/hook"],
     "/api/credentials": lambda _: ["/api/credentials"],
     "/api/tokens": lambda _: ["/api/tokens"],
+    "/api/audit": lambda _: ["/api/audit"],
+    "/api/cache": lambda _: ["/api/cache"],
+    "/api/pools": lambda _: ["/api/pools"],
     "/api/worker/hello": lambda _: ["/api/worker/hello"],
     "/api/worker/wake": lambda place: [
         f"/api/worker/wake?worker=w-{digest_of(place.worker)[:TAG]}&wait=0"

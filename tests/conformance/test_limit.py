@@ -52,7 +52,7 @@ def names(events: list[e.Event]) -> list[str]:
     return [str(type(event).__struct_config__.tag) for event in events]
 
 
-@pytest.mark.rule("LIMIT-1", "LIMIT-2")
+@pytest.mark.rule("LIMIT-1", "LIMIT-2", "NEXT-5")
 def test_what_is_over_the_limit_is_queued_and_then_runs(tmp_path: Path) -> None:
     async def test(cluster: Cluster) -> None:
         tools, gate = CannedTools(), Gate()

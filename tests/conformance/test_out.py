@@ -106,7 +106,7 @@ def test_a_bad_tool_gives_one_outcome_all_the_same(answer: Any, kind: str, says:
 
 
 BAD_INPUT: dict[str, tuple[Tree, str, str]] = {
-    "a wrong type": (task("t", "http", url="{{ [1] }}"), "input", "Expected `str`"),
+    "a wrong type": (task("t", "http", url="{{ [1] }}"), "input", "'url' is a list, expected text"),
     "an undefined value": (task("t", "http", url="{{ ctx.none }}"), "template", "'ctx.none'"),
     "no such workbook task": (task("t", "workbook", name="{{ 'x' }}"), "not_found", "'x'"),
 }

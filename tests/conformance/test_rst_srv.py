@@ -62,6 +62,29 @@ async def failed_one(cluster: Cluster, api: Api) -> str:
     return ended.execution_id
 
 
+@pytest.mark.rule("RST-1")
+def test_a_restart_says_before_what_it_would_run_again(tmp_path: Path) -> None:
+    async def test(cluster: Cluster, api: Api, _: CannedTools) -> None:
+        old = await failed_one(cluster, api)
+        at = f"/api/executions/{old}/restart/plan"
+        usual = await api.post(at)
+        assert usual == {
+            "chosen": ["load:1"],
+            "steps": ["load"],
+            "iterations": 1,
+            "tasks": 1,
+            "kept": 3,
+        }
+        whole = await api.post(at, {"chosen": ["start"]})
+        assert (whole["steps"], whole["tasks"], whole["kept"]) == (["start", "load"], 4, 0)
+        status, told = await api.ask("POST", at, json={"chosen": ["laod"]})
+        assert (status, told["error"]["code"]) == (409, "restart_refused")
+        listed = await api.get("/api/executions")
+        assert len(listed["executions"]) == 1, "nothing has begun"
+
+    served(test, tmp_path)
+
+
 @pytest.mark.rule("RST-1", "RST-4", "SRV-1")
 def test_a_server_restarts_what_failed_at_its_workers(tmp_path: Path) -> None:
     async def test(cluster: Cluster, api: Api, tools: CannedTools) -> None:

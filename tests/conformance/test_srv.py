@@ -60,6 +60,19 @@ async def execute(api: Api, path: str, **more: Any) -> str:
 
 
 @pytest.mark.rule("SRV-1")
+@pytest.mark.parametrize("path", ["../../tokens/x", "a/../../b", "./a", "a/.", ".."])
+def test_no_path_of_the_catalog_leads_to_another_address(tmp_path: Path, path: str) -> None:
+    """Browsers and proxies resolve it: who removes it would ask for something else."""
+
+    async def test(_: Cluster, api: Api) -> None:
+        text = at(path, step("start", noop("first")))
+        status, told = await api.ask("POST", "/api/catalog", data=text, headers=YAML)
+        assert (status, "leaves its folder" in told["error"]["message"]) == (422, True)
+
+    on_api(test, tmp_path)
+
+
+@pytest.mark.rule("SRV-1")
 def test_the_catalog_keeps_every_version(tmp_path: Path) -> None:
     async def test(_: Cluster, api: Api) -> None:
         first = await register(api, QUICK)

@@ -2,7 +2,8 @@
 
 import asyncio
 from pathlib import Path
-from typing import cast
+from types import SimpleNamespace
+from typing import Any, cast
 
 import msgspec
 import pytest
@@ -25,7 +26,8 @@ def test_one_request_starts_many_and_a_refused_one_stops_none(tmp_path: Path) ->
         wanted = [KeyedRequest(path=entry.path, key=f"k{n % 20}") for n in range(40)]
         wanted.insert(7, KeyedRequest(path="no/such"))
         wanted.insert(9, KeyedRequest(path=entry.path, playbook_id=entry.playbook_id))
-        answer = await desk.start_many(data=BatchRequest(executions=wanted))
+        nobody: Any = SimpleNamespace(scope={})
+        answer = await desk.start_many(nobody, data=BatchRequest(executions=wanted))
         begun = msgspec.json.decode(cast(bytes, answer.content), type=ExecutionBatch).executions
         assert [n for n, one in enumerate(begun) if one.execution is None] == [7, 9]
         assert begun[7].error is not None

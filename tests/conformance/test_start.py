@@ -100,7 +100,9 @@ def test_the_same_row_in_two_hands_starts_once(tmp_path: Path) -> None:
         await servers[0].register(scheduled("0 * * * *"))
         row = await timed.planned(servers[0], HOURS[1])
         timed.clock.now = HOURS[1] + 20
-        await asyncio.gather(*(server.starts._turn(row, timed.clock.now) for server in servers))
+        await asyncio.gather(
+            *(server.starts._deal_with([row], timed.clock.now) for server in servers)
+        )
         (begun,) = await timed.started(1)
         state = await timed.row()
         assert (state.last_execution_id, state.planned_at) == (begun.execution_id, HOURS[2])
@@ -313,7 +315,7 @@ def test_a_new_version_begins_anew_and_an_old_text_changes_nothing(tmp_path: Pat
 
 @pytest.mark.rule("START-3")
 def test_many_that_are_due_at_once_do_not_keep_others_waiting(tmp_path: Path) -> None:
-    """In batches; whatever else runs has its turns between them, and none is forgotten."""
+    """A few at once; whatever else runs has its turns between them, and none is forgotten."""
 
     async def test(cluster: Cluster) -> None:
         timed = Timed(cluster)
@@ -326,11 +328,16 @@ def test_many_that_are_due_at_once_do_not_keep_others_waiting(tmp_path: Path) ->
             await timed.planned(server, HOURS[1], path=path)
         timed.clock.now = HOURS[1] + 1000
         looking = asyncio.create_task(server.starts.look())
-        beside = await server.execute(path="tests/scenario", payload={})
-        assert (await cluster.end_of(beside.execution_id)).status == "completed"
+        others = 0
+        while not looking.done():
+            beside = await server.execute(path="tests/scenario", payload={})
+            assert (await cluster.end_of(beside.execution_id)).status == "completed"
+            others += 1
+            await asyncio.sleep(0)
         assert await looking == 200
-        rows = await timed.started(201)
-        assert len(rows) == 201
+        assert others >= 30, f"{others}: they come one after the other, each within a few starts"
+        rows = await timed.started(200 + others)
+        assert len(rows) == 200 + others
         for row in rows:
             await cluster.end_of(row.execution_id)
 

@@ -2,6 +2,7 @@
 
 import asyncio
 from pathlib import Path
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -12,8 +13,10 @@ from tests.support.scenario import error, ok
 from tests.support.steps import call, noop, playbook, step
 from tests.support.triggers import Timed, trigger
 
+from noetl.errors import LogUnavailable, OutcomeUnknown, VersionConflict
 from noetl.node.server import ServerNode
-from noetl.ports.event_log import ExecutionRow
+from noetl.ports.commit import Commit
+from noetl.ports.event_log import Decision, ExecutionRow
 from noetl.ports.triggers import WATCH
 from noetl.server.triggering import now_ms
 
@@ -146,5 +149,78 @@ def test_what_ended_before_is_nobodys_and_the_place_moves_on(tmp_path: Path) -> 
         after = await server.storage.triggers.find(WATCH)
         assert after is not None
         assert (after.planned_at or 0) > (before.planned_at or 0)
+
+    clustered(test, tmp_path)
+
+
+async def failures(cluster: Cluster, count: int) -> list[str]:
+    """A server with the alarm, and so many executions that have failed."""
+    tools = CannedTools()
+    tools.answers["fetch"] = [error("http", "503")] * count
+    server = await Timed(cluster).server()
+    cluster.worker(tools)
+    await server.register(ALARM)
+    await server.register(ON_FAILURE)
+    server.starts.now = now_ms
+    names = [await cluster.start(LOAD) for _ in range(count)]
+    for name in names:
+        await cluster.end_of(name)
+    return names
+
+
+@pytest.mark.rule("START-6", "START-2")
+def test_a_start_that_could_not_be_recorded_is_made_by_the_next_look(
+    tmp_path: Path, monkeypatch: Any
+) -> None:
+    """The log was away for one commit: neither is the key spoiled, nor do later ends wait."""
+
+    async def test(cluster: Cluster) -> None:
+        names = await failures(cluster, 2)
+        (server,) = cluster.servers
+        log = server.storage.log
+        append = log.append
+
+        def away(decision: Decision, *, alone: bool = False) -> Commit:
+            monkeypatch.setattr(log, "append", append)
+            late = append(replace(decision, expected=7), alone=alone)
+            assert isinstance(late.exception(), VersionConflict), "it is refused from now on"
+            commit = Commit()
+            commit.settle(LogUnavailable("the log is away"))
+            return commit
+
+        monkeypatch.setattr(log, "append", away)
+        with pytest.raises(OutcomeUnknown):
+            await looked(server)
+        assert not await alarms(cluster)
+        await looked(server)
+        found = [await requested(cluster, one.execution_id) for one in await alarms(cluster)]
+        assert sorted(one.payload["execution"] for one in found) == sorted(names)
+
+    clustered(test, tmp_path)
+
+
+@pytest.mark.rule("START-6")
+@pytest.mark.parametrize("fault", [ZeroDivisionError(), VersionConflict("another was first")])
+def test_an_end_that_breaks_holds_up_no_other_and_comes_again(
+    tmp_path: Path, monkeypatch: Any, fault: Exception
+) -> None:
+    async def test(cluster: Cluster) -> None:
+        first, second = await failures(cluster, 2)
+        (server,) = cluster.servers
+        start = server.starts.start
+
+        async def breaks(document: Any, occurrence: str, **more: Any) -> Any:
+            if occurrence == first:
+                raise fault
+            return await start(document, occurrence, **more)
+
+        monkeypatch.setattr(server.starts, "start", breaks)
+        await looked(server)
+        (alarm,) = await alarms(cluster)
+        assert (await requested(cluster, alarm.execution_id)).payload["execution"] == second
+        monkeypatch.setattr(server.starts, "start", start)
+        server.ends._whole = 0  # as after ten seconds
+        await looked(server)
+        assert len(await alarms(cluster)) == 2
 
     clustered(test, tmp_path)

@@ -10,6 +10,7 @@ from tests.support.waiting import STAGES, Stage, staged, until, waits
 
 from noetl.errors import ExecutionNotFound, ServerRefused
 from noetl.messages import events as e
+from noetl.server.waiting import waits_of
 
 EVERYWHERE = pytest.mark.parametrize("where", STAGES)
 KEEP = otherwise(set_ctx={"got": "{{ outcome.result }}", "how": "{{ outcome.wait }}"})
@@ -22,7 +23,7 @@ def text_of(wait: dict[str, Any], *more: Any) -> str:
 # ── times ────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.rule("WAIT-1", "WAIT-2", "WAIT-3")
+@pytest.mark.rule("WAIT-1", "WAIT-2", "WAIT-3", "TOOL-0")
 @EVERYWHERE
 @pytest.mark.parametrize(
     "inputs",
@@ -50,7 +51,7 @@ def test_a_time_ends_a_wait(inputs: dict[str, Any], where: str, tmp_path: Path) 
     staged(test, where, tmp_path)
 
 
-@pytest.mark.rule("WAIT-2")
+@pytest.mark.rule("WAIT-2", "TASK-8", "NEXT-6")
 @EVERYWHERE
 def test_what_waits_holds_no_part_and_goes_on_from_its_frame(where: str, tmp_path: Path) -> None:
     async def test(stage: Stage) -> None:
@@ -239,7 +240,7 @@ def test_a_guard_that_fails_ends_its_wait(where: str, tmp_path: Path) -> None:
             {"approval": {"title": "x", "form": {"by": "{{ 'string' }}"}}},
             "cannot have a field 'by'",
         ),
-        ({"any": {"x": {"seconds": "{{ workload.never }}"}}}, "Expected `float"),
+        ({"any": {"x": {"seconds": "{{ workload.never }}"}}}, "'seconds' is .*, expected a number"),
         ({"any": {"x": {"approval": "{{ '' }}"}}}, "expected one of seconds, until, .* in `x`"),
     ],
 )
@@ -410,5 +411,35 @@ def test_of_any_the_first_that_comes_wins(winner: str, where: str, tmp_path: Pat
         assert execution.ctx["how"]["label"] == winner
         (lost,) = await stage.of(execution_id, e.WaitWithdrawn)
         assert lost.labels == [label for label in ANY if label != winner]
+
+    staged(test, where, tmp_path)
+
+
+@pytest.mark.rule("WAIT-5", "WAIT-7")
+@EVERYWHERE
+def test_two_approvals_of_any_have_names_of_their_own(where: str, tmp_path: Path) -> None:
+    arms: dict[str, Any] = {
+        "boss": {"approval": "Boss: pay?"},
+        "finance": {"approval": {"title": "Finance: pay?", "form": {"limit": "number"}}},
+        "paid": {"signal": "paid"},
+    }
+
+    async def test(stage: Stage) -> None:
+        execution_id = await stage.start(text_of(waits("w", KEEP, any=arms)))
+        await stage.waits(execution_id)
+        execution, plan = await stage.plane.state(execution_id)
+        boss, finance = waits_of(execution, plan)
+        assert (boss.title, boss.form, boss.question) == ("Boss: pay?", {}, "start.boss")
+        assert (finance.title, finance.question) == ("Finance: pay?", "start.finance")
+        assert finance.answers[0] == f"noetl approve {execution_id} start.finance --set limit=…"
+        for name in (None, "start", "start.w"):
+            with pytest.raises(ServerRefused, match=r"of them: start\.boss, start\.finance$"):
+                await stage.plane.answer(execution_id, name, approved=True, sender="x")
+        fields = {"limit": 5}
+        await stage.plane.answer(
+            execution_id, "start.finance", approved=True, sender="x", fields=fields
+        )
+        execution = await stage.ended(execution_id)
+        assert execution.ctx["how"]["label"] == "finance"
 
     staged(test, where, tmp_path)

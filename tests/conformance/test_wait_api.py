@@ -9,9 +9,10 @@ from msgspec.structs import replace
 from tests.support.api import api_of
 from tests.support.canned import CannedTools
 from tests.support.cluster import Cluster, clustered, until
-from tests.support.steps import arc, playbook, sets, step
+from tests.support.steps import arc, call, playbook, sets, step
 from tests.support.waiting import waits
 
+from noetl.api.questions import PlaneQuestions
 from noetl.api.tokens import new_token
 from noetl.api.types import Role
 from noetl.control.waits_held import pending
@@ -20,7 +21,7 @@ from noetl.messages import events as e
 from noetl.messages.outcome import Outcome, ok
 from noetl.messages.requests import AnswerApproval
 from noetl.node.server import ServerNode
-from noetl.pipeline.drive import AwaitAnswer, Parked
+from noetl.pipeline.asks import AwaitAnswer, Parked
 from noetl.pipeline.frame import TaskWait
 from noetl.tools.tool import ToolCall
 from noetl.worker import part as part_work
@@ -159,6 +160,43 @@ def test_an_answer_is_to_the_question_that_was_asked(tmp_path: Path) -> None:
     clustered(test, tmp_path)
 
 
+@pytest.mark.rule("WAIT-2", "WAIT-5")
+def test_who_may_answer_can_come_from_the_workload(tmp_path: Path) -> None:
+    """A server compares what it can; what a worker renders it takes, and no other work stops."""
+
+    async def test(cluster: Cluster) -> None:
+        server = await cluster.server()
+        cluster.worker(CannedTools())
+        asked = {"title": "Pay?", "roles": "{{ workload.who }}", "form": {"n": "integer"}}
+        text = playbook(step("start", waits("ask", approval=asked)), workload={"who": []})
+        execution_id = await cluster.start(text, {"who": ["admin"]})
+        await until(lambda: waiting_in(server, execution_id))
+        (wait,) = waiting_in(server, execution_id)
+        assert wait.awaits[0]["roles"] == ["admin"]
+        await server.answer(
+            execution_id, None, approved=True, sender="ann", fields={"n": 1}, known_as=("admin",)
+        )
+        assert (await cluster.end_of(execution_id)).status == "completed"
+
+    clustered(test, tmp_path)
+
+
+@pytest.mark.rule("WAIT-5")
+@pytest.mark.parametrize("who", [None, [], "", "admin"])
+def test_roles_that_come_to_nothing_open_no_approval(tmp_path: Path, who: Any) -> None:
+    """Whoever sends the payload does not lift what the author has bound."""
+
+    async def test(cluster: Cluster) -> None:
+        await cluster.server()
+        cluster.worker(CannedTools())
+        asked = {"title": "Pay?", "roles": "{{ workload.who }}"}
+        text = playbook(step("start", waits("ask", approval=asked)), workload={"who": ["admin"]})
+        execution = await cluster.end_of(await cluster.start(text, {"who": who}))
+        assert execution.status == "failed"
+
+    clustered(test, tmp_path)
+
+
 @pytest.mark.rule("WAIT-2", "WAIT-5", "EVT-1")
 def test_a_worker_that_lies_about_a_wait_opens_and_answers_none(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -200,3 +238,25 @@ def test_a_worker_that_lies_about_a_wait_opens_and_answers_none(
 def waiting_in(server: ServerNode, execution_id: str) -> list[TaskWait]:
     active = server.server.find(execution_id)
     return [] if active is None else list(pending(active.execution))
+
+
+@pytest.mark.rule("WAIT-7")
+def test_whoever_asks_what_waits_for_people_reads_no_log_of_others(tmp_path: Path) -> None:
+    """A hundred thousand executions that wait for no person cost no more than their rows."""
+
+    async def test(cluster: Cluster) -> None:
+        server = await cluster.server()
+        for _ in range(5):  # nobody takes them up
+            await cluster.start(playbook(step("start", call("slow"))))
+        read: list[str] = []
+        state = server.state
+
+        async def reading(execution_id: str) -> Any:
+            read.append(execution_id)
+            return await state(execution_id)
+
+        server.state = reading  # type: ignore[method-assign]
+        page = await PlaneQuestions(server).waiting(limit=2)
+        assert (page.waiting, page.next, read) == ([], None, [])
+
+    clustered(test, tmp_path)

@@ -1,5 +1,6 @@
 """WAIT: loops that wait, what is stopped or paused meanwhile, and what is told of it."""
 
+import asyncio
 import time
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from tests.support.cluster import turns
 from tests.support.steps import arc, call, loop, nested, otherwise, playbook, sets, step, when
 from tests.support.waiting import STAGES, Stage, staged, until, waits
 
+from noetl.control.execution import Run
 from noetl.messages import events as e
 from noetl.server import clocks
 from noetl.server.timers import now
@@ -268,6 +270,52 @@ def test_timeouts_stand_still_while_an_execution_is_paused(clock: str, tmp_path:
     staged(test, "embedded", tmp_path)
 
 
+class Sleep:
+    """How pauses of a pipeline pass: when the test says so."""
+
+    def __init__(self, worker: Any) -> None:
+        self.asked: list[float] = []
+        self.over = asyncio.Event()
+        worker.sleep = self
+
+    async def __call__(self, seconds: float) -> None:
+        self.asked.append(seconds)
+        await self.over.wait()
+
+
+LOOPED = {"loop": loop([0], mode="parallel")}
+
+
+@pytest.mark.rule("WAIT-6", "TASK-8")
+@EVERYWHERE
+@pytest.mark.parametrize(("delay", "more"), [(3, {}), (60, LOOPED)], ids=["step", "loop"])
+def test_a_delay_that_a_worker_sleeps_out_stands_still_in_a_pause(
+    delay: int, more: dict[str, Any], where: str, tmp_path: Path
+) -> None:
+    async def test(stage: Stage) -> None:
+        sleep = Sleep(stage.worker)
+        retry = when("_attempt == 1", "retry", attempts=2, delay=delay)
+        execution_id = await stage.start(playbook(step("start", call("fetch", retry), **more)))
+        await until(lambda: sleep.asked == [delay])
+        await until(lambda: any(run.suspended for run in runs(stage, execution_id)))
+        await stage.plane.order(execution_id, "pause")
+        await until(lambda: stage.execution(execution_id).status == "paused")
+        sleep.over.set()
+        await past(now())
+        assert len(stage.tools.calls) == 1, "its time is over, but for the pause"
+        await stage.plane.order(execution_id, "resume")
+        assert (await stage.ended(execution_id)).status == "completed"
+        (resumed,) = await stage.of(execution_id, e.ExecutionResumed)
+        assert sleep.asked == [delay, resumed.paused / 1000]
+        assert len(stage.tools.calls) == 2
+
+    staged(test, where, tmp_path)
+
+
+def runs(stage: Stage, execution_id: str) -> list[Run]:
+    return list(stage.execution(execution_id).runs.values())
+
+
 # ── what is told ─────────────────────────────────────────────────────────────────────────────
 
 
@@ -301,7 +349,7 @@ def test_each_wait_is_named_with_the_command_that_answers(where: str, tmp_path: 
         ask = told["ask"]
         assert (ask.title, ask.roles, ask.form) == ("Go?", ("finance",), {"a": {"type": "number"}})
         assert ask.answers == (
-            f"noetl approve {execution_id} ask",
+            f"noetl approve {execution_id} ask --set a=…",
             f"noetl reject {execution_id} ask",
         )
         assert ask.words.startswith("waits for an answer to 'Go?' since 2")

@@ -17,6 +17,8 @@ from noetl.ports.credentials import SealedCredential
 from noetl.ports.event_log import PrintedLine
 from noetl.ports.link import SPEAKS, Answer, Call, Caller, Hold, Reply, Sent
 from noetl.ports.session import ChildAsked
+from noetl.server import dispatcher
+from noetl.server.inspection import inspected
 
 EVIL = Caller("aaaaaaaa", "default")
 GOOD = Caller("bbbbbbbb", "secure")
@@ -39,6 +41,7 @@ class Hand:
             worker=name, pool=by.pool or "default", version=__version__, speaks=SPEAKS, slots=9
         )
         self.hold = Hold("none", "1", 0, 1)
+        self.sent = 0
 
     async def say(self, **said: Any) -> Answer:
         return await self._dispatcher.answer(msgspec.structs.replace(self.me, **said), self.by)
@@ -111,6 +114,81 @@ def staged(tmp_path: Path, act: Any, mine: str = MINE) -> None:
         await scene.nothing_happened()
 
     clustered(test, tmp_path)
+
+
+CACHED = call("fetch")
+CACHED["fetch"]["spec"] = {"cache": {"key": "k", "ttl": 60}}
+
+
+@pytest.mark.rule("WRK-1", "CACHE-1")
+def test_kept_outcomes_of_the_step_that_it_holds_alone(tmp_path: Path) -> None:
+    """Another step's task, or one without a cache, is asked for in vain; so is a foreign lease."""
+
+    async def act(scene: Scene) -> None:
+        ask = scene.evil.ask
+        assert bytes((await ask(link.KeptWanted(task="mine.fetch", key="k"))).value) == b"null"
+        for other in ("theirs.fetch", "mine.other", ""):
+            refused(await ask(link.KeptWanted(task=other, key="k")), "has no cache")
+        wanted = link.KeptWanted(task="mine.fetch", key="k")
+        refused(await ask(wanted, hold=scene.good.hold), "does not hold the lease")
+
+    staged(tmp_path, act, playbook(step("mine", CACHED)))
+
+
+@pytest.mark.rule("WRK-1", "WAIT-6")
+def test_delays_of_the_run_that_it_holds_alone(tmp_path: Path) -> None:
+    async def act(scene: Scene) -> None:
+        wanted = link.DelayWanted(task_run_id="1.1", wait=0.0)
+        assert bytes((await scene.evil.ask(wanted)).value) == b"0"
+        refused(await scene.evil.ask(wanted, hold=scene.good.hold), "does not hold the lease")
+
+    staged(tmp_path, act)
+
+
+@pytest.mark.rule("WRK-1", "CACHE-1")
+def test_a_worker_keeps_outcomes_of_its_own_step_alone(tmp_path: Path) -> None:
+    async def act(scene: Scene) -> None:
+        hold = scene.evil.hold
+        ids: dict[str, Any] = {"step": "mine", "step_run_id": hold.step_run_id}
+        run: dict[str, Any] = {**ids, "task_run_id": task_run_of(hold), "task": "fetch"}
+        outcome: dict[str, Any] = {"status": "ok", "result": 1, "error": None}
+        for cache in ({"task": "theirs.fetch", "key": "k"}, {"key": "k"}, {"task": "mine.fetch"}):
+            done = e.TaskDone(**run, outcome=outcome, cache=cache, do="jump", to="fetch")
+            sent = Sent(
+                hold=hold,
+                after=scene.evil.sent,
+                events=msgspec.Raw(encode_events([done])),
+            )
+            scene.evil.sent += 1
+            (verdict,) = (await scene.evil.say(reports=[sent])).verdicts
+            assert verdict.state == "recorded", verdict.reason
+        await scene.server.cache.close()
+        assert scene.cluster.root.tables.kept == {}
+
+    staged(tmp_path, act, playbook(step("mine", CACHED)))
+
+
+@pytest.mark.rule("WRK-1")
+def test_a_report_that_the_server_trips_over_harms_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Promise 7: else its worker repeats the whole call for ever, and all that it does stands."""
+
+    async def act(scene: Scene) -> None:
+
+        def tripping(sent: Sent, *given: Any, **named: Any) -> list[e.Event]:
+            if sent.hold == scene.evil.hold:
+                raise RuntimeError("a fault of ours")
+            return inspected(sent, *given, **named)
+
+        monkeypatch.setattr(dispatcher, "inspected", tripping)
+        hold = scene.evil.hold
+        started = e.StepStarted(step="mine", step_run_id=hold.step_run_id)
+        answer = await scene.evil.say(reports=[report(hold, started)], holds=[])
+        assert [one.state for one in answer.verdicts] == ["refused"]
+        assert any("report: RuntimeError" in said for said in scene.cluster.said)
+
+    staged(tmp_path, act)
 
 
 def refused(reply: Reply, words: str) -> None:

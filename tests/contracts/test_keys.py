@@ -16,6 +16,7 @@ async def test_the_first_holds_the_key(homes: Homes) -> None:
     later = await other.keys.claim("k", "f2", "e2")
     assert later == KeyHolder(execution_id="e1", fingerprint="f1", fresh=False)
     assert (await other.keys.claim("another", "f1", "e3")).fresh
+    assert [await other.keys.find(key) for key in ("k", "another", "none")] == ["e1", "e3", None]
 
 
 async def test_saying_it_again_gives_the_same_answer(homes: Homes) -> None:

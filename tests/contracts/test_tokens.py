@@ -69,3 +69,15 @@ async def test_a_revoked_token_is_still_known(homes: Homes) -> None:
     assert await home.tokens.find("sha of a") == revoked, "the first time counts"
     assert await home.tokens.find("sha of b") == token("b")
     assert not await home.tokens.revoke("nothing")
+
+
+async def test_sessions_that_have_ended_are_forgotten(homes: Homes) -> None:
+    home, other = await homes.open(), await homes.open()
+    for token_id, until in (("a", 5), ("b", None), ("a.1", 5), ("a.2", 6), ("b.1", 9), ("b.2", 9)):
+        await home.tokens.add(token(token_id, expires_at=until))
+    for token_id in ("b", "b.1"):
+        await home.tokens.revoke(token_id)
+    assert await other.tokens.forget_sessions(5) == 2
+    assert [row.token_id for row in await home.tokens.all()] == ["a", "a.2", "b", "b.2"]
+    assert await home.tokens.find("sha of a.1") is None
+    assert await other.tokens.forget_sessions(5) == 0

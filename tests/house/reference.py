@@ -213,7 +213,7 @@ def rules_of_the_editor() -> str:
 
 
 PAGES: Mapping[str, Callable[[], str]] = {
-    "src/noetl/cli/editor/rules.json": rules_of_the_editor,
+    "src/noetl/playbook/editing/rules.json": rules_of_the_editor,
     "docs/reference/findings.md": findings_page,
     "docs/reference/keys.md": keys_page,
     "docs/reference/kinds.md": kinds_page,

@@ -1,4 +1,4 @@
-"""One function makes what NoETL keeps: nothing else makes a folder, or a file with a mode."""
+"""One function makes what NoETL keeps, and one starts it: others would forget who is around."""
 
 import re
 
@@ -25,3 +25,13 @@ def test_folders_and_files_are_made_by_one_module() -> None:
         if MAKES.search(line)
     ]
     assert found == []
+
+
+def test_one_function_says_how_the_program_starts_itself() -> None:
+    """Python looks for modules in the folder that it is called in, unless it is told not to."""
+    found = [
+        path.relative_to(SOURCE).as_posix()
+        for path in sorted(SOURCE.rglob("*.py"))
+        if '"-m", "noetl"' in path.read_text("utf-8")
+    ]
+    assert found == ["tools/children.py"]

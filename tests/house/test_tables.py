@@ -1,12 +1,16 @@
 """Tables that say the same thing in two places agree."""
 
+import asyncio
 import re
 import tomllib
 from inspect import Parameter, signature
+from pathlib import Path
 from typing import Any, get_args
 
 import pytest
 from tests.house.tree import ROOT
+from tests.support.one_run import run_file
+from tests.support.steps import playbook, step
 
 from noetl.api.routes import Route, all_routes
 from noetl.client import asks
@@ -26,8 +30,12 @@ UNASKED = {
     *("GET /api/executions/{execution_id:str}/stream", "POST /hooks/{path:path}"),
     *("POST /api/sign-in", "POST /api/sign-out", "GET /api/me"),
     *("GET /api/executions/{execution_id:str}/outline", "GET /api/catalog/outline/{path:path}"),
+    *(f"POST /api/editing/{what}" for what in ("check", "complete", "about", "translate")),
+    *(f"POST /api/executions/{{execution_id:str}}/{what}" for what in ("render", "restart/plan")),
+    "GET /api/executions/{execution_id:str}/bodies/{checksum:str}",
+    "GET /api/executions/{execution_id:str}/bodies/{checksum:str}/download",
 }
-"""Routes that clients have no question for: programs of others ask them, or a stream is read."""
+"""Routes without a question of clients: the pages or programs of others ask, or it is a stream."""
 FORM_WORDS = {
     "jsonl": "JSON lines",
     "parquet": "Parquet files",
@@ -45,6 +53,14 @@ def rule(name: str) -> str:
 def test_the_specification_lists_every_event() -> None:
     rows = [line for line in rule("EVT-2").splitlines() if line.startswith("|")]
     assert sorted(re.findall(r"`([a-z_.]+)`", "\n".join(rows))) == sorted(EVENTS)
+
+
+@pytest.mark.rule("EVT-2")
+def test_the_glossary_names_every_event_once() -> None:
+    log = (ROOT / "GLOSSARY.md").read_text("utf-8").partition("## In the log")[2]
+    rows = [line for line in log.partition("\n## ")[0].splitlines() if line.startswith("| `")]
+    named = re.findall(r"`([a-z_.]+)`", " ".join(row.split("|")[1] for row in rows))
+    assert sorted(named) == sorted(EVENTS)
 
 
 @pytest.mark.rule("EVT-6")
@@ -65,6 +81,23 @@ def test_every_kind_that_validates_can_be_run() -> None:
     usable = {name for name, kind in KINDS.items() if kind.fault is None}
     assert TOOLS.keys() == usable - WITHOUT_TOOL
     assert usable == KINDS.keys()
+
+
+CARRIED_OUT: dict[str, dict[str, Any]] = {
+    "workbook": {"name": "lent"},
+    "iterator": {"in": [1], "iterator": "n", "tool": [{"rest": {"kind": "noop"}}]},
+    "wait": {"seconds": 0},
+}
+
+
+@pytest.mark.parametrize("kind", sorted(WITHOUT_TOOL))
+def test_a_kind_without_a_tool_runs_too(kind: str, tmp_path: Path) -> None:
+    one = {"kind": kind, **CARRIED_OUT[kind]}
+    file = tmp_path / "playbook.yaml"
+    lent = {"tasks": {"lent": {"kind": "noop"}}}
+    file.write_text(playbook(step("start", {"one": one}), workbook=lent))
+    run, _ = asyncio.run(run_file(file, tmp_path))
+    assert (run.status, run.steps) == ("completed", {"start": 1})
 
 
 def test_every_extra_is_one_that_can_be_installed() -> None:

@@ -7,6 +7,8 @@ from tests.house.tree import ROOT, tree_of
 ONE = "src/noetl/tools/environment.py"
 SOURCES = sorted(path for path in (ROOT / "src" / "noetl").rglob("*.py"))
 FREE = {
+    "src/noetl/cli/browser.py": "whether there is a screen",
+    "src/noetl/node/local.py": "the name of whoever runs it",
     "src/noetl/cli/terminal.py": "NO_COLOR and TERM",
     "src/noetl/cli/running/ending.py": "TERM",
     "src/noetl/cli/main.py": "the shell's own word for completion",

@@ -132,7 +132,7 @@ def test_no_request_breaks_the_server(place: Place, route: Route, mode: Generati
     "route", [route for route in ROUTES if "{execution_id" in route.path], ids=named
 )
 def test_an_execution_is_shown_as_the_schema_says(place: Place, route: Route) -> None:
-    named_in = re.findall(r"\{(execution_id|other):", route.path)
+    named_in = re.findall(r"\{(execution_id|other|checksum):", route.path)
     known = dict.fromkeys(named_in, place.execution_id)
 
     @few
@@ -161,7 +161,11 @@ def test_without_a_token_nothing_is_told(place: Place, route: Route) -> None:
     try_out()
 
 
-BODIES = {"/signal": b'{"name": "n"}', "/answer": b'{"approved": true}'}
+BODIES = {
+    "/signal": b'{"name": "n"}',
+    "/answer": b'{"approved": true}',
+    "/render": b'{"template": ""}',
+}
 """The end of a route → a body that it takes, where an empty object is none."""
 
 

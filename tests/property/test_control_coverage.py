@@ -131,6 +131,21 @@ def over_the_limit(home: Path) -> None:
     clustered(test, home)
 
 
+def kept(home: Path) -> None:
+    """A loop whose outcome another execution has kept (CACHE-1)."""
+
+    async def test(cluster: Cluster) -> None:
+        await cluster.server()
+        cluster.worker(CannedTools())
+        ((label, work),) = call("work").items()
+        work["spec"] = {**work.get("spec", {}), "cache": {"key": "k", "ttl": 60}}
+        text = playbook(step("start", {label: work}, loop=loop([1])))
+        for _ in range(2):
+            await cluster.end_of(await cluster.start(text))
+
+    clustered(test, home)
+
+
 def waiting(home: Path) -> Seen:
     """The events of a wait for one of two (WAIT-1)."""
     seen: Seen = set()
@@ -152,7 +167,8 @@ def test_no_event_is_unseen(evolved: Seen, tmp_path: Path) -> None:
     recorded = {type(event) for event in busy().run().events} | waiting(tmp_path)
     assert recorded >= TO_SEQ_ALONE
     again()
-    over_the_limit(tmp_path)
+    over_the_limit(tmp_path / "limit")
+    kept(tmp_path / "kept")
     missing: Seen = set(EVOLVE) - evolved
     for world in itertools.islice(everything(), 300):
         if not missing:

@@ -2,11 +2,11 @@
 
 from hypothesis import example, given
 from hypothesis import strategies as st
-from tests.unit.cli.editor.test_answers import TEXT
+from tests.unit.playbook.editing.test_answers import TEXT
 
-from noetl.cli.editor.answers import OpenDocument
-from noetl.cli.editor.fixes import fix_of
 from noetl.kinds.table import KINDS
+from noetl.playbook.editing.answers import OpenDocument
+from noetl.playbook.editing.fixes import fix_of
 
 PLACES = st.integers(0, len(TEXT))
 TYPED = st.one_of(

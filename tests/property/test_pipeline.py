@@ -15,8 +15,9 @@ from tests.support.steps import Tree, call, noop, otherwise, step, when
 from noetl.messages import events as e
 from noetl.messages.codec import decode_events, encode_events
 from noetl.pipeline.advance import advance
+from noetl.pipeline.asks import CallTool, Pause
 from noetl.pipeline.backoff import LONGEST, pause
-from noetl.pipeline.drive import CallTool, End, Pause, Surroundings, run_pipeline
+from noetl.pipeline.drive import End, Surroundings, run_pipeline
 from noetl.pipeline.frame import Frame
 from noetl.playbook.model import Backoff
 from noetl.playbook.plan import Plan

@@ -69,8 +69,10 @@ class SmallPlane(ServerNode):
     async def execute(self, **asked: Any) -> ExecutionRow:
         raise self.fault or LookupError(asked)
 
-    async def order(self, execution_id: str, kind: str, reason: str = "") -> ExecutionRow:
-        raise self.fault or LookupError((execution_id, kind, reason))
+    async def order(
+        self, execution_id: str, kind: str, reason: str = "", *, sender: str = ""
+    ) -> ExecutionRow:
+        raise self.fault or LookupError((execution_id, kind, reason, sender))
 
     async def row(self, execution_id: str) -> ExecutionRow:
         raise self.fault or ExecutionNotFound(f"no execution '{execution_id}'")

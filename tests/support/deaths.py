@@ -226,8 +226,8 @@ class EchoingSession:
         self._local = local
         self._world = world
         self._seen: list[tuple[str, Report]] = []
-        self.child = local.session.child
-        self.hand_back = local.session.hand_back
+        self.child, self.kept = local.session.child, local.session.kept
+        self.hand_back, self.moved = local.session.hand_back, local.session.moved
         self.broken = local.session.broken
         self.far_ahead = local.session.far_ahead
 

@@ -23,7 +23,8 @@ from noetl.messages import events as e
 from noetl.messages import requests as r
 from noetl.messages.codec import decode_events, encode_events
 from noetl.messages.outcome import Outcome, failed, ok
-from noetl.pipeline.drive import CallTool, End, Pause, Settle, Surroundings, run_pipeline
+from noetl.pipeline.asks import CallTool, Pause, Settle
+from noetl.pipeline.drive import End, Surroundings, run_pipeline
 from noetl.pipeline.frame import Frame, Iteration
 from noetl.playbook.plan import Plan
 from noetl.server.replay import frozen, thawed

@@ -21,6 +21,7 @@ from noetl.pipeline.frame import TaskWait
 from noetl.server.replay import rows_of
 from noetl.server.waiting import WaitReason, waits_of
 from noetl.settings import Settings
+from noetl.worker.worker import Worker
 
 STAGES = ("embedded", "distributed")
 
@@ -36,8 +37,8 @@ def waits(label: str, *rules: Tree, timeout: float | None = None, **inputs: Any)
 class Stage:
     """What both have in common: start, signal, answer, look."""
 
-    def __init__(self, plane: ControlPlane, tools: CannedTools, begin: Any) -> None:
-        self.plane, self.tools, self._begin = plane, tools, begin
+    def __init__(self, plane: ControlPlane, tools: CannedTools, begin: Any, worker: Worker) -> None:
+        self.plane, self.tools, self._begin, self.worker = plane, tools, begin, worker
 
     async def start(self, text: str, payload: dict[str, Any] | None = None) -> str:
         execution_id: str = await self._begin(text, payload or {})
@@ -107,7 +108,7 @@ async def embedded(test: Test, home: Path) -> None:
         return active.execution_id
 
     try:
-        await test(Stage(local, tools, begin))
+        await test(Stage(local, tools, begin, local.worker))
         storage = local.storage
         found = await verify_all(storage.log, storage.playbooks, local.results, storage.executions)
         assert [one.message for one in found.values() if not one.ok] == []
@@ -120,7 +121,7 @@ async def distributed(test: Test, home: Path) -> None:
     tools = CannedTools()
     try:
         server = await cluster.server()
-        cluster.worker(tools)
-        await test(Stage(server, tools, cluster.start))
+        worker = cluster.worker(tools).worker
+        await test(Stage(server, tools, cluster.start, worker))
     finally:
         await cluster.close()

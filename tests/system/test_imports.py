@@ -30,7 +30,11 @@ ELSEWHERE = (
     "noetl.worker.part noetl.worker.workplace noetl.node.restarts noetl.control.forgetting "
     "noetl.node.answers noetl.ports.link noetl.kinds.sql noetl.kinds.storage noetl.kinds.code "
     "noetl.cli.findings noetl.server.former noetl.server.retention noetl.playbook.dialects "
-    "noetl.server.registering noetl.server.triggering noetl.playbook.triggers cronsim zoneinfo"
+    "noetl.server.registering noetl.server.triggering noetl.playbook.triggers cronsim zoneinfo "
+    "noetl.server.limits noetl.server.caching noetl.control.approvals noetl.messages.trace "
+    "noetl.playbook.declared noetl.playbook.check_waits noetl.playbook.codes noetl.kinds.awaited "
+    "noetl.adapters.sql_registers noetl.adapters.sqlite.registers noetl.adapters.sqlite.limits "
+    "noetl.ports.storage noetl.ports.tokens noetl.ports.triggers secrets getpass"
 )
 """Parts of ours that the first example does not use."""
 HELP = (

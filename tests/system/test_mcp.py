@@ -19,10 +19,15 @@ TOOLS = ["events", "explain", "migrate", "register", "run", "status", "validate"
 Environment = dict[str, str]
 
 
-def served(work: Callable[[Client], Awaitable[None]], *words: str, **environment: str) -> None:
+def served(
+    work: Callable[[Client], Awaitable[None]],
+    *words: str,
+    folder: Path | None = None,
+    **environment: str,
+) -> None:
     """Start the server, work with it, and close its pipes as an agent does."""
     process = StdioServerParameters(
-        command=NOETL, args=["mcp", *words], env={**NEUTRAL, **environment}
+        command=NOETL, args=["mcp", *words], env={**NEUTRAL, **environment}, cwd=folder
     )
 
     async def session() -> None:
@@ -78,6 +83,32 @@ def test_texts_are_checked_and_translated(tmp_path: Path) -> None:
         assert "no such file" in await refusal(client, "validate", playbook="nowhere.yaml")
 
     served(work, NOETL_HOME=str(tmp_path))
+
+
+def test_no_file_is_read_but_playbooks_of_the_project(tmp_path: Path) -> None:
+    """Agents call what only reads without anybody looking: it shows no token and no secret."""
+    project, home = tmp_path / "project", tmp_path / "home"
+    for folder in (project, home):
+        folder.mkdir()
+    (home / "token").write_text("noetl_4711")
+    for name in ("secret.yaml", "project/secret.yaml"):
+        (tmp_path / name).write_text("password: s3cret-value\n")
+    (tmp_path / "outside.yaml").write_text(TEXT)
+    (project / "token.yaml").symlink_to(home / "token")
+    (project / ".env").write_text("noetl=s3cret-value\n")
+    (project / "mine.yaml").write_text(TEXT)
+    named = ("../home/token", "../secret.yaml", "../outside.yaml", "token.yaml", ".env")
+    refused = (*named, str(home / "token"), "secret.yaml", "/proc/self/environ", "-", "")
+
+    async def work(client: Client) -> None:
+        for tool in ("validate", "migrate", "register"):
+            for name in refused:
+                said = await refusal(client, tool, playbook=name)
+                assert "is not a" in said, (tool, name, said)
+                assert "s3cret-value" not in said
+        assert (await call(client, "validate", playbook="mine.yaml"))["valid"]
+
+    served(work, folder=project, NOETL_HOME=str(home))
 
 
 def test_a_playbook_from_its_text_to_its_log_on_a_home(tmp_path: Path) -> None:

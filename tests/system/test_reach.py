@@ -153,6 +153,41 @@ def test_no_task_moves_the_folder_around_the_home_away(
     assert not (tmp_path / "moved").exists()
 
 
+PLANT = """
+import os
+result = []
+for path in (libs + "/planted.py", libs + "/others/planted.py", libs + "/others/there.py"):
+    try:
+        with open(path, "a") as file:
+            file.write("evil")
+        result.append(path)
+    except OSError:
+        pass
+for act in (lambda: os.mkdir(libs + "/made"), lambda: os.rename(libs + "/others", libs + "/o")):
+    try:
+        act()
+        result.append("made")
+    except OSError:
+        pass
+seen = open(libs + "/others/there.py").read()
+result.append(seen)
+"""
+
+
+@pytest.mark.parametrize("before", [USER, ORDINARY], ids=["user", "landlock"])
+def test_no_task_changes_packages_that_other_tasks_use(
+    tmp_path: Path, before: Sequence[str]
+) -> None:
+    """They are read by whichever task comes later, of whichever playbook."""
+    libs = tmp_path / "home" / "libs"
+    (libs / "others").mkdir(parents=True, mode=0o700)
+    (libs / "others" / "there.py").write_text("good")
+    look = {"kind": "python", "code": PLANT, "args": {"libs": str(libs)}}
+    answer = asked(tmp_path, look, before, NOETL_NAMESPACES="demand")
+    assert answer["result"] == ["good"], answer
+    assert [path.name for path in libs.rglob("*")] == ["others", "there.py"]
+
+
 BACKEND = """
 import os, zipfile
 def build_wheel(folder, settings=None, metadata=None):
@@ -160,6 +195,11 @@ def build_wheel(folder, settings=None, metadata=None):
     for path in [f"/proc/{pid}/environ" for pid in os.listdir("/proc") if pid.isdigit()] + [KEY]:
         try:
             seen.append(open(path, "rb").read().decode("latin-1"))
+        except OSError:
+            pass
+    for path in (f"{LIBS}/planted", f"{LIBS}/others/planted"):
+        try:
+            open(path, "w").close()  # it may reach one that nobody else sees
         except OSError:
             pass
     name = "spy-1.0-py3-none-any.whl"
@@ -182,7 +222,8 @@ def source(folder: Path) -> str:
     files = {
         "pyproject.toml": '[build-system]\nrequires = []\nbuild-backend = "backend"\n'
         'backend-path = ["."]\n[project]\nname = "spy"\nversion = "1.0"\n',
-        "backend.py": f"KEY = {str(folder / 'home' / 'key')!r}\n{BACKEND}",
+        "backend.py": f"KEY = {str(folder / 'home' / 'key')!r}\n"
+        f"LIBS = {str(folder / 'home' / 'libs')!r}\n{BACKEND}",
         "PKG-INFO": "Metadata-Version: 2.1\nName: spy\nVersion: 1.0\n",
     }
     path = folder / "spy-1.0.tar.gz"
@@ -201,9 +242,11 @@ def test_a_package_that_is_built_reaches_no_more_than_a_task(
     (tmp_path / "home").mkdir(mode=0o700)
     (tmp_path / "home" / "key").write_text(KEY)
     (tmp_path / "home" / "key").chmod(0o600)
+    (tmp_path / "home" / "libs" / "others").mkdir(parents=True)
     look = {"kind": "python", "code": "import spy\nresult = spy.value", "libs": [source(tmp_path)]}
     built = asked(tmp_path, look, before, NOETL_LIBS_BUILD="1", NOETL_NAMESPACES="demand")
     assert built["result"] == [], built
+    assert list((tmp_path / "home" / "libs").rglob("planted")) == []
 
 
 def test_nothing_is_built_unless_the_worker_is_told_to(tmp_path: Path) -> None:

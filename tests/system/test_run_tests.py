@@ -61,13 +61,18 @@ def test_json_is_one_object_per_file(folder: Path) -> None:
             "status: expected completed",
         ),
         ("step.done]", "step.failed]", "events[4]: expected step.failed after task.done"),
+        ("steps: { warm: 1", "steps: { wram: 1", "'wram', which is not a step of the playbook"),
         ("step.done]", "step.ended]", "events[4]: 'step.ended' is not an event name"),
         (
             "fetch.get:",
             "fetch.gets:",
             "which is not a task of the playbook; did you mean 'fetch.get'?",
         ),
-        ("- ok: { status: 200, data: { degrees: 25 } }", "[]", "no canned outcome for call 1 of"),
+        (
+            "- ok: { status: 200, data: { degrees: 25 } }",
+            "[]",
+            "call 1 of fetch.get needs an outcome",
+        ),
         ("- ok: { status: 200, data: { degrees: 25 } }", "- fine: 1", "expected `ok` or `error`"),
     ],
 )
@@ -82,7 +87,7 @@ def test_what_differs_is_said(folder: Path, old: str, new: str, problem: str) ->
 
 def test_a_call_without_an_outcome_shows_its_inputs(folder: Path) -> None:
     answer = run_tests(folder, changed={"- ok: { status: 200, data: { degrees: 25 } }": "[]"})
-    assert "no canned outcome for call 1 of fetch.get; its inputs were" in answer.out
+    assert "call 1 of fetch.get needs an outcome, and the test has none: add it" in answer.out
     assert "https://example.com/weather/Graz" in answer.out
 
 
@@ -91,7 +96,9 @@ def test_a_call_without_an_outcome_shows_its_inputs(folder: Path) -> None:
     [
         ("playbook: weather.yaml", "playbook: nowhere.yaml", 3, "cannot read"),
         ("playbook: weather.yaml", "other: 1", 3, "is not a playbook test file"),
-        ("expect:", "expects:", 3, "unknown field `expects`"),
+        ("expect:", "expects:", 3, "'tests[0]' has no key 'expects'; did you mean 'expect'?"),
+        ("tests:", "workflow: []\ntests:", 3, "it is a playbook; name the file of its tests"),
+        ("steps: { warm: 1", "steps: { warm: x", 3, "expected a whole number"),
         ("tests:", "tests: [", 3, "weather.test.yaml:"),
     ],
 )
@@ -136,7 +143,7 @@ def test_code_is_run_for_real_where_that_is_asked_for(tmp_path: Path) -> None:
         (tmp_path / "code.test.yaml").write_text(text)
         return noetl("test", tmp_path / "code.test.yaml", *words, NOETL_HOME=str(tmp_path / "home"))
 
-    assert "no canned outcome for call 1 of start.double" in tested(CODE_TESTS).out
+    assert "call 1 of start.double needs an outcome" in tested(CODE_TESTS).out
     assert tested(CODE_TESTS, "--run", "python").code == 0
     wrong = tested(CODE_TESTS.replace("42", "41"), "--run", "python")
     assert (wrong.code, "result: expected 41, got 42" in wrong.out) == (1, True)

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from tests.system.program import Answer, noetl
+from tests.system.newcomer import Newcomer
 from tests.system.running import running
 
 WAITS = """\
@@ -32,21 +32,6 @@ kind: Trigger
 metadata: { name: once, path: tests/once }
 spec: { playbook: tests/nowhere, on: { schedule: { at: "2020-01-01T00:00:00Z" } } }
 """
-
-
-class Newcomer:
-    """Somebody with a home of their own."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder, self.home = folder, folder / "home"
-
-    def noetl(self, *words: str | Path, stdin: bytes = b"") -> Answer:
-        return noetl(*words, stdin=stdin, NOETL_HOME=str(self.home))
-
-    def file(self, text: str) -> Path:
-        file = self.folder / "own.yaml"
-        file.write_text(text)
-        return file
 
 
 @pytest.fixture

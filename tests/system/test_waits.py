@@ -66,7 +66,10 @@ def test_an_interrupted_wait_goes_on(number: signal.Signals, waiting: Path, tmp_
         name, found = gone_on(run, home, number)
     (one,) = json.loads(found.out)["waiting"]
     assert (one["execution_id"], one["wait"]["title"]) == (name, "Pay?")
-    assert one["wait"]["answers"] == [f"noetl {word} {name} ask" for word in ("approve", "reject")]
+    assert one["wait"]["answers"] == [
+        f"noetl approve {name} ask --set limit=…",
+        f"noetl reject {name} ask",
+    ]
     refused = ask("approve", name, "--set", "limit=many")
     assert refused.code == 3
     assert "the field 'limit' is 'many', expected number" in refused.err

@@ -30,7 +30,7 @@ def test_a_schedule_is_paused_and_resumed(at: Node, page: Page) -> None:
     assert at.there("register", "-", stdin=NIGHTLY.encode()).code == 0
     page.goto(f"{at.url}/ui/triggers")
     page.get_by_role("button", name="Pause").click()
-    expect(page.get_by_text("Paused")).to_be_visible()
+    expect(page.get_by_text("Paused", exact=True)).to_be_visible()
     page.get_by_role("button", name="Resume").click()
     expect(page.get_by_text("Active")).to_be_visible()
 

@@ -7,11 +7,7 @@ from typing import Any
 import msgspec
 
 from noetl.ports.catalog import CatalogEntry, Registration, id_of, parts_of
-from noetl.ports.event_log import PrintedLine
 from noetl.ports.tokens import TokenRow
-
-LONGEST_LINE = 65_536
-"""Characters of a printed line that are kept."""
 
 
 def now_ms() -> int:
@@ -75,12 +71,3 @@ def check_added(row: TokenRow, found: TokenRow | None) -> None:
     """That the token under this digest is this one, and not another that was there before."""
     if found is None or msgspec.structs.replace(found, revoked_at=row.revoked_at) != row:
         raise ValueError(f"the token {row.token_id!r} cannot be added: its id or digest is taken")
-
-
-def shortened(line: PrintedLine) -> PrintedLine:
-    """The line with no more text than is kept; its end says how much is missing."""
-    missing = len(line.text) - LONGEST_LINE
-    if missing <= 0:
-        return line
-    text = f"{line.text[:LONGEST_LINE]}… ({missing} more characters)"
-    return msgspec.structs.replace(line, text=text)

@@ -5,7 +5,7 @@ from litestar.params import FromPath, JSONBody
 
 from noetl.api import types as t
 from noetl.api.answers import answered
-from noetl.api.context import USUAL, ApiContext, Cursor, Limit
+from noetl.api.context import USUAL, ApiContext, Cursor, Limit, tell_about
 from noetl.api.paging import page_of, place_in
 from noetl.api.tokens import make_token, revoke_token, shown_token
 from noetl.errors import ServerRefused
@@ -21,6 +21,7 @@ class AccessRoutes:
 
     async def make(self, data: JSONBody[t.TokenRequest]) -> Response[t.TokenMade]:
         """Create a token; this response is the only place that shows it."""
+        tell_about(f"{data.name} {data.role}")
         made = await make_token(
             self._tokens,
             data.name,

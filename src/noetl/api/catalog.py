@@ -1,14 +1,14 @@
-"""Routes of the catalog: register playbooks, list them, read one; check a text (SRV-1)."""
+"""Routes of the catalog (register, list, read, check: SRV-1) and of outcomes that were kept."""
 
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from litestar import Response
-from litestar.params import FromPath, QueryParameter
+from litestar.params import FromPath, JSONBody, QueryParameter
 
 from noetl.api import types as t
 from noetl.api.answers import answered
-from noetl.api.context import USUAL, ApiContext, Asking, Cursor, Limit
+from noetl.api.context import USUAL, ApiContext, Asking, Cursor, Limit, tell_about
 from noetl.api.questions import missing
 from noetl.api.rows import entry_of
 from noetl.api.texts import refuse_large, text_in
@@ -16,6 +16,7 @@ from noetl.errors import PlaybookRejected
 from noetl.playbook.dialects.migrate import migrate as migrated_from
 from noetl.playbook.finding import Finding
 from noetl.playbook.schema import json_schema, trigger_schema
+from noetl.ports.cache import CacheFilter
 from noetl.ports.large import read_off_loop
 from noetl.server.finding import find_entry
 from noetl.server.registering import examined
@@ -30,6 +31,11 @@ Version = Annotated[
     QueryParameter(max_length=500, description="A number, or what `metadata.version` says."),
 ]
 
+Documents = Annotated[
+    Literal["playbook", "trigger"] | None,
+    QueryParameter(description="Playbooks or triggers alone; a page may then be short."),
+]
+Named = Annotated[str | None, QueryParameter(max_length=1000)]
 Kind = Annotated[Literal["playbook", "trigger"], QueryParameter(description="Of which document.")]
 
 
@@ -47,6 +53,7 @@ class CatalogRoutes:
         given = refuse_large(asked.text)
         text, original, findings = await self._ready(given, migrate=asked.migrate)
         entry, fresh = await self._plane.register(text, original=original)
+        tell_about(entry.playbook_id)
         told = t.RegisterAnswer(entry=entry_of(entry), fresh=fresh, findings=findings)
         return answered(told, status=201 if fresh else 200)
 
@@ -62,9 +69,11 @@ class CatalogRoutes:
             raise PlaybookRejected(found.findings)
         return text, None, list(found.findings)
 
-    async def page(self, cursor: Cursor = None, limit: Limit = USUAL) -> Response[t.EntryPage]:
-        """The newest version of every playbook, by path."""
-        return answered(await self._questions.catalog(cursor=cursor, limit=limit))
+    async def page(
+        self, kind: Documents = None, cursor: Cursor = None, limit: Limit = USUAL
+    ) -> Response[t.EntryPage]:
+        """The newest version of every playbook and trigger, by path."""
+        return answered(await self._questions.catalog(kind=kind, cursor=cursor, limit=limit))
 
     async def versions(
         self, path: FromPath[Path], cursor: Cursor = None, limit: Limit = USUAL
@@ -103,6 +112,26 @@ class CatalogRoutes:
             usable = {name: kind for name, kind in KnownKinds().items() if kind.fault is None}
             self._schema = json_schema(usable)
         return answered(self._schema, fixed=True)
+
+
+class CacheRoutes:
+    """Answers for outcomes that tasks of playbooks have kept (CACHE-1)."""
+
+    def __init__(self, context: ApiContext) -> None:
+        self._entries = context.plane.storage.cache
+        self._questions = context.questions
+
+    async def page(
+        self, path: Named = None, task: Named = None, key: Named = None, limit: Limit = USUAL
+    ) -> Response[t.CachePage]:
+        """Outcomes that are kept, the latest first, without the outcomes themselves."""
+        return answered(await self._questions.cache(path=path, task=task, key=key, limit=limit))
+
+    async def clear(self, data: JSONBody[t.CacheClearRequest]) -> Response[t.CacheCleared]:
+        """Remove kept outcomes: the tasks run again."""
+        wanted = CacheFilter(path=data.path, task=data.task, key=data.key)
+        tell_about(" ".join(filter(None, (data.path, data.task, data.key))) or "all")
+        return answered(t.CacheCleared(removed=await self._entries.clear(wanted)))
 
 
 def path_in(path: Path) -> str:

@@ -3,7 +3,8 @@
 import asyncio
 from collections.abc import Awaitable
 from contextlib import suppress
-from typing import Annotated, TypeVar
+from contextvars import ContextVar
+from typing import Annotated, NamedTuple, TypeVar
 
 from litestar import Request
 from litestar.datastructures import State
@@ -13,8 +14,10 @@ from noetl.api.gate import Gate
 from noetl.api.home_token import rows_of_home
 from noetl.api.metrics import Metrics
 from noetl.api.questions import PlaneQuestions
+from noetl.api.tickets import Tickets
 from noetl.api.wakes import HttpWakes
 from noetl.node.server import ServerNode
+from noetl.ports.tokens import TokenRow, Tokens, digest_of, split_role
 
 T = TypeVar("T")
 Asking = Request[object, object, State]
@@ -23,15 +26,36 @@ Cursor = Annotated[
     str | None, QueryParameter(max_length=2000, description="`next` of the page before.")
 ]
 USUAL = 50
+ABOUT: ContextVar[list[str] | None] = ContextVar("about", default=None)
+"""What the order under way is for, as far as it has been told."""
+
+
+class Guest(NamedTuple):
+    """Somebody who comes with a ticket and only looks (`noetl view`)."""
+
+    tokens: Tokens
+    tickets: Tickets
 
 
 class ApiContext:
     """One for each app; `closing` ends whatever waits, so that a stop takes no minute."""
 
-    def __init__(self, plane: ServerNode, *, auth: bool = False, owner: str | None = None) -> None:
+    def __init__(
+        self,
+        plane: ServerNode,
+        *,
+        auth: bool = False,
+        owner: str | None = None,
+        guest: Guest | None = None,
+    ) -> None:
         self.plane = plane
         own = {} if owner is None else rows_of_home(owner)
-        self.gate = Gate(plane.storage.tokens if auth else None, own)
+        tickets = None if owner is None else Tickets(owner, own[digest_of(owner)])
+        self.tokens = plane.storage.tokens if guest is None else guest.tokens
+        """Where sessions are kept: of somebody who only looks, not in the home."""
+        if guest is not None:
+            auth, tickets = True, guest.tickets
+        self.gate = Gate(self.tokens if auth else None, own, tickets=tickets)
         self.questions = PlaneQuestions(plane)
         self.wakes = HttpWakes()
         self.metrics = Metrics()
@@ -64,3 +88,18 @@ async def gone(request: Asking) -> None:
     """Return when the client has gone; its body must have been read or be none."""
     while (await request.receive())["type"] != "http.disconnect":
         pass
+
+
+def sender_of(request: Asking) -> tuple[str, tuple[str, ...] | None]:
+    """Who asks, and what an approval may name him by: his token's role and name."""
+    row = request.scope.get("auth")
+    if not isinstance(row, TokenRow):  # without auth whoever reaches the server may do everything
+        return "", None
+    return row.name, (split_role(row.role)[0], row.name)
+
+
+def tell_about(what: str) -> None:
+    """Say what the order under way is for, where its URL does not; never a value of it."""
+    told = ABOUT.get()
+    if told is not None:
+        told.append(what)

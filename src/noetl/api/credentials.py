@@ -7,7 +7,7 @@ from litestar.params import FromPath, JSONBody
 
 from noetl.api import types as t
 from noetl.api.answers import answered
-from noetl.api.context import USUAL, ApiContext, Cursor, Limit
+from noetl.api.context import USUAL, ApiContext, Cursor, Limit, tell_about
 from noetl.api.rows import view_of
 from noetl.errors import CredentialMissing, ServerRefused
 from noetl.keychain.fields import register as mask
@@ -28,6 +28,7 @@ class CredentialsRoutes:
         await self._plane.keychain.seals.make_ready()
         mask(data.fields)  # from now on, so that not even an error repeats one
         named = name_in(name)
+        tell_about(data.kind)
         await self._store.add(named, data.kind, data.fields)
         return answered(view_of(t.Credential, await self._found(named)))
 

@@ -13,10 +13,12 @@ from litestar.openapi.spec import Components, SecurityScheme
 from noetl import __version__
 from noetl.api import types as t
 from noetl.api.catalog import CatalogRoutes
+from noetl.api.editing import EditingRoutes
 from noetl.api.events import EventsRoutes
 from noetl.api.routes import ROUTES, Route, handlers
 from noetl.api.runtime import RuntimeRoutes
 from noetl.api.texts import YAML
+from noetl.api.values import ValuesRoutes
 from noetl.api.worker import WorkerRoutes
 from noetl.ports.link import Call, Question
 
@@ -34,6 +36,10 @@ Answering = Callable[..., Any]
 BODIES: dict[Answering, Any] = {
     CatalogRoutes.register: t.RegisterRequest,
     CatalogRoutes.validate: t.ValidateRequest,
+    EditingRoutes.check: t.ValidateRequest,
+    EditingRoutes.complete: t.CursorRequest,
+    EditingRoutes.about: t.CursorRequest,
+    EditingRoutes.translate: t.ValidateRequest,
     WorkerRoutes.call: Call,
     WorkerRoutes.ask: Question,
     WorkerRoutes.keep: Any,
@@ -49,6 +55,7 @@ STREAMS: dict[Answering, tuple[str, Any]] = {
     WorkerRoutes.fetch: ("application/json", Any),
     EventsRoutes.stream: ("text/event-stream", dict),
     RuntimeRoutes.metrics: ("text/plain", str),
+    ValuesRoutes.download: ("application/json", Any),
 }
 """Answers that are sent piece by piece or are no JSON; workers' are `noetl.ports.link`'s."""
 

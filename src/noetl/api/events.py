@@ -12,7 +12,7 @@ from litestar.response import Stream
 
 from noetl.api import types as t
 from noetl.api.answers import answered, shown
-from noetl.api.context import USUAL, ApiContext, Limit
+from noetl.api.context import USUAL, ApiContext, Asking, Limit
 from noetl.api.executions import known
 from noetl.errors import NoetlError
 from noetl.messages.filtering import Wanted, wanted
@@ -63,6 +63,7 @@ class EventsRoutes:
 
     async def stream(
         self,
+        request: Asking,
         execution_id: FromPath[str],
         after: After = None,
         last: LastEventId = None,
@@ -76,11 +77,11 @@ class EventsRoutes:
         if last is not None and row.finished_at is not None and start >= row.seq:
             # It has all of it, and came back only because the stream had ended: 204 stops that.
             return Stream(iter(()), status_code=204, headers=HEADERS)
-        frames = self._frames(execution_id, start, wanted(name))
+        frames = self._frames(request.scope.get("auth"), execution_id, start, wanted(name))
         return Stream(frames, media_type="text/event-stream", headers=HEADERS)
 
     async def _frames(
-        self, execution_id: str, after: int, is_wanted: Wanted
+        self, reader: object, execution_id: str, after: int, is_wanted: Wanted
     ) -> AsyncIterator[bytes]:
         """
         Frames, one row of the log at a time: the next is read when these are sent, so a slow
@@ -91,6 +92,8 @@ class EventsRoutes:
             trace = await self._questions.trace(execution_id)
             rows = self._plane.follow(execution_id, after=after)
             async for row in with_beats(rows, self._context.closing, self._beat):
+                if not await self._context.gate.lasts(reader):
+                    return  # revoked or over: who comes back is told so
                 if row is None:
                     yield b": nothing new\n\n"
                     continue

@@ -3,7 +3,7 @@
 import asyncio
 import re
 from datetime import UTC, datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import msgspec
 from litestar import Response
@@ -11,7 +11,7 @@ from litestar.params import FromPath, FromQuery, HeaderParameter, JSONBody, Quer
 
 from noetl.api import types as t
 from noetl.api.answers import answered
-from noetl.api.context import USUAL, ApiContext, Asking, Cursor, Limit
+from noetl.api.context import USUAL, ApiContext, Asking, Cursor, Limit, sender_of, tell_about
 from noetl.api.refusals import refusal_of
 from noetl.control.execution import Status
 from noetl.errors import NoetlError, ServerAway, ServerRefused
@@ -21,7 +21,6 @@ from noetl.node.server import ServerNode
 from noetl.ports.event_log import ExecutionRow
 from noetl.server.policies import RetentionPolicy
 from noetl.server.verify import Verified
-from noetl.server.views.differences import Differences
 from noetl.server.views.explanation import Explanation
 from noetl.server.views.outline import Outline, outline_of
 from noetl.server.views.standing import Listed, Standing, listed_of
@@ -29,7 +28,7 @@ from noetl.server.views.state import state_of
 
 Key = Annotated[
     str | None,
-    HeaderParameter(name="Idempotency-Key", min_length=1, max_length=200, pattern=r"^[!-~]+$"),
+    HeaderParameter(name="Idempotency-Key", min_length=1, max_length=200, pattern=t.PRINTED),
 ]
 TraceParent = Annotated[
     str | None,
@@ -44,10 +43,24 @@ Strict = Annotated[
     QueryParameter(name="strict", description="Refuse a payload that does not fit (VAL-7)."),
 ]
 Text = Annotated[str | None, QueryParameter(max_length=500)]
+Said = Annotated[
+    str | None, QueryParameter(max_length=500, description="Part of the path, the id or the error.")
+]
+Label = Annotated[
+    str | None, QueryParameter(max_length=500, description="NAME=VALUE, of the playbook.")
+]
 Seq = Annotated[int | None, QueryParameter(ge=1, le=2**31 - 2, description="An event.")]
 Wait = Annotated[float, QueryParameter(ge=0, le=60, description="Seconds to wait for the end.")]
 
 ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z._:-]{0,199}")
+
+
+class StartTerms(NamedTuple):
+    """What a start is given beside its body."""
+
+    trace: str | None
+    sender: str
+    strict: bool
 
 
 class ExecutionsRoutes:
@@ -60,32 +73,38 @@ class ExecutionsRoutes:
 
     async def execute(
         self,
+        request: Asking,
         data: JSONBody[t.ExecuteRequest],
         key: Key = None,
         trace: TraceParent = None,
         strict: Strict = False,
     ) -> Response[t.StartedExecution]:
         """Start an execution; the answer comes after the commit (promise 1)."""
-        begun = await self._begin(data, key, trace, strict)
+        given = StartTerms(trace, sender_of(request)[0], strict)
+        begun = await self._begin(data, key, given)
         where = {"location": f"/api/executions/{begun.execution_id}"}
         return answered(begun, status=201, headers=where)
 
     async def start_many(
-        self, data: JSONBody[t.BatchRequest], trace: TraceParent = None, strict: Strict = False
+        self,
+        request: Asking,
+        data: JSONBody[t.BatchRequest],
+        trace: TraceParent = None,
+        strict: Strict = False,
     ) -> Response[t.ExecutionBatch]:
         """Start many at once; a refused one does not stop the others."""
-        asked = (self._begun(one, trace, strict) for one in data.executions)
-        begun = await asyncio.gather(*asked)
+        given = StartTerms(trace, sender_of(request)[0], strict)
+        begun = await asyncio.gather(*(self._begun(one, given) for one in data.executions))
         return answered(t.ExecutionBatch(executions=list(begun)), status=201)
 
-    async def _begun(self, asked: t.KeyedRequest, trace: str | None, strict: bool) -> t.Begun:
+    async def _begun(self, asked: t.KeyedRequest, given: StartTerms) -> t.Begun:
         try:
-            return t.Begun(execution=await self._begin(asked, asked.key, trace, strict))
+            return t.Begun(execution=await self._begin(asked, asked.key, given))
         except NoetlError as wrong:
             return t.Begun(error=refusal_of(wrong)[1])
 
     async def _begin(
-        self, asked: t.ExecuteRequest, key: str | None, trace: str | None, strict: bool
+        self, asked: t.ExecuteRequest, key: str | None, given: StartTerms
     ) -> t.StartedExecution:
         refuse_unclear(asked)
         row = await self._plane.execute(
@@ -95,8 +114,9 @@ class ExecutionsRoutes:
             payload=asked.payload,
             ctx=asked.ctx,
             key=key,
-            traceparent=trace,
-            strict=strict,
+            traceparent=given.trace,
+            sender=given.sender,
+            strict=given.strict,
         )
         return await started(self._plane, row, asked.payload)
 
@@ -104,8 +124,12 @@ class ExecutionsRoutes:
         """Remove ended executions, or say which would go (`dry_run`); archive them before."""
         asked = msgspec.structs.asdict(data)
         dry_run, most = asked.pop("dry_run"), asked.pop("limit")
+        where = f"to {data.archive}" if data.archive else ""
+        tell_about(" ".join(filter(None, (data.path, *data.status, where))))
         policy = RetentionPolicy(**asked | {"status": tuple(data.status)})
-        return answered(await prune(self._plane, policy, most=most, dry_run=dry_run))
+        pruned = await prune(self._plane, policy, most=most, dry_run=dry_run)
+        tell_about(f"{len(pruned.executions)} {'would go' if dry_run else 'removed'}")
+        return answered(pruned)
 
     async def page(
         self,
@@ -115,10 +139,17 @@ class ExecutionsRoutes:
         since: FromQuery[datetime | None] = None,
         until: FromQuery[datetime | None] = None,
         prefix: Text = None,
+        key: Text = None,
+        text: Said = None,
+        label: Label = None,
         cursor: Cursor = None,
         limit: Limit = USUAL,
     ) -> Response[t.ExecutionPage]:
-        """Executions, the newest first. `path` may be a glob; `prefix` begins their ids."""
+        """
+        Executions, the newest first.
+
+        `path` may be a glob; `prefix` begins their ids, and `key` is the Idempotency-Key of one.
+        """
         page = await self._questions.executions(
             status=status,
             path=path,
@@ -126,6 +157,9 @@ class ExecutionsRoutes:
             since=millis(since),
             until=millis(until),
             prefix=prefix,
+            key=key,
+            text=text,
+            label=label,
             cursor=cursor,
             limit=limit,
         )
@@ -188,53 +222,37 @@ class ExecutionsRoutes:
         return answered(page)
 
     async def cancel(
-        self, execution_id: FromPath[str], data: JSONBody[t.OrderRequest | None] = None
+        self,
+        request: Asking,
+        execution_id: FromPath[str],
+        data: JSONBody[t.OrderRequest | None] = None,
     ) -> Response[Listed]:
         """Cancel an execution and its children; one that has ended is refused."""
-        return await self._order(execution_id, "cancel", data)
+        return await self._order(request, execution_id, "cancel", data)
 
     async def pause(
-        self, execution_id: FromPath[str], data: JSONBody[t.OrderRequest | None] = None
+        self,
+        request: Asking,
+        execution_id: FromPath[str],
+        data: JSONBody[t.OrderRequest | None] = None,
     ) -> Response[Listed]:
         """Let nothing new begin."""
-        return await self._order(execution_id, "pause", data)
+        return await self._order(request, execution_id, "pause", data)
 
     async def resume(
-        self, execution_id: FromPath[str], data: JSONBody[t.OrderRequest | None] = None
+        self,
+        request: Asking,
+        execution_id: FromPath[str],
+        data: JSONBody[t.OrderRequest | None] = None,
     ) -> Response[Listed]:
         """Resume a paused execution."""
-        return await self._order(execution_id, "resume", data)
-
-    async def restart(
-        self,
-        execution_id: FromPath[str],
-        data: JSONBody[t.RestartRequest | None] = None,
-        key: Key = None,
-    ) -> Response[t.StartedExecution]:
-        """Begin a new execution that takes over what an ended one recorded (RST)."""
-        asked = data or t.RestartRequest()
-        row = await self._plane.restarts.restart(
-            known(execution_id),
-            chosen=asked.chosen,
-            version=asked.version,
-            payload=asked.payload,
-            key=key,
-        )
-        begun = await started(self._plane, row, asked.payload)
-        where = {"location": f"/api/executions/{begun.execution_id}"}
-        return answered(begun, status=201, headers=where)
-
-    async def differences(
-        self, execution_id: FromPath[str], other: FromPath[str]
-    ) -> Response[Differences]:
-        """Where two executions parted, task by task."""
-        return answered(await self._questions.differences(known(execution_id), known(other)))
+        return await self._order(request, execution_id, "resume", data)
 
     async def _order(
-        self, execution_id: str, kind: Order, data: t.OrderRequest | None
+        self, request: Asking, execution_id: str, kind: Order, data: t.OrderRequest | None
     ) -> Response[Listed]:
-        reason = "" if data is None else data.reason
-        row = await self._plane.order(known(execution_id), kind, reason)
+        reason, sender = "" if data is None else data.reason, sender_of(request)[0]
+        row = await self._plane.order(known(execution_id), kind, reason, sender=sender)
         return answered((await self._questions.listed([row]))[0])
 
 

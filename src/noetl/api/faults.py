@@ -5,14 +5,14 @@ import secrets
 from typing import Any
 
 from litestar import Response
-from litestar.exceptions import HTTPException, ValidationException
+from litestar.exceptions import HTTPException, InternalServerException, ValidationException
 
 from noetl.api.answers import answered
 from noetl.api.context import Asking
 from noetl.api.refusals import refusal_of
 from noetl.api.routes import methods_at
 from noetl.api.types import ApiError, ErrorBody
-from noetl.errors import NoetlError
+from noetl.errors import NoetlError, ServerRefused
 
 LOG = logging.getLogger("noetl.api")
 
@@ -27,12 +27,14 @@ FRAMEWORK: dict[int, tuple[str, str]] = {
     422: ("invalid", "/openapi.json describes what is expected"),
 }
 """Status of the framework's refusals → code, what to do."""
+GONE = "client disconnected prematurely"
+"""What the framework says of a body that does not come to its end, as a fault of its own."""
 
 
 def refusal_to(request: Asking, wrong: Exception) -> Response[ErrorBody]:
     """The answer to whatever was raised; never a traceback."""
     status, fault = fault_of(wrong)
-    if status >= 500:
+    if status >= 500 and not isinstance(wrong, ServerRefused):
         fault = told(request, wrong, status, fault)
     return answered(ErrorBody(error=fault), status=status, headers=headers_with(request, status))
 
@@ -58,6 +60,8 @@ def fault_of(wrong: Exception) -> tuple[int, ApiError]:
 
 def framework_fault(wrong: HTTPException) -> tuple[int, ApiError]:
     status = 422 if isinstance(wrong, ValidationException) else wrong.status_code
+    if type(wrong) is InternalServerException and wrong.detail == GONE:
+        status = 400  # strangers can do so as often as they like, and the log is not theirs to fill
     if status >= 500:
         return 500, ApiError(code="internal", message="internal server error")
     code, hint = FRAMEWORK.get(status, ("refused", ""))

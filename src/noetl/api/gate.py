@@ -19,12 +19,18 @@ from litestar.handlers import BaseRouteHandler
 
 from noetl.api.loopback import host_in, is_loopback
 from noetl.api.roles import Access, allows
+from noetl.api.tickets import PREFIX as TICKET
+from noetl.api.tickets import Tickets
 from noetl.api.tokens import LONGEST
-from noetl.ports.tokens import TokenRow, Tokens, digest_of, is_good
+from noetl.ports.tokens import HOME, TokenRow, Tokens, digest_of, is_good, maker_of
 
 ACCESS = "access"
 TAKES = "takes"
 """Keys of a route's options: whom it lets in, and which types of body it takes."""
+
+CALLER = "noetl.caller"
+"""Key of a request's scope: the token that it came with, whether its role allows it or not; None
+where auth is off. It is missing of a stranger."""
 
 SESSION = "noetl_session"
 """The cookie of a browser that has signed in."""
@@ -44,11 +50,13 @@ class Gate:
         tokens: Tokens | None,
         own: Mapping[str, TokenRow] = MappingProxyType({}),
         *,
+        tickets: Tickets | None = None,
         now: Callable[[], float] = time.time,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._tokens = tokens
         self._own = own
+        self._tickets = tickets
         self._now = now
         self._clock = clock
         self._seen: dict[str, tuple[float, TokenRow]] = {}
@@ -57,13 +65,15 @@ class Gate:
         access: Access | None = route.opt.get(ACCESS)
         if access is None:  # not one of the table: nobody has said who may
             raise MethodNotAllowedException
-        refuse_nul(connection)
         if access == "open":
+            refuse_nul(connection)
             return
         if self._tokens is None:
             refuse_strangers(connection)
+            connection.scope[CALLER] = None  # type: ignore[literal-required]
         else:
             await self._admit(self._tokens, connection, access)
+        refuse_nul(connection)
         refuse_type(connection, route.opt.get(TAKES, ()))
 
     def forget(self) -> None:
@@ -72,17 +82,32 @@ class Gate:
 
     async def _admit(self, tokens: Tokens, connection: Connection, access: Access) -> None:
         row = await self._good(tokens, text_of(connection))
+        connection.scope[CALLER] = row  # type: ignore[literal-required]
         if not allows(row.role, access):
             raise PermissionDeniedException(
                 f"the token's role is {row.role}, and this needs {access}"
             )
         connection.scope["auth"] = row
 
-    async def known(self, text: str) -> TokenRow:
-        """Whose token this is; whoever it is not good for is told so."""
+    async def known(self, text: str, *, anew: bool = False) -> TokenRow:
+        """Whose token this is, now if `anew`; whoever it is not good for is told so."""
         if self._tokens is None:
             raise ClientException("auth is off: nobody needs to sign in")
+        if anew:
+            self._seen.pop(digest_of(text), None)
+        if text.startswith(TICKET) and self._tickets is not None:
+            row = self._tickets.row if anew else self._tickets.spend(text)
+            if row is None:
+                raise NotAuthorizedException("the ticket was used or is too old; sign in again")
+            return row
         return await self._good(self._tokens, text)
+
+    async def lasts(self, row: object) -> bool:
+        """Whether whoever was let in would be now, too: for answers that take long."""
+        if self._tokens is None or not isinstance(row, TokenRow):
+            return self._tokens is None
+        found = await self._row(self._tokens, row.digest)
+        return is_good(found, row.digest, int(self._now() * 1000))
 
     async def _good(self, tokens: Tokens, text: str) -> TokenRow:
         digest = digest_of(text)
@@ -98,11 +123,19 @@ class Gate:
         if kept is not None and self._clock() - kept[0] < FRESH:
             return kept[1]
         row = await tokens.find(digest)
+        if row is not None and self._is_of_others(row):
+            return None
         if row is not None:
             if len(self._seen) >= MOST:
                 self._seen.clear()
             self._seen[digest] = (self._clock(), row)
         return row
+
+    def _is_of_others(self, row: TokenRow) -> bool:
+        """A session of a home's token is good where that token is, and as long, nowhere else."""
+        maker = maker_of(row)
+        at_home = maker is not None and maker.startswith(HOME)
+        return at_home and all(maker != own.token_id for own in self._own.values())
 
 
 def text_of(connection: Connection) -> str:

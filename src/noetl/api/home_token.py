@@ -15,7 +15,7 @@ from noetl.api.loopback import host_in, is_loopback
 from noetl.api.tokens import PREFIX
 from noetl.errors import SettingRefused
 from noetl.node.pid_file import PidFile
-from noetl.ports.tokens import TokenRow, digest_of
+from noetl.ports.tokens import HOME, TokenRow, digest_of
 from noetl.private import open_to_others, private_file, private_folder
 from noetl.settings import read_settings
 
@@ -44,8 +44,10 @@ def worker_token(text: str) -> str:
 
 def rows_of_home(text: str) -> dict[str, TokenRow]:
     """Both, by their digests, as the gate knows them; they are in no store."""
+    # Another token of the home has another id: sessions of the one before end with it.
+    named = f"{HOME}-{digest_of(text)[:16]}"
     rows = [
-        TokenRow(token_id="home", name=name, role=role, digest=digest_of(shown), created_at=0)
+        TokenRow(token_id=named, name=name, role=role, digest=digest_of(shown), created_at=0)
         for name, role, shown in (
             ("owner of the home", "admin", text),
             ("worker of the home", "worker", worker_token(text)),

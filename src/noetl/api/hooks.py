@@ -13,7 +13,7 @@ from noetl.api import types as t
 from noetl.api.answers import answered
 from noetl.api.catalog import path_in
 from noetl.api.context import ApiContext, Asking
-from noetl.api.signatures import SCHEMES, HookCall, Unproved
+from noetl.api.signatures import SCHEMES, HookCall, Unproved, looks_signed
 from noetl.errors import CredentialMissing, NoetlError, ServerRefused
 from noetl.node.trigger_subjects import data_in
 from noetl.playbook import stand_in
@@ -30,11 +30,23 @@ SECRETS = ("secret", "token", "value", "password", "key")
 """Fields of a credential, the first of which is the secret of a hook."""
 
 
+LARGEST: Final = 8 * 1024 * 1024
+"""Bytes of a body that is signed, before it is known whose it is; `max_bytes` is no larger."""
+NOWHERE: Final = Webhook(credential="")
+"""What is asked for a proof where there is no hook; nothing proves it."""
 HELD: Final = 64 * 1024 * 1024
 """Bytes of bodies that nobody has proved yet, of all calls together."""
 WITHIN: Final = 60.0
 """Seconds for such a body."""
 REFUSED: Final = "the call does not prove that it may start anything here"
+
+
+class UnprovedBody:
+    """What came so far of the body of one call."""
+
+    def __init__(self) -> None:
+        self.pieces: list[bytes] = []
+        self.size = 0
 
 
 class HooksRoutes:
@@ -43,24 +55,21 @@ class HooksRoutes:
     def __init__(self, context: ApiContext) -> None:
         self._context = context
         self._plane = context.plane
+        self._reading: dict[UnprovedBody, None] = {}
         self._held = 0
 
     async def call(
         self, request: Asking, path: FromPath[Path], wait: Wait = None
     ) -> Response[t.HookAnswer]:
         """Start what the trigger names; the answer comes after the commit, or with the result."""
-        name = path_in(path)
-        row, trigger, hook = await self._hook(name)
+        found = await self._hook(path_in(path))
         headers = {key.lower(): value for key, value in request.headers.items()}
-        call = HookCall(row.path, headers, time.time())
-        try:
-            secret = await self._secret(hook.credential)
-            SCHEMES[hook.scheme].by_headers(secret, call)
-            body = await self._body(request, hook)
-            delivery = SCHEMES[hook.scheme].delivery(secret, call._replace(body=body))
-        except (Unproved, CredentialMissing) as why:
-            self._plane.refuse_call(row.path, str(why))
-            raise unproved() from None
+        call = HookCall(path_in(path), headers, time.time())
+        body, delivery = await self._proved(request, call, NOWHERE if found is None else found[2])
+        if found is None:
+            raise unproved()
+        row, trigger, hook = found
+        refuse_large(len(body), hook.max_bytes)
         if row.paused:
             raise ServerRefused(f"the trigger '{row.path}' is paused", code="paused", status=409)
         begun = await self._start(trigger, delivery or uuid.uuid4().hex, body, headers)
@@ -68,15 +77,32 @@ class HooksRoutes:
         result = await self._result(request, begun.execution_id, seconds) if seconds else None
         return answered(t.HookAnswer(execution=begun, result=result), status=202)
 
-    async def _hook(self, path: str) -> tuple[TriggerRow, Trigger, Webhook]:
-        """Whatever is no webhook looks like one to whoever has proved nothing."""
+    async def _hook(self, path: str) -> tuple[TriggerRow, Trigger, Webhook] | None:
         row = await self._plane.storage.triggers.find(path)
         if row is not None and row.kind == "webhook":
             trigger = await self._plane.starts.readable(row)
             if trigger is not None and isinstance(trigger.on, Webhook):
                 return row, trigger, trigger.on
-        self._plane.refuse_call("", "there is no such webhook")
-        raise unproved()
+        return None
+
+    async def _proved(
+        self, request: Asking, call: HookCall, hook: Webhook
+    ) -> tuple[bytes, str | None]:
+        """
+        The body, and the id of the delivery. Until the proof all that is done follows from what the
+        call brings, and from nothing of the hook: else names could be found out by trying.
+        """
+        signed = looks_signed(call)
+        body = await self._body(request, LARGEST) if signed else b""
+        try:
+            secret = await self._secret(hook.credential)
+            SCHEMES[hook.scheme].by_headers(secret, call)
+            if not signed:
+                body = await self._body(request, hook.max_bytes)
+            return body, SCHEMES[hook.scheme].delivery(secret, call._replace(body=body))
+        except (Unproved, CredentialMissing) as why:
+            self._plane.refuse_call("" if hook is NOWHERE else call.path, str(why))
+            raise unproved() from None
 
     async def _secret(self, name: str) -> str:
         plan = await self._plane.library.plan_of(stand_in.TEXT, None)
@@ -86,25 +112,39 @@ class HooksRoutes:
             raise CredentialMissing(f"the credential '{name}' has none of: {', '.join(SECRETS)}")
         return found
 
-    async def _body(self, request: Asking, hook: Webhook) -> bytes:
-        """Nobody has proved anything yet: no more of it is kept than the trigger takes."""
-        refuse_large(size_in(request.headers.get("content-length", "")), hook)
-        pieces: list[bytes] = []
-        size = 0
+    async def _body(self, request: Asking, most: int) -> bytes:
+        """Nobody has proved anything yet: no more of it is kept than any trigger takes."""
+        refuse_large(size_in(request.headers.get("content-length", "")), most)
+        read = UnprovedBody()
+        self._reading[read] = None
         try:
             async with asyncio.timeout(WITHIN):
                 async for piece in request.stream():
-                    refuse_large(size + len(piece), hook)
-                    if self._held + len(piece) > HELD:
-                        raise ServerRefused("too many calls at once", code="busy", status=503)
-                    pieces.append(piece)
-                    size += len(piece)
-                    self._held += len(piece)
+                    refuse_large(read.size + len(piece), most)
+                    self._grow(read, piece)
         except TimeoutError:
             raise ServerRefused("the body took too long", code="slow", status=408) from None
         finally:
-            self._held -= size
-        return b"".join(pieces)
+            self._drop(read)
+        return b"".join(read.pieces)
+
+    def _grow(self, read: UnprovedBody, piece: bytes) -> None:
+        """Who has taken longest makes room: bodies that drip keep no others out."""
+        if read in self._reading:
+            read.pieces.append(piece)
+            read.size += len(piece)
+            self._held += len(piece)
+        while self._held > HELD:
+            oldest = next(iter(self._reading))
+            self._drop(oldest)
+            oldest.pieces.clear()
+        if read not in self._reading:
+            raise ServerRefused("too many calls at once", code="busy", status=503)
+
+    def _drop(self, read: UnprovedBody) -> None:
+        if read in self._reading:
+            del self._reading[read]
+            self._held -= read.size
 
     async def _start(
         self, trigger: Trigger, delivery: str, body: bytes, headers: dict[str, str]
@@ -133,11 +173,10 @@ def size_in(length: str) -> int:
     return int(length) if length.isascii() and length.isdecimal() else 0
 
 
-def refuse_large(size: int, hook: Webhook) -> None:
-    if size > hook.max_bytes:
-        raise ServerRefused(
-            f"the body is larger than {hook.max_bytes:,} bytes", code="too_large", status=413
-        )
+def refuse_large(size: int, most: int) -> None:
+    if size > most:
+        said = f"the body is larger than {most:,} bytes"
+        raise ServerRefused(said, code="too_large", status=413)
 
 
 def unproved() -> ServerRefused:

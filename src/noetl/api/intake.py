@@ -12,12 +12,16 @@ from typing import Any
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
+from noetl.api.gate import CALLER
+
 LARGEST_HEAD = 64 * 1024
 """Bytes of the first line and the headers, trailers included."""
 HEAD_WITHIN = 10.0
 """Seconds for all of the head, from the beginning of the connection or of the request."""
 BODY_WITHIN = 30.0
 """Seconds without a byte of a body that was promised."""
+STRANGE_WITHIN = 60.0
+"""Seconds for all of a request by which nobody has proved who he is, however it drips."""
 ANSWER_WITHIN = 60.0
 """Seconds in which whoever is answered reads nothing."""
 MOST = 4000
@@ -47,11 +51,13 @@ class Intake(HttpToolsProtocol):
         self.unread: float | None = None
         """When our patience ends with one who does not read."""
         self.in_head = True
+        self.since = 0.0
+        """When its request, or the wait for one, began."""
         self._head = self._unended = 0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self.due = self.loop.time() + HEAD_WITHIN
+        self._begin()
         if len(self.connections) > most_connections():
             self._make_room()
 
@@ -59,16 +65,20 @@ class Intake(HttpToolsProtocol):
         """Whoever is answered or has waited longest goes; where all are served, the new one."""
         others = [one for one in waiting_in(self.server_state) if one is not self]
         if others:
-            min(others, key=lambda one: one.due or 0.0).transport.abort()
+            min(others, key=lambda one: 0.0 if one.due is None else one.since).transport.abort()
             return
         self.transport.write(FULL)
         self.transport.close()
+
+    def _begin(self) -> None:
+        self.since = self.loop.time()
+        self.due = self.since + HEAD_WITHIN
 
     def data_received(self, data: bytes) -> None:
         if self.transport.is_closing():
             return
         if self.due is None and (self.cycle is None or self.cycle.response_complete):
-            self.due = self.loop.time() + HEAD_WITHIN  # empty lines begin no request
+            self._begin()  # empty lines begin no request
         super().data_received(data)
         # A value that does not end is kept by the parser, which calls nobody before its end.
         if self.in_head:
@@ -79,7 +89,7 @@ class Intake(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         super().on_message_begin()
         self.in_head, self._head, self._unended = True, 0, 0
-        self.due = self.loop.time() + HEAD_WITHIN
+        self._begin()
 
     def on_url(self, url: bytes) -> None:
         self._grown(len(url))
@@ -103,16 +113,21 @@ class Intake(HttpToolsProtocol):
 
     def on_body(self, body: bytes) -> None:
         if not self.cycle.response_complete:
-            self.due = self.loop.time() + BODY_WITHIN
+            due = self.loop.time() + BODY_WITHIN
+            self.due = due if self.is_known() else min(due, self.since + STRANGE_WITHIN)
         super().on_body(body)
 
     def on_message_complete(self) -> None:
         self.due = None
         super().on_message_complete()
 
+    def is_known(self) -> bool:
+        """Whether the gate let its request in; routes that are open to all let in strangers."""
+        return CALLER in self.scope
+
     def is_waiting(self) -> bool:
         answered = self.cycle is None or self.cycle.response_complete
-        return answered or (self.in_head and self.due is not None)
+        return answered or (self.due is not None and (self.in_head or not self.is_known()))
 
     def is_late(self, now: float) -> bool:
         if self.unread is not None and self.unread < now:
@@ -135,7 +150,7 @@ class Intake(HttpToolsProtocol):
 
 
 def waiting_in(state: ServerState) -> list[Intake]:
-    """Connections of which a request is waited for, or what is left of one that was answered."""
+    """Connections of which a stranger's request, or the rest of one answered, is waited for."""
     return [
         one
         for one in state.connections

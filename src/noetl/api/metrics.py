@@ -18,6 +18,8 @@ LABELS = {
 """What the keys of a count with parts are; `name` for any other."""
 TYPE = "text/plain; version=0.0.4"
 UNROUTED = "none"
+WAITING = ("/wake", "/result", "/calls", "/questions")
+"""How the routes end that may wait for something to happen."""
 
 
 class Metrics:
@@ -55,6 +57,16 @@ class Metrics:
             await app(scope, receive, sending)
 
         return watching
+
+    def totals(self) -> tuple[int, float]:
+        """Answers by now, and the seconds that they took; what waits on purpose is not counted."""
+        found = {"_count": 0.0, "_sum": 0.0}
+        for metric in self._seconds.collect():
+            for one in metric.samples:
+                part = one.name.removeprefix("noetl_http_answer_seconds")
+                if part in found and not one.labels["route"].endswith(WAITING):
+                    found[part] += one.value
+        return int(found["_count"]), found["_sum"]
 
     def text(self, counts: Mapping[str, Any]) -> bytes:
         registry = CollectorRegistry()

@@ -1,12 +1,13 @@
 """What may be asked of a control plane: by the routes of a server, and by commands on a home."""
 
 from collections.abc import Callable, Mapping, Sequence
-from fnmatch import fnmatchcase
 from typing import Any
 
 from noetl.api import types as t
 from noetl.api.paging import cursor_of, page_of, place_in
+from noetl.api.registers import RegisterQuestions
 from noetl.api.rows import entry_of, view_of
+from noetl.api.selecting import PAGE, RowFilter
 from noetl.control.approvals import approvals
 from noetl.control.forgetting import History
 from noetl.errors import NoetlError, PlaybookNotFound, PlaybookRejected
@@ -18,6 +19,7 @@ from noetl.ports.event_log import ExecutionRow
 from noetl.ports.storage import Storage
 from noetl.ports.triggers import TriggerRow
 from noetl.server.finding import Version, find_entry
+from noetl.server.labels import PlaybookLabels
 from noetl.server.origins import history_of
 from noetl.server.replay import enveloped, replay
 from noetl.server.triggering import find_row, find_trigger, shown, why_refused
@@ -28,10 +30,8 @@ from noetl.server.views.standing import Listed, Standing, line_of, listed_of, st
 from noetl.server.views.state import state_of
 from noetl.server.waiting import waits_of
 
-GLOB = frozenset("*?[")
-SCANNED = 2000
-"""Rows that one page looks at for a glob; a page may be short of its limit for that."""
-PAGE = 200
+LOOKED = 20
+"""Pages that are looked through for what waits for people before an empty answer."""
 FARTHEST = 1_000_000
 """Printed lines that can be paged to."""
 SCANNED_EVENTS = 5000
@@ -39,12 +39,13 @@ SCANNED_EVENTS = 5000
 ROWS = 100
 
 
-class PlaneQuestions:
+class PlaneQuestions(RegisterQuestions):
     """Read alone; `client.asks` has the same questions for a server, with the same answers."""
 
     def __init__(self, plane: ControlPlane) -> None:
         self.plane = plane
         self.storage = plane.storage
+        self.labels = PlaybookLabels(plane.storage.playbooks)
 
     # ── executions ───────────────────────────────────────────────────────────────────────────
 
@@ -57,16 +58,21 @@ class PlaneQuestions:
         since: int | None = None,
         until: int | None = None,
         prefix: str | None = None,
+        key: str | None = None,
+        text: str | None = None,
+        label: str | None = None,
         cursor: str | None = None,
         limit: int = PAGE,
     ) -> t.ExecutionPage:
         """
-        The newest first. `path` may be a glob; then a page may be short.
+        The newest first. `path` may be a glob, `text` a part of path, id or error, and `label` one
+        of the playbook (NAME=VALUE); then a page may be short.
 
-        `prefix` is what their ids begin with: it is asked alone, and has one page.
+        `prefix` is what their ids begin with, `key` what one was started with: each is asked
+        alone, and has one page.
         """
-        if prefix is not None:
-            begun = await self.storage.executions.starting(prefix, limit=limit)
+        if prefix is not None or key is not None:
+            begun = await self._named(prefix, key, limit)
             return t.ExecutionPage(executions=await self.listed(begun), next=None)
         asked: dict[str, Any] = {
             "status": status,
@@ -74,31 +80,23 @@ class PlaneQuestions:
             "since": since,
             "until": until,
         }
-        before = place_in(cursor, str)
-        if path is not None and GLOB & set(path):
-            rows, next = await self._matching(path, before, limit, asked)
+        before, wanted = place_in(cursor, str), RowFilter(self.labels, path, text, label)
+        if wanted.narrows:
+            rows, next = await wanted.page(self.storage.executions, before, limit, asked)
         else:
             page = self.storage.executions.page
             found = await page(path=path, before=before, limit=limit + 1, **asked)
             rows, next = page_of(found, limit, lambda row: row.execution_id)
         return t.ExecutionPage(executions=await self.listed(rows), next=next)
 
-    async def _matching(
-        self, glob: str, before: str | None, limit: int, asked: dict[str, Any]
-    ) -> tuple[Sequence[ExecutionRow], str | None]:
-        """Rows whose path matches, of the next SCANNED."""
-        found: list[ExecutionRow] = []
-        for _ in range(SCANNED // PAGE):
-            page = await self.storage.executions.page(before=before, limit=PAGE, **asked)
-            for row in page:
-                before = row.execution_id
-                if fnmatchcase(row.path, glob):
-                    found.append(row)
-                    if len(found) == limit:
-                        return found, cursor_of(before)
-            if len(page) < PAGE:
-                return found, None
-        return found, cursor_of(before)
+    async def _named(
+        self, prefix: str | None, key: str | None, limit: int
+    ) -> Sequence[ExecutionRow]:
+        if key is None:
+            return await self.storage.executions.starting(prefix or "", limit=limit)
+        holder = await self.storage.keys.find(key)
+        row = None if holder is None else await self.storage.executions.find(holder)
+        return [] if row is None else [row]
 
     async def listed(self, rows: Sequence[ExecutionRow]) -> list[Listed]:
         """Whether one is interrupted is asked once for each owner, not for each execution."""
@@ -117,26 +115,18 @@ class PlaneQuestions:
         return await standing_of(self.storage, row, *await self.plane.state(execution_id))
 
     async def waiting(self, *, cursor: str | None = None, limit: int = PAGE) -> t.WaitingPage:
-        """WAIT-7: what waits for people, in the next `limit` executions that have not ended."""
-        before = place_in(cursor, str)
-        found = [
-            row
-            for status in ("running", "paused")
-            for row in await self.storage.executions.page(
-                status=status, before=before, limit=limit + 1
-            )
-        ]
-        found.sort(key=lambda row: row.execution_id, reverse=True)
-        rows, next = page_of(found[: limit + 1], limit, lambda row: row.execution_id)
-        waiting = []
-        for row in rows:
-            execution, plan = await self.plane.state(row.execution_id)
-            if plan.waits and approvals(execution):
-                waiting += [
-                    t.PersonAwaited(execution_id=row.execution_id, path=row.path, wait=wait)
-                    for wait in waits_of(execution, plan)
-                    if wait.title is not None
-                ]
+        """
+        WAIT-7: what waits for people, in the next `limit` executions that have not ended, or behind
+        them where nothing does. Only those whose playbook waits are read.
+        """
+        waiting: list[t.PersonAwaited] = []
+        next: str | None = cursor
+        for _ in range(LOOKED):
+            rows, next = await open_rows(self.storage, next, limit)
+            for row in rows:
+                waiting += await awaited_in(self.plane, row)
+            if waiting or next is None:
+                break
         return t.WaitingPage(waiting=waiting, next=next)
 
     async def explanation(self, execution_id: str) -> Explanation:
@@ -223,10 +213,17 @@ class PlaneQuestions:
 
     # ── the catalog ──────────────────────────────────────────────────────────────────────────
 
-    async def catalog(self, *, cursor: str | None = None, limit: int = PAGE) -> t.EntryPage:
-        """The newest version of every playbook, by path."""
-        rows = await self.storage.catalog.page(after=place_in(cursor, str), limit=limit + 1)
+    async def catalog(
+        self, *, kind: str | None = None, cursor: str | None = None, limit: int = PAGE
+    ) -> t.EntryPage:
+        """The newest version of every path; of one kind of document, a page may be short."""
+        after = place_in(cursor, str)
+        rows = await self.storage.catalog.page(after=after, limit=limit + 1)
         entries, next = page_of(rows, limit, lambda entry: entry.path)
+        if kind is not None:  # triggers are in the catalog too, by the same order
+            among = await self.storage.triggers.page(after=after, limit=limit)
+            paths = {row.path for row in among}
+            entries = [one for one in entries if (one.path in paths) == (kind == "trigger")]
         return t.EntryPage(entries=[entry_of(one) for one in entries], next=next)
 
     async def versions(
@@ -343,3 +340,30 @@ def belonging(about: str | None) -> Callable[[dict[str, Any]], bool]:
         return entity == about or entity.startswith(below)
 
     return belongs
+
+
+async def open_rows(
+    storage: Storage, cursor: str | None, limit: int
+) -> tuple[Sequence[ExecutionRow], str | None]:
+    """Executions that have not ended and have begun, the newest first."""
+    before = place_in(cursor, str)
+    found = [
+        row
+        for status in ("running", "paused")
+        for row in await storage.executions.page(status=status, before=before, limit=limit + 1)
+    ]
+    found.sort(key=lambda row: row.execution_id, reverse=True)
+    return page_of(found[: limit + 1], limit, lambda row: row.execution_id)
+
+
+async def awaited_in(plane: ControlPlane, row: ExecutionRow) -> list[t.PersonAwaited]:
+    if not (await plane.library.plan_by(row.digest)).waits:
+        return []  # its log need not be read
+    execution, plan = await plane.state(row.execution_id)
+    if not approvals(execution):
+        return []
+    return [
+        t.PersonAwaited(execution_id=row.execution_id, path=row.path, wait=wait)
+        for wait in waits_of(execution, plan)
+        if wait.title is not None
+    ]

@@ -36,10 +36,14 @@ def bound(role: Role, pool: str | None) -> str:
         if pool is not None:
             raise ServerRefused("a pool goes with role worker", code="invalid", status=422)
         return role
-    pool = "default" if pool is None else pool
+    return f"{role}{BETWEEN}{pool_named('default' if pool is None else pool)}"
+
+
+def pool_named(pool: str) -> str:
+    """The name of a pool, if it can be one."""
     if POOL.fullmatch(pool) is None:
         raise ServerRefused(f"'{pool[:100]}' is not a valid pool name", code="invalid", status=422)
-    return f"{role}{BETWEEN}{pool}"
+    return pool
 
 
 def caller_of(row: TokenRow | None) -> Caller:

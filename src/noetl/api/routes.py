@@ -14,17 +14,21 @@ from typing import Any, NamedTuple
 from litestar.handlers import HTTPRouteHandler
 
 from noetl.api.access import AccessRoutes
-from noetl.api.catalog import CatalogRoutes
+from noetl.api.audit import AuditRoutes
+from noetl.api.catalog import CacheRoutes, CatalogRoutes
 from noetl.api.credentials import CredentialsRoutes
+from noetl.api.editing import EditingRoutes
 from noetl.api.events import EventsRoutes
 from noetl.api.executions import ExecutionsRoutes
 from noetl.api.gate import ACCESS, TAKES
 from noetl.api.hooks import HooksRoutes
+from noetl.api.restarts import RestartsRoutes
 from noetl.api.roles import Access
-from noetl.api.runtime import DocumentRoutes, RuntimeRoutes
+from noetl.api.runtime import DocumentRoutes, PoolsRoutes, RuntimeRoutes
 from noetl.api.sessions import SessionsRoutes
 from noetl.api.texts import LARGEST, TAKEN
 from noetl.api.triggers import TriggersRoutes
+from noetl.api.values import ValuesRoutes
 from noetl.api.waiting import WaitingRoutes
 from noetl.api.worker import WorkerRoutes
 
@@ -47,7 +51,13 @@ KINDS = (
     TriggersRoutes,
     HooksRoutes,
     WaitingRoutes,
+    CacheRoutes,
+    AuditRoutes,
+    PoolsRoutes,
     SessionsRoutes,
+    EditingRoutes,
+    ValuesRoutes,
+    RestartsRoutes,
 )
 
 
@@ -67,7 +77,7 @@ class Route(NamedTuple):
     """What OpenAPI calls the usual answer."""
 
 
-C, E, L, K, A, W, R, D, T, H, P, S = KINDS
+C, E, L, K, A, W, R, D, T, H, P, M, N, G, S, X, V, Y = KINDS
 
 ROUTES = (
     Route("POST", "/api/catalog", "author", C.register, TAKEN, 2 * LARGEST, status=201),
@@ -78,6 +88,10 @@ ROUTES = (
     Route("GET", "/api/catalog/outline/{path:path}", "viewer", C.outline),
     Route("POST", "/api/validate", "viewer", C.validate, TAKEN, 2 * LARGEST),
     Route("GET", "/api/schema", "viewer", C.schema),
+    Route("POST", "/api/editing/check", "viewer", X.check, TAKEN, 2 * LARGEST),
+    Route("POST", "/api/editing/complete", "viewer", X.complete, JSON, 2 * LARGEST),
+    Route("POST", "/api/editing/about", "viewer", X.about, JSON, 2 * LARGEST),
+    Route("POST", "/api/editing/translate", "viewer", X.translate, TAKEN, 2 * LARGEST),
     Route("POST", ALL, "operator", E.execute, JSON, 8 * MB, status=201),
     Route("POST", f"{ALL}/batch", "operator", E.start_many, JSON, 32 * MB, status=201),
     Route("POST", f"{ALL}/prune", "admin", E.prune, JSON),
@@ -89,14 +103,18 @@ ROUTES = (
     Route("GET", f"{ONE}/verify", "operator", E.verify),
     Route("GET", f"{ONE}/logs", "viewer", E.lines),
     Route("GET", f"{ONE}/result", "viewer", E.result),
+    Route("POST", f"{ONE}/render", "viewer", V.render, JSON),
+    Route("GET", f"{ONE}/bodies/{{checksum:str}}", "viewer", V.preview),
+    Route("GET", f"{ONE}/bodies/{{checksum:str}}/download", "viewer", V.download),
     Route("POST", f"{ONE}/cancel", "operator", E.cancel, JSON),
     Route("POST", f"{ONE}/pause", "operator", E.pause, JSON),
     Route("POST", f"{ONE}/resume", "operator", E.resume, JSON),
     Route("POST", f"{ONE}/signal", "operator", P.signal, JSON, 8 * MB),
     Route("POST", f"{ONE}/answer", "approver", P.answer, JSON),
     Route("GET", "/api/waiting", "viewer", P.waiting),
-    Route("POST", f"{ONE}/restart", "operator", E.restart, JSON, 8 * MB, status=201),
-    Route("GET", f"{ONE}/differences/{{other:str}}", "viewer", E.differences),
+    Route("POST", f"{ONE}/restart", "operator", Y.restart, JSON, 8 * MB, status=201),
+    Route("POST", f"{ONE}/restart/plan", "operator", Y.restart_plan, JSON),
+    Route("GET", f"{ONE}/differences/{{other:str}}", "viewer", Y.differences),
     Route("GET", f"{ONE}/events", "viewer", L.page),
     Route("GET", f"{ONE}/stream", "viewer", L.stream),
     Route("PUT", "/api/credentials/{name:path}", "admin", K.put, JSON, 1 * MB),
@@ -126,13 +144,55 @@ ROUTES = (
     Route("POST", "/api/triggers/pause/{path:path}", "operator", T.pause),
     Route("POST", "/api/triggers/resume/{path:path}", "operator", T.resume),
     Route("POST", "/api/triggers/backfill/{path:path}", "operator", T.backfill, JSON),
+    Route("GET", "/api/cache", "viewer", M.page),
+    Route("POST", "/api/cache/clear", "operator", M.clear, JSON),
+    Route("GET", "/api/audit", "admin", N.page),
+    Route("GET", "/api/pools", "viewer", G.page),
+    Route("PUT", "/api/pools/{name:str}", "admin", G.put, JSON),
+    Route("DELETE", "/api/pools/{name:str}", "admin", G.remove, status=204),
     Route("POST", "/hooks/{path:path}", "open", H.call, most=8 * MB, status=202),
 )
+
+
+ORDERED: dict[Callable[..., Any], str] = {
+    C.register: "register",
+    C.remove: "catalog.remove",
+    E.prune: "prune",
+    E.execute: "start",
+    E.start_many: "start",
+    E.cancel: "cancel",
+    E.pause: "pause",
+    E.resume: "resume",
+    Y.restart: "restart",
+    P.signal: "signal",
+    P.answer: "answer",
+    K.put: "credential.put",
+    K.remove: "credential.remove",
+    A.make: "token.add",
+    A.revoke: "token.revoke",
+    T.remove: "trigger.remove",
+    T.pause: "trigger.pause",
+    T.resume: "trigger.resume",
+    T.backfill: "trigger.backfill",
+    M.clear: "cache.clear",
+    G.put: "pool.set",
+    G.remove: "pool.remove",
+}
+"""What is noted of who ordered it, by the word that `noetl audit` shows."""
 
 
 def all_routes() -> tuple[Route, ...]:
     """Every route, in the order of the table."""
     return ROUTES
+
+
+def noted_orders() -> dict[tuple[str, str], str]:
+    """Method and path, as a request has them, of every route that orders something → its word."""
+    ordering = [route for route in ROUTES if route.answer in ORDERED]
+    return {
+        (route.method, re.sub(r":\w+\}", "}", route.path)): ORDERED[route.answer]
+        for route in ordering
+    }
 
 
 def handlers(answers: Callable[[type[Any]], object]) -> list[HTTPRouteHandler]:

@@ -6,13 +6,17 @@ from collections.abc import Sequence
 from typing import Any
 
 from litestar import Response
+from litestar.params import FromPath, JSONBody
 
 from noetl import __version__
 from noetl.api import types as t
 from noetl.api.answers import answered
-from noetl.api.context import ApiContext
+from noetl.api.context import ApiContext, tell_about
 from noetl.api.metrics import TYPE
+from noetl.api.roles import pool_named
 from noetl.api.rows import view_of
+from noetl.errors import ServerRefused
+from noetl.ports.pools import PoolRow
 from noetl.ports.roster import WorkerRow
 from noetl.server.waiting import RECENT
 
@@ -30,6 +34,7 @@ class RuntimeRoutes:
         since, roster = int(time.time() * 1000) - RECENT, self._plane.storage.roster
         workers = await roster.workers(since_ms=since)
         servers = await roster.servers(since_ms=since)
+        answers, seconds = self._metrics.totals()
         told = t.Runtime(
             server=self._plane.name,
             version=__version__,
@@ -38,6 +43,7 @@ class RuntimeRoutes:
             pools=pools_of(workers),
             waits_for=list(self._plane.health()["waits_for"]),
             counts=await self._plane.counts(),
+            http=t.HttpTotals(answers=answers, seconds=round(seconds, 6)),
         )
         return answered(told)
 
@@ -52,6 +58,36 @@ class RuntimeRoutes:
     async def metrics(self) -> Response[bytes]:
         """Metrics for Prometheus."""
         return Response(self._metrics.text(await self._plane.counts()), media_type=TYPE)
+
+
+class PoolsRoutes:
+    """Answers for the limits of pools (LIMIT-1)."""
+
+    def __init__(self, context: ApiContext) -> None:
+        self._pools = context.plane.storage.pools
+        self._refresh = context.plane.pools.refresh
+        self._questions = context.questions
+
+    async def page(self) -> Response[t.PoolLimits]:
+        """Pools with a limit, by name."""
+        return answered(await self._questions.pools())
+
+    async def put(
+        self, name: FromPath[str], data: JSONBody[t.PoolRequest]
+    ) -> Response[t.PoolLimit]:
+        """Set how many parts of a pool run at once; every server knows it within seconds."""
+        row = PoolRow(name=pool_named(name), at_once=data.at_once, set_at=int(time.time() * 1000))
+        tell_about(str(data.at_once))
+        await self._pools.put(row)
+        await self._refresh()
+        return answered(view_of(t.PoolLimit, row))
+
+    async def remove(self, name: FromPath[str]) -> None:
+        """Let a pool run as much as its workers take."""
+        if not await self._pools.remove(pool_named(name)):
+            said = f"no limit is set for pool '{name[:100]}'"
+            raise ServerRefused(said, code="pool_not_found", status=404)
+        await self._refresh()
 
 
 class DocumentRoutes:

@@ -9,12 +9,13 @@ import uvicorn
 from litestar import Litestar
 from litestar.datastructures import State
 
-from noetl.api.context import ApiContext
+from noetl.api.audit import AuditedOrders
+from noetl.api.context import ApiContext, Guest
 from noetl.api.faults import refusal_to
 from noetl.api.intake import Intake, sweep
 from noetl.api.loopback import is_loopback
 from noetl.api.pages import with_pages
-from noetl.api.routes import handlers
+from noetl.api.routes import handlers, noted_orders
 from noetl.errors import SettingRefused
 from noetl.node.server import ServerNode
 
@@ -67,18 +68,19 @@ async def serve(
     *,
     auth: bool,
     owner: str | None = None,
+    guest: Guest | None = None,
     stop: asyncio.Event,
     ready: Callable[[str], None] = lambda _: None,
 ) -> None:
     """
     Answer requests until `stop` is set; `ready` is told the URL once it listens. `owner` is the
-    token of the home.
+    token of the home; with a `guest`, who only looks, nothing is noted in the home.
 
     Requests under way get some seconds to end; streams and long polls end at once.
     """
     refuse_open(host, auth=auth)
     listening = listen(host, port)
-    app = create_app(plane, auth=auth, owner=owner)
+    app = create_app(plane, auth=auth, owner=owner, guest=guest)
     server = Quiet(
         uvicorn.Config(
             with_pages(app),
@@ -121,14 +123,18 @@ def url_of(host: str, port: int) -> str:
     return f"http://{shown}:{port}"
 
 
-def create_app(plane: ServerNode, *, auth: bool, owner: str | None = None) -> Litestar:
+def create_app(
+    plane: ServerNode, *, auth: bool, owner: str | None = None, guest: Guest | None = None
+) -> Litestar:
     """The app. Whoever serves it calls `context_of(app).close()` when it is to stop."""
-    context = ApiContext(plane, auth=auth, owner=owner)
+    context = ApiContext(plane, auth=auth, owner=owner, guest=guest)
+    orders = {} if guest else noted_orders()  # a guest can order nothing
+    audited = AuditedOrders(plane.storage.audit, orders, plane.says)
     return Litestar(
         handlers(lambda kind: kind(context)),
         guards=[context.gate],
         exception_handlers={Exception: refusal_to},
-        middleware=[context.metrics.watched],
+        middleware=[context.metrics.watched, audited.watched],
         openapi_config=None,  # it would bring routes that are not in the table
         logging_config=None,
         state=State({"context": context}),

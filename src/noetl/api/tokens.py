@@ -8,7 +8,7 @@ from noetl.api.rows import View, view_of
 from noetl.api.types import Role, TokenMade
 from noetl.keychain.door import KeychainDoor
 from noetl.node.link_keys import forget_token_key, keep_token_key
-from noetl.ports.tokens import WORKER, TokenRow, Tokens, digest_of, split_role
+from noetl.ports.tokens import WORKER, TokenRow, Tokens, digest_of, maker_of, split_role
 
 PREFIX = "noetl_"
 """So that a token that was lost somewhere can be recognised for what it is."""
@@ -56,9 +56,9 @@ async def make_token(
 async def revoke_token(tokens: Tokens, keychain: KeychainDoor, token_id: str) -> bool:
     """From now on it opens nothing, nor do its sessions; whether there is such a token."""
     known = await tokens.revoke(token_id)
-    for row in await tokens.all() if known else ():
-        if row.token_id.startswith(f"{token_id}.") and row.revoked_at is None:
-            await tokens.revoke(row.token_id)
+    for row in await tokens.all():
+        if maker_of(row) == token_id and row.revoked_at is None:
+            known = await tokens.revoke(row.token_id)
         if row.token_id == token_id and split_role(row.role)[0] == WORKER:
             await forget_token_key(keychain, row.digest)
     return known

@@ -1,4 +1,4 @@
-"""What the API takes and answers about triggers (START)."""
+"""What the API takes and answers about triggers (START), and takes about restarts (RST)."""
 
 from typing import Annotated, Any
 
@@ -98,3 +98,21 @@ class Backfill(msgspec.Struct, frozen=True, kw_only=True):
     dry_run: bool
     timezone: str | None = None
     """Of the schedule; times here are UTC."""
+
+
+class RestartRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What is run again, by which text, and on what."""
+
+    chosen: Annotated[list[Name], msgspec.Meta(max_length=1000)] = []
+    """`STEP`, `STEP@RUN` or `STEP:I,J`; none of them: what failed (RST-1)."""
+    version: Annotated[int, msgspec.Meta(ge=1, le=999_999_999)] | Name | None = None
+    """Another version of its playbook; without it the text that it began with."""
+    payload: dict[str, Any] = {}
+    """Changes of `workload` for what runs from now on."""
+
+
+class RestartPlanRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What would be run again."""
+
+    chosen: Annotated[list[Name], msgspec.Meta(max_length=1000)] = []
+    """As in a restart."""

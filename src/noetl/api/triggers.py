@@ -10,9 +10,11 @@ from noetl.api import types as t
 from noetl.api.answers import answered
 from noetl.api.catalog import path_in
 from noetl.api.context import USUAL, ApiContext, Cursor, Limit
+from noetl.api.questions import timezone_in
 from noetl.api.rows import view_of
 from noetl.messages.envelope import timestamp
 from noetl.node.trigger_trials import backfill, planned_in, timezone_of
+from noetl.ports.triggers import TriggerRow
 from noetl.server.triggering import find_trigger, pause, remove, resume
 
 Count = Annotated[int, QueryParameter(ge=0, le=100, description="Planned times to show.")]
@@ -48,11 +50,15 @@ class TriggersRoutes:
 
     async def pause(self, path: FromPath[Path]) -> Response[t.TriggerView]:
         """Let it start nothing until it is resumed."""
-        return answered(view_of(t.TriggerView, await pause(self._plane.storage, path_in(path))))
+        return await self._shown(await pause(self._plane.storage, path_in(path)))
 
     async def resume(self, path: FromPath[Path]) -> Response[t.TriggerView]:
         """Let it start again, from now on."""
-        return answered(view_of(t.TriggerView, await resume(self._plane.storage, path_in(path))))
+        return await self._shown(await resume(self._plane.storage, path_in(path)))
+
+    async def _shown(self, row: TriggerRow) -> Response[t.TriggerView]:
+        timezone = await timezone_in(self._plane.storage, row)
+        return answered(view_of(t.TriggerView, row, timezone=timezone))
 
     async def remove(self, path: FromPath[Path]) -> None:
         """Let it start nothing any more; the catalog keeps its text."""

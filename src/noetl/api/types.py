@@ -8,10 +8,33 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
+from noetl.api.editing_types import BodyPreview as BodyPreview
+from noetl.api.editing_types import CursorRequest as CursorRequest
+from noetl.api.editing_types import ExplainedRewrite as ExplainedRewrite
+from noetl.api.editing_types import FoundFault as FoundFault
+from noetl.api.editing_types import TemplateRequest as TemplateRequest
+from noetl.api.editing_types import TemplateTried as TemplateTried
+from noetl.api.editing_types import TextChecked as TextChecked
+from noetl.api.editing_types import TextEdit as TextEdit
+from noetl.api.editing_types import TextOffer as TextOffer
+from noetl.api.editing_types import TextOffers as TextOffers
+from noetl.api.editing_types import TextTranslated as TextTranslated
+from noetl.api.editing_types import WordAbout as WordAbout
+from noetl.api.register_types import AuditPage as AuditPage
+from noetl.api.register_types import AuditView as AuditView
+from noetl.api.register_types import CacheCleared as CacheCleared
+from noetl.api.register_types import CacheClearRequest as CacheClearRequest
+from noetl.api.register_types import CachePage as CachePage
+from noetl.api.register_types import CacheView as CacheView
+from noetl.api.register_types import PoolLimit as PoolLimit
+from noetl.api.register_types import PoolLimits as PoolLimits
+from noetl.api.register_types import PoolRequest as PoolRequest
 from noetl.api.trigger_types import Backfill as Backfill
 from noetl.api.trigger_types import BackfillRequest as BackfillRequest
 from noetl.api.trigger_types import BackfillTime as BackfillTime
 from noetl.api.trigger_types import Name as Name
+from noetl.api.trigger_types import RestartPlanRequest as RestartPlanRequest
+from noetl.api.trigger_types import RestartRequest as RestartRequest
 from noetl.api.trigger_types import Trial as Trial
 from noetl.api.trigger_types import TrialRequest as TrialRequest
 from noetl.api.trigger_types import TriggerDetail as TriggerDetail
@@ -23,6 +46,10 @@ from noetl.server.report import ExecutionReport
 from noetl.server.views.standing import Listed, TaskLine
 from noetl.server.waiting import WaitReason
 
+END = r"(?![\s\S])"
+"""Of a text. `$` is also right before a line feed that ends it, which may be a name of its own."""
+PRINTED = rf"^[!-~]+{END}"
+"""Characters that can be seen, none of them a blank."""
 Role = Literal["viewer", "approver", "operator", "author", "admin", "worker"]
 
 
@@ -135,9 +162,7 @@ class ExecuteRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 class KeyedRequest(ExecuteRequest, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One of many requests; its key is what the header is to a single one."""
 
-    key: Annotated[str, msgspec.Meta(min_length=1, max_length=200, pattern=r"^[!-~]+$")] | None = (
-        None
-    )
+    key: Annotated[str, msgspec.Meta(min_length=1, max_length=200, pattern=PRINTED)] | None = None
 
 
 class StartedExecution(Listed, frozen=True, kw_only=True):
@@ -163,7 +188,7 @@ class PruneRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     """A glob."""
     labels: dict[str, str] = {}
     """Of the playbooks that they ran."""
-    archive: Annotated[str, msgspec.Meta(pattern=r"^(results$|s3://.|gs://.)")] | None = None
+    archive: Annotated[str, msgspec.Meta(pattern=rf"^(results{END}|s3://.|gs://.)")] | None = None
     """Where they are kept before: `results`, or a bucket; a folder is refused."""
     form: Literal["jsonl", "parquet"] = "jsonl"
     dry_run: bool = True
@@ -254,17 +279,6 @@ class WaitingPage(msgspec.Struct, frozen=True, kw_only=True):
 
     waiting: list[PersonAwaited]
     next: str | None
-
-
-class RestartRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What is run again, by which text, and on what."""
-
-    chosen: Annotated[list[Name], msgspec.Meta(max_length=1000)] = []
-    """`STEP`, `STEP@RUN` or `STEP:I,J`; none of them: what failed (RST-1)."""
-    version: Annotated[int, msgspec.Meta(ge=1, le=999_999_999)] | Name | None = None
-    """Another version of its playbook; without it the text that it began with."""
-    payload: dict[str, Any] = {}
-    """Changes of `workload` for what runs from now on."""
 
 
 class EventView(msgspec.Struct, frozen=True, kw_only=True):
@@ -419,6 +433,14 @@ class Pool(msgspec.Struct, frozen=True, kw_only=True):
     busy: int
 
 
+class HttpTotals(msgspec.Struct, frozen=True, kw_only=True):
+    """What the answering server has answered since it began, long polls left out."""
+
+    answers: int
+    seconds: float
+    """Until they began, in all."""
+
+
 class Runtime(msgspec.Struct, frozen=True, kw_only=True):
     """Who is there, and what there is to do."""
 
@@ -432,6 +454,7 @@ class Runtime(msgspec.Struct, frozen=True, kw_only=True):
     """What the answering server lacks, if it is not ready."""
     counts: dict[str, Any]
     """Executions by status, parts that wait for a worker by pool, leases, and so on."""
+    http: HttpTotals | None = None
 
 
 class Health(msgspec.Struct, frozen=True, kw_only=True):

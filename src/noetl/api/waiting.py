@@ -5,10 +5,9 @@ from litestar.params import FromPath, JSONBody
 
 from noetl.api import types as t
 from noetl.api.answers import answered
-from noetl.api.context import USUAL, ApiContext, Asking, Cursor, Limit
+from noetl.api.context import USUAL, ApiContext, Asking, Cursor, Limit, sender_of, tell_about
 from noetl.api.executions import known
 from noetl.messages.requests import SendSignal
-from noetl.ports.tokens import TokenRow, split_role
 from noetl.server.views.standing import Listed
 
 
@@ -23,6 +22,7 @@ class WaitingRoutes:
         self, request: Asking, execution_id: FromPath[str], data: JSONBody[t.SignalRequest]
     ) -> Response[Listed]:
         """Send a signal; the wait that wants it goes on, or it is kept for the next one."""
+        tell_about(data.name)
         given = SendSignal(
             signal=data.name, data=data.data, sender=sender_of(request)[0], signal_id=data.id
         )
@@ -34,6 +34,7 @@ class WaitingRoutes:
     ) -> Response[Listed]:
         """Answer an approval; a second answer is refused and names the first."""
         sender, known_as = sender_of(request)
+        tell_about(" ".join(filter(None, (data.step, "approve" if data.approved else "reject"))))
         row = await self._plane.answer(
             known(execution_id),
             data.step,
@@ -48,11 +49,3 @@ class WaitingRoutes:
     async def waiting(self, cursor: Cursor = None, limit: Limit = USUAL) -> Response[t.WaitingPage]:
         """What waits for people; a page looks at `limit` executions, and may be short."""
         return answered(await self._questions.waiting(cursor=cursor, limit=limit))
-
-
-def sender_of(request: Asking) -> tuple[str, tuple[str, ...] | None]:
-    """Who asks, and what an approval may name him by: his token's role and name."""
-    row = request.scope.get("auth")
-    if not isinstance(row, TokenRow):  # without auth whoever reaches the server may do everything
-        return "", None
-    return row.name, (split_role(row.role)[0], row.name)

@@ -14,6 +14,7 @@ class Advice(NamedTuple):
 
 
 _LOGS: Final = "correct it; all that it printed: noetl logs {id} --step {place}"
+_REGISTER: Final = "register it with `noetl credential add`, or correct the name that `auth` gives"
 _HOST: Final = "correct the host: in the `url`, or in the credential that `auth` names"
 _OPERANDS: Final = (
     r"unsupported operand|can only concatenate|not supported between|bad operand type"
@@ -37,12 +38,14 @@ ADVICE: Final = (
     Advice("template", "undefined", "define the name, or cover it with `| default(...)`"),
     Advice("template", "", "correct the template"),
     Advice("input", "%%", "write the percent sign twice, %%, wherever there are `params`"),
-    Advice("input", "", "correct the input; docs/reference/kinds.md lists what each kind takes"),
+    Advice("input", "no credential '", _REGISTER),
     Advice(
-        "auth",
-        "no credential '",
-        "register it with `noetl credential add`, or correct the name that `auth` gives",
+        "input",
+        "leaves the playbook's folder|is not below",
+        "put the file below the folder that the message names",
     ),
+    Advice("input", "", "correct the input; docs/reference/kinds.md lists what each kind takes"),
+    Advice("auth", "no credential '", _REGISTER),
     Advice(
         "auth",
         "",
@@ -93,6 +96,12 @@ ADVICE: Final = (
     ),
     Advice("postgres", "", "correct the statement; outcome.pg.code names the SQLSTATE"),
     Advice("duckdb", "Catalog Error.*does not exist", "create the table, or correct its name"),
+    Advice(
+        "duckdb",
+        "set lock on file|Conflicting lock",
+        "another run has the file open: add a rule with `do: retry`, or let one run at a "
+        "time (`at_once: 1` below executor.spec.limit)",
+    ),
     Advice("duckdb", "", "correct the statement"),
     Advice("snowflake", "", "correct the statement; outcome.snowflake.code names the error"),
     Advice(
@@ -117,7 +126,18 @@ ADVICE: Final = (
     ),
     Advice("object", "", "check bucket and key, and what the credential may do there"),
     Advice("quantum", "", "correct the circuit or the backend, as the message says"),
-    Advice("policy", "", "the tool succeeded and a rule ordered `fail`: check that rule's `when`"),
+    Advice(
+        "policy",
+        "",
+        "a rule with `do: fail` ended it on purpose: the message says why, and the line "
+        "above which rule it was",
+    ),
+    Advice(
+        "loop",
+        "got dict",
+        "loop over its pairs, each [key, value]: add `| dictsort` to the expression",
+    ),
+    Advice("loop", "got int", "to count, make a list of it: `range(n) | list`"),
     Advice("loop", "", "check the value of `loop.in`, and what its iterations do"),
     Advice("limit", "", "end the cycle, or raise the limit that the message names"),
     Advice(
@@ -127,6 +147,7 @@ ADVICE: Final = (
     ),
     Advice("retry_exhausted", "", "fix the cause, or allow more `attempts`"),
     Advice("result", "", "return only what JSON can hold"),
+    Advice("not_found", "needs an extra", "run the command that the message names, on the worker"),
     Advice("not_found", "", "correct the name"),
     Advice("cancelled", "", "start it again: noetl run"),
     Advice(

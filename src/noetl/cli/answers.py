@@ -1,6 +1,5 @@
 """`noetl signal`, `noetl approve` and `noetl reject`: what executions wait for (WAIT)."""
 
-import getpass
 from collections.abc import Iterable
 from typing import Any
 
@@ -10,9 +9,11 @@ import msgspec
 from noetl.cli import exits
 from noetl.cli.contexts import Target
 from noetl.cli.home import in_home
+from noetl.cli.ordering import noting
 from noetl.cli.output import ID, JSON, tell
 from noetl.cli.target import aimed, ask, at_server
 from noetl.messages.requests import SendSignal
+from noetl.node.local import LocalNode, os_user
 from noetl.playbook.suggest import did_you_mean
 from noetl.server.ids import new_execution_id
 from noetl.server.views.standing import Standing
@@ -65,10 +66,11 @@ def signal(
         given = SendSignal(
             signal=name,
             data=value,
-            sender=getpass.getuser(),
+            sender=os_user(),
             signal_id=signal_id or new_execution_id(),
         )
-        in_home(lambda local: local.signal(execution_id, given))
+        about = f"{execution_id} {name}"
+        in_home(noting("signal", about, lambda local: local.signal(execution_id, given)))
     else:
         at_server(target, lambda client: client.signal(execution_id, name, value, id=signal_id))
     said = f"execution {execution_id}: signal '{name}' was sent; {taker_words(before, name)}"
@@ -112,7 +114,7 @@ def answering(name: str, *, approved: bool, says: str) -> click.Command:
 
     @click.command(name, help=says, epilog=ANSWER)
     @ID
-    @click.argument("step", metavar="[STEP[:I]]", required=False)
+    @click.argument("step", metavar="[STEP[:I][.LABEL]]", required=False)
     @click.option("--reason", default="", help="Kept in the log beside the answer.")
     @click.option(
         "--set", "fields", multiple=True, metavar="FIELD=VALUE", help="A field of the form."
@@ -130,17 +132,18 @@ def answering(name: str, *, approved: bool, says: str) -> click.Command:
         given: dict[str, Any] = dict(map(field_of, fields))
         before = ask(target, lambda asked: asked.standing(execution_id))
         if target.local:
-            sender = getpass.getuser()
-            in_home(
-                lambda local: local.answer(
+
+            async def answered(local: LocalNode) -> None:
+                await local.answer(
                     execution_id,
                     step,
                     approved=approved,
-                    sender=sender,
+                    sender=local.user,
                     reason=reason,
                     fields=given,
                 )
-            )
+
+            in_home(noting("answer", " ".join(filter(None, (execution_id, step, name))), answered))
         else:
             at_server(
                 target,
@@ -171,10 +174,12 @@ def field_of(text: str) -> tuple[str, Any]:
 approve = answering(
     "approve",
     approved=True,
-    says="Approve what an execution waits for. STEP may be left out where only one waits.",
+    says="Approve what an execution waits for. STEP may be left out if only one waits; "
+    "LABEL is for `any` with several questions.",
 )
 reject = answering(
     "reject",
     approved=False,
-    says="Reject what an execution waits for. STEP may be left out where only one waits.",
+    says="Reject what an execution waits for. STEP may be left out if only one waits; "
+    "LABEL is for `any` with several questions.",
 )

@@ -8,6 +8,7 @@ import click
 from noetl.api.types import CatalogVersion
 from noetl.cli import exits
 from noetl.cli.contexts import Target
+from noetl.cli.ordering import noting
 from noetl.cli.output import JSON, print_json, some_playbook, tell, tell_each, write
 from noetl.cli.running.words import short
 from noetl.cli.target import Asked, aimed, ask, is_new, pages
@@ -86,7 +87,9 @@ def removed(target: Target, path: str, version: str | None, *, yes: bool, as_jso
             return exits.FAILED
     ordered(
         target,
-        lambda local: local.playbooks.remove(path, version),
+        noting(
+            "catalog.remove", f"{path} {which}", lambda local: local.playbooks.remove(path, version)
+        ),
         lambda client: client.remove_playbook(path, version=version),
     )
     tell(

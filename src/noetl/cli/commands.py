@@ -23,6 +23,7 @@ COMMANDS: dict[str, Entry] = {
     "status": Entry("noetl.cli.status:status", "Show the status of an execution."),
     "list": Entry("noetl.cli.listing:listing", "List executions, the newest first."),
     "explain": Entry("noetl.cli.explain:explain", "Explain why an execution failed or waits."),
+    "view": Entry("noetl.cli.view:view", "Open an execution in the browser."),
     "events": Entry("noetl.cli.events:events", "Print the log of an execution."),
     "logs": Entry("noetl.cli.logs:logs", "Print the output of the tasks of an execution."),
     "export": Entry("noetl.cli.export:export", "Export events for other programs."),
@@ -37,11 +38,14 @@ COMMANDS: dict[str, Entry] = {
     "waiting": Entry("noetl.cli.waiting:waiting", "List what waits for people."),
     "restart": Entry("noetl.cli.restart:restart", "Run what failed again, or from a step on."),
     "diff": Entry("noetl.cli.diff:diff", "Show where two executions parted."),
+    "cache": Entry("noetl.cli.cache:cache", "List and clear kept outcomes."),
+    "audit": Entry("noetl.cli.audit:audit", "Show who ordered what."),
     "credential": Entry("noetl.cli.credential:credential", "Register credentials, encrypted."),
     "server": Entry(
         "noetl.cli.server:server", "Start, stop and inspect a server; manage its tokens."
     ),
     "worker": Entry("noetl.cli.worker:worker", "Start, stop and inspect workers."),
+    "pool": Entry("noetl.cli.pool:pool", "Set how much runs at once in a pool of workers."),
     "up": Entry("noetl.cli.up:up", "Start a server and workers to try things out."),
     "down": Entry("noetl.cli.up:down", "Stop what `noetl up` started."),
     "context": Entry("noetl.cli.context:context", "Name servers and choose the one to use."),

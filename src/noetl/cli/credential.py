@@ -17,6 +17,7 @@ from noetl.cli import exits
 from noetl.cli.contexts import Target
 from noetl.cli.home import using
 from noetl.cli.lazy import HelpfulGroup
+from noetl.cli.ordering import noting
 from noetl.cli.output import JSON, examples, print_line, tell, tell_each
 from noetl.cli.source import reason_of
 from noetl.cli.target import Asked, aimed, ask, at_server, is_new, pages
@@ -34,6 +35,7 @@ from noetl.keychain.fields import (
 from noetl.keychain.keys import KeySource
 from noetl.keychain.store import Rotated, Store, shown
 from noetl.node.opening import open_local_storage, open_settings_storage
+from noetl.playbook.blocks import CREDENTIAL_KINDS
 from noetl.playbook.suggest import did_you_mean
 from noetl.ports.storage import Storage
 from noetl.settings import read_settings
@@ -105,9 +107,13 @@ def add(
     if not fields:
         raise click.UsageError("nothing to register: give --stdin, --file or --field")
     if target.local:
-        in_store(lambda store: store.add(name, kind, fields), make=True)
+        noted = ("credential.put", f"{name} {kind}")
+        in_store(lambda store: store.add(name, kind, fields), make=True, noted=noted)
     else:
         at_server(target, lambda client: client.put_credential(name, kind, fields))
+    meant = "" if kind in CREDENTIAL_KINDS else did_you_mean(kind, CREDENTIAL_KINDS, "")
+    if meant:  # else it may be one for a plugin
+        print_line(f"warning: no tool knows the kind '{kind}'; {meant}", err=True)
     said = f"registered '{name}' ({kind}: {', '.join(shown(fields))})"
     tell({"name": name, "kind": kind, "fields": shown(fields)}, said, as_json=as_json)
 
@@ -154,7 +160,7 @@ def rm(name: str, as_json: bool, target: Target) -> None:
     """Remove a credential."""
     if not target.local:
         at_server(target, lambda client: client.remove_credential(name))
-    elif not in_store(lambda store: store.remove(name)):
+    elif not in_store(lambda store: store.remove(name), noted=("credential.remove", name)):
         raise unknown(name, target)
     tell({"name": name, "removed": True}, f"removed '{name}'", as_json=as_json)
 
@@ -198,8 +204,16 @@ def refuse_far(target: Target, why: str) -> None:
         raise click.UsageError(f"a server {why}")
 
 
-def in_store(work: Callable[[Store], Awaitable[T]], *, make: bool = False) -> T:
-    """Do something with what is registered in the home; looking makes no home."""
+def in_store(
+    work: Callable[[Store], Awaitable[T]],
+    *,
+    make: bool = False,
+    noted: tuple[str, str] | None = None,
+) -> T:
+    """
+    Do something with what is registered in the home; looking makes no home. `noted`: of an order,
+    what it is and what for.
+    """
     home = read_settings().home
 
     async def opened() -> Storage:
@@ -207,7 +221,10 @@ def in_store(work: Callable[[Store], Awaitable[T]], *, make: bool = False) -> T:
             return MemoryStorage()
         return await open_storage(home, looking=not make)
 
-    return using(opened(), lambda storage: work(Store(storage.credentials, KeySource(home))))
+    async def done(storage: Storage) -> T:
+        return await work(Store(storage.credentials, KeySource(home)))
+
+    return using(opened(), done if noted is None else noting(*noted, done))
 
 
 def in_stores(work: Callable[[list[Store]], Awaitable[T]]) -> T:

@@ -8,7 +8,7 @@ import click
 
 from noetl.cli import exits
 from noetl.cli.output import examples, print_line
-from noetl.cli.source import FILE, PlaybookSource, read_source
+from noetl.cli.source import FILE, read_source
 from noetl.cli.terminal import Paint, wants_colour
 from noetl.cli.testing.command import RUN, last_line, refuse_strangers, tell, tested_file
 from noetl.cli.testing.document import playbook_file, suite_in
@@ -89,11 +89,13 @@ def tests_of(file: Path) -> list[Path]:
 
 
 def names(tests: Path, file: Path) -> bool:
-    content = tests.read_bytes()
-    if b"playbook:" not in content or b"tests:" not in content:
+    if not tests.is_file():
         return False
     try:
-        suite = suite_in(PlaybookSource(str(tests), content))
+        source = read_source(str(tests))
+        if b"playbook:" not in source.content or b"tests:" not in source.content:
+            return False
+        suite = suite_in(source)
     except UnreadableFile as wrong:
         print_line(f"error: {wrong}", err=True)
         return False

@@ -1,5 +1,8 @@
 """`noetl execute`: run a registered playbook, at a server or on the local home."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import click
@@ -74,10 +77,39 @@ def execute(
     process, like `noetl run`.
     """
     given, first = payload_of(payload, sets), ctx_of(ctx)
-    if target.local:
+    with hint_at_file(path):
+        if not target.local:
+            return begin_there(path, version, given, first, wait, key, as_json, heed, target)
         if key is not None:
             raise click.UsageError("--key needs a server: --server URL or NOETL_SERVER")
         return begin_here(path, version, given, first, as_json, heed)
+
+
+@contextmanager
+def hint_at_file(path: str) -> Iterator[None]:
+    """Whoever names a file is told how it becomes a path of the catalog."""
+    try:
+        yield
+    except PlaybookNotFound:
+        if not Path(path).is_file():
+            raise
+        first = f"register it with `noetl register {path}` and execute the path that it prints"
+        said = f"'{path}' is a file: {first}, or run it here: noetl run {path}"
+        raise PlaybookNotFound(said) from None
+
+
+def begin_there(
+    path: str,
+    version: str | None,
+    given: dict[str, Any],
+    first: dict[str, Any],
+    wait: bool,
+    key: str | None,
+    as_json: bool,
+    heed: Heed,
+    target: Target,
+) -> int:
+    """At a server."""
     try:
         found = None if heed == "quiet" else asked_for(target, path, version)
         if found is not None and not fits(found, given, first, heed, as_json):

@@ -50,7 +50,9 @@ def listing(
     paint = Paint(wants_colour())
     tell_each(rows, lambda row: line_of(row, paint), as_json=as_json)
     if not rows:
-        print_line("no execution matches", err=True)
+        asked = status is not None or path is not None
+        none = "nothing has run there yet; start a playbook with `noetl execute PATH`"
+        print_line("no execution matches" if asked else none, err=True)
 
 
 async def rows_of(asked: Asked, status: str | None, path: str | None, limit: int) -> list[Listed]:

@@ -26,6 +26,9 @@ Exit codes: 0 canonical, 1 it would change (--check), 2 it cannot be translated 
 broken (then nothing is written), 3 it cannot be read or written.
 """
 
+OTHERS = ("no-playbook", "test-file")
+"""What lies beside playbooks and has no older dialect: a check of `*.yaml` passes it."""
+
 
 @click.command("migrate", epilog=EPILOG)
 @click.argument("file", metavar="FILE", type=FILE)
@@ -49,6 +52,9 @@ def migrate_command(
         raise click.UsageError("--in-place needs a file, not standard input")
     source = read_source(file)
     migrated = translated(source)
+    if check and any(one.code in OTHERS for one in migrated.findings):
+        print_line(f"{plain(source.name)}: no playbook, nothing to migrate", err=True)
+        return exits.OK
     if as_json:
         facts = {name: getattr(migrated, name) for name in ("changed", "rewrites", "findings")}
         print_json({"file": source.name, **facts})

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, TypeGuard
 
 from noetl.cli.source import PlaybookSource
 from noetl.errors import NoetlError
-from noetl.playbook.declared import DeclaredInputs, declared_in
 from noetl.playbook.load import load
 from noetl.playbook.neighbours import Neighbours
 from noetl.tools.plugins import KnownKinds
@@ -16,6 +15,7 @@ from noetl.tools.plugins import KnownKinds
 if TYPE_CHECKING:
     from noetl.cli.contexts import Target
     from noetl.cli.target import Asked
+    from noetl.playbook.declared import DeclaredInputs
 
 MOST_FILES = 100
 """Files of a folder that are looked through for a playbook."""
@@ -26,7 +26,7 @@ def neighbours_of(source: PlaybookSource, target: "Target | None") -> Neighbours
     """What is beside a file, and in the catalog of `target`; None: in no catalog."""
 
     @cache
-    def playbook(path: str) -> DeclaredInputs | None:
+    def playbook(path: str) -> "DeclaredInputs | None":
         texts = [*_beside(source, path), *_in_catalog(target, path)]
         found = (inputs_in(text) for text in texts)
         return next((inputs for inputs in found if inputs is not None), None)
@@ -41,8 +41,10 @@ def at_home(source: PlaybookSource) -> Neighbours:
     return neighbours_of(source, Target(None, None, LOCAL))
 
 
-def inputs_in(text: str) -> DeclaredInputs | None:
+def inputs_in(text: str) -> "DeclaredInputs | None":
     """What the playbook of a text declares; None where it is none, or a broken one."""
+    from noetl.playbook.declared import declared_in
+
     kinds = KnownKinds()
     loaded = load(text, kinds)
     return None if loaded.playbook is None else declared_in(loaded.playbook, kinds)

@@ -9,6 +9,7 @@ import click
 from noetl.cli import exits
 from noetl.cli.contexts import Target
 from noetl.cli.home import in_home
+from noetl.cli.ordering import note, noting
 from noetl.cli.output import ID, JSON, print_json, print_line, tell
 from noetl.cli.running.ending import last_words, see_through, tells_more
 from noetl.cli.target import aimed, at_server
@@ -73,7 +74,9 @@ def cancel(execution_id: str, reason: str, as_json: bool, target: Target) -> int
     If another process runs it, that process is asked to stop; otherwise it is ended here.
     """
     if target.local:
-        found = in_home(lambda local: ended(local, execution_id, reason))
+        found = in_home(
+            noting("cancel", execution_id, lambda local: ended(local, execution_id, reason))
+        )
     else:
         found = at_server(target, lambda client: ended_at(client, execution_id, reason))
     obeyed = found.status == "cancelled"
@@ -105,10 +108,11 @@ async def ended(local: LocalNode, execution_id: str, reason: str) -> Obeyed:
     told = False
     while row.finished_at is None:
         try:
-            await local.cancel_abandoned(execution_id, reason)
+            await local.cancel_abandoned(execution_id, reason, local.user)
         except HomeInUse:
             if not told:
-                await local.storage.inbox.leave(execution_id, "cancel", {"reason": reason})
+                given = {"reason": reason, "sender": local.user}
+                await local.storage.inbox.leave(execution_id, "cancel", given)
                 told = True
             await asyncio.sleep(LOOK)
         row = await local.row(execution_id)
@@ -149,7 +153,7 @@ def pause(execution_id: str, as_json: bool, target: Target) -> int:
     `noetl resume` continues it.
     """
     if target.local:
-        found = in_home(lambda local: paused(local, execution_id))
+        found = in_home(noting("pause", execution_id, lambda local: paused(local, execution_id)))
     else:
         found = at_server(target, lambda client: paused_at(client, execution_id))
     obeyed = found.status == "paused"
@@ -171,7 +175,7 @@ async def paused(local: LocalNode, execution_id: str) -> Obeyed:
                 f"starts before `noetl resume {execution_id}`"
             )
         if not told:
-            await local.storage.inbox.leave(execution_id, "pause", {})
+            await local.storage.inbox.leave(execution_id, "pause", {"sender": local.user})
             told = True
         await asyncio.sleep(LOOK)
         row = await local.row(execution_id)
@@ -214,7 +218,9 @@ def resume(execution_id: str, wait: bool, as_json: bool, target: Target) -> int:
         print_line(over, err=as_json)
 
     async def begin(local: LocalNode) -> ActiveExecution:
-        return await local.resume(execution_id)
+        active = await local.resume(execution_id)
+        await note(local, "resume", execution_id)
+        return active
 
     return see_through(begin, as_json=as_json)
 
@@ -231,7 +237,8 @@ async def told_owner(local: LocalNode, execution_id: str) -> tuple[ExecutionRow,
     owner = await local.storage.owners.holder(execution_id)
     if row.status != "paused" or owner is None:
         return row, None
-    await local.storage.inbox.leave(execution_id, "resume", {})
+    await local.storage.inbox.leave(execution_id, "resume", {"sender": local.user})
+    await note(local, "resume", execution_id)
     return row, owner
 
 

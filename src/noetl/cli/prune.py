@@ -10,6 +10,7 @@ from noetl.api.types import PruneRequest
 from noetl.cli import exits
 from noetl.cli.contexts import LOCAL, Target
 from noetl.cli.home import in_database, in_home
+from noetl.cli.ordering import note
 from noetl.cli.output import JSON, print_line, tell
 from noetl.cli.running.words import count
 from noetl.cli.target import aimed, at_server, is_new
@@ -101,7 +102,10 @@ def at(target: Target, policy: RetentionPolicy) -> Prunes:
 
     def here(dry: bool) -> Pruned:
         async def work(plane: ControlPlane) -> Pruned:
-            return await prune(plane, policy, most=MOST, dry_run=dry, local=in_home_alone)
+            gone = await prune(plane, policy, most=MOST, dry_run=dry, local=in_home_alone)
+            if gone.executions and not dry:
+                await note(plane, "prune", count(len(gone.executions), "execution"))
+            return gone
 
         return in_home(work) if in_home_alone else in_database(settings, work, writes=True)
 

@@ -8,6 +8,7 @@ from noetl.cli import exits
 from noetl.cli.contexts import Target
 from noetl.cli.home import in_home
 from noetl.cli.neighbours import neighbours_of
+from noetl.cli.ordering import note
 from noetl.cli.output import tell
 from noetl.cli.source import FILE, PlaybookSource
 from noetl.cli.target import aimed, ask, at_server
@@ -118,4 +119,6 @@ def decoded(source: PlaybookSource) -> str:
 
 async def enter(local: LocalNode, text: str, original: str | None) -> tuple[CatalogVersion, bool]:
     entry, fresh = await registered(local.storage, text, original=original)
+    if fresh:
+        await note(local, "register", entry.playbook_id)
     return entry_of(entry), fresh

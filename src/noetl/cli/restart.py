@@ -7,6 +7,7 @@ from typing import Any
 import click
 import msgspec
 
+from noetl.api.types import StartedExecution
 from noetl.cli import exits
 from noetl.cli.contexts import Target
 from noetl.cli.moment import Moment
@@ -16,14 +17,13 @@ from noetl.cli.running.payload import SETS, payload_of
 from noetl.cli.running.words import count
 from noetl.cli.source import FILE, PlaybookSource, read_source
 from noetl.cli.target import Asked, aimed, ask, at_server, pages
-from noetl.cli.validate import tell_findings
+from noetl.cli.validate import tell_findings, tell_warnings
 from noetl.client.client import Client
 from noetl.errors import NoetlError, PlaybookRejected, RestartRefused
 from noetl.messages.envelope import timestamp
 from noetl.node.local import LocalNode
 from noetl.node.restarts import Followed
 from noetl.server.active import ActiveExecution
-from noetl.server.views.standing import Listed
 
 EPILOG = """\b
 Examples:
@@ -143,13 +143,16 @@ def here(execution_id: str, wish: Wish, source: PlaybookSource | None) -> int:
 
     async def begin(local: LocalNode) -> ActiveExecution:
         followed = None if source is None else await followed_in(local, source, wish)
-        return await local.restart(
+        active = await local.restart(
             execution_id,
             chosen=wish.chosen,
             version=wish.version,
             payload=wish.payload,
             followed=followed,
         )
+        warnings = await local.library.warnings(active.plan.digest, wish.payload)
+        tell_warnings(PlaybookSource(active.plan.path, b""), tuple(warnings), "tell")
+        return active
 
     return see_through(begin, as_json=wish.as_json)
 
@@ -165,7 +168,7 @@ async def followed_in(local: LocalNode, source: PlaybookSource, wish: Wish) -> F
 def there(target: Target, execution_id: str, wish: Wish, source: PlaybookSource | None) -> int:
     """At a server; a file becomes a version of its catalog first."""
 
-    def begin(client: Client) -> Listed:
+    def begin(client: Client) -> StartedExecution:
         version: int | str | None = wish.version
         if source is not None:
             entry = client.register(source.content.decode("utf-8-sig")).entry
@@ -178,6 +181,7 @@ def there(target: Target, execution_id: str, wish: Wish, source: PlaybookSource 
         )
 
     begun = at_server(target, begin)
+    tell_warnings(PlaybookSource(begun.path, b""), tuple(begun.warnings), "tell")
     if wish.wait:
         from noetl.cli.running.following import follow_through
 

@@ -6,9 +6,9 @@ import click
 
 from noetl.cli.running.ending import see_through
 from noetl.cli.running.payload import CTX, PAYLOAD, SETS, ctx_of, payload_of
-from noetl.cli.source import FILE, read_source
+from noetl.cli.source import FILE, PlaybookSource, read_source
 from noetl.cli.validate import Heed, heeding, loaded_for, tell_findings
-from noetl.errors import PlaybookRejected
+from noetl.errors import PlaybookRejected, UnreadableFile
 from noetl.node.local import LocalNode
 from noetl.playbook.plan import make_plan
 from noetl.server.active import ActiveExecution
@@ -51,7 +51,7 @@ def run(
     """
     if file == payload == "-":
         raise click.UsageError("FILE and --payload cannot both be standard input")
-    source = read_source(file)
+    source = playbook_in(file)
     given, first = payload_of(payload, sets), ctx_of(ctx)
     try:
         brought = {"workload": given, "ctx": first}
@@ -70,3 +70,15 @@ def run(
         )
 
     return see_through(begin, as_json=as_json)
+
+
+def playbook_in(file: str) -> PlaybookSource:
+    """The text of a file; a name that is none may be a path of the catalog."""
+    try:
+        return read_source(file)
+    except UnreadableFile as wrong:
+        if Path(file).exists() or Path(file).suffix:
+            raise
+        raise UnreadableFile(
+            f"{wrong}; for a playbook of the catalog: noetl execute {file}"
+        ) from None

@@ -208,12 +208,14 @@ def runtime(target: Target, as_json: bool) -> int:
     found = at_server(target, lambda client: client.runtime())
     lines = [f"{target.url}: server {found.server}, version {found.version}"]
     for one in found.servers:
-        lines.append(f"  server {one.name} at {one.address or '?'}, seen {one.seen_at}")
+        at = f" at {one.address}" if one.address else ""
+        lines.append(f"  server {one.name}{at}, seen {one.seen_at}")
     for pool in found.pools:
         busy = f"{pool.busy} of {pool.slots} slots busy"
         lines.append(f"  pool {pool.name}: {count(pool.workers, 'worker')}, {busy}")
     if not found.workers:
-        lines.append("  no workers; start one: noetl worker start --server URL")
+        start = f"noetl worker start --server {target.url}"
+        lines.append(f"  no workers yet; if none is starting, start one: {start}")
     lines += [f"  waits for {lack}" for lack in found.waits_for]
     tell(found, *lines, as_json=as_json)
     return exits.OK

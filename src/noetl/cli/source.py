@@ -39,8 +39,11 @@ class PlaybookSource(msgspec.Struct, frozen=True):
     def beside(self, name: str) -> str | None:
         """The text of a file that the playbook names; None where it is none, or too long."""
         try:
-            with ((self.folder or Path.cwd()) / name).open(encoding="utf-8") as file:
-                text = file.read(READ_AT_MOST)
+            file = (self.folder or Path.cwd()) / name
+            if not file.is_file():  # a pipe would be waited for, for ever
+                return None
+            with file.open(encoding="utf-8") as opened:
+                text = opened.read(READ_AT_MOST)
         except (OSError, ValueError):
             return None
         return text if len(text) < READ_AT_MOST else None

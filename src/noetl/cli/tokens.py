@@ -11,6 +11,7 @@ from noetl.api.types import Role, TokenMade, TokenView
 from noetl.cli.contexts import Target
 from noetl.cli.home import using
 from noetl.cli.lazy import HelpfulGroup
+from noetl.cli.ordering import noting
 from noetl.cli.output import JSON, examples, print_json, print_line, tell, tell_each
 from noetl.cli.target import aimed, at_server
 from noetl.errors import NoetlError
@@ -79,7 +80,11 @@ def add(
     """
     asked: dict[str, Any] = {"expires_in": expires, "pool": pool}
     if target.local:
-        made = in_store(lambda home: made_in(home, name, role, asked))
+
+        async def make(home: Storage) -> TokenMade:
+            return await made_in(home, name, role, asked)
+
+        made = in_store(noting("token.add", f"{name} {role}", make))
     else:
         made = at_server(target, lambda client: client.make_token(name, role, **asked))
     if as_json:
@@ -123,7 +128,11 @@ def ends(row: TokenView) -> str:
 def revoke(token_id: str, as_json: bool, target: Target) -> None:
     """Revoke a token immediately and permanently."""
     if target.local:
-        known = in_store(lambda home: revoke_token(home.tokens, keys_of(home), token_id))
+
+        async def revoked(home: Storage) -> bool:
+            return await revoke_token(home.tokens, keys_of(home), token_id)
+
+        known = in_store(noting("token.revoke", token_id, revoked))
         if not known:
             raise NoetlError(f"no token '{token_id}'; see `noetl server token list`")
     else:
@@ -136,7 +145,7 @@ async def made_in(home: Storage, name: str, role: Role, asked: dict[str, Any]) -
 
 
 def keys_of(home: Storage) -> KeychainDoor:
-    return KeychainDoor(home.credentials, home.folder, home.key)
+    return KeychainDoor(lambda: home.credentials, home.folder, home.key)
 
 
 def in_store(work: Callable[[Storage], Awaitable[T]]) -> T:

@@ -7,12 +7,14 @@ from typing import NamedTuple, TypeVar
 import click
 import msgspec
 
+from noetl.api.questions import timezone_in
 from noetl.api.rows import view_of
 from noetl.api.types import TriggerDetail, TriggerView
 from noetl.cli import exits
 from noetl.cli.contexts import Target
 from noetl.cli.home import in_home
 from noetl.cli.lazy import HelpfulGroup
+from noetl.cli.ordering import noting
 from noetl.cli.output import JSON, examples, print_json, print_line, tell, tell_each
 from noetl.cli.running.words import count
 from noetl.cli.target import Asked, aimed, ask, at_server, is_new, pages
@@ -152,12 +154,17 @@ def order_command(word: str, order: TriggerOrder, noun: str) -> click.Command:
     @JSON
     @aimed
     def command(path: str, as_json: bool, target: Target) -> None:
-        made = ordered(
+        async def near(local: LocalNode) -> TriggerView | None:
+            row = await order.near(local.storage, path)
+            if row is None:
+                return None
+            return view_of(TriggerView, row, timezone=await timezone_in(local.storage, row))
+
+        view = ordered(
             target,
-            lambda local: order.near(local.storage, path),
+            noting(f"trigger.{word}", path, near),
             lambda client: order.far(client, path),
         )
-        view = view_of(TriggerView, made) if isinstance(made, TriggerRow) else made
         planned = None if view is None else in_zone(view.planned_at, view.timezone)
         done = order.done.format(noun=noun, path=path, next=planned or "when it is called")
         told = {"path": path, "removed": True} if view is None else view

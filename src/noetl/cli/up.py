@@ -2,6 +2,8 @@
 
 import contextlib
 import signal
+import sys
+from collections.abc import Mapping
 
 import click
 import msgspec
@@ -9,6 +11,7 @@ import msgspec
 from noetl.cli import exits
 from noetl.cli.background.launch import stop
 from noetl.cli.background.voice import say
+from noetl.cli.browser import open_page
 from noetl.cli.output import JSON, examples, tell
 from noetl.cli.server import NAME, OPEN, WAIT, demand_framework, in_background
 from noetl.node.pid_file import PidFile
@@ -29,6 +32,11 @@ from noetl.settings import Settings, read_settings
 @click.option("--port", metavar="PORT", help="Port the server listens on [8765].")
 @OPEN
 @click.option(
+    "--browser/--no-browser",
+    default=None,
+    help="Open the web UI, signed in [with --open on a terminal].",
+)
+@click.option(
     "--detach", is_flag=True, help="Return once the server is ready; noetl down stops it."
 )
 @WAIT
@@ -39,6 +47,7 @@ def up(
     nats: bool,
     port: str | None,
     auth: bool | None,
+    browser: bool | None,
     detach: bool,
     timeout: float,
     as_json: bool,
@@ -51,14 +60,32 @@ def up(
     """
     demand_framework("noetl up")
     settings = read_settings(flags={"port": port, "auth": auth})
+    if browser is None:  # decision 0069
+        browser = auth is False and sys.stdout.isatty()
     if detach:
         flags = [("--postgres", postgres), ("--nats", nats)]
         words = ["up", "--workers", str(workers), *(flag for flag, wanted in flags if wanted)]
-        return in_background(settings, words, timeout, as_json)
-    return run_all(settings, workers, with_postgres=postgres, with_nats=nats)
+        code = in_background(settings, words, timeout, as_json)
+        running = PidFile(settings.home, NAME).running()
+        if browser and running is not None and running.url is not None:
+            open_ui(settings, running.url)
+        return code
+    return run_all(settings, workers, browser, with_postgres=postgres, with_nats=nats)
 
 
-def run_all(settings: Settings, workers: int, *, with_postgres: bool, with_nats: bool) -> int:
+def open_ui(settings: Settings, url: str) -> None:
+    """In the browser, signed in as the owner of the home."""
+    from noetl.api.home_token import home_token
+    from noetl.api.tickets import address_with, new_ticket
+
+    ticket = new_ticket(home_token(settings.home)) if settings.auth else None
+    if not open_page(address_with(url, "", ticket)):
+        say(f"no browser could be opened here; the web UI is at {url}")
+
+
+def run_all(
+    settings: Settings, workers: int, browser: bool, *, with_postgres: bool, with_nats: bool
+) -> int:
     """Everything in one go; each part is stopped by the part that started it."""
     from noetl.cli.background import stores
     from noetl.cli.background.serving import run_server
@@ -67,13 +94,19 @@ def run_all(settings: Settings, workers: int, *, with_postgres: bool, with_nats:
     signal.signal(signal.SIGTERM, interrupt)
     with contextlib.ExitStack() as stack:
         held = stack.enter_context(PidFile(settings.home, NAME).held("a server"))
+
+        def tell(url: str, uses: Mapping[str, str]) -> None:
+            held(url, uses=uses)
+            if browser:
+                open_ui(settings, url)
+
         if with_postgres:
             url = stack.enter_context(stores.postgres(settings.home, say))
             settings = msgspec.structs.replace(settings, db=url)
         if with_nats:
             url = stack.enter_context(stores.nats(settings.home, say))
             settings = msgspec.structs.replace(settings, queue=url)
-        runner()(run_server(settings, held, workers=workers))
+        runner()(run_server(settings, tell, workers=workers))
     return exits.OK
 
 

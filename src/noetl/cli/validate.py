@@ -65,7 +65,31 @@ def validate_one(name: str, as_json: bool, *, migrated: bool = False, strict: bo
     if source is None:
         return exits.UNUSABLE
     findings = findings_of(source, migrated=migrated)
+    if any(one.code == "test-file" for one in findings):
+        return validate_tests(source, as_json)
     return tell_findings(source, findings, as_json, strict=strict)
+
+
+def validate_tests(source: PlaybookSource, as_json: bool) -> int:
+    """Tests often lie beside their playbook: `*.yaml` names both."""
+    from noetl.cli.testing.document import suite_in
+
+    try:
+        suite_in(source)
+    except UnreadableFile as wrong:
+        return not_read(wrong, as_json)
+    if as_json:
+        print_json({"file": source.name, "valid": True, "findings": []})
+    else:
+        print_line(f"{source.name}: tests of a playbook; run them with: noetl test {source.name}")
+    return exits.OK
+
+
+def not_read(wrong: UnreadableFile, as_json: bool) -> int:
+    if as_json:
+        print_json({"status": "error", "error": str(wrong)})
+    print_line(f"error: {wrong}", err=True)
+    return exits.UNUSABLE
 
 
 def read_or_tell(name: str, as_json: bool) -> PlaybookSource | None:
@@ -73,9 +97,7 @@ def read_or_tell(name: str, as_json: bool) -> PlaybookSource | None:
     try:
         return read_source(name)
     except UnreadableFile as wrong:
-        if as_json:
-            print_json({"status": "error", "error": str(wrong)})
-        print_line(f"error: {wrong}", err=True)
+        not_read(wrong, as_json)
         return None
 
 

@@ -37,7 +37,7 @@ def lines_of(one: PersonAwaited) -> list[str]:
     who = f", from {', '.join(wait.roles)}" if wait.roles else ""
     until = f", until {wait.until}" if wait.until else ""
     lines = [
-        f"{one.execution_id}  {one.path}  {wait.place or wait.step}: {wait.title}",
+        f"{one.execution_id}  {one.path}  {wait.question or wait.step}: {wait.title}",
         f"  since {wait.since}{until}{who}",
     ]
     lines += [f"  {field_words(name, field)}" for name, field in wait.form.items()]

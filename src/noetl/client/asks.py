@@ -8,6 +8,7 @@ from urllib.parse import quote
 import msgspec
 
 from noetl.api import types as t
+from noetl.messages.envelope import timestamp
 from noetl.messages.requests import Order
 from noetl.server.verify import Verified
 from noetl.server.views.differences import Differences
@@ -164,10 +165,16 @@ def executions(
     since: str | None = None,
     until: str | None = None,
     prefix: str | None = None,
+    key: str | None = None,
+    text: str | None = None,
+    label: str | None = None,
     cursor: str | None = None,
     limit: int = 100,
 ) -> Ask[t.ExecutionPage]:
-    """Executions, the newest first; `prefix`, asked alone, is what their ids begin with."""
+    """
+    Executions, the newest first. `text` is a part of path, id or error, `label` one of the playbook
+    (NAME=VALUE); `prefix`, what their ids begin with, and `key` are asked alone.
+    """
     return _get(
         "/api/executions",
         t.ExecutionPage,
@@ -177,6 +184,9 @@ def executions(
         since=since,
         until=until,
         prefix=prefix,
+        key=key,
+        text=text,
+        label=label,
         cursor=cursor,
         limit=limit,
     )
@@ -306,6 +316,53 @@ def ready() -> Ask[t.Health]:
     return _get("/readyz", t.Health)
 
 
+def cache(
+    *,
+    path: str | None = None,
+    task: str | None = None,
+    key: str | None = None,
+    limit: int = 100,
+) -> Ask[t.CachePage]:
+    """Outcomes that are kept, the latest first."""
+    return _get("/api/cache", t.CachePage, path=path, task=task, key=key, limit=limit)
+
+
+def clear_cache(
+    *, path: str | None = None, task: str | None = None, key: str | None = None
+) -> Ask[t.CacheCleared]:
+    """Remove kept outcomes; all of them, where nothing says which."""
+    wanted = t.CacheClearRequest(path=path, task=task, key=key)
+    return _send("POST", "/api/cache/clear", wanted, t.CacheCleared)
+
+
+def audit(
+    *,
+    since: int | None = None,
+    until: int | None = None,
+    who: str | None = None,
+    what: str | None = None,
+    limit: int = 100,
+) -> Ask[t.AuditPage]:
+    """Who ordered what, the latest first; times are ms since 1970."""
+    begin, end = (None if at is None else timestamp(at) for at in (since, until))
+    return _get("/api/audit", t.AuditPage, since=begin, until=end, who=who, what=what, limit=limit)
+
+
+def pools() -> Ask[t.PoolLimits]:
+    """Pools with a limit, by name."""
+    return _get("/api/pools", t.PoolLimits)
+
+
+def set_pool(name: str, at_once: int) -> Ask[t.PoolLimit]:
+    """Set how many parts of a pool run at once."""
+    return _send("PUT", _below("/api/pools", name), t.PoolRequest(at_once=at_once), t.PoolLimit)
+
+
+def remove_pool(name: str) -> Ask[None]:
+    """Let a pool run as much as its workers take."""
+    return Ask(method="DELETE", path=_below("/api/pools", name), answer=None)
+
+
 # ── triggers ─────────────────────────────────────────────────────────────────────────────────
 
 
@@ -408,6 +465,12 @@ class ClientQuestions:
     revoke_token = Question(revoke_token)
     runtime = Question(runtime)
     ready = Question(ready)
+    cache = Question(cache)
+    clear_cache = Question(clear_cache)
+    audit = Question(audit)
+    pools = Question(pools)
+    set_pool = Question(set_pool)
+    remove_pool = Question(remove_pool)
     triggers = Question(triggers)
     trigger = Question(trigger)
     trial = Question(trial)

@@ -1,7 +1,7 @@
 """Which approval is meant, who may answer it, and does the answer fit its form? (WAIT-5)"""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from noetl.control.execution import Execution
@@ -20,55 +20,62 @@ class AnswerRefused(NoetlError):
     """An answer that no approval takes; the message says why."""
 
 
-def approvals(execution: Execution) -> list[tuple[TaskWait, dict[str, Any]]]:
+Asking = tuple[TaskWait, dict[str, Any]]
+"""A wait and the arm of it that asks a person; of `any` several arms may."""
+
+
+def approvals(execution: Execution) -> list[Asking]:
     """Everything that waits for a person."""
     return [
         (wait, arm) for wait in pending(execution) for arm in wait.awaits if arm["by"] == "approval"
     ]
 
 
-def asked_in(execution: Execution) -> list[TaskWait]:
-    """The same, each wait once: of `any` several arms may ask."""
-    return list({wait.task_run_id: wait for wait, _ in approvals(execution)}.values())
-
-
-def approval_for(execution: Execution, asked: str | None) -> tuple[TaskWait, dict[str, Any]]:
-    """The approval of a step or an iteration, or the only one there is; raises AnswerRefused."""
+def approval_for(execution: Execution, asked: str | None) -> Asking:
+    """The approval of a step, an iteration or an arm, or the only one; raises AnswerRefused."""
     waiting = approvals(execution)
-    found = [
-        (wait, arm)
-        for wait, arm in waiting
-        if asked is None or asked == wait.task_run_id or asked in names_of(wait)
-    ]
+    found = [one for one in waiting if asked is None or asked in names_of(*one)]
     if len(found) == 1:
         return found[0]
     if not found:
         raise AnswerRefused(nothing_waits(execution, asked))
-    names = names_among(asked_in(execution))
-    named = ", ".join(names[wait.task_run_id] for wait, _ in found[:SHOWN])
+    names = names_among(waiting)
+    named = ", ".join(names[key_of(*one)] for one in found[:SHOWN])
     more = f" and {len(found) - SHOWN:,} more" if len(found) > SHOWN else ""
     raise AnswerRefused(f"{len(found):,} approvals wait; name one of them: {named}{more}")
 
 
-def names_of(wait: TaskWait) -> tuple[str, ...]:
-    """What a person may call a wait, the shortest first; the last is of no other."""
+def key_of(wait: TaskWait, arm: Mapping[str, Any]) -> tuple[str, str]:
+    return wait.task_run_id, arm.get("label", "")
+
+
+def names_of(wait: TaskWait, arm: Mapping[str, Any]) -> tuple[str, ...]:
+    """What a person may call an approval, the shortest first; the last is of no other."""
     places = (
         wait.step,
         place_of(wait.step, wait.task_run_id),
         place_of(wait.step, wait.task_run_id, run=True),
     )
-    return *places, *(f"{place}.{wait.task}" for place in places)
+    tasks = (*(f"{place}.{wait.task}" for place in places), wait.task_run_id)
+    label = arm.get("label")
+    if not label:
+        return *places, *tasks
+    return *places, *tasks, *(f"{name}.{label}" for name in (*places, *tasks))
 
 
-def names_among(waits: list[TaskWait]) -> dict[str, str]:
-    """Task run → the shortest name that means no other of these waits."""
-    taken = Counter(name for wait in waits for name in set(names_of(wait)))
+def names_among(asking: Sequence[Asking]) -> dict[tuple[str, str], str]:
+    """Task run and label → the shortest name that means no other of these approvals."""
+    taken = Counter(name for one in asking for name in set(names_of(*one)))
     return {
-        wait.task_run_id: next(
-            (name for name in names_of(wait) if taken[name] == 1), wait.task_run_id
-        )
-        for wait in waits
+        key_of(*one): next((name for name in every if taken[name] == 1), every[-1])
+        for one in asking
+        for every in (names_of(*one),)
     }
+
+
+def label_of(asked: str | None, place: str) -> bool:
+    """Whether it names a question of `any`, or the task, at this place."""
+    return asked is not None and asked.startswith(f"{place}.")
 
 
 def nothing_waits(execution: Execution, asked: str | None) -> str:
@@ -76,19 +83,19 @@ def nothing_waits(execution: Execution, asked: str | None) -> str:
     said = [
         f"that of '{place}' was {how}"
         for place, how in execution.answers.items()
-        if asked in (None, place) or place.startswith(f"{asked}:")
+        if asked in (None, place) or place.startswith(f"{asked}:") or label_of(asked, place)
     ]
     where = "" if asked is None else f" at '{asked}'"
     message = f"no approval waits{where}"
     if said:
         return f"{message}: {'; '.join(said[-SHOWN:])}"
-    others = asked_in(execution)
+    others = approvals(execution)
     names = list(names_among(others).values())
     if not names:
         return message
     more = f" and {len(names) - SHOWN:,} more" if len(names) > SHOWN else ""
     listed = f"waiting for an answer: {', '.join(names[:SHOWN])}{more}"
-    hint = did_you_mean(asked or "", [*names, *(wait.step for wait in others)], "")
+    hint = did_you_mean(asked or "", [*names, *(wait.step for wait, _ in others)], "")
     return f"{message}; {listed}; {hint}" if hint else f"{message}; {listed}"
 
 

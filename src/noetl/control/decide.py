@@ -96,6 +96,7 @@ def _start(deciding: Deciding, request: r.StartExecution) -> None:
         chosen=request.chosen,
         trigger=request.trigger,
         depth=request.depth,
+        sender=request.sender,
         rules=request.rules,
     )
     deciding.emit(deciding.fit(requested, strict=True))
@@ -158,7 +159,8 @@ def _limit_granted(deciding: Deciding, granted: r.LimitGranted) -> None:
 
 def _cancel(deciding: Deciding, request: r.CancelExecution) -> None:
     if deciding.execution.stop != "cancel":
-        deciding.emit(e.ExecutionCancelled(by="cancel", reason=request.reason))
+        why, who = request.reason, request.sender
+        deciding.emit(e.ExecutionCancelled(by="cancel", reason=why, sender=who))
         stop_loops(deciding)
         stop_waiting(deciding)
 
@@ -192,7 +194,7 @@ def stop_loops(deciding: Deciding) -> None:
 
 def _pause(deciding: Deciding, request: r.PauseExecution) -> None:
     if deciding.execution.status == "running" and not deciding.execution.stop:
-        deciding.emit(e.ExecutionPaused(reason=request.reason))
+        deciding.emit(e.ExecutionPaused(reason=request.reason, sender=request.sender))
 
 
 def _resume(deciding: Deciding, request: r.ResumeExecution) -> None:
@@ -201,7 +203,8 @@ def _resume(deciding: Deciding, request: r.ResumeExecution) -> None:
         return
     since = execution.paused_at
     paused = 0 if since is None else max(0, execution.now - since)
-    deciding.emit(e.ExecutionResumed(reason=request.reason, paused=paused))
+    resumed = e.ExecutionResumed(reason=request.reason, sender=request.sender, paused=paused)
+    deciding.emit(resumed)
     held = [token for token in execution.tokens.values() if token.waits == "paused"]
     deciding.tokens.extend(held)
     resume_parked(deciding)

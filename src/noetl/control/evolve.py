@@ -234,6 +234,10 @@ def _task_started(execution: Execution, event: e.TaskStarted, _: Plan) -> None:
         run.suspended.pop(event.task_run_id, None)
 
 
+def _task_cached(execution: Execution, event: e.TaskCached, _: Plan) -> None:
+    execution.runs[event.step_run_id].parts[event.part].taken += 1
+
+
 def _progress(execution: Execution, part: Part) -> None:
     """What was recorded is safe: workers that were lost before it count no more (T11)."""
     part.taken += 1
@@ -266,6 +270,7 @@ def _task_suspended(execution: Execution, event: e.TaskSuspended, _: Plan) -> No
             reason=event.reason,
             due=event.due,
             waits_for=event.waits_for,
+            since=execution.now,
         ),
     }
 
@@ -453,6 +458,7 @@ EVOLVE: dict[type[e.Event], Evolve] = {
     e.StepStarted: _step_started,
     e.LeaseExpired: _lease_expired,
     e.TaskStarted: _task_started,
+    e.TaskCached: _task_cached,
     e.TaskDone: _task_done,
     e.TaskSuspended: _task_suspended,
     e.WaitStarted: _wait_started,

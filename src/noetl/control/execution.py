@@ -109,6 +109,9 @@ class Suspension(msgspec.Struct, kw_only=True):
     reason: str
     due: int | None = None
     waits_for: dict[str, Any] = {}
+    since: int = 0
+    moved: int = 0
+    """How far pauses of the execution have moved its end (ms): who sleeps it out asks (WAIT-6)."""
 
 
 class Run(msgspec.Struct, kw_only=True):

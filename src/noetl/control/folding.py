@@ -5,7 +5,7 @@ Part of the fold: like `evolve`, it reads only events, state and plan.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
@@ -35,7 +35,7 @@ class Around(msgspec.Struct):
     plan: LoopPlan
 
 
-class Spot(NamedTuple):
+class Spot(msgspec.Struct, frozen=True):
     """Where a task run stands: frame, pipeline, and the iterations around it, inner first."""
 
     frame: Frame

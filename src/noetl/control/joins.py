@@ -1,12 +1,14 @@
 """Do enough tokens meet at this join? (NEXT-7)"""
 
-from typing import Any, NamedTuple
+from typing import Any
+
+import msgspec
 
 from noetl.control.execution import Execution, Token
 from noetl.playbook.model import Join
 
 
-class Gathering(NamedTuple):
+class Gathering(msgspec.Struct, frozen=True):
     """The tokens that fire together, what they carry, and the rounds of what follows."""
 
     tokens: list[Token]

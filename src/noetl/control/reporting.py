@@ -152,7 +152,7 @@ def _loop_done(deciding: Deciding, run: Run, event: e.LoopDone) -> None:
 
 
 ENDS = {e.StepDone, e.StepFailed}
-FOLLOWED = {e.StepStarted, e.TaskStarted}
+FOLLOWED = {e.StepStarted, e.TaskStarted, e.TaskCached}
 """Events that move nothing but the run itself."""
 
 TAKEN: dict[type[e.Event], Any] = {

@@ -40,8 +40,10 @@ def move_clocks(execution: Execution, since: int, length: int) -> None:
 
     for run in execution.runs.values():
         for suspension in run.suspended.values():
+            moved = by(suspension.since)
+            suspension.moved += moved
             if suspension.due is not None:
-                suspension.due += length
+                suspension.due += moved
         for wait in waits_in(run):
             moved = by(wait.since)
             wait.awaits = [

@@ -1,12 +1,17 @@
-"""A file that appears whole or not at all, whatever happens while it is written."""
+"""
+A file that appears whole or not at all, whatever happens while it is written. A new one is for its
+owner alone, as the log is that it comes from; one that was there keeps its mode.
+"""
 
 import os
+import secrets
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from noetl.errors import UnwritableFile
 from noetl.exports.export import ExportBody
+from noetl.private import private_file
 
 
 async def write_file(path: Path, bodies: AsyncIterator[ExportBody]) -> None:
@@ -34,12 +39,22 @@ def replacing(path: Path) -> Iterator[Path]:
         goal = path.resolve()  # a link stays a link
         if goal.is_dir():
             raise IsADirectoryError(None, "it is a directory")
-        part = goal.with_name(f".noetl-export-{os.getpid()}.part")
-        try:
+        with made_beside(goal, ".part") as part:
             yield part
+            if goal.exists():
+                part.chmod(goal.stat().st_mode & 0o777)
             os.replace(part, goal)
-        finally:
-            discard(part)
+
+
+@contextmanager
+def made_beside(goal: Path, suffix: str) -> Iterator[Path]:
+    """An empty file that nobody could have put there before; it is gone afterwards."""
+    part = goal.with_name(f".noetl-export-{secrets.token_hex(8)}{suffix}")
+    try:
+        os.close(private_file(part, os.O_WRONLY | os.O_EXCL))
+        yield part
+    finally:
+        discard(part)
 
 
 @contextmanager

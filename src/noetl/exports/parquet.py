@@ -8,7 +8,7 @@ from pathlib import Path
 from noetl.errors import NoetlError
 from noetl.exports.columns import COLUMNS
 from noetl.exports.export import ExportBody
-from noetl.exports.files import discard, pour, replacing, telling
+from noetl.exports.files import made_beside, pour, replacing, telling
 from noetl.extras import is_installed, needs
 from noetl.tools.sql.values import quoted
 
@@ -37,13 +37,9 @@ async def write_parquet(path: Path, rows: AsyncIterator[ExportBody]) -> None:
     with telling(path):
         if path.exists() and not path.is_file() and not path.is_dir():
             raise ValueError("Parquet needs an ordinary file")
-    with replacing(path) as part:
-        staged = part.with_suffix(".rows")
-        try:
-            await pour(staged, rows)
-            await asyncio.to_thread(_copy, staged, part)
-        finally:
-            discard(staged)
+    with replacing(path) as part, made_beside(part, ".rows") as staged:
+        await pour(staged, rows)
+        await asyncio.to_thread(_copy, staged, part)
 
 
 def copying(rows: Path, file: Path) -> str:
@@ -54,7 +50,7 @@ def copying(rows: Path, file: Path) -> str:
     return (
         f"copy (select {shown} from read_json({quoted(pattern)}, format = 'newline_delimited', "
         f"columns = {{{types}}}, maximum_object_size = {LONGEST_ROW})) to {quoted(str(file))} "
-        f"(format parquet, compression zstd, row_group_size {ROWS_PER_GROUP})"
+        f"(format parquet, compression zstd, row_group_size {ROWS_PER_GROUP}, use_tmp_file false)"
     )
 
 

@@ -298,6 +298,7 @@ ACTS: dict[str, Act] = {
     "loop.iteration.done": Trace._iteration_ended,
     "loop.iteration.failed": Trace._iteration_ended,
     "task.started": Trace._task_started,
+    "task.cached": Trace._task_noted,
     "task.suspended": Trace._task_noted,
     "wait.started": Trace._task_noted,
     "wait.done": Trace._task_noted,

@@ -51,6 +51,9 @@ PRODUCTS: Final[dict[str, type]] = {
 }
 POWERS: Final[dict[str, type]] = {"**": nodes.Pow}
 SIGNS: Final[dict[str, type]] = {"-": nodes.Neg, "+": nodes.Pos}
+# Most operands have no such sign behind them, and their levels of precedence are stepped over.
+LOGIC: Final = EITHER.keys() | BOTH.keys()
+ARITHMETIC: Final = SUMS.keys() | PRODUCTS.keys() | POWERS.keys() | {"~"}
 ARGUMENT_STARTS: Final = frozenset({NAME, STRING, INTEGER, FLOAT, "[", "{"})
 AFTER_A_TEST: Final = frozenset({"else", "or", "and"})
 STEERING: Final = frozenset("-+")
@@ -140,19 +143,21 @@ class ExpressionReader:
             value = node(nodes.CondExpr, test=test, expr1=value, expr2=otherwise)
         return value
 
-    def chain(self, operations: Mapping[str, type], operand: Callable[[], Any]) -> Any:
-        """Operations of one precedence, from left to right."""
-        left = operand()
+    def chain(self, operations: Mapping[str, type], operand: Callable[[], Any], left: Any) -> Any:
+        """Operations of one precedence, from left to right; `left` is read already."""
         while (kind := operations.get(self.kinds[self.at])) is not None:
             self.at += 1
             left = node(kind, left=left, right=operand())
         return left
 
     def either(self) -> Any:
-        return self.chain(EITHER, self.both)
+        first = self.negation()
+        if self.kinds[self.at] not in LOGIC:
+            return first
+        return self.chain(EITHER, self.both, self.chain(BOTH, self.negation, first))
 
     def both(self) -> Any:
-        return self.chain(BOTH, self.negation)
+        return self.chain(BOTH, self.negation, self.negation())
 
     def negation(self) -> Any:
         if self.word("not"):
@@ -173,23 +178,29 @@ class ExpressionReader:
         return node(nodes.Compare, expr=left, ops=links) if links else left
 
     def sum(self) -> Any:
-        return self.chain(SUMS, self.joined)
-
-    def joined(self) -> Any:
-        first = self.product()
-        if self.kinds[self.at] != "~":
+        first = self.operand()
+        if self.kinds[self.at] not in ARITHMETIC:
             return first
-        parts = [first]
+        return self.chain(SUMS, lambda: self.joined(self.operand()), self.joined(first))
+
+    def joined(self, first: Any) -> Any:
+        product = self.product(first)
+        if self.kinds[self.at] != "~":
+            return product
+        parts = [product]
         while self.kinds[self.at] == "~":
             self.at += 1
-            parts.append(self.product())
+            parts.append(self.product(self.operand()))
         return node(nodes.Concat, nodes=parts)
 
-    def product(self) -> Any:
-        return self.chain(PRODUCTS, self.power)
+    def product(self, first: Any) -> Any:
+        return self.chain(PRODUCTS, lambda: self.power(self.operand()), self.power(first))
 
-    def power(self) -> Any:
-        return self.chain(POWERS, lambda: self.filtered(self.signed()))
+    def power(self, first: Any) -> Any:
+        return self.chain(POWERS, self.operand, first)
+
+    def operand(self) -> Any:
+        return self.filtered(self.signed())
 
     def signed(self) -> Any:
         kind = self.kinds[self.at]

@@ -1,7 +1,9 @@
 """What a template has taken of its turns, and what work costs in turns (TPL-5)."""
 
 from collections.abc import Mapping
-from typing import Final, NamedTuple
+from typing import Final
+
+import msgspec
 
 from noetl.errors import TakesLong
 from noetl.expression.limits import MOST_TURNS, WEIGHT_OF_A_NODE, LimitExceeded
@@ -12,7 +14,7 @@ SHORT: Final = 20_000
 """Turns that an event loop has time for: a turn takes a microsecond at most."""
 
 
-class Prices(NamedTuple):
+class Prices(msgspec.Struct, frozen=True):
     """
     The numbers are measured: a turn of any filter takes about as long as one of any other.
     tests/unit/expression/test_costs.py compares them all.

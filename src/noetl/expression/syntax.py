@@ -11,6 +11,9 @@ from noetl.expression.failure import excerpt
 from noetl.expression.grammar import quick_tree
 from noetl.expression.tokens import Unusual
 
+DEEPEST_TREE: Final = 400
+"""Of what a parser makes without recursion. None that can be compiled is as deep, and who walks a
+tree does so by recursion."""
 MOST_PARSED: Final = 4096  # trees kept, so that checking and compiling parse a text once
 
 
@@ -36,11 +39,23 @@ def texts_of(value: Any) -> Iterator[str]:
 def parse(text: str) -> nodes.Template:
     """The checked tree of `text`, or a TemplateFault."""
     try:
-        return quick_tree(text)
+        tree = quick_tree(text)
     except (Unusual, RecursionError):
         from noetl.expression.stock import stock_tree  # few playbooks need it
 
-        return stock_tree(text)
+        tree = stock_tree(text)
+    if len(text) > DEEPEST_TREE:  # a level takes a character at least
+        refuse_deep(tree, text)
+    return tree
+
+
+def refuse_deep(tree: nodes.Template, text: str) -> None:
+    level: list[nodes.Node] = [tree]
+    for _ in range(DEEPEST_TREE):
+        level = [child for node in level for child in node.iter_child_nodes()]
+        if not level:
+            return
+    raise TemplateFault("the template is nested too deeply", text=text)
 
 
 def is_everyday(text: str) -> bool:

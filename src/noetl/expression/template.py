@@ -18,6 +18,7 @@ from noetl.expression.syntax import (
     whole_expression,
 )
 from noetl.expression.writer import PATHS, FunctionWriter
+from noetl.late import late
 
 Scope = dict[str, Any]
 Evaluate = Callable[[Scope], Any]
@@ -32,7 +33,9 @@ def compile_text(text: str) -> Evaluate:
 
 def check_text(text: str) -> TemplateFault | None:
     """What keeps a template from being compiled, without evaluating it (VAL-2)."""
-    if len(text) < SURELY_SHALLOW and "{%" not in text:
+    if "{%" not in text and (
+        len(text) < SURELY_SHALLOW or len(WORDS.findall(text)) < SURELY_SHALLOW
+    ):
         return check_template(text)
     try:
         write_value(FunctionWriter(VISITORS, lenient=False), text)
@@ -41,7 +44,8 @@ def check_text(text: str) -> TemplateFault | None:
     return None
 
 
-SURELY_SHALLOW: Final = DEEPEST_TEMPLATE  # as each level takes a character at least
+SURELY_SHALLOW: Final = DEEPEST_TEMPLATE  # as each level takes a word or a sign at least
+WORDS: Final = late(r"\w+|[^\w\s]")
 
 
 def compile_value(value: Any) -> Evaluate:

@@ -1,16 +1,17 @@
 """The way to the keychain, which is built when it is first used: most runs need none."""
 
+from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from noetl.playbook.plan import Plan
-from noetl.ports.credentials import Credentials
 from noetl.tools.bounds import Bounds
 
 if TYPE_CHECKING:
     from noetl.keychain.keychain import Keychain
     from noetl.keychain.seals import Seals
+    from noetl.ports.credentials import Credentials
 
 
 class KeychainDoor:
@@ -18,7 +19,7 @@ class KeychainDoor:
 
     def __init__(
         self,
-        credentials: Credentials,
+        credentials: "Callable[[], Credentials]",
         home: Path | None,
         key: bytes | None,
         *,
@@ -38,7 +39,7 @@ class KeychainDoor:
         from noetl.keychain.store import Store
 
         keys = KeySource(self._home, given=self._key)
-        store = Store(self._credentials, keys, lenient=self._lenient)
+        store = Store(self._credentials(), keys, lenient=self._lenient)
         return Keychain(store, bounds=self._bounds)
 
     async def unlock(self, plan: Plan, name: str) -> dict[str, Any]:

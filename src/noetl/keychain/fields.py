@@ -1,5 +1,6 @@
 """What a credential consists of: its kind, its fields, and which of them are secret (KEY-1)."""
 
+import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -93,6 +94,19 @@ def filled(
         field: given.get(field) or next(filter(None, map(known.get, variables)), None)
         for field, variables in names.items()
     }
+
+
+def digest(login: Fields | None) -> str:
+    """Tells logins apart without keeping them."""
+    return hashlib.sha256(msgspec.json.encode(login)).hexdigest()
+
+
+def refuse_dots(who: str, key: str) -> None:
+    """A client of HTTP would resolve them, and so ask for something else than a secret."""
+    if {".", ".."} & set(key.split("/")):
+        raise CredentialMissing(
+            f"{who}: '{key}' is not the name of a secret; leave '.' and '..' out"
+        )
 
 
 def missing_in(kind: str, fields: Mapping[str, Any]) -> list[str]:

@@ -1,16 +1,13 @@
 """Credentials by name, resolved just before use: the playbook's, else registered ones (KEY-1)."""
 
-import hashlib
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Protocol
 
-import msgspec
-
 from noetl.errors import CredentialMissing, CredentialUnavailable
 from noetl.keychain.asking import Asking
-from noetl.keychain.fields import Fields, kind_of, parsed, placed, register
+from noetl.keychain.fields import Fields, digest, kind_of, parsed, placed, register
 from noetl.keychain.oauth2 import AccessTokens
 from noetl.keychain.once import Fetched, Once
 from noetl.keychain.providers.aws import AwsProvider
@@ -140,11 +137,6 @@ class Keychain:
                 f"{provider}: '{name}' has no field '{field}'; it has: {', '.join(sorted(fields))}"
             )
         return {"value": fields[field]}
-
-
-def digest(login: Fields | None) -> str:
-    """Tells logins apart without keeping them."""
-    return hashlib.sha256(msgspec.json.encode(login)).hexdigest()
 
 
 class SecretProvider(Protocol):

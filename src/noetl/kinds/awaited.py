@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from noetl.kinds.flow import LONGEST, WaitInputs
+from noetl.kinds.misfit import misfit_words
 
 FIELD_TYPES: dict[str, type | tuple[type, ...]] = {
     "string": str,
@@ -57,7 +58,7 @@ def awaited(
             for label, one in given.any.items()
         }
     except msgspec.ValidationError as fault:
-        raise ValueError(str(fault)) from None
+        raise ValueError(misfit_words(fault)) from None
     for label, one in arms.items():
         _refuse_long(one.seconds)
         if one.any is not None or one.timeout is not None:
@@ -86,7 +87,7 @@ def arm(label: str, given: WaitInputs, guards: Collection[str]) -> dict[str, Any
             return {"by": "approval", **named, "title": title}
         case WaitInputs(approval=dict() as asked):
             approval = msgspec.convert(asked, Approval, strict=False)
-            if approval.roles is not None and not approval.roles:
+            if "roles" in asked and not approval.roles:  # a template may come to nothing at all
                 raise ValueError("`roles` is empty: nobody could answer")
             more = {"form": form_of(approval), "roles": approval.roles}
             shown = {key: value for key, value in more.items() if value}

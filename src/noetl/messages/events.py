@@ -64,6 +64,8 @@ class ExecutionRequested(Event, frozen=True, kw_only=True, tag="playbook.executi
     """The key of the start, where a trigger asked for it: `trigger/<path>/<what for>` (START-2)."""
     depth: int = 0
     """How many executions in a row were started by the end of the one before (START-6)."""
+    sender: str = ""
+    """Who asked for it: the name of a token, or the user of the machine."""
     rules: int = 1
     """By which rules its decisions are made: a log is verified by those it was written by."""
 
@@ -304,6 +306,17 @@ class TaskStarted(TaskEvent, frozen=True, kw_only=True, tag="task.started"):
     """Counts from 1 within the task run."""
 
 
+class TaskCached(TaskEvent, frozen=True, kw_only=True, tag="task.cached"):
+    """An outcome that was kept is taken: the tool is not called (CACHE-1)."""
+
+    key: str
+    """What it was kept under."""
+    from_execution_id: str
+    """The execution whose task gave it."""
+    kept_at: int
+    """When it was kept (ms)."""
+
+
 class TaskDone(TaskEvent, frozen=True, kw_only=True, tag="task.done"):
     """TASK-9: everything that resuming needs, so that nothing is evaluated again."""
 
@@ -329,6 +342,8 @@ class TaskDone(TaskEvent, frozen=True, kw_only=True, tag="task.done"):
     """Why the pipeline fails, where that is not the outcome's own error (`retry_exhausted`)."""
     inputs: dict[str, Any] = {}
     """Of an error: the inputs as they were rendered, cut short and masked, for people."""
+    cache: dict[str, str] = {}
+    """Of an outcome that is to be kept: as which `task`, under which `key` (CACHE-1)."""
 
 
 class TaskSuspended(TaskEvent, frozen=True, kw_only=True, tag="task.suspended"):
@@ -382,29 +397,31 @@ class NextFired(StepEvent, frozen=True, kw_only=True, tag="next.fired"):
     """The token that it makes."""
 
 
-class ExecutionPaused(Event, frozen=True, kw_only=True, tag="execution.paused"):
+class OrderEvent(Event, frozen=True, kw_only=True, omit_defaults=True):
+    """An event that somebody ordered."""
+
+    reason: str = ""
+    """The reason given with the request."""
+    sender: str = ""
+    """Who ordered it: the name of a token, or the user of the machine."""
+
+
+class ExecutionPaused(OrderEvent, frozen=True, kw_only=True, tag="execution.paused"):
     """Nothing new begins until it is resumed."""
 
-    reason: str = ""
-    """The reason given with the request."""
 
-
-class ExecutionResumed(Event, frozen=True, kw_only=True, tag="execution.resumed"):
+class ExecutionResumed(OrderEvent, frozen=True, kw_only=True, tag="execution.resumed"):
     """The execution continues."""
 
-    reason: str = ""
-    """The reason given with the request."""
     paused: int = 0
     """How long it was paused (ms): its clocks move by that (WAIT-6)."""
 
 
-class ExecutionCancelled(Event, frozen=True, kw_only=True, tag="execution.cancelled"):
+class ExecutionCancelled(OrderEvent, frozen=True, kw_only=True, tag="execution.cancelled"):
     """Nothing new starts and what runs is stopped: by a user or by a limit."""
 
     by: Literal["cancel", "fail_fast", "timeout"] = "cancel"
     """What stops it."""
-    reason: str = ""
-    """The reason given with the request."""
     error: dict[str, Any] | None = None
     """Of `timeout`: the error that it fails with."""
 
@@ -456,6 +473,7 @@ AnyEvent = (
     | StepFailed
     | LeaseExpired
     | TaskStarted
+    | TaskCached
     | TaskDone
     | TaskSuspended
     | WaitStarted

@@ -7,7 +7,7 @@ all, whoever makes the event. A body's key is its hash: equal bodies are one.
 """
 
 from collections.abc import Iterator, MutableMapping
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -56,7 +56,7 @@ def refuse_large(event: e.Event, limit: int) -> None:
         raise EventTooLarge(size, limit)
 
 
-class Slot(NamedTuple):
+class Slot(msgspec.Struct, frozen=True):
     """One value that may be moved: a field, or one key of it."""
 
     field: str

@@ -5,12 +5,14 @@ An event without a row, or a field that no table knows, is an ImportError: who a
 whether it can be large and whether it can hold a secret (EVT-2, EVT-4, KEY-3).
 """
 
-from typing import Any, Literal, NamedTuple, get_args, get_origin
+from typing import Any, Literal, get_args, get_origin
+
+import msgspec
 
 from noetl.messages.events import AnyEvent, Event, ExecutionRestored, StepEvent, StepRestored
 
 
-class About(NamedTuple):
+class About(msgspec.Struct, frozen=True):
     """The part of an envelope that follows from an event's name (EVT-1)."""
 
     source: str
@@ -20,7 +22,7 @@ class About(NamedTuple):
     """The field that becomes `entity_id`; empty: the execution itself."""
 
 
-class Row(NamedTuple):
+class Row(msgspec.Struct, frozen=True):
     """One event of the table."""
 
     source: str
@@ -52,6 +54,7 @@ EVENTS: dict[str, Row] = {
     "token.claimed": Row("server", "step", "in_progress", "step_run_id", "server", ""),
     "step.started": Row("worker", "step", "in_progress", "step_run_id", "worker", ""),
     "task.started": Row("worker", "task", "in_progress", "task_run_id", "worker", ""),
+    "task.cached": Row("worker", "task", "success", "task_run_id", "worker", ""),
     "task.done": Row("worker", "task", "success", "task_run_id", "worker", ""),
     "task.suspended": Row("worker", "task", "paused", "task_run_id", "worker", ""),
     "wait.started": Row("worker", "task", "paused", "task_run_id", "worker", ""),
@@ -83,7 +86,9 @@ CLASSES: dict[str, type[Event]] = {
 if CLASSES.keys() != EVENTS.keys():
     raise ImportError(f"events without a row, or rows without: {CLASSES.keys() ^ EVENTS.keys()}")
 
-NAMES = {name: About(*row[:4]) for name, row in EVENTS.items()}
+NAMES = {
+    name: About(row.source, row.entity, row.status, row.id_field) for name, row in EVENTS.items()
+}
 
 REPORTED = tuple(
     kind
@@ -95,7 +100,7 @@ REPORTED = tuple(
 SHOWN = frozenset(kind for name, kind in CLASSES.items() if EVENTS[name].shown)
 
 
-class Holds(NamedTuple):
+class Holds(msgspec.Struct, frozen=True):
     """What a field of an event holds, wherever an event has a field of that name."""
 
     moves: Literal["whole", "each", "error", "stays"]
@@ -130,6 +135,7 @@ FIELDS: dict[str, Holds] = {
     "about": Holds("stays", "words"),
     "reason": Holds("stays", "words"),
     "leaves": Holds("each", "data"),
+    "cache": Holds("stays", "words"),
     "kept": Holds("whole", "data"),
     "run": Holds("whole", "data"),
 }
@@ -141,6 +147,7 @@ first here moves first: another order is another decision (`RULES` in `messages.
 PLAIN = frozenset(
     {
         *("digest", "folder", "iteration_id", "key", "kind", "label", "labels", "lent", "limit"),
+        "from_execution_id",
         *("on", "parent_execution_id", "sender", "signal", "signal_id"),
         *("chosen", "origin_execution_id", "origin_run_id"),
         *("parent_id", "parent_step_run_id", "path", "pool", "round", "rounds", "source"),

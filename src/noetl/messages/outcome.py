@@ -35,6 +35,16 @@ ERROR_KINDS = [
 """OUT-4; a plugin may add its own."""
 
 
+class CacheHit(msgspec.Struct, frozen=True):
+    """An outcome of another task run, as the log had it without its `meta` (CACHE-1)."""
+
+    key: str
+    execution_id: str
+    at: int
+    """When it was kept (ms)."""
+    outcome: dict[str, Any]
+
+
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     """
     What a call came to. The worker adds `meta` when it records it.
@@ -55,6 +65,12 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     """Of an error: what the tool was given, as the log shows it to people."""
     writes: dict[str, Any] | None = None
     """What a nested loop's reducers came to (LOOP-5): written to ctx with the task."""
+    hit: CacheHit | None = None
+    """Of one that was kept (CACHE-1): what the log had of it."""
+    keep: dict[str, str] | None = None
+    """Of one that may be kept: as which task, under which key."""
+    secret: bool = False
+    """Of a task with a cache: whether a secret was found in it, so that it is not kept."""
     passed: list[tuple[str, Any]] = []
     """What a nested loop wrote for the loop around it, which reduces it in the same way."""
 

@@ -24,7 +24,11 @@ def references_in(value: Any) -> Iterator[Reference]:
 
 
 def in_chunks(reference: Reference) -> bool:
-    return (reference.schema_hint or "").startswith("chunks[")
+    return is_chunked(reference.schema_hint)
+
+
+def is_chunked(schema_hint: str | None) -> bool:
+    return (schema_hint or "").startswith("chunks[")
 
 
 def chunks_of(manifest: Any) -> list[Reference]:

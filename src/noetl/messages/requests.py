@@ -78,6 +78,8 @@ class StartExecution(msgspec.Struct, frozen=True, kw_only=True):
     """The key of the start, where a trigger asked for it (START-2)."""
     depth: int = 0
     """How many executions in a row were started by the end of the one before (START-6)."""
+    sender: str = ""
+    """Who asks for it."""
     rules: int = RULES
     refused: dict[str, Any] | None = None
     """Why nothing of it runs: the playbook is not there, or not valid (SRV-2)."""
@@ -85,16 +87,23 @@ class StartExecution(msgspec.Struct, frozen=True, kw_only=True):
     """Where its playbook has a limit."""
 
 
-class CancelExecution(msgspec.Struct, frozen=True, kw_only=True):
+class PlainOrder(msgspec.Struct, frozen=True, kw_only=True):
+    """An order that carries nothing but who gave it, and why."""
+
     reason: str = ""
+    sender: str = ""
 
 
-class PauseExecution(msgspec.Struct, frozen=True, kw_only=True):
-    reason: str = ""
+class CancelExecution(PlainOrder, frozen=True, kw_only=True):
+    """NEXT-8."""
 
 
-class ResumeExecution(msgspec.Struct, frozen=True, kw_only=True):
-    reason: str = ""
+class PauseExecution(PlainOrder, frozen=True, kw_only=True):
+    """Let nothing new begin."""
+
+
+class ResumeExecution(PlainOrder, frozen=True, kw_only=True):
+    """End a pause."""
 
 
 class SendSignal(msgspec.Struct, frozen=True, kw_only=True):

@@ -12,6 +12,7 @@ from noetl.node.children import asks_for, summary, task_of
 from noetl.ports import link
 from noetl.ports.result_store import EXECUTION_ID
 from noetl.ports.session import ChildAsked, is_task_of
+from noetl.server.timers import moved_by_pauses
 
 if TYPE_CHECKING:
     from noetl.node.control_plane import ControlPlane
@@ -91,6 +92,27 @@ class Answers:
                 found.append({**msgspec.to_builtins(row), "handed": told})
         return found
 
+    async def _kept(self, wanted: link.KeptWanted) -> dict[str, Any] | None:
+        """CACHE-1: of tasks of the step that the part is of, and of no other playbook."""
+        hold = lease_of(wanted)
+        active = self._plane.server.find(hold.execution_id)
+        if active is None:
+            raise ServerRefused("another server decides for the execution", code="moved")
+        step = active.execution.runs[hold.step_run_id].step
+        if wanted.task not in active.plan.cached or not wanted.task.startswith(f"{step}."):
+            raise ServerRefused(f"step '{step}' has no cache '{wanted.task}'", code="refused")
+        hit = await self._plane.cache.find(active, wanted.task, wanted.key)
+        if hit is None:
+            return None
+        return {"execution_id": hit.execution_id, "at": hit.at, "outcome": hit.outcome}
+
+    async def _delay(self, wanted: link.DelayWanted) -> int | None:
+        hold = lease_of(wanted)
+        active = self._plane.server.find(hold.execution_id)
+        if active is None:
+            raise ServerRefused("another server decides for the execution", code="moved")
+        return await moved_by_pauses(active, hold.step_run_id, wanted.task_run_id, wanted.wait)
+
     async def _owner(self, wanted: link.OwnerWanted) -> dict[str, Any]:
         known = EXECUTION_ID.fullmatch(wanted.execution_id) is not None
         row = await self._plane.storage.executions.find(wanted.execution_id) if known else None
@@ -122,5 +144,7 @@ ANSWER: dict[type[Any], Callable[[Answers, Any], Awaitable[Any]]] = {
     link.CancelWanted: Answers._cancel,
     link.CredentialWanted: Answers._credential,
     link.LogKeysWanted: Answers._log_keys,
+    link.KeptWanted: Answers._kept,
+    link.DelayWanted: Answers._delay,
     link.OwnerWanted: Answers._owner,
 }

@@ -12,6 +12,7 @@ from noetl.errors import (
     ExecutionNotFound,
     InputsRejected,
     LogUnavailable,
+    NoetlError,
     OutcomeUnknown,
     PlaybookNotFound,
     PlaybookRejected,
@@ -21,7 +22,6 @@ from noetl.keychain.door import KeychainDoor
 from noetl.messages import events as e
 from noetl.messages import requests as r
 from noetl.messages.codec import decode_events
-from noetl.messages.trace import trace_in
 from noetl.node.children import Children
 from noetl.node.following import Following
 from noetl.node.limited import LimitedStarts
@@ -31,11 +31,9 @@ from noetl.playbook.plan import Plan
 from noetl.ports.bodies import Bodies
 from noetl.ports.event_log import ExecutionRow
 from noetl.ports.result_store import ResultStore
-from noetl.ports.storage import Storage
 from noetl.server.active import ActiveExecution
 from noetl.server.finding import Version
 from noetl.server.library import Library
-from noetl.server.limits import LimitKeeper
 from noetl.server.ownership import Ownership
 from noetl.server.replay import rows_of
 from noetl.server.report import report_of
@@ -45,6 +43,9 @@ from noetl.worker.worker import WITHOUT_SLOT
 
 if TYPE_CHECKING:
     from noetl.node.restarts import Restarts
+    from noetl.ports.storage import Storage
+    from noetl.server.caching import TaskCache
+    from noetl.server.limits import LimitKeeper
 
 LATELY = 5_000
 """Events that are looked through for progress when a process has died."""
@@ -61,7 +62,7 @@ class ControlPlane:
     def __init__(
         self,
         settings: Settings,
-        storage: Storage,
+        storage: "Storage",
         *,
         results: ResultStore,
         adopts: bool,
@@ -74,7 +75,7 @@ class ControlPlane:
         self._tasks: list[asyncio.Task[None]] = []
         bodies = Bodies(results)
         self.keychain = KeychainDoor(
-            storage.credentials, storage.folder, storage.key, bounds=settings.bounds
+            lambda: storage.credentials, storage.folder, storage.key, bounds=settings.bounds
         )
         self.server = Server(
             log=storage.log,
@@ -85,7 +86,7 @@ class ControlPlane:
         )
         self.library = Library(storage, settings.bounds, bodies.load)
         self.ownership = Ownership(storage, self.server, self.library, says, adopts=adopts)
-        self.limits = LimitKeeper(self.server, storage.limits, says)
+        self.server.aside = self
         self.playbooks = PlaybookFinder(storage, shared=settings.db is not None)
         self.register = self.playbooks.register
         self.bodies = bodies
@@ -93,6 +94,8 @@ class ControlPlane:
         self.limited = LimitedStarts(self)
         orders = Orders(self)
         self.order, self.signal, self.answer = orders.order, orders.signal, orders.answer
+        self.user = ""
+        """Who starts executions here where nobody else is named."""
         self.unproved: Counter[str] = Counter()
         """Calls of hooks that proved nothing, by trigger; "" for those of none."""
         following = Following(self)
@@ -103,6 +106,18 @@ class ControlPlane:
     @property
     def name(self) -> str:
         return self.storage.owners.me
+
+    @cached_property
+    def limits(self) -> "LimitKeeper":
+        from noetl.server.limits import LimitKeeper  # few playbooks have one
+
+        return LimitKeeper(self.server, self.storage.limits, self.says)
+
+    @cached_property
+    def cache(self) -> "TaskCache":
+        from noetl.server.caching import TaskCache
+
+        return TaskCache(self.storage.cache, self.says)
 
     @cached_property
     def restarts(self) -> "Restarts":
@@ -125,6 +140,8 @@ class ControlPlane:
         **more: Any,
     ) -> ActiveExecution:
         """Begin an execution; it exists when `begun` is committed. `more`: of StartExecution."""
+        if more.get("parent_execution_id") is None:
+            more.setdefault("sender", self.user)
         request = r.StartExecution(
             execution_id=execution_id,
             path=plan.path if path is None else path,
@@ -159,6 +176,7 @@ class ControlPlane:
             self.storage.log.forget(execution_id)
             return None
         except LogUnavailable as away:
+            self.storage.log.forget(execution_id)  # the next one with this key may begin it
             raise OutcomeUnknown(
                 f"it is not known whether execution {execution_id} has started: {away}; try again "
                 "with the same Idempotency-Key"
@@ -177,6 +195,7 @@ class ControlPlane:
         traceparent: str | None = None,
         triggered: bool = False,
         depth: int = 0,
+        sender: str = "",
         strict: bool = False,
     ) -> ExecutionRow:
         """
@@ -186,6 +205,8 @@ class ControlPlane:
         trigger's start, and means it whatever the payload says (START-2). `strict` refuses a
         payload that does not fit before anything is recorded (VAL-7).
         """
+        from noetl.messages.trace import trace_in
+
         trace_id, parent_id = trace_in(traceparent)
         asked: dict[str, Any] = {
             "payload": payload,
@@ -194,6 +215,7 @@ class ControlPlane:
             "parent_id": parent_id,
             "trigger": key if triggered else None,
             "depth": depth,
+            "sender": sender,
         }
         try:
             entry = await self.playbooks.entry(playbook_id, path, version)
@@ -227,7 +249,7 @@ class ControlPlane:
         if died:
             self._record_losses(active, counted=not progressed)
         if execution.status == "paused":
-            self.server.receive(active, r.ResumeExecution())
+            self.server.receive(active, r.ResumeExecution(sender=self.user))
         return active
 
     async def _has_progressed(self, execution: Execution) -> bool:
@@ -261,14 +283,14 @@ class ControlPlane:
 
     # ── orders ───────────────────────────────────────────────────────────────────────────────
 
-    async def cancel_abandoned(self, execution_id: str, reason: str) -> None:
+    async def cancel_abandoned(self, execution_id: str, reason: str, sender: str = "") -> None:
         """End an execution that nobody runs, and its children; HomeInUse where somebody does."""
         row = await self.row(execution_id)
         await self.storage.owners.claim(execution_id)
         await self._stop_children(execution_id)
         execution, plan, folder = await self.library.load(execution_id)
         active = self.server.go_on(execution, plan, row, folder)
-        self.server.receive(active, r.CancelExecution(reason=reason))
+        self.server.receive(active, r.CancelExecution(reason=reason, sender=sender))
         self.server.handout.end_stopped(active)
         await active.finished
 
@@ -308,13 +330,17 @@ class ControlPlane:
         """Work that goes on as long as the process does."""
         loop = asyncio.get_running_loop()
         for work in works:
-            self._tasks.append(loop.create_task(self._for_ever(work)))
+            named = loop.create_task(self._for_ever(work), name=work.__qualname__)
+            self._tasks.append(named)
 
     async def _for_ever(self, work: Callable[[], Any]) -> None:
         """Promise 7: a fault in one of these is said, and the work goes on."""
         while True:
             try:
                 await work()
+            except NoetlError as away:  # a log or a store that does not answer is nobody's bug
+                self.says(f"{work.__qualname__} is tried again: {away}")
+                await asyncio.sleep(AGAIN)
             except Exception as fault:
                 self.says(f"a bug in NoETL: {type(fault).__name__}: {fault}")
                 await asyncio.sleep(AGAIN)
@@ -324,7 +350,8 @@ class ControlPlane:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        await self.limits.close()
+        for used in self.__dict__.keys() & {"limits", "cache"}:
+            await getattr(self, used).close()
 
     async def close(self) -> None:
         """Write what waits, and let go of everything."""

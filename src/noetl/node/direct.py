@@ -11,12 +11,14 @@ from noetl.control.dispatch import Command
 from noetl.control.execution import Execution, Part, Run
 from noetl.messages import events as e
 from noetl.messages import requests as r
+from noetl.messages.outcome import CacheHit
 from noetl.node.children import Children
 from noetl.playbook.plan import Plan
 from noetl.ports.commit import Commit
 from noetl.ports.session import ChildAsked, Taken
 from noetl.server.active import ActiveExecution
 from noetl.server.server import Server
+from noetl.server.timers import moved_by_pauses
 from noetl.worker.through import run_through
 from noetl.worker.worker import Worker, error_of
 
@@ -82,6 +84,16 @@ class DirectSession:
         if active is not None:
             error = error_of(fault)
             self._server.handout.fail_part(active, command, command.part, command.epoch, error)
+
+    async def kept(self, command: Command, task: str, key: str) -> CacheHit | None:
+        active = self._server.find(command.execution_id)
+        return None if active is None else await self._server.aside.cache.find(active, task, key)
+
+    async def moved(self, command: Command, task_run_id: str) -> int:
+        active = self._server.find(command.execution_id)
+        if active is None:
+            return 0
+        return await moved_by_pauses(active, command.step_run_id, task_run_id) or 0
 
     async def child(self, command: Command, asked: ChildAsked, *, wait: bool) -> dict[str, Any]:
         del command

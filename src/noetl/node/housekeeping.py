@@ -90,6 +90,7 @@ class Housekeeping:
         """Put away what may go now."""
         storage, now = self._plane.storage, time.time_ns() // 1_000_000
         await storage.keys.prune(now - KEPT)
+        await storage.cache.expire(now)
         await storage.removals.forget(now - KEPT)
         async with retention_of(self._plane, rests=RESTS, grace=GRACE) as retention:
             try:

@@ -7,9 +7,10 @@ Every process of NoETL is one assembly of the same parts, each there or not: a c
 """
 
 import os
+import time
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from noetl.adapters.sqlite.locks import to_stderr
 from noetl.errors import NoetlError, ResultsUnavailable
@@ -19,12 +20,14 @@ from noetl.node.opening import open_local_storage, open_results
 from noetl.playbook.plan import Plan
 from noetl.ports.event_log import Printed, PrintedLine
 from noetl.ports.result_store import ResultStore
-from noetl.ports.storage import Storage
 from noetl.server.active import ActiveExecution
 from noetl.server.ids import new_execution_id
 from noetl.settings import Settings
 from noetl.tools.table import Toolbox
 from noetl.worker.worker import Worker
+
+if TYPE_CHECKING:
+    from noetl.ports.storage import Storage
 
 MOST_REMOVED = 1000
 """Executions that go after one run: it ends soon, whatever there is to remove."""
@@ -48,9 +51,10 @@ class LocalNode(ControlPlane):
     """Server and worker in one process on one home: `noetl run`."""
 
     def __init__(
-        self, settings: Settings, storage: Storage, *, results: ResultStore, tools: Toolbox
+        self, settings: Settings, storage: "Storage", *, results: ResultStore, tools: Toolbox
     ) -> None:
         super().__init__(settings, storage, results=results, adopts=False, says=_unsaid)
+        self.user = os_user()
         self.overheard = Overheard(storage.printed)
         self.session = DirectSession(self.server, self.children, f"local-{os.getpid()}")
         self.worker = Worker(
@@ -132,6 +136,8 @@ class LocalNode(ControlPlane):
             from noetl.server.retention import sweep
 
             await sweep(self.storage.log, self.results, active.execution_id)
+        if active.plan.cached:
+            await self.storage.cache.expire(int(time.time() * 1000))
         settings = self.settings
         if settings.retention is not None or settings.retention_days is not None:
             from noetl.node.housekeeping import policies_in, retention_of
@@ -149,8 +155,22 @@ class LocalNode(ControlPlane):
         await self.worker.close()
         with suppress(NoetlError):
             for active in self.server.owned:
-                await self.storage.owners.release(active.execution_id)
+                if active.uncommitted or not active.execution.finished:  # else its end let it go
+                    await self.storage.owners.release(active.execution_id)
         await super().close()
+
+
+def os_user() -> str:
+    """Whoever runs this process; a number where the machine has no name for it."""
+    for name in ("LOGNAME", "USER", "LNAME", "USERNAME"):  # as `getpass` does, which can do more
+        if os.environ.get(name):
+            return os.environ[name]
+    import pwd
+
+    try:
+        return pwd.getpwuid(os.getuid()).pw_name
+    except (KeyError, OSError):
+        return str(os.getuid())
 
 
 def _unsaid(_: str) -> None:

@@ -5,15 +5,18 @@ import os
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from noetl.adapters.files.object_store import RESULTS, FileObjectStore
 from noetl.adapters.sqlite.storage import open_storage as open_sqlite
 from noetl.errors import HomeInUse, LogUnavailable, SettingRefused
 from noetl.extras import is_installed, needs
 from noetl.ports.result_store import ResultStore
-from noetl.ports.storage import Storage
 from noetl.private import private_file, private_folder
 from noetl.settings import Settings
+
+if TYPE_CHECKING:
+    from noetl.ports.storage import Storage
 
 LOCK = "server.lock"
 PATIENT = 30.0
@@ -45,7 +48,7 @@ def lock_home(settings: Settings) -> int | None:
 
 async def open_settings_storage(
     settings: Settings, says: Callable[[str], None], *, looking: bool = False
-) -> Storage:
+) -> "Storage":
     """The home on SQLite, or in the database that is set. `looking`: nothing will be written."""
     if settings.db is None:
         return await open_sqlite(settings.home, says=says, looking=looking)
@@ -73,7 +76,7 @@ def _demand_driver() -> None:
         raise SettingRefused(needs("a database (NOETL_DB, --db)", "postgres"))
 
 
-async def open_local_storage(settings: Settings, *, looking: bool = False) -> Storage:
+async def open_local_storage(settings: Settings, *, looking: bool = False) -> "Storage":
     """`noetl run` keeps what it does in the home folder, whatever servers use."""
     return await open_sqlite(settings.home, looking=looking)
 
@@ -103,7 +106,9 @@ def open_archive(settings: Settings, place: str, *, local: bool = False) -> Resu
         if chosen == "files" or (chosen is None and settings.db is None):
             return ResultStore(FileObjectStore(settings.home / RESULTS, suffix=""))
         return open_results(settings, local=local)
-    if place.startswith(("s3://", "gs://")):
+    from noetl.server.policies import BUCKETS
+
+    if place.startswith(BUCKETS):
         from noetl.adapters.objects.opening import open_object_results
 
         return open_object_results(place)

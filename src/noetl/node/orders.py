@@ -4,7 +4,6 @@ import asyncio
 import time
 from typing import TYPE_CHECKING, Any
 
-from noetl.control.approvals import AnswerRefused, approval_for, filled_in, refuse_stranger
 from noetl.control.evolve import said_by
 from noetl.control.execution import Execution
 from noetl.control.waits import refusal_of_signal, was_sent
@@ -34,10 +33,12 @@ class Orders:
     def __init__(self, plane: "ControlPlane") -> None:
         self._plane = plane
 
-    async def order(self, execution_id: str, kind: r.Order, reason: str = "") -> ExecutionRow:
+    async def order(
+        self, execution_id: str, kind: r.Order, reason: str = "", *, sender: str = ""
+    ) -> ExecutionRow:
         """Cancel, pause or resume: durable when this returns, whoever owns the execution."""
         await self._not_over(execution_id, kind)
-        return await self._give(execution_id, r.PLAIN_ORDERS[kind](reason=reason))
+        return await self._give(execution_id, r.PLAIN_ORDERS[kind](reason=reason, sender=sender))
 
     async def _give(self, execution_id: str, given: r.AnyOrder) -> ExecutionRow:
         """Any order, with all that it carries, to an execution that has not ended."""
@@ -91,6 +92,8 @@ class Orders:
         known_as: tuple[str, ...] | None = None,
     ) -> ExecutionRow:
         """WAIT-5: `known_as` are the role and the name of whoever answers, where they bind him."""
+        from noetl.control.approvals import AnswerRefused, approval_for, filled_in, refuse_stranger
+
         await self._not_over(execution_id, "answer")
         try:
             wait, arm = approval_for(await self._latest(execution_id), step)

@@ -9,14 +9,14 @@ from noetl.errors import KeyReused, NoetlError, PlaybookNotFound, ServerRefused
 from noetl.messages.codec import encode
 from noetl.messages.outcome import make_error
 from noetl.playbook import stand_in
-from noetl.ports.catalog import CatalogEntry
+from noetl.ports.catalog import CatalogEntry, parts_of
 from noetl.ports.event_log import ExecutionRow
-from noetl.ports.storage import Storage
 from noetl.server.finding import Version, find_entry, near_path
 from noetl.server.ids import new_execution_id
 
 if TYPE_CHECKING:
     from noetl.node.control_plane import ControlPlane
+    from noetl.ports.storage import Storage
 
 NEWEST = 0.25
 """Seconds for which a server remembers which version of a playbook is the newest."""
@@ -32,7 +32,7 @@ Wanted = tuple[str, Version]
 class PlaybookFinder:
     """Registers playbooks and finds them again; many that ask at once ask the database once."""
 
-    def __init__(self, storage: Storage, *, shared: bool) -> None:
+    def __init__(self, storage: "Storage", *, shared: bool) -> None:
         self._storage = storage
         self._shared = shared
         self._entries: dict[Wanted, tuple[CatalogEntry, float]] = {}
@@ -64,7 +64,10 @@ class PlaybookFinder:
         self, playbook_id: str | None, path: str | None, version: Version
     ) -> CatalogEntry:
         if playbook_id is not None:
-            entry = await self._storage.catalog.by_id(playbook_id)
+            parts = parts_of(playbook_id)
+            entry = None if parts is None else await self._found(*parts)
+            if entry is not None and entry.playbook_id != playbook_id:
+                entry = None  # a text that is called like this number
             wanted = playbook_id
         elif path is not None:
             entry = await self._found(path, version)

@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Any, cast
 import msgspec
 
 from noetl.control.answered import Changes, asked_again, has_answers, is_answer
-from noetl.control.forgetting import History, RunAgain, choose, described, wanted
+from noetl.control.forgetting import History, RunAgain, choose, described, kept_of, wanted
 from noetl.control.restarting import Successor
 from noetl.control.restoring import onto_old
 from noetl.errors import PlaybookNotFound, RestartRefused
 from noetl.messages.codec import recorded_events
+from noetl.messages.events import TaskDone
 from noetl.node.children import task_of
 from noetl.playbook.plan import Plan
 from noetl.playbook.yaml_text import read_yaml
@@ -34,6 +35,21 @@ class Followed(msgspec.Struct, frozen=True):
     folder: str | None
 
 
+class RestartPlan(msgspec.Struct, frozen=True, kw_only=True):
+    """What a restart would forget and run again, and what it would take over."""
+
+    chosen: list[str]
+    """As `noetl restart --from` takes them."""
+    steps: list[str]
+    """Of which runs, or iterations, are forgotten: what was chosen and what came of it."""
+    iterations: int
+    """Of loops, among what was chosen."""
+    tasks: int
+    """Recorded tasks that are forgotten."""
+    kept: int
+    """Recorded tasks that are taken over and not run again."""
+
+
 class Restarts:
     """Begins restarts; the old execution stays as it is."""
 
@@ -48,6 +64,7 @@ class Restarts:
         version: Version = None,
         payload: dict[str, Any] | None = None,
         key: str | None = None,
+        sender: str = "",
     ) -> ExecutionRow:
         """
         At a server: the answer comes after the commit; one key restarts once. `chosen` are texts
@@ -60,10 +77,22 @@ class Restarts:
         if found is not None:
             return found
         request = await self.request(origin, followed, execution_id, chosen, payload or {})
+        request["sender"] = sender
         active = await plane.start(followed.plan, execution_id=execution_id, **request)
         if active is None:
             return await plane.row(execution_id)
         return plane.server.appender.row(active, active.started_at)
+
+    async def plan(self, origin: str, chosen: Sequence[str] = ()) -> RestartPlan:
+        """What a restart would do; nothing is begun. Raises RestartRefused."""
+        plane = self._plane
+        row = await plane.row(origin)
+        if row.finished_at is None:
+            raise RestartRefused(f"execution {origin} has not ended ({row.status})")
+        plan = await plane.library.plan_by((await plane.library.origin(origin)).digest)
+        history = await history_of(plane.storage.log, origin, plan, plane.bodies.load)
+        choice = choose(history, [wanted(text) for text in chosen])
+        return planned(history, choice)
 
     async def begin(
         self,
@@ -168,3 +197,30 @@ class Restarts:
                 if any(is_answer(event, ()) for event in events):
                     return True
         return bool(await self._answered_below(child))
+
+
+def planned(history: History, choice: RunAgain) -> RestartPlan:
+    kept = {one.seq for one in kept_of(history, choice) if isinstance(one.event, TaskDone)}
+    ended = [(one.seq, one.event) for one in history.events if isinstance(one.event, TaskDone)]
+    forgotten = [event.step_run_id for seq, event in ended if seq not in kept]
+    runs = {**choice.runs, **dict.fromkeys(forgotten)}
+    return RestartPlan(
+        chosen=[wish_for(history, run, indexes) for run, indexes in choice.runs.items()],
+        steps=list(dict.fromkeys(history.runs[run].step for run in sorted(runs, key=begun_as))),
+        iterations=sum(len(indexes) for indexes in choice.runs.values() if indexes is not None),
+        tasks=len(forgotten),
+        kept=len(kept),
+    )
+
+
+def wish_for(history: History, run_id: str, indexes: frozenset[int] | None) -> str:
+    """As `wanted` reads it: the last run of a step needs no number."""
+    step = history.runs[run_id].step
+    last = [run.run_id for run in history.runs.values() if run.step == step][-1]
+    run = "" if run_id == last else f"@{begun_as(run_id)}"
+    return f"{step}{run}" + ("" if indexes is None else f":{','.join(map(str, sorted(indexes)))}")
+
+
+def begun_as(run_id: str) -> int:
+    """The number of a step run: they are counted as they begin (EVT-0)."""
+    return int(run_id.partition(".")[0])

@@ -14,7 +14,12 @@ from noetl.node.answers import Answers
 from noetl.node.control_plane import ControlPlane, Says
 from noetl.node.housekeeping import Housekeeping
 from noetl.node.link_keys import LinkKeys
-from noetl.node.opening import lock_home, open_results, open_settings_storage
+from noetl.node.opening import (
+    lock_home,
+    open_local_storage,
+    open_results,
+    open_settings_storage,
+)
 from noetl.node.trigger_ends import EndWatch
 from noetl.node.trigger_subjects import SubjectWatch
 from noetl.node.triggers import TriggerStarts
@@ -24,6 +29,7 @@ from noetl.ports.result_store import ResultStore
 from noetl.ports.roster import ServerRow, WorkerRow
 from noetl.ports.storage import Storage
 from noetl.server.dispatcher import Dispatcher
+from noetl.server.pools import PoolKeeper
 from noetl.settings import Settings
 from noetl.worker.through import run_through
 
@@ -53,7 +59,9 @@ class ServerNode(ControlPlane):
             ttl=settings.lease_ttl,
         )
         self.server.runner = self.dispatcher
-        self.ownership.released = self.dispatcher.keeper.release
+        self.pools = PoolKeeper(self.server, self.limits, storage, says)
+        self.dispatcher.watch_pools(self.pools)
+        self.ownership.released = self._released
         self.watchdog = Watchdog()
         self.housekeeping = Housekeeping(self)
         self.starts = TriggerStarts(self)
@@ -78,7 +86,12 @@ class ServerNode(ControlPlane):
         await node.serve()
         return node
 
+    def _released(self, execution_id: str) -> None:
+        self.dispatcher.keeper.release(execution_id)
+        self.pools.forget(execution_id)
+
     async def serve(self) -> None:
+        await self.pools.refresh()
         await self.ownership.begin()
         if self.settings.queue is not None:
             from noetl.adapters.nats.switchboard import NatsSwitchboard
@@ -99,11 +112,12 @@ class ServerNode(ControlPlane):
         self.go(
             self.dispatcher.watch, watch, self._enter, self.housekeeping.watch, self.watchdog.watch
         )
-        self.go(SubjectWatch(self, self.starts).watch, self.starts.watch)
+        self.go(SubjectWatch(self, self.starts).watch, self.starts.watch, self.pools.watch)
 
     async def close(self) -> None:
         """Stop taking, write what waits, hand over."""
         await self.halt()
+        await self.pools.close()
         if self._switchboard is not None:
             await self._switchboard.close()
         await self.dispatcher.keeper.record_claims()
@@ -186,3 +200,18 @@ class ServerNode(ControlPlane):
                     )
                 )
             await asyncio.sleep(ROSTER)
+
+
+class LookingNode(ServerNode):
+    """A home that is looked at: it answers what a server does, and owns, adopts, starts nothing."""
+
+    @classmethod
+    async def open(cls, settings: Settings, *, says: Says = print) -> "LookingNode":
+        storage = await open_local_storage(settings, looking=True)
+        return cls(settings, storage, results=open_results(settings, local=True), says=says)
+
+    async def close(self) -> None:
+        await ControlPlane.close(self)  # nobody was told that it is there
+
+    def health(self) -> dict[str, Any]:
+        return {"live": True, "ready": True, "waits_for": []}

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
-from noetl.errors import LimitReached, NoetlError
+from noetl.errors import HomeInUse, LimitReached, NoetlError, VersionConflict
 from noetl.messages.envelope import timestamp
 from noetl.node.triggers import PASSING, TriggerStarts
 from noetl.playbook.triggers import OnEnd, Trigger
@@ -23,8 +23,11 @@ if TYPE_CHECKING:
 
 LOOK: Final = 500
 """Milliseconds between two looks."""
-SETTLES: Final = 120_000
-"""Milliseconds after which every end of a time is committed, or will never be."""
+SETTLES: Final = 240_000
+"""
+Milliseconds after which every end of a time is committed, or will never be: a store and a log that
+are away are waited for three minutes in all, and clocks of servers may differ by one.
+"""
 AGAIN: Final = 10_000
 """Milliseconds between two looks at all of that; in between only at what is new."""
 LAG: Final = 2_000
@@ -120,8 +123,14 @@ class EndWatch:
             noted = Noted(at=ended.finished_at, why=f"{ended.execution_id}: {full}")
             self._starts.note(trigger.path, noted)
             return
+        except (VersionConflict, HomeInUse):
+            return  # another server had a hand in it: the next look finds what it came to
         except NoetlError as why_not:
             noted = Noted(at=ended.finished_at, why=f"{ended.execution_id}: {why_not}")
+        except Exception as fault:  # promise 7: the others are not held up, and it comes again
+            why = f"{ended.execution_id}: a bug in NoETL: {type(fault).__name__}: {fault}"
+            self._starts.note(trigger.path, Noted(at=ended.finished_at, why=why))
+            return
         self._done[trigger.path, ended.execution_id] = ended.finished_at
         self._starts.note(trigger.path, noted)
 

@@ -11,7 +11,7 @@ from noetl.node.trigger_payloads import payload_of
 from noetl.node.triggers import PASSING, TriggerStarts, key_of, misfits_of
 from noetl.playbook.finding import Finding
 from noetl.playbook.occurrences import BadSchedule, Schedule, moment, times
-from noetl.playbook.triggers import Trigger
+from noetl.playbook.triggers import Trigger, Webhook
 from noetl.ports.catalog import CatalogEntry
 from noetl.ports.triggers import TriggerRow
 from noetl.server.triggering import now_ms
@@ -65,7 +65,11 @@ async def problem_of(plane: "ControlPlane", trigger: Trigger) -> str | None:
         raise
     except NoetlError as wrong:
         return str(wrong)
-    return None
+    name = trigger.on.credential if isinstance(trigger.on, Webhook) else ""
+    if not name or await plane.storage.credentials.find(name) is not None:
+        return None
+    add = f"noetl credential add {name} --kind generic --stdin"
+    return f"there is no credential '{name}', so every call is refused; add it: {add}"
 
 
 def passed(row: TriggerRow, trigger: Trigger) -> str | None:
@@ -103,6 +107,12 @@ def planned_in(trigger: Trigger, begin: str, end: str) -> list[int]:
             status=422,
         )
     first, last = (moment_in(text, trigger.on.timezone) for text in (begin, end))
+    if first > last:
+        raise ServerRefused(
+            f"the range is empty: it begins at {begin}, after its end at {end}; swap the two",
+            code="invalid",
+            status=422,
+        )
     found = list(islice(times(trigger.on, after=first - 1), MOST + 1))
     wanted = [time for time in found if time <= last]
     if len(wanted) > MOST:

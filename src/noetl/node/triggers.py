@@ -1,6 +1,7 @@
 """Starts what triggers ask for. Any number of servers do so at once; each start happens once."""
 
 import asyncio
+import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -32,10 +33,14 @@ if TYPE_CHECKING:
 
 LOOK = 0.5
 """Seconds between two looks for what is due."""
-TAKEN = 30_000
-"""Milliseconds for which a row that is due is this server's: if it dies, another takes it then."""
+TAKEN = 2
+"""Lease times for which a row that is due is this server's: if it dies, another takes it then."""
 BATCH = 50
-"""Triggers that are dealt with together; then everybody else has a turn."""
+"""Triggers that are taken, and whose rows are written, together."""
+AT_ONCE = 3
+"""Triggers that start together; then everybody else has as much of the event loop as they had."""
+LONGEST_REST = 0.005
+"""Seconds; where others keep the loop busy, they have had their turns already."""
 RECHECK = 1_000
 """Milliseconds between two looks whether the execution that a start waits for has ended."""
 LONGEST_REASON = 1000
@@ -77,16 +82,35 @@ class TriggerStarts:
         count = 0
         while not self._plane.closing.is_set():
             now = self._tick()
-            rows = await self._table.take(now, now + TAKEN, BATCH)
+            until = now + int(TAKEN * 1000 * self._plane.settings.lease_ttl)
+            rows = await self._table.take(now, until, BATCH)
             count += len(rows)
-            turns = await asyncio.gather(
-                *(self._turn(row, now) for row in rows), return_exceptions=True
-            )
-            self._tell(rows, turns)
+            await self._deal_with(rows, now)
             if len(rows) < BATCH:
                 break
         await self._write_notes()
         return count
+
+    async def _deal_with(self, rows: Sequence[TriggerRow], now: int) -> None:
+        """
+        A few at once, with a rest after them as long as the loop worked meanwhile, so that others
+        are served as well. All rows share a commit at the end: what is lost before it comes again,
+        and starts nothing twice (START-2).
+        """
+        turns: list[TriggerRow | BaseException | None] = []
+        for place in range(0, len(rows), AT_ONCE):
+            worked = time.thread_time()
+            some = (self._turn(row, now) for row in rows[place : place + AT_ONCE])
+            turns += await asyncio.gather(*some, return_exceptions=True)
+            await asyncio.sleep(min(time.thread_time() - worked, LONGEST_REST))
+        settling = (self._settle(row, turn) for row, turn in zip(rows, turns, strict=True))
+        self._tell(rows, await asyncio.gather(*settling, return_exceptions=True))
+
+    async def _settle(self, row: TriggerRow, turn: TriggerRow | BaseException | None) -> None:
+        if isinstance(turn, BaseException):
+            raise turn
+        if turn is not None:
+            await self._table.settle(row, turn)
 
     def _tell(self, rows: Sequence[TriggerRow], turns: Sequence[BaseException | None]) -> None:
         """Promise 7: a fault in one is said, and it comes again; the others are not held up."""
@@ -105,20 +129,19 @@ class TriggerStarts:
         self._looked = now
         return now
 
-    async def _turn(self, row: TriggerRow, now: int) -> None:
+    async def _turn(self, row: TriggerRow, now: int) -> TriggerRow | None:
+        """The row as it is afterwards; None where somebody else writes it."""
         if row.path == WATCH:
             if self.ends is not None:
                 await self.ends(row, now)
-            return
+            return None
         try:
             trigger = await self.trigger(row)
         except (TriggerNotFound, PlaybookRejected) as gone:
-            await self._table.settle(
-                row, _skipped(replace(row, due_at=None), now, why_refused(gone))
-            )
-            return
-        if isinstance(trigger.on, Schedule):
-            await self._table.settle(row, await self._fire(row, trigger, trigger.on, now))
+            return _skipped(replace(row, due_at=None), now, why_refused(gone))
+        if not isinstance(trigger.on, Schedule):
+            return None
+        return await self._fire(row, trigger, trigger.on, now)
 
     async def trigger(self, row: TriggerRow) -> Trigger:
         """The document of a row."""

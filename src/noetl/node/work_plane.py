@@ -114,7 +114,7 @@ class WorkPlane:
         self.session = WireSession(link, me=me, plan_of=plan_from, says=says)
         credentials = FetchedCredentials(self.session.wire.questions)
         self.keychain = KeychainDoor(
-            credentials, settings.home, None, lenient=True, bounds=settings.bounds
+            lambda: credentials, settings.home, None, lenient=True, bounds=settings.bounds
         )
         self.worker = Worker(
             name=self.name,

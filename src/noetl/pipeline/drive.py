@@ -8,99 +8,29 @@ alone asks for nothing and runs through.
 """
 
 from collections.abc import Callable, Generator
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
 from noetl.errors import NeedsBody, TemplateFailed
-from noetl.kinds.awaited import awaited
-from noetl.messages.events import Event, TaskDone, TaskStarted
-from noetl.messages.outcome import Outcome, failed, make_error
-from noetl.messages.reference import Reference
+from noetl.messages.events import Event, TaskCached, TaskDone, TaskStarted
+from noetl.messages.outcome import CacheHit, Outcome, failed, make_error
 from noetl.pipeline.advance import FAILED, advance, failure_of
+from noetl.pipeline.asks import Ask, AwaitAnswer, CallTool, FindKept, Load, Pause, RunLoop, Settle
 from noetl.pipeline.frame import Frame, TaskWait
 from noetl.pipeline.policy import GO_ON, PolicyVerdict, judge, seconds_in, template_error
+from noetl.playbook.caching import kept_as
 from noetl.playbook.model import TaskSpec, Timeout
 from noetl.playbook.plan import LoopPlan, Pipeline, Plan, Scope, TaskPlan
+
+KEPT = ("continue", "jump", "break")
+"""Directives after which an ok outcome is kept (CACHE-1): the others say that it was not good."""
 
 NO_ANSWER = Outcome(status="ok")
 """Of a task that calls nothing."""
 
 
-class CallTool(msgspec.Struct, frozen=True):
-    """Call the tool of `task` with these rendered inputs; answered with an Outcome."""
-
-    task: TaskPlan
-    inputs: dict[str, Any]
-    task_run_id: str
-    attempt: int
-
-
-class RunLoop(msgspec.Struct, frozen=True):
-    """Run the nested loop of `task` (LOOP-7); answered with an Outcome."""
-
-    task: TaskPlan
-    task_run_id: str
-    frame: Frame
-    scope: Scope
-    loops: tuple[LoopPlan, ...]
-    """The loops around the task, inner first."""
-
-
-class Pause(msgspec.Struct, frozen=True):
-    """Wait before the next run of a task (TASK-3, TASK-4)."""
-
-    seconds: float
-    task: str
-    task_run_id: str
-    reason: str
-    attempt: int
-
-
-class Settle(msgspec.Struct, frozen=True):
-    """Ask the server about a write to ctx (LOOP-5); answered with the event as it was recorded."""
-
-    done: TaskDone
-
-
-class Load(msgspec.Struct, frozen=True):
-    """
-    A template touched a body that is not loaded; answered when it is in `$bodies`, with None,
-    or with a sentence if it is lost (RES-4).
-    """
-
-    reference: Reference
-
-
-class AwaitAnswer(msgspec.Struct, frozen=True):
-    """
-    Wait for a time, a signal or a person (WAIT). Nobody answers it: the worker lets go of the
-    pipeline, and whoever takes it up again finds the answer in `Surroundings.waits`.
-    """
-
-    task: str
-    task_run_id: str
-    attempt: int
-    awaits: list[dict[str, Any]] | None = None
-    """What can end it; None where that is recorded already."""
-    timeout: float | None = None
-    lent: str | None = None
-    call: CallTool | None = None
-    """The same as a call, for whoever has an answer at hand: a test with canned outcomes."""
-
-
-class Parked(Exception):
-    """A pipeline waits (WAIT-2): whoever drives it lets go of it at this task run."""
-
-    def __init__(self, task: str, task_run_id: str) -> None:
-        super().__init__(task_run_id)
-        self.task, self.task_run_id = task, task_run_id
-
-
-Ask = CallTool | RunLoop | Pause | Settle | Load | AwaitAnswer
-
-
-class End(NamedTuple):
+class End(msgspec.Struct, frozen=True):
     """How a pipeline ended: its last value, or why it failed."""
 
     result: Any
@@ -170,13 +100,18 @@ def run_pipeline(
             outcome: dict[str, Any] = {"status": "ok", "result": frame.prev, "error": None}
             took, answer = 0, NO_ANSWER
         else:
-            answer = yield from invoke(task, task, scope, frame, task_run_id, attempt, around)
+            run = invoke if task.cache is None else look_first
+            answer = yield from run(task, task, scope, frame, task_run_id, attempt, around)
             outcome = recorded(answer, task, around.conceal)
             took = round((around.now() - began) * 1000)
         outcome["meta"] = meta(attempt, began, took, task_run_id, around)
+        if answer.hit is not None:
+            events.append(from_cache(answer.hit, task, task_run_id, outcome, around))
         plain = task.choose is None and outcome["status"] == "ok"  # TASK-2
         verdict = GO_ON if plain else (yield from weigh(task, scope, outcome, attempt, around))
         done = settled(task, verdict, outcome, answer, task_run_id, attempt, around)
+        if answer.keep is not None and done.do in KEPT:
+            done = msgspec.structs.replace(done, cache=answer.keep)
         done = around.fit(done)
         events.append(done)
         if done.set_ctx or answer.passed:
@@ -355,6 +290,62 @@ def invoke(
     return outcome
 
 
+def look_first(
+    task: TaskPlan,
+    called: TaskPlan,
+    scope: Scope,
+    frame: Frame,
+    task_run_id: str,
+    attempt: int,
+    around: Surroundings,
+) -> Generator[Ask, Any, Outcome]:
+    """CACHE-1: an outcome that was kept under the task's key, or a call whose outcome may be."""
+    cache = task.cache
+    assert cache is not None, "only tasks with a cache come here"
+    while True:
+        try:
+            key = cache.key_in(scope)
+            break
+        except NeedsBody as need:
+            lost = yield Load(need.reference)
+            if lost:
+                return failed("result", lost)
+        except TemplateFailed as fault:
+            error = template_error(fault, f"the key of the cache of task '{task.label}'")
+            return Outcome(status="error", error=error)
+    may_keep = False
+    if key is not None:
+        found = yield FindKept(cache.name, key, again=attempt > 1)
+        if isinstance(found, CacheHit):
+            return Outcome(status="ok", hit=found)
+        may_keep = found
+    outcome: Outcome = yield from invoke(task, called, scope, frame, task_run_id, attempt, around)
+    if not may_keep or key is None or outcome.secret or outcome.status != "ok":
+        return outcome
+    return msgspec.structs.replace(outcome, keep={"task": cache.name, "key": kept_as(key)})
+
+
+def from_cache(
+    hit: CacheHit,
+    task: TaskPlan,
+    task_run_id: str,
+    outcome: dict[str, Any],
+    around: Surroundings,
+) -> TaskCached:
+    """The event that says whose outcome it is; rules and people see it in `meta.cached` too."""
+    outcome["meta"]["cached"] = {"execution_id": hit.execution_id, "at": hit.at}
+    return TaskCached(
+        step=around.step,
+        step_run_id=around.step_run_id,
+        task_run_id=task_run_id,
+        task=task.label,
+        part=around.part,
+        key=hit.key,
+        from_execution_id=hit.execution_id,
+        kept_at=hit.at,
+    )
+
+
 def timed(task: TaskPlan, value: Any) -> TaskPlan:
     """TASK-7: the task with the timeout that its template came to."""
     timeout = Timeout(total=seconds_in("timeout", value))
@@ -365,6 +356,8 @@ def wait_for(
     task: TaskPlan, called: TaskPlan, inputs: dict[str, Any], task_run_id: str, attempt: int
 ) -> Generator[Ask, Any, Outcome]:
     """WAIT-1. A time that is none, or a form that no one could fill in, is an error of `input`."""
+    from noetl.kinds.awaited import awaited  # few playbooks wait
+
     try:
         awaits, timeout = awaited(inputs, called.guards)
     except ValueError as fault:
@@ -435,6 +428,8 @@ def recorded(
     conceal: Callable[[dict[str, Any]], dict[str, Any]] | None,
 ) -> dict[str, Any]:
     """The outcome as rules see it and the log keeps it; what has no value is absent (OUT-2)."""
+    if outcome.hit is not None:
+        return dict(outcome.hit.outcome)
     named = {"status": outcome.status, "result": outcome.result, "error": outcome.error}
     if conceal is not None:
         named = conceal(named)

@@ -360,6 +360,15 @@ TASK_SPEC = Block(
             Number(minimum=0, whole=True), "Retries inside the tool.", "TASK-11", default=0
         ),
         "resources": Field(FreeMapping(), "Processors and memory: `cpu`, `memory`.", "TASK-11"),
+        "cache": Field(Inside("cache"), "Keeps the outcome for later runs.", "CACHE-1"),
+    },
+)
+CACHE = Block(
+    "cache",
+    "Keeps an ok outcome, and gives it again to tasks with the same key.",
+    {
+        "key": Field(Text(), "What the outcome depends on; a template.", "CACHE-1", True),
+        "ttl": Field(Number(minimum=1), "Seconds for which it is kept.", "CACHE-1", True),
     },
 )
 ITERATOR_SPEC = Block(
@@ -469,6 +478,7 @@ BLOCKS: dict[str, Block] = {
         TASK_SPEC,
         ITERATOR_SPEC,
         ITERATOR_POLICY,
+        CACHE,
         TIMEOUT,
         POLICY,
         RULE,

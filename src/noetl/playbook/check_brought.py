@@ -8,7 +8,6 @@ from yaml.nodes import MappingNode
 from noetl.expression.meant import closest
 from noetl.expression.syntax import is_template
 from noetl.playbook.check_tasks import tasks_of
-from noetl.playbook.declared import declared_in, misfits, warnings_of
 from noetl.playbook.model import Playbook
 from noetl.playbook.reader import At, Reader
 
@@ -18,6 +17,8 @@ def check_brought(reader: Reader, playbook: Playbook) -> None:
     brought = reader.brought.get("workload")
     broken = any(finding.severity == "error" for finding in reader.findings)
     if brought and not broken:
+        from noetl.playbook.declared import declared_in, warnings_of  # few bring something
+
         reader.findings += warnings_of(declared_in(playbook, reader.kinds), brought)
 
 
@@ -45,6 +46,8 @@ def compare(
             said = f"no playbook of the catalog has the path '{path}'"
             reader.report("unknown-playbook", at, said, f"did you mean '{near}'?")
     elif given is not None and isinstance(given[1], dict):
+        from noetl.playbook.declared import misfits
+
         for one in misfits(found, given[1], written=True):
             spot = _at_keys(reader, given[0], one.keys)
             reader.report(one.code, spot, f"{one.message} (in '{path}')", one.hint)
@@ -54,7 +57,7 @@ def _at_keys(reader: Reader, at: At, keys: tuple[str, ...]) -> At:
     for key in keys:
         if type(at.node) is MappingNode:
             at = reader.entries(at).get(key, at)
-    return at._replace(node=at.anchor) if at.anchor is not at.node else at
+    return At(at.anchor, at.anchor, at.path)
 
 
 def called(playbook: Playbook) -> Iterator[str]:

@@ -21,11 +21,14 @@ _SECRET_VALUE = late(
     r"|\bBearer [A-Za-z0-9._~+/-]{16,}"
     r"|\b[a-z][a-z0-9+]{0,20}://[^\s:/@{]+:[^\s@/{]+@"
 )
-# A sieve over the whole text in lower case: most hold nothing that is worth a walk.
-_SUSPECT = (
-    *("password", "passwd", "pwd:", "secret", "token", "api_key", "apikey", "private_key"),
-    *("privatekey", "access_key", "accesskey", "private key", "akia", "asia", "ghp_", "gho_"),
-    *("ghu_", "ghs_", "ghr_", "xox", "aiza", "bearer "),
+# Sieves over the whole text in lower case: most hold nothing that is worth a walk.
+_ENDINGS = (
+    *("password", "passwd", "pwd", "secret", "token", "api_key", "apikey", "private_key"),
+    *("privatekey", "access_key", "accesskey"),
+)
+_BEGINNINGS = (
+    *("private key", "akia", "asia", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "xox", "aiza"),
+    "bearer ",
 )
 _URL_SECRET = late(r"://[^\s:/@{]+:[^\s@/{]+@")
 _SECRET_HINT = (
@@ -39,14 +42,17 @@ def check_secrets(reader: Reader, _playbook: Playbook) -> None:
     """VAL-3: secrets do not stand in the document. The message never repeats the value."""
     text = reader.tree.text
     lower = text.lower()
-    if not any(word in lower for word in _SUSPECT) and not _URL_SECRET.search(text):
+    valued = any(word in lower for word in _BEGINNINGS)
+    valued = valued or ("://" in text and _URL_SECRET.search(text) is not None)
+    if not valued and not any(word in lower for word in _ENDINGS):
         return
     for key, at in scalars(reader.tree.root):
         value = reader.value(at)
         if not isinstance(value, str):
             continue
-        named = _SECRET_KEY.search(key) and len(value) >= _SHORTEST and not is_template(value)
-        if named or _SECRET_VALUE.search(value):
+        named = key.lower().strip().endswith(_ENDINGS) and _SECRET_KEY.search(key)
+        secret = named and len(value) >= _SHORTEST and not is_template(value)
+        if secret or (valued and _SECRET_VALUE.search(value)):
             reader.report(
                 "secret-literal", at, f"'{key}' holds what looks like a secret", _SECRET_HINT
             )

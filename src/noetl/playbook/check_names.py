@@ -8,9 +8,11 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache, partial
 from itertools import islice
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
+import msgspec
 from jinja2 import nodes
+from msgspec.structs import replace
 
 from noetl.errors import TemplateFault
 from noetl.expression.lookup import GLOBALS, METHODS, NAMESPACES, SEARCHED
@@ -74,7 +76,7 @@ _REMEDIES: Final[Mapping[str, str]] = {
 }
 
 
-class UnknownName(NamedTuple):
+class UnknownName(msgspec.Struct, frozen=True):
     """A name that a template reads: nothing defines it, or only a request can."""
 
     path: str
@@ -100,7 +102,7 @@ class UnknownName(NamedTuple):
         return self.remedy if near is None else f"did you mean '{near}'?"
 
 
-class NameRead(NamedTuple):
+class NameRead(msgspec.Struct, frozen=True):
     """One path that a template reads; `covered` by a default, or by asking whether it is there."""
 
     root: str
@@ -192,7 +194,7 @@ def _unknown(
     for read in reads_in(tree):
         one = _judge(path, read, spot, steps)
         if one is not None and read.covered:
-            one = one._replace(code=_COVERED[one.code])
+            one = replace(one, code=_COVERED[one.code])
         if one is not None and one.code and one.name not in told:
             told.add(one.name)
             yield one

@@ -1,7 +1,8 @@
 """Do concurrent branches lose writes to `ctx`? (SCOPE-6)"""
 
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+
+import msgspec
 
 from noetl.expression.reads import reads
 from noetl.playbook.check_graph import arcs_of
@@ -33,7 +34,7 @@ def check_reduced(reader: Reader, playbook: Playbook) -> None:
                 )
 
 
-class CtxWrite(NamedTuple):
+class CtxWrite(msgspec.Struct, frozen=True):
     """A rule that writes a key of `ctx`, and whether it reads it for that."""
 
     step: Step

@@ -76,6 +76,28 @@ def check_code(reader: Reader, playbook: Playbook) -> None:
                 )
 
 
+METHODS: Final = (
+    *("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "QUERY", "PURGE"),
+    *("PROPFIND", "PROPPATCH", "MKCOL", "COPY", "MOVE", "LOCK", "UNLOCK", "SEARCH", "REPORT"),
+)
+"""Those of HTTP, of WebDAV, and what caches take; a server may know others."""
+
+
+def check_method(reader: Reader, playbook: Playbook) -> None:
+    """VAL-3: a server answers a misspelt method with an error, or as if it was another."""
+    for task in tasks_of(playbook):
+        method = task.inputs.get("method")
+        if task.kind != "http" or not isinstance(method, str) or is_template(method):
+            continue
+        if method.upper() not in METHODS:
+            reader.report(
+                "unusual-method",
+                reader.input_at(task.place.path, "method"),
+                f"'{method}' is not a usual request method",
+                reader.suggest(method.upper(), METHODS, f"usual ones: {', '.join(METHODS[:6])}"),
+            )
+
+
 _PLACES: Final = late(r"%(?:%|\((?P<name>[^)]*)\)[sbt]|(?P<next>[sbt]))|(?P<lone>%)")
 _PERCENT: Final = frozenset({"postgres", "snowflake"})
 """Kinds whose drivers mark bind parameters by a percent sign."""

@@ -1,11 +1,11 @@
 """Which findings exist: the table of all codes, with severity and meaning (VAL)."""
 
-from typing import NamedTuple
+import msgspec
 
 from noetl.playbook.finding import Severity
 
 
-class Code(NamedTuple):
+class Code(msgspec.Struct, frozen=True):
     """What one code stands for."""
 
     severity: Severity
@@ -51,6 +51,7 @@ CODES: dict[str, Code] = {
         missing_key="A block lacks a key that it needs.",
         wrong_type="A value has the wrong type.",
         wrong_value="A value is not one of those allowed, or out of range.",
+        test_file="The file holds tests of a playbook, no playbook.",
         root_vars="`vars` is used at the root.",
     ),
     **_errors(
@@ -82,6 +83,8 @@ CODES: dict[str, Code] = {
     **_errors("DOC-5", unknown_entry="`entry_step` names no step."),
     **_errors("LIMIT-1", empty_limit="A limit says nothing that could be reached."),
     **_errors("LIMIT-2", limit_over="The limit of a step does something else than queue."),
+    **_errors("CACHE-1", secret_key="The key of a cache reads a secret."),
+    **_warnings("CACHE-1", never_found="No other run has the key of a cache."),
     **_errors(
         "NEXT-6",
         unknown_final="`final_step` names no step.",
@@ -125,6 +128,7 @@ CODES: dict[str, Code] = {
         code_template="Code is built by template where arguments or the environment would do.",
         sql_template="SQL is built by template where bind parameters would do.",
         join_unfed="A join waits for a step that has no arc to it.",
+        unusual_method="An `http` task has a method that no standard knows.",
         retired_name="A template uses a name or value of an older dialect.",
     ),
     **_warnings(

@@ -7,7 +7,7 @@ execution (a command, a client, a trigger, a task of kind `playbook`) is told wh
 
 from collections.abc import Iterator, Mapping
 from itertools import islice
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import msgspec
 
@@ -45,7 +45,7 @@ _WRITTEN: Final[Mapping[str, tuple[str, str]]] = {
 """How a value of each type is written in a document, and on a command line."""
 
 
-class MisfitKey(NamedTuple):
+class MisfitKey(msgspec.Struct, frozen=True):
     """One key of a request that does not fit."""
 
     code: str

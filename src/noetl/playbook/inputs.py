@@ -1,8 +1,9 @@
 """Do a task's inputs fit its kind? Raw values against its types, templates aside (TOOL-0)."""
 
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
+import msgspec
 from msgspec import inspect
 from yaml.nodes import MappingNode, ScalarNode
 
@@ -113,7 +114,7 @@ def description(type_: inspect.Type) -> str:
     return ""
 
 
-class Misfit(NamedTuple):
+class Misfit(msgspec.Struct, frozen=True):
     """A value that does not fit, and the type that it should have."""
 
     at: At

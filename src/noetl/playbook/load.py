@@ -11,6 +11,7 @@ from noetl.kinds.kind import Kind
 from noetl.kinds.table import KINDS
 from noetl.late import late
 from noetl.playbook.check_brought import check_brought, check_calls
+from noetl.playbook.check_cache import check_cache
 from noetl.playbook.check_credentials import check_auth
 from noetl.playbook.check_events import check_event_fields, check_events, check_statuses
 from noetl.playbook.check_graph import (
@@ -36,13 +37,12 @@ from noetl.playbook.check_tasks import (
     check_admission,
     check_code,
     check_jumps,
+    check_method,
     check_params,
     check_sql,
     tasks_of,
 )
-from noetl.playbook.check_waits import check_waits
 from noetl.playbook.check_workbook import check_workbook_cycles, check_workbook_names
-from noetl.playbook.codes import CODES
 from noetl.playbook.finding import Finding
 from noetl.playbook.model import Playbook
 from noetl.playbook.neighbours import ALONE, Neighbours
@@ -104,6 +104,10 @@ def examine(
     if _says_trigger(document):
         reader.report_node("no-playbook", tree.root, "", "this is a trigger, no playbook", _HINT)
         return Loaded(None, tuple(reader.findings), document), None
+    if _says_tests(document):
+        message = "this is a file of tests, no playbook"
+        reader.report_node("test-file", tree.root, "", message, "run it with `noetl test FILE`")
+        return Loaded(None, tuple(reader.findings), document), None
     playbook = parse(reader)
     if playbook is not None:
         check(reader, playbook)
@@ -145,6 +149,10 @@ def _says_trigger(document: Any) -> bool:
     return isinstance(document, dict) and document.get("kind") == TRIGGER_KIND
 
 
+def _says_tests(document: Any) -> bool:
+    return isinstance(document, dict) and "tests" in document and "workflow" not in document
+
+
 def is_trigger(text: str) -> bool:
     """Whether a text that was registered once is a trigger."""
     return _MAYBE.search(text) is not None and _says_trigger(load(text).document)
@@ -155,6 +163,8 @@ _MAYBE = late(rf"""kind["']?\s*:\s*["']?{TRIGGER_KIND}""")
 
 
 def _told(refused: UnreadableText) -> Finding:
+    from noetl.playbook.codes import CODES
+
     return Finding(
         refused.code,
         CODES[refused.code].severity,
@@ -229,6 +239,14 @@ def check_python(reader: Reader, playbook: Playbook) -> None:
         read_code(reader, playbook)
 
 
+def check_waits(reader: Reader, playbook: Playbook) -> None:
+    """WAIT-1, where something waits."""
+    if any(task.kind == "wait" for task in tasks_of(playbook)):
+        from noetl.playbook.check_waits import check_waits as look
+
+        look(reader, playbook)
+
+
 Check = Callable[[Reader, Playbook], None]
 
 CHECKS: tuple[Check, ...] = (
@@ -245,10 +263,12 @@ CHECKS: tuple[Check, ...] = (
     check_statuses,
     check_admission,
     check_sql,
+    check_method,
     check_params,
     check_code,
     check_python,
     check_waits,
+    check_cache,
     check_secrets,
     check_older_names,
     check_unknown_names,

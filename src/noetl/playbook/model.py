@@ -119,6 +119,13 @@ class Timeout(msgspec.Struct, frozen=True, kw_only=True):
     total: float | None = None
 
 
+class Cache(Located, frozen=True, kw_only=True):
+    """CACHE-1. `key` is a template."""
+
+    key: str
+    ttl: float
+
+
 class TaskSpec(msgspec.Struct, frozen=True, kw_only=True):
     """TASK-7, TASK-11. `rules` is None when the task has no policy, which is not an empty list."""
 
@@ -131,6 +138,7 @@ class TaskSpec(msgspec.Struct, frozen=True, kw_only=True):
     pool: int | None = None
     client_retries: int = 0
     resources: dict[str, Any] = {}
+    cache: Cache | None = None
 
 
 class Task(Located, frozen=True, kw_only=True):

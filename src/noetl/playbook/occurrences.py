@@ -206,7 +206,9 @@ def moment(text: str, timezone: str) -> int:
         found = settled(found, clocks) if found.tzinfo is None else found.astimezone(UTC)
         return stamp(found)
     except (ValueError, OverflowError):  # the latter at the ends of what a date can hold
-        raise BadSchedule(f"'{text}' is not a time; write it like 2026-03-01T06:00:00Z") from None
+        raise BadSchedule(
+            f"'{text}' is not a time; write it like 2026-03-01 or 2026-03-01T06:00:00Z"
+        ) from None
 
 
 def stamp(time: datetime) -> int:

@@ -10,7 +10,7 @@ from noetl.kinds.table import KINDS
 from noetl.playbook import blocks
 from noetl.playbook.inputs import check_inputs, input_fields
 from noetl.playbook.merging import spec_under
-from noetl.playbook.model import Inner, Rule, Task, TaskSpec, Then, Timeout
+from noetl.playbook.model import Cache, Inner, Rule, Task, TaskSpec, Then, Timeout
 from noetl.playbook.parse_loops import parse_loop
 from noetl.playbook.reader import At, Reader
 from noetl.playbook.retired import NAMED_TASK
@@ -213,6 +213,14 @@ def _parse_spec(
             known["timeout_by"] = given
         else:
             known["timeout"] = _parse_timeout(reader, fields["timeout"])
+    if "cache" in fields:
+        cache = reader.fields(blocks.CACHE, fields["cache"])
+        if cache.keys() == blocks.CACHE.fields.keys():
+            known["cache"] = Cache(
+                place=reader.place(fields["cache"]),
+                key=reader.value(cache["key"]),
+                ttl=float(reader.value(cache["ttl"])),
+            )
     inherited = inherits and rules is not None
     return TaskSpec(rules=rules, inherited=inherited, **known)
 

@@ -17,6 +17,7 @@ from noetl.expression.syntax import is_template
 from noetl.expression.template import compile_guard, compile_rules, compile_value
 from noetl.kinds.kind import Inputs, Kind
 from noetl.kinds.table import KINDS
+from noetl.playbook.caching import CachePlan, caches_in, plan_cache
 from noetl.playbook.model import (
     Admission,
     Arc,
@@ -87,6 +88,8 @@ class TaskPlan(msgspec.Struct, frozen=True, kw_only=True):
     inner: "InnerPlan | None" = None
     child: str | None = None
     """The playbook that it runs (TOOL-1), where that is no template."""
+    cache: CachePlan | None = None
+    """How its outcome is kept (CACHE-1)."""
     guards: dict[str, Evaluate] = {}
     """Of `wait`: label → the `when` of a signal, which the server asks (WAIT-1)."""
     awaits: dict[str, Any] = {}
@@ -206,6 +209,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     keychain: tuple[KeychainEntry, ...]
     waiting: dict[str, tuple[str, ...]] = {}
     """Join step → its sources."""
+    cached: dict[str, CachePlan] = {}
+    """Tasks whose outcomes are kept, by name (CACHE-1)."""
     waits: bool = False
     """Whether some task may wait (WAIT): then the server keeps clocks."""
     effect: bool = False
@@ -216,14 +221,22 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """Steps after whose end a template looks into something: bodies may have to be loaded."""
 
 
-Workbook = Mapping[str, TaskPlan]
-NO_WORKBOOK: Workbook = {}
+class Workbook(msgspec.Struct, frozen=True):
+    """The tasks that steps may call by name, as they are written and as they are planned."""
+
+    tasks: Mapping[str, Task] = {}
+    plans: Mapping[str, TaskPlan] = {}
+
+
+NO_WORKBOOK = Workbook()
 
 
 def make_plan(playbook: Playbook, text: str, kinds: Mapping[str, Kind] = KINDS) -> Plan:
     """The plan of a valid playbook; `text` is what its digest is taken of."""
     borrowed = {name: plan_task(0, task, kinds) for name, task in playbook.workbook.items()}
-    steps = {step.name: plan_step(step, kinds, borrowed) for step in playbook.steps}
+    workbook = Workbook(playbook.workbook, borrowed)
+    steps = {step.name: plan_step(step, kinds, workbook) for step in playbook.steps}
+    caches = caches_in(step.pipeline for step in steps.values())
     version = playbook.metadata.get("version")
     return Plan(
         name=playbook.name,
@@ -240,10 +253,11 @@ def make_plan(playbook: Playbook, text: str, kinds: Mapping[str, Kind] = KINDS) 
         workload=compile_tree(playbook.workload),
         workbook=borrowed,
         keychain=playbook.keychain,
-        waits=any(may_wait(step.tasks, borrowed) for step in playbook.steps),
         effect=any(step.pipeline.effect for step in steps.values()),
         inline=frozenset(name for name, step in steps.items() if may_run_inline(step)),
         looked_behind=frozenset(name for name in steps if is_looked_behind(steps, name)),
+        cached={cache.name: cache for cache in caches},
+        waits=any(may_wait(step.tasks, workbook) for step in playbook.steps),
     )
 
 
@@ -278,7 +292,7 @@ def compile_tree(tree: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def plan_step(step: Step, kinds: Mapping[str, Kind], workbook: Workbook) -> StepPlan:
-    pipeline = plan_pipeline(step.tasks, kinds, workbook)
+    pipeline = plan_pipeline(step.tasks, kinds, workbook, step.name)
     return StepPlan(
         name=step.name,
         pipeline=pipeline,
@@ -307,19 +321,24 @@ def touches_of(step: Step) -> Paths:
 
 
 def plan_pipeline(
-    tasks: tuple[Task, ...], kinds: Mapping[str, Kind], workbook: Workbook
+    tasks: tuple[Task, ...], kinds: Mapping[str, Kind], workbook: Workbook, within: str
 ) -> Pipeline:
     labels = {task.label: number for number, task in enumerate(tasks)}
-    planned = tuple(plan_task(n, task, kinds, workbook) for n, task in enumerate(tasks))
+    planned = tuple(plan_task(n, task, kinds, workbook, within) for n, task in enumerate(tasks))
     return Pipeline(planned, labels, any(task.effect for task in planned))
 
 
 def plan_task(
-    index: int, task: Task, kinds: Mapping[str, Kind], workbook: Workbook = NO_WORKBOOK
+    index: int,
+    task: Task,
+    kinds: Mapping[str, Kind],
+    workbook: Workbook = NO_WORKBOOK,
+    within: str = "",
 ) -> TaskPlan:
     kind = kinds[task.kind]
     rules = task.spec.rules
-    inner = plan_inner(task.inner, kinds, workbook) if task.inner else None
+    name = f"{within}.{task.label}" if within else ""
+    inner = plan_inner(task.inner, kinds, workbook, name) if task.inner else None
     planned = TaskPlan(
         index=index,
         label=task.label,
@@ -335,10 +354,11 @@ def plan_task(
         exhausted=below_retries(rules or ()),
         inner=inner,
         child=child_of(task),
+        cache=plan_cache(task, within, workbook.tasks),
         guards={label: compile_guard(when) for label, when in guards_of(task)},
         awaits=rendered_inputs(task) if task.kind == "wait" else {},
     )
-    lent = workbook.get(str(task.inputs.get("name"))) if task.kind == "workbook" else None
+    lent = workbook.plans.get(str(task.inputs.get("name"))) if task.kind == "workbook" else None
     return planned if lent is None else ruled_by(planned, lent)
 
 
@@ -387,15 +407,18 @@ def plan_then(then: Then) -> ThenPlan:
     )
 
 
-def plan_inner(inner: Inner, kinds: Mapping[str, Kind], workbook: Workbook) -> InnerPlan:
-    return InnerPlan(plan_loop(inner.loop), plan_pipeline(inner.tasks, kinds, workbook))
+def plan_inner(
+    inner: Inner, kinds: Mapping[str, Kind], workbook: Workbook, within: str
+) -> InnerPlan:
+    return InnerPlan(plan_loop(inner.loop), plan_pipeline(inner.tasks, kinds, workbook, within))
 
 
 def may_wait(tasks: tuple[Task, ...], workbook: Workbook) -> bool:
     """Whether a pipeline may wait: then each iteration that does is taken up by whoever is free."""
+    lent = any(task.kind == "wait" for task in workbook.tasks.values())
     return any(
         task.kind == "wait"
-        or (task.kind == "workbook" and any(lent.kind == "wait" for lent in workbook.values()))
+        or (task.kind == "workbook" and lent)
         or (task.inner is not None and may_wait(task.inner.tasks, workbook))
         for task in tasks
     )

@@ -6,19 +6,19 @@ only what fits. It remembers where each field stands, so that later checks can p
 """
 
 from collections.abc import Collection, Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
+import msgspec
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from noetl.expression.syntax import is_template
 from noetl.kinds.kind import Kind
 from noetl.late import late
 from noetl.playbook.blocks import BLOCKS
-from noetl.playbook.codes import CODES
 from noetl.playbook.finding import Finding, Place
 from noetl.playbook.fitting import described, misfit, shown
 from noetl.playbook.neighbours import ALONE, Neighbours
-from noetl.playbook.retired import RETIRED, RETIRED_VALUES
+from noetl.playbook.retired import ELSEWHERE, RETIRED, RETIRED_VALUES
 from noetl.playbook.shape import (
     Block,
     Choice,
@@ -78,7 +78,7 @@ def below_of(block: Block, key: str) -> str:
     return ""
 
 
-class At(NamedTuple):
+class At(msgspec.Struct, frozen=True, eq=False):
     """One value of the text: the node, the node that faults of the block point at, the path."""
 
     anchor: Node
@@ -88,9 +88,9 @@ class At(NamedTuple):
 
 def below(path: str, key: str) -> str:
     """The path of a key below a path."""
-    if not key.replace("-", "_").isidentifier():
-        return f'{path}["{key}"]'
-    return f"{path}.{key}" if path else key
+    if key.isidentifier() or key.replace("-", "_").isidentifier():
+        return f"{path}.{key}" if path else key
+    return f'{path}["{key}"]'
 
 
 class Reader:
@@ -136,6 +136,8 @@ class Reader:
         """A fault at this line and column; the same fault is told once (aliases, defaults)."""
         same = (code, line, column, message)
         if same not in self._seen:
+            from noetl.playbook.codes import CODES  # most texts have no fault
+
             self._seen.add(same)
             severity = CODES[code].severity
             self.findings.append(Finding(code, severity, line, column, path, message, hint))
@@ -225,19 +227,18 @@ class Reader:
         if block.open:
             return True
         keys = f"keys: {', '.join(block.fields)}"
+        elsewhere = ELSEWHERE.get(block.name, {}).get(key) or below_of(block, key)
         self.report_node(
             "unknown-key",
             entry.anchor,
             entry.path,
             f"{article(block.name)} has no key '{key}'",
-            self.suggest(key, block.fields, below_of(block, key) or keys),
+            self.suggest(key, block.fields, elsewhere or keys),
         )
         return False
 
     def _missing(self, block: Block, at: At, given: Mapping[str, At]) -> None:
-        missing = [
-            key for key, field in block.fields.items() if field.required and key not in given
-        ]
+        missing = [key for key in block.required if key not in given]
         if missing and block.name == "loop":
             self.report_node(
                 "loop-incomplete",

@@ -1,14 +1,15 @@
 """Which words of older dialects are met in practice, and what replaced each? (DIA, VAL-2)"""
 
 import re
-from typing import NamedTuple
+
+import msgspec
 
 from noetl.late import late
 
 MIGRATE = "`noetl migrate FILE` does it for you."
 
 
-class Retired(NamedTuple):
+class Retired(msgspec.Struct, frozen=True):
     """What to say about a word of an older dialect."""
 
     code: str
@@ -99,6 +100,19 @@ _LOOP_WORDS = {
     "collection": _word("collection", "a loop", 'write in: "{{ … }}".'),
     "element": _word("element", "a loop", "write iterator: name."),
 }
+
+_BEFORE = "the step before names it: next: { arcs: [ { step: … } ] }"
+_AGAIN = _RETRY.removesuffix(".")
+_POOL = "a playbook has one pool: executor: { spec: { pool: … } }"
+ELSEWHERE: dict[str, dict[str, str]] = {
+    "step": {
+        **dict.fromkeys(("depends_on", "needs", "upstream", "requires", "after"), _BEFORE),
+        **dict.fromkeys(("retries", "retry_delay", "max_retries"), _AGAIN),
+        **dict.fromkeys(("pool", "queue"), _POOL),
+    },
+    "step spec": {**dict.fromkeys(("pool", "queue"), _POOL), "retries": _AGAIN},
+}
+"""Block → words of other orchestrators, and how the same is written here."""
 
 RETIRED: dict[str, dict[str, Retired]] = {
     "playbook": {
@@ -194,7 +208,7 @@ RETIRED_VALUES: dict[tuple[str, str], dict[str, Retired]] = {
 }
 
 
-class OlderName(NamedTuple):
+class OlderName(msgspec.Struct, frozen=True):
     """A name or value in templates that only an older dialect had."""
 
     name: str

@@ -122,6 +122,12 @@ class Block(msgspec.Struct, frozen=True):
     """Keys of which at least one must stand."""
     forms: tuple[tuple[str, ...], ...] = ()
     """Sets of keys of which exactly one must stand as a whole."""
+    required: tuple[str, ...] = ()
+    """Keys that must stand; the fields say it."""
+
+    def __post_init__(self) -> None:
+        named = tuple(key for key, field in self.fields.items() if field.required)
+        msgspec.structs.force_setattr(self, "required", named)
 
 
 _KEYS = (

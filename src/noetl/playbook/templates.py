@@ -1,6 +1,8 @@
 """Does a template of the document parse? (VAL-2)."""
 
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
+
+import msgspec
 
 from noetl.expression.grammar import known
 from noetl.expression.limits import LONGEST_STATEMENTS
@@ -64,7 +66,7 @@ def braced(value: Any) -> str:
     return f'write it in braces: when: "{whole}"'
 
 
-class TemplateProblem(NamedTuple):
+class TemplateProblem(msgspec.Struct, frozen=True):
     """What is wrong with a template or guard; `line` counts from 0 within its text."""
 
     code: str

@@ -233,7 +233,7 @@ def _check_path(reader: Reader, at: At) -> None:
     """It stands in the address of a hook and in keys: letters, digits and a few signs."""
     path = str(reader.value(at))
     plain = path.isascii() and all(one.isalnum() or one in SEGMENTS for one in path)
-    if not plain or len(path) > 120 or "" in path.split("/"):
+    if not plain or len(path) > 120 or not {"", ".", ".."}.isdisjoint(path.split("/")):
         reader.report(
             "trigger-path",
             at,

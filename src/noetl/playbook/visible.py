@@ -6,7 +6,10 @@ reads templates can ask: validation, and the translators after they have written
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Final, NamedTuple
+from itertools import islice
+from typing import Any, Final
+
+import msgspec
 
 from noetl.kinds.kind import Kind
 from noetl.playbook.check_graph import arcs_of
@@ -47,7 +50,7 @@ _SIGNAL: Final = dict.fromkeys(("name", "data", "by", "at"))
 _FINAL: Final = dict.fromkeys(("status", "steps", "failures"))
 
 
-class RenderedValue(NamedTuple):
+class RenderedValue(msgspec.Struct, frozen=True):
     """A value with templates: where it stands, which place that is, and what it sees."""
 
     value: Any
@@ -74,13 +77,36 @@ def spots(
 
 def _workload(declared: Mapping[str, Any]) -> Iterator[RenderedValue]:
     """DOC-3: each key sees those above it; of its own mapping, those above inside."""
-    above: dict[str, Any] = {}
+    shapes = {key: shape_of(value) for key, value in declared.items()}
+    places = {key: place for place, key in enumerate(declared)}
     for key, value in declared.items():
-        seen: Seen = {"workload": {**above, key: None}, "execution_id": None}
-        if not isinstance(value, Mapping):
-            seen["workload"] = dict(above)
+        own = key if isinstance(value, Mapping) else None
+        seen: Seen = {"workload": KeysAbove(shapes, places, places[key], own), "execution_id": None}
         yield RenderedValue(value, f"workload.{key}", "workload", seen)
-        above[key] = shape_of(value)
+
+
+class KeysAbove(Mapping[str, Any]):
+    """The first keys of a mapping, without a copy for each of many; `own` is there and open."""
+
+    def __init__(
+        self, shapes: Mapping[str, Any], places: Mapping[str, int], end: int, own: str | None
+    ) -> None:
+        self._shapes, self._places, self._end, self._own = shapes, places, end, own
+
+    def __getitem__(self, key: str) -> Any:
+        if key == self._own:
+            return None
+        if self._places.get(key, self._end) >= self._end:
+            raise KeyError(key)
+        return self._shapes[key]
+
+    def __iter__(self) -> Iterator[str]:
+        yield from islice(self._shapes, self._end)
+        if self._own is not None:
+            yield self._own
+
+    def __len__(self) -> int:
+        return self._end + (self._own is not None)
 
 
 def shape_of(value: Any) -> Shape:
@@ -237,6 +263,9 @@ def _tasks(
         if task.spec.timeout_by is not None:
             place = f"{task.place.path}.spec.timeout"
             yield RenderedValue(task.spec.timeout_by, place, "input", seen)
+        if task.spec.cache is not None:
+            cache = task.spec.cache
+            yield RenderedValue(cache.key, f"{cache.place.path}.key", "input", seen)
         for label, when in guards_of(task):
             within = f".any.{label}" if label else ""
             heard = {**seen, "args": {**(args or {}), "signal": _SIGNAL}}

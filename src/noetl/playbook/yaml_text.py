@@ -6,8 +6,9 @@ that `on`, `0777` and `1:30` stay text. Nothing is constructed but plain values.
 """
 
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
+import msgspec
 import yaml
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
@@ -37,7 +38,7 @@ _ENDLESS = late(r"[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)")
 MAX_DIGITS = 4_300  # as TPL-5: longer integers cost quadratic time to read
 
 
-class Fault(NamedTuple):
+class Fault(msgspec.Struct, frozen=True):
     """What is wrong with one node; the path is not known yet."""
 
     code: str

@@ -23,9 +23,12 @@ class Keys(Protocol):
     - the first may die before its execution begins: whoever finds the key held by an execution
       that does not exist may begin it under that id, and the log lets one of them do so;
     - claiming again with the same execution id says the same again;
+    - `find` is the execution id of the first, or None;
     - `prune` forgets the keys claimed before a time (ms) and says how many.
     """
 
     async def claim(self, key: str, fingerprint: str, execution_id: str) -> KeyHolder: ...
+
+    async def find(self, key: str) -> str | None: ...
 
     async def prune(self, before_ms: int) -> int: ...

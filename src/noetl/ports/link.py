@@ -45,6 +45,7 @@ PROTOCOL: tuple[tuple[str, str, str, str], ...] = (
 
 
 Name = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
+Patience = Annotated[float, msgspec.Meta(ge=0, le=60)]
 Few = Annotated[int, msgspec.Meta(ge=0, le=1_000_000)]
 
 
@@ -192,7 +193,7 @@ class EndWanted(Wanted, frozen=True, kw_only=True, tag="end"):
     """
 
     execution_id: str
-    wait: Annotated[float, msgspec.Meta(ge=0, le=60)]
+    wait: Patience
 
 
 class CancelWanted(Wanted, frozen=True, kw_only=True, tag="cancel"):
@@ -217,6 +218,27 @@ class LogKeysWanted(Wanted, frozen=True, tag="log_keys"):
     public: str = ""
 
 
+class KeptWanted(Wanted, frozen=True, kw_only=True, tag="kept"):
+    """
+    The outcome that is kept for a task of the part's step under a key (CACHE-1):
+    `{execution_id, at, outcome}`, or null.
+    """
+
+    task: str
+    """Its step and its label."""
+    key: str
+
+
+class DelayWanted(Wanted, frozen=True, kw_only=True, tag="delay"):
+    """
+    How far pauses of the execution have moved the end of a delay that the part sleeps out (WAIT-6):
+    milliseconds; null where the execution is still paused after `wait` seconds.
+    """
+
+    task_run_id: str
+    wait: Patience
+
+
 class OwnerWanted(Wanted, frozen=True, tag="owner"):
     """Which server decides for an execution: `{"server": name or null, "finished": bool}`."""
 
@@ -230,6 +252,8 @@ Question = (
     | CancelWanted
     | CredentialWanted
     | LogKeysWanted
+    | KeptWanted
+    | DelayWanted
     | OwnerWanted
 )
 

@@ -28,7 +28,8 @@ class Removals(Protocol):
     - `remove` takes a family out of all lists in one commit and names it; where it is needed by
       then, or gone, nothing happens and nothing is named;
     - `left` are removed executions that have rows or bodies left, removed before a time, the one
-      that was removed first in front; none that a restart refers to, which was begun meanwhile;
+      that was removed first in front; none that a restart refers to, which was begun meanwhile,
+      and none whose bodies kept outcomes refer to (`CacheEntries.needed`);
     - `clear` deletes up to `most` rows of a removed execution's log, and as many printed lines. It
       is True once there are none, and the execution is not `left` any more: its bodies go before;
     - `is_removed` knows removed executions until `forget` drops those of before a time (ms).

@@ -12,6 +12,7 @@ import msgspec
 
 from noetl.control.dispatch import Command
 from noetl.messages import events as e
+from noetl.messages.outcome import CacheHit
 from noetl.messages.requests import Report
 from noetl.ports.commit import Commit
 
@@ -57,6 +58,15 @@ class Session(Protocol):
 
     async def child(self, command: Command, asked: ChildAsked, *, wait: bool) -> dict[str, Any]:
         """What came of the child of this part: `{execution_id, status, ctx, result, error}`."""
+
+    async def kept(self, command: Command, task: str, key: str) -> CacheHit | None:
+        """The outcome that is kept for a task of this part under a key (CACHE-1)."""
+
+    async def moved(self, command: Command, task_run_id: str) -> int:
+        """
+        How far pauses of the execution have moved the end of a recorded delay (ms); the answer
+        comes when it is not paused (WAIT-6).
+        """
 
 
 def is_task_of(task_run_id: str, step_run_id: str) -> bool:

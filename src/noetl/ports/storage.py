@@ -3,11 +3,14 @@
 from pathlib import Path
 from typing import Protocol
 
+from noetl.ports.audit import Audit
+from noetl.ports.cache import CacheEntries
 from noetl.ports.catalog import Catalog
 from noetl.ports.credentials import Credentials
 from noetl.ports.event_log import EventLog, Executions, Inbox, Owners, Playbooks, Printed
 from noetl.ports.keys import Keys
 from noetl.ports.limits import LimitClaims
+from noetl.ports.pools import Pools
 from noetl.ports.removals import Removals
 from noetl.ports.roster import Roster
 from noetl.ports.tokens import Tokens
@@ -39,6 +42,12 @@ class Storage(Protocol):
     def roster(self) -> Roster: ...
     @property
     def limits(self) -> LimitClaims: ...
+    @property
+    def pools(self) -> Pools: ...
+    @property
+    def audit(self) -> Audit: ...
+    @property
+    def cache(self) -> CacheEntries: ...
     @property
     def credentials(self) -> Credentials: ...
     @property

@@ -41,6 +41,21 @@ def split_role(role: str) -> tuple[str, str | None]:
     return name, pool or None
 
 
+HOME = "home"
+"""How the id of a home's token begins; it is in no store, but its sessions are."""
+
+
+def session_of(row: TokenRow, part: str) -> str:
+    """The id of a session: whoever revokes the token that made it finds it by its own."""
+    return f"{row.token_id}.{part}"
+
+
+def maker_of(row: TokenRow) -> str | None:
+    """The id of the token that began this session; None for what is a token itself."""
+    maker, _, part = row.token_id.rpartition(".")
+    return maker if part and maker else None
+
+
 def is_good(row: TokenRow | None, digest: str, now_ms: int) -> bool:
     """Whether the token opens anything now."""
     return (
@@ -59,7 +74,8 @@ class Tokens(Protocol):
     - `find` sees what any process added or revoked before; expired and revoked ones are found
       too, for the caller to judge; None where there is none;
     - `all` is in the order of their making;
-    - `revoke` says whether there is such a token; the time of the first revocation stays.
+    - `revoke` says whether there is such a token; the time of the first revocation stays;
+    - `forget_sessions` removes those that were revoked or are over at `now_ms`, and says how many.
     """
 
     async def add(self, row: TokenRow) -> None: ...
@@ -69,3 +85,5 @@ class Tokens(Protocol):
     async def all(self) -> Sequence[TokenRow]: ...
 
     async def revoke(self, token_id: str) -> bool: ...
+
+    async def forget_sessions(self, now_ms: int) -> int: ...

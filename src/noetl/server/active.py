@@ -4,7 +4,9 @@ import asyncio
 from collections import deque
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from noetl.control.execution import Execution, Run
 from noetl.messages.requests import Input
@@ -19,7 +21,7 @@ SNAPSHOT_AFTER = 1000
 """Decisions in the tail before a snapshot is worth its place (design: max(1000, 4 x live))."""
 
 
-class Waiting(NamedTuple):
+class Waiting(msgspec.Struct, frozen=True):
     """An input that waits until bodies are loaded."""
 
     given: Input
@@ -27,7 +29,7 @@ class Waiting(NamedTuple):
     commit: Commit
 
 
-class Held(NamedTuple):
+class Held(msgspec.Struct, frozen=True):
     """A decision whose bodies are being stored, or that comes after one."""
 
     decision: Decision
@@ -95,7 +97,13 @@ class ActiveExecution:
 
     async def settled(self) -> None:
         """Returns when nothing waits for the log any more; raises what the log said."""
-        while self.uncommitted and not self.finished.done():
+        await self.passes(lambda: bool(self.uncommitted))
+        if self.finished.done():
+            self.finished.result()
+
+    async def passes(self, holds: Callable[[], bool]) -> None:
+        """Returns when this holds no longer, or it has ended."""
+        while holds() and not self.finished.done():
             news: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
             wake = partial(_wake, news)
             self.listeners.append(wake)
@@ -103,8 +111,6 @@ class ActiveExecution:
                 await asyncio.wait((news, self.finished), return_when=asyncio.FIRST_COMPLETED)
             finally:
                 self.listeners.remove(wake)
-        if self.finished.done():
-            self.finished.result()
 
     def end(self, fault: BaseException | None = None) -> None:
         for timer in self.timers.values():

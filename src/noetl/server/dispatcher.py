@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from noetl.control.dispatch import Command, open_parts
-from noetl.control.execution import Execution, Run
+from noetl.control.execution import Execution, Part, Run
 from noetl.control.folding import locate
 from noetl.errors import NoetlError, ServerAway, ServerRefused
 from noetl.masking import KNOWN
@@ -47,7 +47,8 @@ from noetl.server.active import ActiveExecution
 from noetl.server.granting import Granting
 from noetl.server.inspection import Unfit, inspected
 from noetl.server.lease_keeper import LeaseKeeper, is_open
-from noetl.server.leases import key_of
+from noetl.server.leases import PartKey, key_of
+from noetl.server.pools import PoolKeeper
 from noetl.server.server import Server
 from noetl.server.timers import now
 from noetl.server.waiting_parts import Offer, WaitingParts
@@ -86,7 +87,7 @@ class Dispatcher:
         self.parts = WaitingParts()
         self.keeper = LeaseKeeper(server, self.parts, ttl, clock)
         self.leases = self.keeper.leases
-        self.keeps = self.keeper.keeps
+        self.pools: PoolKeeper | None = None
         self.granting = Granting(self.parts, self.leases, sure, clock)
         self.notifiers = self.granting.notifiers
         self.reachable: Callable[[], bool] = lambda: True
@@ -118,8 +119,33 @@ class Dispatcher:
         lease = plan.steps[command.step].lease
         ttl = lease.ttl or self._ttl
         offer = Offer(command, plan.digest, folder, ttl, lease.heartbeat or 0.0, self._clock())
-        self.parts.add(plan.executor.pool, offer)
-        self.granting.wake_soon(plan.executor.pool, self._places)
+        if self.pools is None or self.pools.admits(plan.executor.pool, offer):
+            self._offer(plan.executor.pool, offer)
+
+    def _offer(self, pool: str, offer: Offer) -> None:
+        if self.leases.find(offer.key) is None:  # else its worker spoke up meanwhile
+            self.parts.add(pool, offer)
+            self.granting.wake_soon(pool, self._places)
+
+    def watch_pools(self, pools: PoolKeeper) -> None:
+        """Let parts of pools with a limit wait for their place."""
+        self.pools, pools.offers, pools.begun = pools, self._offer, self._begun
+
+    def _begun(self, pool: str) -> tuple[list[Offer], list[PartKey]]:
+        running = []
+        for lease in self.leases.all():
+            active = self._server.find(lease.hold.execution_id)
+            if active is not None and active.plan.executor.pool == pool:
+                running.append(key_of(lease.hold))
+        return self.parts.take_all(pool), running
+
+    def keeps(self, active: ActiveExecution, run: Run, part: Part) -> bool:
+        """Whether a worker has the part, or may have it."""
+        kept = self.keeper.keeps(active, run, part)
+        if kept and self.pools is not None:
+            key = (active.execution.execution_id, run.step_run_id, part.part)
+            self.pools.keep(active.plan.executor.pool, key)
+        return kept
 
     def run_through(self, plan: Plan, execution: Execution, run: Run) -> list[e.Event] | None:
         """What waits for nothing and touches nothing needs no worker of another process."""
@@ -128,7 +154,8 @@ class Dispatcher:
     async def cancel(self, execution_id: str, step_run_id: str | None = None) -> None:
         """NEXT-8: parts that nobody has end now; workers are told of the others."""
         active = self._server.find(execution_id)
-        for command in self.parts.take_out(execution_id, step_run_id):
+        unplaced = [] if self.pools is None else self.pools.take_out(execution_id, step_run_id)
+        for command in self.parts.take_out(execution_id, step_run_id) + unplaced:
             if active is not None and command.step_run_id in active.execution.runs:
                 self._server.handout.fail_part(active, command, command.part, command.epoch)
         for lease in self.leases.of_execution(execution_id, step_run_id):
@@ -281,11 +308,13 @@ class Dispatcher:
             events = inspected(sent, active.execution, run, part, active.plan, known=old)
         except EventTooLarge as wrong:
             return self._refuse(active, run, hold, call.worker, wrong)
-        except Unfit as wrong:  # no worker of ours says so: another one runs the part
+        except Exception as wrong:  # no worker of ours says so: another one runs the part
+            if not isinstance(wrong, Unfit):  # promise 7: this report alone, not the whole call
+                self.refuses(f"report: {type(wrong).__name__}")
             lease = self.leases.find(key_of(hold))
             if lease is not None:
                 self.keeper.end(lease, counted=True)
-            return Verdict("refused", reason=str(wrong))
+            return Verdict("refused", reason=KNOWN.masked(str(wrong)))
         if not events:
             again = refused_again(decode_events(bytes(sent.events)), active, run)
             return Verdict("known", refused=msgspec.Raw(encode_events(again)))

@@ -3,30 +3,33 @@
 import posixpath
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from noetl.control.execution import Execution
 from noetl.errors import PlaybookNotFound, UnreadableFile
 from noetl.messages.events import ExecutionRequested
-from noetl.playbook.declared import DeclaredInputs, declared_in, warnings_of
 from noetl.playbook.finding import Finding
 from noetl.playbook.load import load_kept, load_valid
 from noetl.playbook.plan import Plan, digest_of, make_plan
 from noetl.ports.large import read_off_loop
 from noetl.ports.plans import Plans
-from noetl.ports.storage import Storage
 from noetl.server.finding import find_entry, near_path
 from noetl.server.replay import Load, first_event, replay
 from noetl.tools.bounds import Bounds
-from noetl.tools.paths import inside, open_file
 from noetl.tools.plugins import KnownKinds
 from noetl.tools.refusal import Refusal
+
+if TYPE_CHECKING:
+    from noetl.playbook.declared import DeclaredInputs
+    from noetl.ports.storage import Storage
 
 MOST_DECLARED = 1_000
 """Playbooks whose declared inputs are remembered."""
 
 
-class Found(NamedTuple):
+class Found(msgspec.Struct, frozen=True):
     """A text that a path led to."""
 
     text: str
@@ -39,7 +42,7 @@ class Library:
     """Texts, plans, and the states that they lead to."""
 
     def __init__(
-        self, storage: Storage, bounds: Bounds | None = None, load: Load | None = None
+        self, storage: "Storage", bounds: Bounds | None = None, load: Load | None = None
     ) -> None:
         self._storage = storage
         self._load = load
@@ -69,7 +72,7 @@ class Library:
 
         return await self._plans.by(digest, text)
 
-    async def inputs_by(self, digest: str) -> DeclaredInputs:
+    async def inputs_by(self, digest: str) -> "DeclaredInputs":
         """What the playbook of a text that was kept before declares of its inputs."""
         found = self._declared.get(digest)
         if found is None:
@@ -82,7 +85,11 @@ class Library:
 
     async def warnings(self, digest: str, payload: Mapping[str, Any]) -> list[Finding]:
         """VAL-7: what of a payload does not fit the playbook."""
-        return warnings_of(await self.inputs_by(digest), payload) if payload else []
+        if not payload:
+            return []
+        from noetl.playbook.declared import warnings_of
+
+        return warnings_of(await self.inputs_by(digest), payload)
 
     async def text_of(self, digest: str) -> tuple[str, str | None]:
         found = await self._storage.playbooks.text(digest)
@@ -123,6 +130,8 @@ class Library:
             near = await near_path(self._storage.catalog, path)
             remedy = near or "; register it with `noetl register FILE`"
             raise PlaybookNotFound(f"the catalog has no playbook {tried}{remedy}")
+        from noetl.tools.paths import open_file
+
         file = child_file(path, folder, self._bounds)
         try:
             with open_file(file) as opened:
@@ -137,7 +146,9 @@ def plan_from(text: str) -> Plan:
     return make_plan(load_kept(text, kinds), text, kinds)
 
 
-def inputs_from(text: str) -> DeclaredInputs:
+def inputs_from(text: str) -> "DeclaredInputs":
+    from noetl.playbook.declared import declared_in
+
     kinds = KnownKinds()
     return declared_in(load_kept(text, kinds), kinds)
 
@@ -156,6 +167,8 @@ def beside(parent: str, path: str) -> str:
 
 def child_file(path: str, folder: str, bounds: Bounds) -> Path:
     """TOOL-1: a file relative to the parent's, within the bounds of every path of a playbook."""
+    from noetl.tools.paths import inside
+
     try:
         for candidate in (path, f"{path}.yaml", f"{path}/playbook.yaml"):
             file = inside(folder, candidate, bounds.files, bounds.private)

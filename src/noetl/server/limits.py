@@ -12,7 +12,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 
-from noetl.control.limits import released, start_asked, waiting
+from noetl.control.limits import start_asked, waiting
 from noetl.errors import NoetlError, TakesLong
 from noetl.messages import events as e
 from noetl.messages import requests as r
@@ -46,10 +46,11 @@ class LimitKeeper:
         self._waiting: dict[tuple[str, str], ActiveExecution] = {}
         self._unsure: dict[str, ActiveExecution] = {}
         """Those whose claims may not be there, or whose grant may have been missed."""
+        self._awaited: dict[tuple[str, str], asyncio.Future[bool]] = {}
+        """Claims of others that wait; False where it is not known how they stand."""
         self._free = asyncio.Event()
         self._watching: asyncio.Task[None] | None = None
         self._swept = 0.0
-        server.limits = self
 
     # ── starts ───────────────────────────────────────────────────────────────────────────────
 
@@ -65,7 +66,7 @@ class LimitKeeper:
         if not isinstance(asked, r.LimitAnswer) or plan.limit is None:
             return asked
         claim = claim_of(plan.limit.spec, plan.path, asked.key, asked.priority, execution_id)
-        place = await self._ask(claim)
+        place = await self.ask(claim)
         return r.LimitAnswer(limit=asked.limit, key=asked.key, priority=asked.priority, place=place)
 
     async def withdraw(self, execution_id: str) -> bool:
@@ -87,7 +88,7 @@ class LimitKeeper:
         # Whoever came later stops this one, not the other way round.
         return names[: names.index(execution_id)] if execution_id in names else []
 
-    def _ask(self, claim: LimitClaim) -> "asyncio.Future[int]":
+    def ask(self, claim: LimitClaim) -> "asyncio.Future[int]":
         """One question at a time: whatever comes meanwhile goes into the next."""
         future: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         self._asked.append((claim, future))
@@ -116,11 +117,32 @@ class LimitKeeper:
             if not future.done():
                 future.set_result(place)
 
+    async def place_for(self, claim: LimitClaim) -> None:
+        """Returns when a claim has its place; whoever wants it no more cancels this."""
+        name, loop = (claim.execution_id, claim.holder), asyncio.get_running_loop()
+        while True:
+            try:
+                if await self.ask(claim) == 0:
+                    return
+            except NoetlError:
+                await asyncio.sleep(LOOK)
+                continue
+            came = self._awaited[name] = loop.create_future()
+            self._watch()
+            try:
+                if await came:
+                    return
+            finally:
+                self._awaited.pop(name, None)
+
+    def look_again(self, commit: Commit | None = None) -> None:
+        """Somebody gave a place back."""
+        del commit
+        self._free.set()
+
     # ── what is decided ──────────────────────────────────────────────────────────────────────
 
     def follow(self, active: ActiveExecution, events: list[e.Event], commit: Commit) -> None:
-        if released(active.plan, events):
-            commit.add_done_callback(lambda _: self._free.set())
         if active.execution.admitted and any(type(one) is e.ExecutionAdmitted for one in events):
             arm_execution(self._server, active)
         if any(isinstance(one, WAITING) for one in events):
@@ -140,7 +162,7 @@ class LimitKeeper:
             self._waiting[claim.execution_id, claim.holder] = active
         self._watch()
         try:
-            places = await asyncio.gather(*(self._ask(claim) for claim in claims))
+            places = await asyncio.gather(*(self.ask(claim) for claim in claims))
         except NoetlError:
             self._unsure[active.execution.execution_id] = active
             return
@@ -154,11 +176,11 @@ class LimitKeeper:
     # ── waiting ──────────────────────────────────────────────────────────────────────────────
 
     def _watch(self) -> None:
-        if self._waiting and (self._watching is None or self._watching.done()):
+        if (self._waiting or self._awaited) and (self._watching is None or self._watching.done()):
             self._watching = asyncio.get_running_loop().create_task(self._watch_all())
 
     async def _watch_all(self) -> None:
-        while self._waiting:
+        while self._waiting or self._awaited:
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._free.wait(), LOOK)
             self._free.clear()
@@ -167,6 +189,8 @@ class LimitKeeper:
             except NoetlError as away:
                 self._says(f"waits for the limits: {away}")
                 self._unsure |= {name: active for (name, _), active in self._waiting.items()}
+                for name in list(self._awaited):
+                    self._tell(name, False)
                 await asyncio.sleep(LOOK)
             except Exception as fault:  # promise 7
                 self._says(f"a fault of NoETL itself: {type(fault).__name__}: {fault}")
@@ -186,7 +210,13 @@ class LimitKeeper:
         for name, holder in await self._limits.granted():
             self._go_on(name, holder)
 
+    def _tell(self, name: tuple[str, str], granted: bool) -> None:
+        came = self._awaited.get(name)
+        if came is not None and not came.done():
+            came.set_result(granted)
+
     def _go_on(self, execution_id: str, holder: str) -> None:
+        self._tell((execution_id, holder), True)
         active = self._waiting.pop((execution_id, holder), None)
         if active is None or not self._server.is_active(active):
             return

@@ -10,6 +10,7 @@ own that is known to be alive, nothing is granted.
 import asyncio
 import time
 from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -17,10 +18,12 @@ from noetl.errors import ExecutionNotFound, HomeInUse, LogUnavailable, NoetlErro
 from noetl.messages import requests as r
 from noetl.ports.event_log import Note, clock
 from noetl.ports.session import PartLost
-from noetl.ports.storage import Storage
 from noetl.server.active import ActiveExecution
 from noetl.server.library import Library
 from noetl.server.server import Server
+
+if TYPE_CHECKING:
+    from noetl.ports.storage import Storage
 
 AT_ONCE = 50
 """Executions that are taken over with one statement: others take the next ones."""
@@ -42,7 +45,7 @@ class Ownership:
 
     def __init__(
         self,
-        storage: Storage,
+        storage: "Storage",
         server: Server,
         library: Library,
         says: Callable[[str], None],

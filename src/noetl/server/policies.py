@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from math import inf
+from pathlib import Path
 from typing import Any, Final
 
 import msgspec
@@ -19,6 +20,7 @@ ENDS: Final = ("completed", "failed", "cancelled")
 FORMS: Final = ("jsonl", "parquet")
 RESULTS: Final = "results"
 """The archive in the result store."""
+BUCKETS: Final = ("s3://", "gs://")
 
 
 class RetentionPolicy(msgspec.Struct, frozen=True, kw_only=True):
@@ -68,6 +70,16 @@ def youngest(policies: Iterable[RetentionPolicy]) -> float | None:
     """The age (s) below which no policy removes anything; None: none removes."""
     ages = [policy.older_than for policy in policies if policy.older_than is not None]
     return min(ages, default=None)
+
+
+def folders_of(policies: Iterable[RetentionPolicy]) -> list[Path]:
+    """The folders of this machine that they archive to."""
+    named = [policy.archive for policy in policies if policy.archive is not None]
+    return [
+        Path(one.removeprefix("file://"))
+        for one in named
+        if one != RESULTS and not one.startswith(BUCKETS)
+    ]
 
 
 # ── as text ──────────────────────────────────────────────────────────────────────────────────

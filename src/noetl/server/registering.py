@@ -53,6 +53,7 @@ async def registered(
     document = loaded.playbook or loaded.trigger
     if document is None:
         raise PlaybookRejected(loaded.findings)
+    refuse_leaving(document.path)
     await refuse_taken(storage, document.path, trigger=loaded.trigger is not None)
     about = document.metadata
     entry, fresh = await storage.catalog.register(
@@ -77,6 +78,19 @@ async def registered(
 
 def _text(value: Any) -> str | None:
     return None if value is None else str(value)
+
+
+def refuse_leaving(path: str) -> None:
+    """
+    It stands in addresses, and browsers and proxies resolve these words: whoever looks at
+    `../../tokens/x`, or removes it, would ask for something else with his own rights.
+    """
+    if not {".", ".."}.isdisjoint(path.split("/")):
+        raise ServerRefused(
+            f"the path '{path[:100]}' leaves its folder: remove the segments '.' and '..'",
+            code="invalid",
+            status=422,
+        )
 
 
 async def refuse_taken(storage: Storage, path: str, *, trigger: bool) -> None:

@@ -4,29 +4,24 @@ import asyncio
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import suppress
 from typing import Final
 
-from noetl.errors import PlaybookRejected
 from noetl.messages.codec import recorded_events
 from noetl.messages.references import chunks_of, in_chunks, references_in
-from noetl.playbook.load import load_document
 from noetl.ports.event_log import EventLog
-from noetl.ports.large import read_off_loop
 from noetl.ports.removals import EndedRoot
 from noetl.ports.result_store import ResultStore
 from noetl.ports.storage import Storage
 from noetl.ports.triggers import WATCH
+from noetl.server.labels import PlaybookLabels
 from noetl.server.policies import RetentionPolicy, verdict, youngest
 from noetl.server.replay import rows_of, with_state
-from noetl.tools.plugins import KnownKinds
 
 PAGE: Final = 100
 ROWS: Final = 500
 """Rows of a log that are deleted in one commit."""
 RESTS: Final = 4.0
 """For each second of work a server lets others have so many."""
-MOST_KNOWN: Final = 10_000
 
 Archive = Callable[[RetentionPolicy, Sequence[str]], Awaitable[None]]
 """Keeps a family outside; it is durable when it returns, and doing it twice is doing it once."""
@@ -57,7 +52,7 @@ class Retention:
         self._rests = rests
         self._grace = grace
         """Seconds before the log of what was removed goes: a restart may just be reading it."""
-        self._labels: dict[str, Mapping[str, str]] = {}
+        self._labels = PlaybookLabels(storage.playbooks)
         self.counts: Counter[str] = Counter(executions=0, archived=0, bodies=0)
         """What went since the process began."""
 
@@ -132,23 +127,7 @@ class Retention:
         """Of the text that it ran; read only where a policy asks for labels."""
         if not any(policy.labels for policy in policies):
             return {}
-        if row.digest not in self._labels:
-            if len(self._labels) >= MOST_KNOWN:
-                self._labels.clear()
-            kept = await self._storage.playbooks.text(row.digest)
-            self._labels[row.digest] = {} if kept is None else await labels_in(kept[0])
-        return self._labels[row.digest]
-
-
-async def labels_in(text: str) -> dict[str, str]:
-    """`metadata.labels` of a document, as texts."""
-    with suppress(PlaybookRejected):
-        loaded = await read_off_loop(len(text), load_document, text, KnownKinds())
-        document = loaded.playbook or loaded.trigger
-        labels = {} if document is None else document.metadata.get("labels")
-        if isinstance(labels, dict):
-            return {str(name): str(value) for name, value in labels.items()}
-    return {}
+        return await self._labels.of(row.digest)
 
 
 async def sweep(log: EventLog, results: ResultStore, execution_id: str) -> int:

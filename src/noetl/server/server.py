@@ -22,6 +22,7 @@ from noetl.messages import events as e
 from noetl.messages import requests as r
 from noetl.messages.codec import encode_events
 from noetl.messages.names import SHOWN
+from noetl.messages.outcome import CacheHit
 from noetl.playbook.plan import Plan
 from noetl.ports.bodies import Bodies
 from noetl.ports.commit import Commit, committed
@@ -53,17 +54,39 @@ class LimitFollower(Protocol):
     """Who asks for places under limits (LIMIT)."""
 
     def follow(self, active: ActiveExecution, events: list[e.Event], commit: Commit) -> None:
-        """Something was decided: ask for what waits now, and pass on what was released."""
+        """Something was decided: ask for what waits now."""
+
+    def look_again(self, commit: Commit | None = None) -> None:
+        """Somebody gave a place back."""
 
     def take_up(self, active: ActiveExecution) -> None:
         """It is decided here from now on, and may wait."""
+
+
+class CacheFollower(Protocol):
+    """Who keeps outcomes (CACHE-1)."""
+
+    def follow(self, active: ActiveExecution, events: list[e.Event], commit: Commit) -> None:
+        """Something was decided: keep what is to be kept of it, once it is committed."""
+
+    async def find(self, active: ActiveExecution, task: str, key: str) -> CacheHit | None:
+        """What is kept for this task under this key."""
+
+
+class Aside(Protocol):
+    """What few playbooks need, made when one does."""
+
+    @property
+    def limits(self) -> LimitFollower: ...
+    @property
+    def cache(self) -> CacheFollower: ...
 
 
 class Server:
     """Owns executions: takes inputs, writes decisions, hands out parts."""
 
     runner: Runner
-    limits: LimitFollower
+    aside: Aside
 
     def __init__(
         self, *, log: EventLog, results: ResultStore, bodies: Bodies, me: str, run_ahead: bool
@@ -110,7 +133,7 @@ class Server:
         arm_execution(self, active)
         self.handout.offer_open(active)
         if plan.limited:
-            self.limits.take_up(active)
+            self.aside.limits.take_up(active)
         if active.clock is not None:
             active.clock.begin()
         return active
@@ -178,6 +201,7 @@ class Server:
         events, expected = decided.events, decided.expected
         if not events:
             return REFUSED
+        releases = released(active.plan, events) if active.plan.limited else ()
         runs = active.execution.runs
         parts = [offered for offered in decided.offers if offered.step_run_id in runs]
         commit = self.appender.append(
@@ -188,8 +212,10 @@ class Server:
             shown=not expected or not SHOWN.isdisjoint(map(type, events)),
             alone=self._is_alone(active, parts, expected),
             notes=notes,
-            releases=released(active.plan, events) if active.plan.limited else (),
+            releases=releases,
         )
+        if releases:
+            commit.add_done_callback(self.aside.limits.look_again)
         self._dispatch(active, events, parts, commit)
         return Taken(events, commit)
 
@@ -274,7 +300,9 @@ class Server:
         if parts:
             self.handout.follow(active, parts, commit)
         if active.plan.limited:
-            self.limits.follow(active, events, commit)
+            self.aside.limits.follow(active, events, commit)
+        if active.plan.cached:
+            self.aside.cache.follow(active, events, commit)
         if active.clock is not None:
             active.clock.follow(events)
         if active.plan.effect:

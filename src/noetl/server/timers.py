@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from noetl.control.execution import Run
@@ -47,6 +48,23 @@ def execution_due(active: ActiveExecution, seconds: float) -> int:
     """When its time is up (ms): pauses do not count."""
     execution = active.execution
     return (execution.admitted or active.started_at) + execution.paused + int(seconds * 1000)
+
+
+async def moved_by_pauses(
+    active: ActiveExecution, step_run_id: str, task_run_id: str, wait: float | None = None
+) -> int | None:
+    """
+    How far pauses have moved the end of a delay (ms), once the execution is not paused any more;
+    None where it is after so many seconds (WAIT-6).
+    """
+    with suppress(TimeoutError):
+        async with asyncio.timeout(wait):
+            await active.passes(lambda: is_paused(active))
+    if is_paused(active):
+        return None
+    run = active.execution.runs.get(step_run_id)
+    delay = run.suspended.get(task_run_id) if run is not None else None
+    return 0 if delay is None else delay.moved
 
 
 def is_paused(active: ActiveExecution) -> bool:

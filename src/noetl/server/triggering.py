@@ -9,6 +9,7 @@ from noetl.control.due import due_at, first_time
 from noetl.errors import NoetlError, PlaybookRejected, TriggerNotFound
 from noetl.playbook.load import load_trigger
 from noetl.playbook.occurrences import LATEST, Schedule
+from noetl.playbook.suggest import did_you_mean
 from noetl.playbook.triggers import Trigger
 from noetl.ports.large import read_off_loop
 from noetl.ports.storage import Storage
@@ -17,6 +18,8 @@ from noetl.ports.triggers import WATCH, TriggerRow
 DOCUMENTS: Final[dict[str, Trigger]] = {}
 """What was read, by the digest of its text."""
 MOST_KNOWN: Final = 10_000
+COMPARED: Final = 1000
+"""Names that one that is not there is compared with."""
 BEYOND: Final = "its next time lies beyond the calendar: register it with a shorter interval"
 
 
@@ -73,7 +76,7 @@ async def find_trigger(storage: Storage, path: str) -> tuple[TriggerRow, Trigger
     entry = await storage.catalog.find(path, row.version)
     trigger = None if entry is None else await _read(storage, entry.digest)
     if trigger is None:
-        raise _not_found(path)
+        raise await _not_found(storage, path)
     return row, trigger
 
 
@@ -81,12 +84,14 @@ async def find_row(storage: Storage, path: str) -> TriggerRow:
     """The row alone, whatever this release says to the document; raises TriggerNotFound."""
     row = None if path == WATCH else await storage.triggers.find(path)
     if row is None:
-        raise _not_found(path)
+        raise await _not_found(storage, path)
     return row
 
 
-def _not_found(path: str) -> TriggerNotFound:
-    return TriggerNotFound(f"no trigger '{path}'; `noetl trigger list` shows all")
+async def _not_found(storage: Storage, path: str) -> TriggerNotFound:
+    known = [row.path for row in await storage.triggers.page(limit=COMPARED)]
+    hint = did_you_mean(path, known, "`noetl trigger list` shows all")
+    return TriggerNotFound(f"no trigger '{path}'; {hint}")
 
 
 def why_refused(refused: NoetlError) -> str:

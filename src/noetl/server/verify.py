@@ -168,11 +168,11 @@ async def input_of(state: Execution, plan: Plan, recorded: list[e.Event], load: 
         case e.ExecutionCancelled(by="timeout"):
             return r.TimeIsUp(seconds=plan.limits.timeout or 0.0)
         case e.ExecutionCancelled() as cancelled:
-            return r.CancelExecution(reason=cancelled.reason)
+            return r.CancelExecution(reason=cancelled.reason, sender=cancelled.sender)
         case e.ExecutionPaused() as paused:
-            return r.PauseExecution(reason=paused.reason)
+            return r.PauseExecution(reason=paused.reason, sender=paused.sender)
         case e.ExecutionResumed() as resumed:
-            return r.ResumeExecution(reason=resumed.reason)
+            return r.ResumeExecution(reason=resumed.reason, sender=resumed.sender)
         case e.SignalReceived() | e.WaitDone() as came:
             return await end_of_wait(came, recorded, load)
         case e.LeaseExpired() as lost:
@@ -303,6 +303,7 @@ async def request_of(
         chosen=event.chosen,
         trigger=event.trigger,
         depth=event.depth,
+        sender=event.sender,
         rules=event.rules,
         refused=refused,
     )

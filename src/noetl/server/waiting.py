@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from noetl.control.approvals import asked_in, names_among
+from noetl.control.approvals import approvals, key_of, names_among
 from noetl.control.execution import Execution, Run, Token
 from noetl.control.joins import needed
 from noetl.control.limits import waiting_for, words_of
@@ -22,6 +22,7 @@ from noetl.messages.places import place_of
 from noetl.pipeline.frame import TaskWait
 from noetl.playbook.plan import Pipeline, Plan
 from noetl.ports.limits import LimitPlace
+from noetl.ports.pools import OF_POOLS, PLACE, group_of
 from noetl.ports.storage import Storage
 
 RECENT = 60_000
@@ -31,6 +32,9 @@ LOOKED_AT = 500
 
 SHOWN = 50
 """Waits of one run that are named; of a loop thousands may wait."""
+
+Names = Mapping[tuple[str, str], str]
+"""Task run and label → what an answer calls the approval (`names_among`)."""
 
 WaitKind = Literal[
     "task",
@@ -79,6 +83,8 @@ class WaitReason(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The commands that would end it."""
     signals: tuple[str, ...] = ()
     """The signals that would end it, where their guards let them."""
+    question: str | None = None
+    """What an answer calls it: the step, its iteration, or with the label of `any`."""
 
 
 class Workers(msgspec.Struct, frozen=True):
@@ -105,7 +111,11 @@ async def waits_in(
     """What an execution waits for; `holder`: whoever decides for it now, and lives."""
     if plan.limited and not execution.finished:
         places = await storage.limits.places(execution.execution_id)
-        limits = [wait_for_limit(execution, plan, place) for place in places if place.place]
+        limits = [
+            wait_for_limit(execution, plan, place)
+            for place in places
+            if place.place and not place.group.startswith(OF_POOLS)
+        ]
     else:
         limits = []
     return limits + await _waits_in(storage, execution, plan, holder)
@@ -120,11 +130,40 @@ async def _waits_in(
     since = await since_when(storage, execution.execution_id, waiting)
     if holder is None or holder.isdecimal():
         return waits_of(execution, plan, Workers(since=since))
+    places = await places_in_pool(storage, execution.execution_id, plan.executor.pool)
+    if places:
+        waits = waits_of(execution, plan, Workers(since=since))
+        return [placed(wait, plan, places) for wait in waits]
     rows = await storage.roster.workers(since_ms=int(time.time() * 1000) - RECENT)
     of_pool = [row for row in rows if row.pool == plan.executor.pool]
     free = sum(max(0, row.slots - row.busy) for row in of_pool)
     meant = None if of_pool else closest(plan.executor.pool, {row.pool: None for row in rows})
     return waits_of(execution, plan, Workers(len(of_pool), free, since, meant))
+
+
+async def places_in_pool(storage: Storage, execution_id: str, pool: str) -> dict[str, str]:
+    """Step run → what is said of it while the limit of the pool is reached (LIMIT-1)."""
+    most = {row.name: row.at_once for row in await storage.pools.all()}
+    if pool not in most:
+        return {}
+    found: dict[str, str] = {}
+    for place in await storage.limits.places(execution_id):
+        if place.place and place.group == group_of(pool):
+            run = place.holder.removeprefix(PLACE).partition("/")[0]
+            reached = f"the limit of pool '{pool}' (at_once: {most[pool]}) is reached"
+            found.setdefault(run, f"place {place.place:,} in the queue: {reached}")
+    return found
+
+
+def placed(wait: WaitReason, plan: Plan, places: dict[str, str]) -> WaitReason:
+    """A wait for a worker that is one for the limit of its pool."""
+    words = places.get(wait.step_run_id or "")
+    if words is None or wait.kind not in ("worker", "loop"):
+        return wait
+    if wait.kind == "loop":
+        words = f"{wait.words.partition('; ')[0]}; {words}"
+    pool = plan.executor.pool
+    return msgspec.structs.replace(wait, kind="limit", words=words, pool=pool)
 
 
 def unclaimed(run: Run) -> int:
@@ -146,7 +185,7 @@ async def since_when(storage: Storage, execution_id: str, runs: set[str]) -> dic
 
 def waits_of(execution: Execution, plan: Plan, workers: Workers = UNCOUNTED) -> list[WaitReason]:
     """Every run in flight and every token that led to none, in order of their making."""
-    names = names_among(asked_in(execution)) if plan.waits else {}
+    names = names_among(approvals(execution)) if plan.waits else {}
     runs = [
         wait
         for run in execution.runs.values()
@@ -175,11 +214,11 @@ def wait_for_limit(execution: Execution, plan: Plan, place: LimitPlace) -> WaitR
 
 
 def waits_of_run(
-    execution: Execution, run: Run, plan: Plan, workers: Workers, names: Mapping[str, str]
+    execution: Execution, run: Run, plan: Plan, workers: Workers, names: Names
 ) -> list[WaitReason]:
     waits = [wait for wait in waits_held_in(run) if wait.done is None] if plan.waits else []
     if waits and (run.loop is not None or not run.parts):
-        named = [named_wait(execution, wait, names) for wait in waits[:SHOWN]]
+        named = [one for wait in waits[:SHOWN] for one in named_waits(execution, wait, names)]
         return [*named, wait_of_loop(run, plan, workers)] if run.loop is not None else named
     if run.parked is not None:
         words = "it waits because the execution is paused"
@@ -201,10 +240,20 @@ def waits_of_run(
     return [wait_of_pipeline(run, plan, workers)]
 
 
-def named_wait(execution: Execution, wait: TaskWait, names: Mapping[str, str]) -> WaitReason:
+def named_waits(execution: Execution, wait: TaskWait, names: Names) -> list[WaitReason]:
+    """A wait, once for each question that it asks: those of `any` have titles of their own."""
+    people = [arm for arm in wait.awaits if arm["by"] == "approval"]
+    others = [arm for arm in wait.awaits if arm["by"] != "approval"]
+    if len(people) < 2:
+        return [named_wait(execution, wait, list(wait.awaits), names)]
+    return [named_wait(execution, wait, [arm, *others], names) for arm in people]
+
+
+def named_wait(
+    execution: Execution, wait: TaskWait, arms: list[dict[str, Any]], names: Names
+) -> WaitReason:
     """WAIT-7: for what, since when, until when, who may answer, and how."""
     due = next_due(wait)
-    arms = wait.awaits
     asked = next((arm for arm in arms if arm["by"] == "approval"), {})
     answers = tuple(found for arm in arms for found in commands_of(execution, wait, arm, names))
     words = f"waits for {' or '.join(map(awaited_words, arms))} since {timestamp(wait.since)}"
@@ -221,7 +270,7 @@ def named_wait(execution: Execution, wait: TaskWait, names: Mapping[str, str]) -
         step=wait.step,
         place=place_of(wait.step, wait.task_run_id),
         step_run_id=wait.step_run_id,
-        kind=arms[0]["by"] if len(arms) == 1 else "any",
+        kind=wait.awaits[0]["by"] if len(wait.awaits) == 1 else "any",
         words=words,
         task=wait.task,
         task_run_id=wait.task_run_id,
@@ -232,22 +281,34 @@ def named_wait(execution: Execution, wait: TaskWait, names: Mapping[str, str]) -
         roles=roles,
         answers=answers,
         signals=tuple(arm["name"] for arm in arms if arm["by"] == "signal"),
+        question=names[key_of(wait, asked)] if asked else None,
     )
 
 
 def commands_of(
-    execution: Execution, wait: TaskWait, arm: dict[str, Any], names: Mapping[str, str]
+    execution: Execution, wait: TaskWait, arm: dict[str, Any], names: Names
 ) -> tuple[str, ...]:
     execution_id = execution.execution_id
     match arm["by"]:
         case "signal":
             return (f"noetl signal {execution_id} {shlex.quote(arm['name'])}",)
         case "approval":
-            return tuple(
-                f"noetl {word} {execution_id} {shlex.quote(names[wait.task_run_id])}"
-                for word in ("approve", "reject")
+            name = shlex.quote(names[key_of(wait, arm)])
+            fields = "".join(f" --set {one}=…" for one in must_have(arm.get("form", {})))
+            return (
+                f"noetl approve {execution_id} {name}{fields}",
+                f"noetl reject {execution_id} {name}",
             )
     return ()
+
+
+def must_have(form: Mapping[str, Any]) -> list[str]:
+    """The fields that an approval cannot leave out."""
+    return [
+        shlex.quote(name)
+        for name, field in form.items()
+        if "default" not in field and field.get("required", True)
+    ]
 
 
 def until_words(due: int | None) -> str:

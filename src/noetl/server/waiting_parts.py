@@ -76,6 +76,14 @@ class WaitingParts:
         found = [self.discard(key) for key in sorted(keys)]
         return [offer.command for offer in found if offer is not None]
 
+    def take_all(self, pool: str) -> list[Offer]:
+        """Remove everything of a pool."""
+        queues = (self._pools, self._suspects)
+        offers = [offer for queue in queues if pool in queue for offer in queue[pool].values()]
+        for offer in offers:
+            self.discard(offer.key)
+        return offers
+
     def count(self, pool: str) -> int:
         return len(self._pools.get(pool, ())) + len(self._suspects.get(pool, ()))
 

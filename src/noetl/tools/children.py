@@ -54,6 +54,7 @@ async def spawn_async(
     stdin: Stream = NULL,
     stdout: Stream = PIPE,
     stderr: Stream = NULL,
+    fds: Sequence[int] = (),
     cwd: str | Path | None = None,
     env: Mapping[str, str] | None = ENVIRONMENT,
 ) -> asyncio.subprocess.Process:
@@ -63,6 +64,7 @@ async def spawn_async(
         stdin=stdin,
         stdout=stdout,
         stderr=stderr,
+        pass_fds=fds,
         cwd=cwd,
         env=env,
         start_new_session=True,
@@ -72,6 +74,14 @@ async def spawn_async(
 def isolated(program: str, *words: str, python: str = sys.executable) -> list[str]:
     """The command line of a program of ours that runs without the packages of the worker."""
     return [python, "-I", "-S", "-c", program, *words]
+
+
+def ourselves(*words: str) -> list[str]:
+    """
+    The command line of `noetl WORDS`. Without -P Python would look for modules in the folder that
+    it is started in, and run those of a foreign project in a process that holds keys.
+    """
+    return [sys.executable, "-P", "-m", "noetl", *words]
 
 
 class PipeEnds:

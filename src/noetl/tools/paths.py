@@ -1,7 +1,6 @@
 """Where a path of a playbook leads, below the folder that it may not leave; how it is written."""
 
 import os
-import secrets
 import stat
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -37,7 +36,8 @@ def inside(
     if target.is_relative_to(bound):
         return target
     if root is None:
-        raise Refusal("input", f"path '{path}' leaves the playbook's folder, which is not allowed")
+        says = f"path '{path}' leaves the playbook's folder {bound}, which is not allowed"
+        raise Refusal("input", f"{says}; name a file below it")
     says = f"path '{path}' is not below {bound}, the worker's folder for files"
     raise Refusal("input", f"{says}; put the file there, or change its setting 'files'")
 
@@ -81,7 +81,7 @@ def whole_file(path: Path) -> Iterator[IO[bytes]]:
     """A file to write, which gets its name when it is whole; raises Refusal."""
     try:
         with held(path.parent, "folder") as folder:
-            part = Path(folder, f".{path.name}.{secrets.token_hex(4)}.part")
+            part = Path(folder, f".{path.name}.{os.urandom(4).hex()}.part")
             try:
                 with part.open("wb") as file:
                     yield file

@@ -6,13 +6,15 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from noetl.errors import BodyLost
+from noetl.kinds.misfit import misfit_words
 from noetl.masking import KNOWN
 from noetl.messages.codec import WITH_REFERENCES, decode, encode
 from noetl.messages.outcome import Outcome, completed, failed
 from noetl.messages.reference import Reference
-from noetl.pipeline.drive import CallTool
+from noetl.pipeline.asks import CallTool
 from noetl.playbook.model import Timeout
 from noetl.tools.tool import ToolCall
+from noetl.worker.caching import holds_secret
 
 if TYPE_CHECKING:
     from noetl.worker.part import PartWork
@@ -30,7 +32,8 @@ async def call_tool(part: "PartWork", ask: CallTool) -> Outcome:
     """Call the tool; an error tells people what the tool was given."""
     outcome = await called(part, ask)
     if outcome.status == "ok":
-        return outcome
+        kept = ask.task.spec.cache is not None
+        return msgspec.structs.replace(outcome, secret=holds_secret(outcome)) if kept else outcome
     inputs = {name: clipped(KNOWN.cleaned(value)) for name, value in ask.inputs.items()}
     return msgspec.structs.replace(outcome, inputs=inputs)
 
@@ -55,7 +58,7 @@ async def called(part: "PartWork", ask: CallTool) -> Outcome:
         values = await loaded(part, ask) if holds_reference(ask.inputs) else ask.inputs
         inputs = msgspec.convert(values, ask.task.inputs, strict=False)
     except msgspec.ValidationError as fault:
-        return failed("input", f"task '{ask.task.label}': {fault}")
+        return failed("input", f"task '{ask.task.label}': {misfit_words(fault)}")
     except BodyLost as lost:
         return failed("result", str(lost))
     spec = ask.task.spec

@@ -11,7 +11,8 @@ from noetl.errors import BodyLost
 from noetl.messages import events as e
 from noetl.messages.outcome import make_error
 from noetl.messages.reference import Reference
-from noetl.pipeline.drive import Ask, AwaitAnswer, End, Parked
+from noetl.pipeline.asks import Ask, AwaitAnswer, Parked
+from noetl.pipeline.drive import End
 from noetl.pipeline.frame import Frame, Iteration
 from noetl.playbook.plan import LoopPlan
 from noetl.worker.parking import let_go, parked

@@ -9,7 +9,8 @@ from noetl.errors import BodyLost, NeedsBody, TemplateFailed
 from noetl.messages import events as e
 from noetl.messages.outcome import Outcome, failed
 from noetl.messages.reference import Reference
-from noetl.pipeline.drive import End, Parked, RunLoop, run_pipeline
+from noetl.pipeline.asks import Parked, RunLoop
+from noetl.pipeline.drive import End, run_pipeline
 from noetl.pipeline.frame import Frame, Iteration, Nested
 from noetl.pipeline.policy import template_error
 from noetl.playbook.plan import InnerPlan, Scope

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from noetl.control.waits_held import WAITS
 from noetl.messages import events as e
-from noetl.pipeline.drive import AwaitAnswer, Parked
+from noetl.pipeline.asks import AwaitAnswer, Parked
 
 if TYPE_CHECKING:
     from noetl.worker.part import PartWork

@@ -16,23 +16,23 @@ from noetl.messages import events as e
 from noetl.messages.fitting import INLINE, is_small
 from noetl.messages.outcome import make_error
 from noetl.messages.requests import Report
-from noetl.pipeline.drive import (
+from noetl.pipeline.asks import (
     Ask,
     AwaitAnswer,
     CallTool,
-    End,
+    FindKept,
     Load,
     Parked,
     Pause,
     RunLoop,
     Settle,
-    Surroundings,
-    run_pipeline,
 )
+from noetl.pipeline.drive import End, Surroundings, run_pipeline
 from noetl.pipeline.frame import Frame
 from noetl.playbook.plan import LoopPlan, Pipeline, Plan, Scope
 from noetl.ports.commit import Commit
 from noetl.ports.session import PartLost, Taken, refused_writes
+from noetl.worker.caching import find_kept
 from noetl.worker.calling import call_tool
 from noetl.worker.fitting import PartFitting
 from noetl.worker.parking import let_go, parked
@@ -173,8 +173,9 @@ class PartWork:
         return await call_tool(self, ask)
 
     async def _pause(self, ask: Pause) -> None:
-        seconds = ask.seconds
-        if seconds > NOTED:
+        """A recorded one stands still while the execution is paused, as every clock (WAIT-6)."""
+        seconds, noted, moved = ask.seconds, ask.seconds > NOTED, 0
+        if noted:
             self.events.append(
                 e.TaskSuspended(
                     step=self.command.step,
@@ -193,6 +194,10 @@ class PartWork:
                 self.worker.session.hand_back(self.command)
                 raise PartLost(self.command.step_run_id)
         await self.worker.sleep(seconds)
+        how_far = partial(self.worker.session.moved, self.command, ask.task_run_id)
+        while noted and (now := await how_far()) > moved:
+            await self.worker.sleep((now - moved) / 1000)
+            moved = now
 
     async def _await(self, ask: AwaitAnswer) -> Any:
         if self.worker.cans_waits and ask.call is not None:
@@ -287,6 +292,7 @@ ANSWER: dict[type[Any], Callable[[PartWork, Any], Awaitable[Any]]] = {
     Load: PartWork._load,
     RunLoop: PartWork._nested,
     AwaitAnswer: PartWork._await,
+    FindKept: find_kept,
 }
 
 

@@ -17,7 +17,7 @@ from noetl.errors import NoetlError, ServerRefused
 from noetl.masking import KNOWN
 from noetl.messages import events as e
 from noetl.messages.codec import decode, decode_events, encode, encode_events
-from noetl.messages.outcome import make_error
+from noetl.messages.outcome import CacheHit, make_error
 from noetl.messages.requests import Report
 from noetl.playbook.plan import Plan
 from noetl.ports.commit import Commit, committed
@@ -26,7 +26,9 @@ from noetl.ports.link import (
     Call,
     CancelWanted,
     ChildWanted,
+    DelayWanted,
     Hold,
+    KeptWanted,
     Link,
     PlaybookWanted,
     Sent,
@@ -37,6 +39,7 @@ from noetl.ports.plans import Plans
 from noetl.ports.session import ChildAsked, PartLost, Taken
 from noetl.worker.outbox import Outbox, Pending
 from noetl.worker.part import CANCELLED
+from noetl.worker.questions import PATIENT
 from noetl.worker.wire import Wire
 from noetl.worker.worker import Worker, error_of
 
@@ -165,6 +168,29 @@ class WireSession:
         finally:
             self._patient -= 1
 
+    async def kept(self, command: Command, task: str, key: str) -> CacheHit | None:
+        hold = hold_of(command)
+        if hold not in self.holds:
+            raise PartLost(command.step_run_id)
+        try:
+            found = await self.wire.questions.ask(KeptWanted(task=task, key=key), hold)
+        except ServerRefused:  # an older server, or the lease has ended: the task runs
+            return None
+        return None if found is None else CacheHit(key, **found)
+
+    async def moved(self, command: Command, task_run_id: str) -> int:
+        hold = hold_of(command)
+        wanted = DelayWanted(task_run_id=task_run_id, wait=PATIENT)
+        found = None
+        while found is None:
+            if hold not in self.holds:
+                raise PartLost(command.step_run_id)
+            try:
+                found = await self.wire.questions.ask(wanted, hold)
+            except ServerRefused:  # an older server, or the lease has ended
+                return 0
+        return int(found)
+
     # ── room ─────────────────────────────────────────────────────────────────────────────────
 
     @property
@@ -266,19 +292,14 @@ class WireSession:
 
     async def _begin_later(self, digest: str, parts: list[tuple[Command, str | None]]) -> None:
         """Parts of a playbook that this worker has not seen yet."""
-
-        async def text() -> str:
-            hold = hold_of(parts[0][0])
-            return str((await self.wire.questions.ask(PlaybookWanted(digest), hold))["text"])
-
         try:
-            plan = await self._plans.by(digest, text)
+            plan = await self._plan_under(digest, [hold_of(command) for command, _ in parts])
         except Exception as fault:  # whatever it is: what was granted ends with a reason
-            error = error_of(fault)
-            if isinstance(fault, NoetlError):
-                error = make_error("not_found", KNOWN.masked(str(fault)))
             for command, _ in parts:
-                self._fail(command, error)
+                if _is_lost(fault):
+                    self.let_go(hold_of(command))
+                else:
+                    self._fail(command, _unread(fault))
             return
         # NEXT-8: an order that came while the playbook was on its way is heard first.
         held = [self.holds.get(hold_of(command)) for command, _ in parts]
@@ -286,6 +307,31 @@ class WireSession:
             await self.wire.renew(server)
         for command, folder in parts:
             self._begin_one(command, plan, folder)
+
+    async def _plan_under(self, digest: str, holds: list[Hold]) -> Plan:
+        """Asked for under one lease after the other: one that was lost costs no other its part."""
+
+        async def text() -> str:
+            wanted = PlaybookWanted(digest)
+            return str((await self.wire.questions.ask(wanted, holds.pop()))["text"])
+
+        while True:
+            try:
+                return await self._plans.by(digest, text)
+            except ServerRefused as refused:  # perhaps what others asked for under their lease
+                if not (holds and _is_lost(refused)):
+                    raise
+
+
+def _is_lost(fault: Exception) -> bool:
+    """The server knows another holder, or the part has ended: that is nobody's failure."""
+    return isinstance(fault, ServerRefused) and fault.code == "refused"
+
+
+def _unread(fault: Exception) -> dict[str, Any]:
+    if isinstance(fault, NoetlError):
+        return make_error("not_found", KNOWN.masked(str(fault)))
+    return error_of(fault)
 
 
 def hold_of(command: Command) -> Hold:

@@ -95,7 +95,9 @@ async def test_the_view_knows_every_name(tmp_path: Path) -> None:
     finally:
         await homes.close_all()
     told = {row["name"]: (row["source"], row["entity"], row["status"]) for row in found}
-    assert told == {name: about[:3] for name, about in NAMES.items()}
+    assert told == {
+        name: (about.source, about.entity, about.status) for name, about in NAMES.items()
+    }
 
 
 @pytest.mark.rule("EVT-1")

@@ -15,8 +15,8 @@ from tests.contracts.homes import decision
 
 from noetl.adapters.sqlite.batch import COLUMNS
 from noetl.adapters.sqlite.database import VERSION, open_database
+from noetl.adapters.sqlite.executions import page_led_by
 from noetl.adapters.sqlite.locks import FILE
-from noetl.adapters.sqlite.registers import page_led_by
 from noetl.adapters.sqlite.statements import MIGRATIONS, SIZES, SQL, in_bulk, load, of_size
 from noetl.adapters.sqlite.storage import open_storage
 from noetl.errors import LogUnavailable

@@ -11,10 +11,12 @@ from tests.support.api import SmallPlane, served
 
 from noetl.api import intake
 from noetl.api.intake import LARGEST_HEAD, most_connections
+from noetl.api.tokens import make_token
 
 Peer = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 HEAD = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n"
 POST = b"POST /api/validate HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/yaml\r\n"
+OPEN = b"POST /api/sign-in HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
 PATIENCE = 60
 """Seconds before a test that hangs fails; never a time that is expected to pass."""
 
@@ -48,6 +50,7 @@ def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, seconds in (
         ("HEAD_WITHIN", 0.2),
         ("BODY_WITHIN", 0.2),
+        ("STRANGE_WITHIN", 0.3),
         ("ANSWER_WITHIN", 0.2),
         ("LOOK", 0.05),
     ):
@@ -125,6 +128,69 @@ async def test_who_has_no_token_cannot_stay_by_a_body_that_drips() -> None:
         while not ended.done():
             peer[1].write(b"a")
             await asyncio.wait([ended], timeout=0.02)
+
+
+@pytest.mark.usefixtures("hasty")
+@pytest.mark.rule("SRV-1")
+async def test_nor_where_no_token_is_asked_for() -> None:
+    """Signing in and webhooks read a body before anybody has proved anything."""
+    async with strangers(auth=True) as (_, [peer]):
+        peer[1].write(OPEN + b"Content-Length: 60000\r\n\r\n")
+        ended = asyncio.ensure_future(told(peer))
+        while not ended.done():
+            peer[1].write(b" ")
+            await asyncio.wait([ended], timeout=0.02)
+        assert ended.result() == b""
+
+
+async def test_bodies_of_strangers_make_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without that, so many bodies that drip keep everybody else out."""
+    monkeypatch.setattr(intake, "MOST", 20)
+    async with strangers(auth=True) as (url, _):
+        port = int(url.rpartition(":")[2])
+        peers = []
+        for _ in range(60):
+            peer = await asyncio.open_connection("127.0.0.1", port)
+            peer[1].write(OPEN + b"Content-Length: 60000\r\n\r\n{")
+            peers.append(peer)
+            assert len(peers) % 10 or await is_well(url)
+        for peer in peers[:30]:
+            await told(peer)
+        for _, writer in peers:
+            writer.close()
+
+
+@pytest.mark.usefixtures("hasty")
+@pytest.mark.parametrize("auth", [True, False])
+async def test_who_is_known_may_take_his_time(auth: bool) -> None:
+    """As long as something comes: a worker may have gigabytes to bring."""
+    plane = SmallPlane()
+    token = (await make_token(plane.storage.tokens, "ada", "viewer")).token
+
+    async def dripping() -> AsyncIterator[bytes]:
+        clock = asyncio.get_running_loop().time
+        until = clock() + 2 * intake.STRANGE_WITHIN
+        while clock() < until:
+            yield b" "
+            await asyncio.to_thread(int)
+
+    async with served(plane, auth=auth) as found, aiohttp.ClientSession() as session:
+        asked = session.post(
+            f"{found.url}/api/validate",
+            data=dripping(),
+            headers={"authorization": f"Bearer {token}", "content-type": "text/yaml"},
+        )
+        async with asked as answer:
+            assert answer.status == 200
+
+
+async def test_who_goes_away_fills_no_log(caplog: pytest.LogCaptureFixture) -> None:
+    async with strangers(auth=True) as (url, [peer]):
+        peer[1].write(OPEN + b"Content-Length: 60000\r\n\r\n{")
+        peer[1].write_eof()
+        await told(peer)
+        assert await is_well(url)
+    assert caplog.records == []
 
 
 @pytest.mark.usefixtures("hasty")

@@ -7,12 +7,17 @@ from typing import Any
 
 import aiohttp
 import pytest
+from litestar.exceptions import NotAuthorizedException
+from msgspec.structs import replace
 from tests.support.api import SmallPlane, served
 
-from noetl.api.gate import SESSION
-from noetl.api.tokens import make_token, revoke_token
+from noetl.adapters.memory.registers import MemoryTokens
+from noetl.api import sessions
+from noetl.api.gate import SESSION, Gate
+from noetl.api.home_token import rows_of_home
+from noetl.api.tokens import make_token, new_token, revoke_token
 from noetl.api.types import Role
-from noetl.ports.tokens import TokenRow
+from noetl.ports.tokens import TokenRow, is_good, maker_of, session_of
 
 OWN = {"sec-fetch-site": "same-origin"}
 
@@ -115,6 +120,60 @@ async def test_it_ends_with_its_token() -> None:
         assert 11 * 3600 < lasting(session) <= 12 * 3600
 
 
+class RevokedMeanwhile(MemoryTokens):
+    """Another server revokes the token while this one still takes it for good."""
+
+    async def add(self, row: TokenRow) -> None:
+        if maker_of(row) is not None:
+            await revoke_token(self, SmallPlane().keychain, str(maker_of(row)))
+        await super().add(row)
+
+
+async def test_no_session_outlives_a_token_that_was_revoked_while_it_began() -> None:
+    """Else whoever has a stolen token has two seconds to make twelve hours of them."""
+    plane = SmallPlane()
+    plane.storage.tokens = RevokedMeanwhile(plane.storage.tables)  # type: ignore[attr-defined, misc]
+    token = await make_token(plane.storage.tokens, "ada", "admin")
+    async with served(plane, auth=True) as at, aiohttp.ClientSession() as browser:
+        sent = {"json": {"token": token.token}, "headers": OWN}
+        assert await status_of(browser, "POST", f"{at.url}/api/sign-in", **sent) == 401
+    rows = await plane.storage.tokens.all()
+    assert len(rows) == 2
+    assert all(row.revoked_at is not None for row in rows)
+
+
+async def test_nobody_fills_the_table_with_sessions(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sessions, "MOST", 2)
+    async with signed_in() as (plane, url, browser, token_id):
+        token = await make_token(plane.storage.tokens, "bob", "viewer")
+        sent = {"json": {"token": token.token}, "headers": OWN}
+        for _ in range(5):
+            assert await status_of(browser, "POST", f"{url}/api/sign-in", **sent) == 200
+        rows = await plane.storage.tokens.all()
+        now = int(time.time() * 1000)
+        living = [maker_of(row) for row in rows if is_good(row, row.digest, now)]
+        assert sorted(filter(None, living)) == sorted([token_id, token.token_id, token.token_id])
+        assert len(rows) <= 2 + 1 + 3, "what has ended goes with the next one"
+        assert await status_of(browser, "GET", f"{url}/api/me") == 200
+
+
+async def test_a_session_of_a_home_is_good_where_its_token_is() -> None:
+    """The token of a home is for one server, and until it is replaced; so is what it began."""
+    plane = SmallPlane()
+    first, second = rows_of_home("noetl_first"), rows_of_home("noetl_second")
+    owner = next(iter(first.values()))
+    text, made = new_token("owner", "viewer", now_ms=0)
+    named = session_of(owner, "ab12")
+    await plane.storage.tokens.add(replace(made, token_id=named, role="admin"))
+    assert (await Gate(plane.storage.tokens, first).known(text)).token_id == named
+    for others in (second, {}):
+        with pytest.raises(NotAuthorizedException):
+            await Gate(plane.storage.tokens, others).known(text)
+    assert await revoke_token(plane.storage.tokens, plane.keychain, owner.token_id)
+    with pytest.raises(NotAuthorizedException):
+        await Gate(plane.storage.tokens, first).known(text)
+
+
 def lasting(row: TokenRow) -> float:
     assert row.expires_at is not None
     return round(row.expires_at / 1000 - time.time())
@@ -126,6 +185,7 @@ def lasting(row: TokenRow) -> float:
         (True, "noetl_wrong", OWN, 401),
         (True, "", OWN, 422),
         (True, "WORKER", OWN, 403),
+        (True, "SESSION", OWN, 403),
         (True, "GOOD", {"sec-fetch-site": "cross-site"}, 403),
         (True, "GOOD", {}, 403),
         (False, "GOOD", OWN, 400),
@@ -137,7 +197,9 @@ async def test_who_cannot_sign_in_is_told_why(
     plane = SmallPlane()
     good = await make_token(plane.storage.tokens, "ada", "admin")
     worker = await make_token(plane.storage.tokens, "w", "worker")
-    given = {"GOOD": good.token, "WORKER": worker.token}.get(text, text)
+    session, row = new_token("ada", "admin", now_ms=0)
+    await plane.storage.tokens.add(replace(row, token_id=f"{good.token_id}.ab12"))
+    given = {"GOOD": good.token, "WORKER": worker.token, "SESSION": session}.get(text, text)
     async with (
         served(plane, auth=auth) as at,
         aiohttp.ClientSession() as browser,

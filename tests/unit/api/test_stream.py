@@ -15,6 +15,7 @@ from tests.support.scenario import Gate, ok
 from tests.support.steps import call, playbook, step
 
 from noetl.api.events import with_beats
+from noetl.api.tokens import make_token
 from noetl.errors import LogUnavailable
 from noetl.ports.event_log import Decision, ExecutionRow, LogRow
 
@@ -280,6 +281,25 @@ async def test_a_stream_whose_log_goes_away_ends_without_an_end() -> None:
         again = await streamed(api, "e1", **{"Last-Event-ID": "9"})
     assert [frame.id for frame in found] == ["8", "9"]
     assert [frame.id for frame in again] == ["10", "11"]
+
+
+async def test_a_stream_ends_with_the_token_of_its_reader() -> None:
+    """Whoever is refused every new question is told nothing more by an old one, either."""
+    plane = Followed()
+    await large_log(plane)
+    reader = await make_token(plane.storage.tokens, "ada", "viewer")
+    admin = await make_token(plane.storage.tokens, "bob", "admin")
+    async with api_of(plane, auth=True, token=reader.token) as api:
+        url = f"{api.url}/api/executions/e1/stream"
+        async with api.session.get(url, read_bufsize=1024) as answer:
+            assert await answer.content.readline() == b"retry: 1000\n"
+            headers = {"Authorization": f"Bearer {admin.token}"}
+            revoke = f"/api/tokens/{reader.token_id}"
+            assert (await api.ask("DELETE", revoke, headers=headers))[0] == 204
+            rest = await answer.read()
+        assert rest.count(b"event: step.started") < ROWS / 2, "no more than the sockets held"
+        assert b"event: end" not in rest
+        assert (await api.ask("GET", "/api/executions/e1/stream"))[0] == 401
 
 
 @pytest.mark.parametrize(

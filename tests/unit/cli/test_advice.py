@@ -73,6 +73,13 @@ def test_templates_that_fail(text: str, do: str) -> None:
         ("exit", "exit code 127", "was not found"),
         ("exit", "exit code 1", "noetl logs e1 --step load"),
         ("of_a_plugin", "anything", "noetl events e1"),
+        ("input", "postgres needs 'auth': no credential 'pg'", "noetl credential add"),
+        ("input", "path '/x' leaves the playbook's folder /p", "below the folder"),
+        ("policy", "too many failed", "on purpose"),
+        ("loop", "`loop.in` must evaluate to a list, got dict: {}", "dictsort"),
+        ("loop", "`loop.in` must evaluate to a list, got int: 5", "range(n)"),
+        ("not_found", "'jq' needs an extra: install it with pip", "run the command"),
+        ("duckdb", "IO Error: Could not set lock on file 'x'", "at_once: 1"),
     ],
 )
 def test_causes_and_actions(kind: str, message: str, do: str) -> None:

@@ -42,6 +42,19 @@ def migrated(text: str, *words: str) -> Result:
     return CliRunner().invoke(migrate_command, [*words, "-"], input=text, standalone_mode=False)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "playbook: a.yaml\ntests:\n  - name: one\n",
+        "apiVersion: noetl.io/v2\nkind: Trigger\nmetadata: {name: t, path: t}\n",
+    ],
+)
+def test_a_check_passes_what_is_no_playbook(text: str) -> None:
+    done = migrated(text, "--check")
+    assert (done.return_value, done.stdout) == (0, "")
+    assert "no playbook, nothing to migrate" in done.stderr
+
+
 def test_the_text_is_on_standard_output_and_the_report_on_standard_error() -> None:
     done = migrated(OLDER)
     assert (done.return_value, done.stdout) == (0, MIGRATED)

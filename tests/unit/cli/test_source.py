@@ -1,12 +1,14 @@
 """Where text comes from, and where products go."""
 
 import io
+import os
 import sys
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
+from noetl.cli.dev import tests_of as found_beside
 from noetl.cli.output import write
 from noetl.cli.source import READ_AT_MOST, read_source
 from noetl.errors import UnreadableFile, UnwritableFile
@@ -75,3 +77,15 @@ def test_without_a_file_it_goes_to_standard_output(capsys: pytest.CaptureFixture
 def test_what_cannot_be_written_is_refused_with_a_reason(tmp_path: Path) -> None:
     with pytest.raises(UnwritableFile, match="it is a directory; name a file inside it"):
         write("x", str(tmp_path))
+
+
+def test_what_lies_beside_is_read_only_where_it_is_a_file(tmp_path: Path) -> None:
+    """Who opens a pipe waits for a writer; a device has no end. A foreign project may hold both."""
+    os.mkfifo(tmp_path / "pipe.test.yaml")
+    (tmp_path / "endless.test.yaml").symlink_to("/dev/zero")
+    (tmp_path / "p.yaml").write_text("a: 1")
+    source = read_source(str(tmp_path / "p.yaml"))
+    assert source.beside("pipe.test.yaml") is None
+    assert source.beside("endless.test.yaml") is None
+    assert source.beside("p.yaml") == "a: 1"
+    assert found_beside(tmp_path / "p.yaml") == []

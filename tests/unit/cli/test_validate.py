@@ -48,6 +48,17 @@ def test_the_caret_is_under_the_fault(old: str, new: str, code: str, line: str, 
     assert carets.count("^") == len(caret)
 
 
+TESTS = "playbook: small.yaml\ntests:\n  - name: one\n"
+
+
+def test_a_file_of_tests_is_no_broken_playbook() -> None:
+    told = checked(TESTS)
+    assert told.return_value == 0
+    assert "tests of a playbook; run them with: noetl test" in told.output
+    assert json.loads(checked(TESTS, "--json").output)["valid"]
+    assert checked(TESTS.replace("name", "nmae")).return_value == 3
+
+
 def test_all_faults_are_shown_at_once_and_in_order() -> None:
     text = VALID.replace("v2", "v1").replace("Playbook", "Playbok").replace("noop", "nop")
     told = json.loads(checked(text, "--json").output)

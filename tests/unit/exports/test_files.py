@@ -1,8 +1,9 @@
 """A file is there whole, or as it was before."""
 
 import os
+import stat
 import threading
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,8 @@ from tests.unit.exports.stories import each, run
 
 from noetl.errors import LogUnavailable, UnwritableFile
 from noetl.exports.export import ExportBody
-from noetl.exports.files import write_file
+from noetl.exports.files import replacing, write_durably, write_file
+from noetl.exports.parquet import write_parquet
 
 TWO = [ExportBody(b"one\n", 1), ExportBody(b"two\n", 1)]
 
@@ -44,6 +46,37 @@ def test_a_link_stays_a_link(tmp_path: Path) -> None:
     run(write_file(link, each(TWO)))
     assert link.is_symlink()
     assert target.read_bytes() == b"one\ntwo\n"
+
+
+@pytest.mark.parametrize("form", ["jsonl", "parquet", "position"])
+def test_a_new_file_is_for_its_owner_alone(tmp_path: Path, form: str) -> None:
+    """As the log is that it was made from. One that is there keeps the mode that it was given."""
+    ways: dict[str, Callable[[Path], object]] = {
+        "jsonl": lambda file: run(write_file(file, each(TWO))),
+        "parquet": lambda file: run(write_parquet(file, each([]))),
+        "position": lambda file: write_durably(file, b"{}"),
+    }
+    old, new = tmp_path / "old", tmp_path / "new"
+    old.touch()
+    old.chmod(0o640)
+    before = os.umask(0)
+    try:
+        for file in (old, new):
+            ways[form](file)
+    finally:
+        os.umask(before)
+    assert [stat.S_IMODE(file.stat().st_mode) for file in (old, new)] == [0o640, 0o600]
+    assert sorted(os.listdir(tmp_path)) == ["new", "old"]
+
+
+def test_nobody_knows_the_name_of_a_part(tmp_path: Path) -> None:
+    """In a folder where others may write: a link of that name would lead elsewhere."""
+    names = set()
+    for _ in range(2):
+        with replacing(tmp_path / "out") as part:
+            names.add(part.name)
+            assert stat.S_IMODE(part.stat().st_mode) == 0o600
+    assert len(names) == 2
 
 
 def test_a_pipe_takes_them_as_they_come(tmp_path: Path) -> None:

@@ -173,3 +173,27 @@ async def test_an_endpoint_in_a_login_never_gets_the_machine_s_own_token(asking:
     provider = GcpProvider(asking, Once(), {"GCE_METADATA_HOST": "127.0.0.1:1"})
     with pytest.raises(CredentialMissing, match="a login needs private_key"):
         await provider.fetch("p/db", {"endpoint": "http://127.0.0.1:1"})
+
+
+@pytest.mark.parametrize("own", ["machine", "file"])
+async def test_nor_does_one_that_only_claims_to_be_its_account(
+    own: str, gcp: Gcp, asking: Asker, tmp_path: Path
+) -> None:
+    """The worker has its token; a login of the same name with another key is another."""
+    (tmp_path / "account.json").write_text(json.dumps(gcp.account))
+    host = gcp.url.removeprefix("http://")
+    named = {
+        "machine": {"GCE_METADATA_HOST": host},
+        "file": {"GOOGLE_APPLICATION_CREDENTIALS": str(tmp_path / "account.json")},
+    }
+    asked = provider(asking, gcp, **named[own])
+    assert await asked.fetch("p/db", None) == "from-gcp"
+    claimed = {} if own == "machine" else {"client_email": gcp.account["client_email"]}
+    login = {"private_key": "none", "endpoint": gcp.url, **claimed}
+    with pytest.raises(CredentialMissing, match="is not a PEM key"):
+        await asked.fetch("p/db", login)
+
+
+async def test_no_key_leads_elsewhere_in_the_api(gcp: Gcp, asking: Asker) -> None:
+    with pytest.raises(CredentialMissing, match="is not the name of a secret"):
+        await provider(asking, gcp).fetch("projects/p/secrets/../../q/versions/1", gcp.account)

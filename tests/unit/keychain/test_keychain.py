@@ -205,7 +205,7 @@ async def test_a_login_for_the_secrets_tool(chains: Chains, vault: Vault) -> Non
 
 
 async def test_the_door_builds_nothing_before_it_is_used() -> None:
-    door = KeychainDoor(MemoryCredentials(), None, b"k" * 32)
+    door = KeychainDoor(MemoryCredentials, None, b"k" * 32)
     await door.close()
     assert "opened" not in door.__dict__
     with pytest.raises(CredentialMissing):

@@ -79,6 +79,12 @@ FORMS: dict[str, Callable[[str], str]] = {
     "json in a URL": lambda text: quote(json.dumps({"p": text}), safe=""),
     "json in a form": lambda text: quote_plus(json.dumps({"p": text}, ensure_ascii=False)),
     "json in a path": lambda text: quote(json.dumps([text])),
+    "base64 in lines": lambda text: base64.encodebytes(b"x" * 45 + text.encode()).decode(),
+    "base64 in lines, indented": lambda text: re.sub(
+        "(.{7})", "\\1\r\n  ", base64.b64encode(text.encode()).decode()
+    ),
+    "hex in lines": lambda text: re.sub("(.{16})", "\\1\n", text.encode().hex()),
+    "taken for Latin-1": lambda text: text.encode().decode("latin-1"),
 }
 
 

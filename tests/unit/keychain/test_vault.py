@@ -156,3 +156,19 @@ async def test_the_worker_s_own_address_may_be_named(asking: Asker, vault: Vault
     vault.secrets["secret/app"] = {"value": "x"}
     asked = VaultProvider(asking, Once(), {"VAULT_ADDR": vault.url, "VAULT_TOKEN": ROOT_TOKEN})
     assert await asked.fetch("secret/app", {"address": vault.url}) == '{"value":"x"}'
+
+
+async def test_a_role_without_its_secret_gets_no_token_of_it(asking: Asker, vault: Vault) -> None:
+    vault.roles["role-1"] = ("secret-id-1", "secret/data/app")
+    vault.secrets["secret/app"] = {"value": "x"}
+    asked = provider(asking, vault, VAULT_ROLE_ID="role-1", VAULT_SECRET_ID="secret-id-1")
+    await asked.fetch("secret/app", None)
+    with pytest.raises(CredentialMissing, match="refuses the AppRole"):
+        await asked.fetch("secret/app", {"role_id": "role-1", "secret_id": "guessed"})
+
+
+@pytest.mark.parametrize("key", ["secret/../sys/auth", "../x", "secret/./app"])
+async def test_no_key_leads_elsewhere_in_the_api(key: str, asking: Asker, vault: Vault) -> None:
+    with pytest.raises(CredentialMissing, match="is not the name of a secret"):
+        await provider(asking, vault).fetch(key, None)
+    assert vault.seen == []

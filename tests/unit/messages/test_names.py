@@ -19,7 +19,7 @@ def test_every_event_has_its_row() -> None:
 def test_what_a_worker_may_tell() -> None:
     assert {kind.__struct_config__.tag for kind in REPORTED} == {
         *("step.started", "step.done", "step.failed"),
-        *("task.started", "task.done", "task.suspended", "wait.started"),
+        *("task.started", "task.cached", "task.done", "task.suspended", "wait.started"),
         *("loop.started", "loop.iteration.started", "loop.done"),
         *("loop.iteration.done", "loop.iteration.failed"),
     }

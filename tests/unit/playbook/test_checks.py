@@ -45,6 +45,37 @@ def test_guards_on_events(when: str, on_step: int, on_loop: int) -> None:
     assert codes(guarded(when, loop=True)) == ["impossible-event"] * on_loop
 
 
+@pytest.mark.rule("VAL-3")
+@pytest.mark.parametrize(
+    "when",
+    [
+        "\"{{ outcome.status == 'failed' }}\"",
+        '"{{ outcome.status == \\"failed\\" }}"',
+        "'{{ outcome.status == ''failed'' }}'",
+        ">\n                    {{ outcome.status ==\n                    'failed' }}",
+    ],
+)
+def test_a_status_that_no_outcome_has_is_found_however_it_is_quoted(when: str) -> None:
+    text = f"""\
+apiVersion: noetl.io/v2
+kind: Playbook
+metadata: {{ name: a, path: b }}
+workflow:
+  - step: start
+    tool:
+      - work:
+          kind: noop
+          spec:
+            policy:
+              rules:
+              - when: "{{{{ outcome.status == 'error' and outcome.status != 'ok' }}}}"
+                then: {{ do: fail }}
+              - when: {when}
+                then: {{ do: fail }}
+"""
+    assert [finding.code for finding in load(text).findings] == ["impossible-status"]
+
+
 @pytest.mark.parametrize(
     ("key", "value", "suspect"),
     [

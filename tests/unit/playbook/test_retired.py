@@ -49,7 +49,7 @@ def test_an_older_word_is_told_once_and_with_its_replacement(block: str, key: st
     loaded = load(json.dumps({**HEAD, **PLACES[block](key)}))
     expected = RETIRED[block][key]
     said = [(one.code, one.message, one.hint) for one in loaded.findings]
-    assert said == [tuple(expected)]
+    assert said == [(expected.code, expected.message, expected.hint)]
     assert expected.hint.endswith(MIGRATE)
     assert f"'{key}'" in expected.message
 
@@ -65,7 +65,9 @@ def test_an_older_word_is_told_once_and_with_its_replacement(block: str, key: st
 def test_an_older_value_is_told(document: dict[str, Any], code: str) -> None:
     (finding,) = load(json.dumps({**HEAD, **document})).findings
     known = [word for words in RETIRED_VALUES.values() for word in words.values()]
-    assert (finding.code, finding.message, finding.hint) in [tuple(word) for word in known]
+    assert (finding.code, finding.message, finding.hint) in [
+        (word.code, word.message, word.hint) for word in known
+    ]
     assert finding.code == code
 
 

@@ -47,6 +47,26 @@ def test_the_words_and_the_remedy(text: str, said: str, hint: str) -> None:
     assert problem.hint == hint
 
 
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (f"{{{{ {'(' * 61}first + second{') + third' * 61} }}}}", "nested deeper than 60 levels"),
+        (f"{{{{ {'not ' * 61}first }}}}", "nested deeper than 60 levels"),
+        (f"{{{{ first{' | upper' * 61} }}}}", "nested deeper than 60 levels"),
+        (f"{{{{ first{' < first' * 61} }}}}", "more than 60 comparisons in one chain"),
+        (f"{{{{ workload{'.step' * 201} }}}}", "a path has more than 200 steps"),
+    ],
+)
+def test_what_is_nested_too_deeply_to_compile(text: str, told: str) -> None:
+    problem = Templates().text(text)
+    assert problem is not None
+    assert told in problem.message
+
+
+def test_a_long_template_may_be_shallow() -> None:
+    assert Templates().text(f"{{{{ workload.{'a' * 500} | default('{'b' * 500}') }}}}") is None
+
+
 @pytest.mark.parametrize("guard", [True, False, "{{ a }}", " {{ a and b }}\n"])
 def test_a_sound_guard(guard: object) -> None:
     assert Templates().guard(guard) is None

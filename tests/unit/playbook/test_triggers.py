@@ -134,8 +134,9 @@ def test_a_payload_sees_the_trigger_and_nothing_else() -> None:
 
 
 @pytest.mark.rule("START-1")
-def test_a_path_stands_in_an_address() -> None:
-    text = trigger(HOURLY).replace("sales/nightly", "sales/né?t")
+@pytest.mark.parametrize("path", ["sales/né?t", "../../executions/x/cancel", "a/./b", "a//b"])
+def test_a_path_stands_in_an_address(path: str) -> None:
+    text = trigger(HOURLY).replace("sales/nightly", path)
     assert ("trigger-path", "metadata.path") in codes(text)
 
 

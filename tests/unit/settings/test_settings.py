@@ -152,3 +152,41 @@ def test_a_password_may_hold_what_is_no_sign_of_an_address() -> None:
 )
 def test_what_is_shown_holds_no_secret(field: str, value: object, seen: object) -> None:
     assert shown(field, value) == seen
+
+
+@pytest.mark.rule("KEEP-1")
+def test_no_task_reaches_the_folders_of_archives(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    policies = f"1d archive={tmp_path}/a; 2d archive=file://{tmp_path}/b; 3d archive=results; 4d"
+    set_so = Settings(home=tmp_path / "home", retention=f"{policies}; 5d archive=s3://lake/c")
+    private = [Path(one).name for one in set_so.bounds.private]
+    assert private == ["home", "a", "b"]
+
+
+LOOSE = ("auth = false", "http_deny = 'none'", "libs_build = 1", "namespaces = 'off'")
+
+
+@pytest.mark.parametrize("line", LOOSE)
+def test_the_file_of_a_folder_takes_no_protection_away(folder: Path, line: str) -> None:
+    """It may come with foreign playbooks; who names a file by a variable knows it."""
+    file = folder / "noetl.toml"
+    file.write_text(f"{line}\n")
+    with pytest.raises(SettingRefused, match="takes away a protection; set NOETL_"):
+        read_settings({})
+    field = line.partition(" ")[0]
+    told = read_settings({"NOETL_CONFIG": str(file)})
+    by_hand = read_settings({f"NOETL_{field.upper()}": line.split("= ")[1].strip("'")})
+    assert getattr(told, field) == getattr(by_hand, field)
+
+
+def test_the_usual_home_is_private_where_another_is_named(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(folder))
+    assert Settings(home=folder / "other").bounds.private == (str(folder / "other"),)
+    (folder / ".noetl").mkdir()
+    private = Settings(home=folder / "other").bounds.private
+    assert private == (str(folder / "other"), str(folder / ".noetl"))
+    assert Settings(home=folder / ".noetl").bounds.private == (str(folder / ".noetl"),)

@@ -252,6 +252,39 @@ def test_a_part_that_cannot_even_begin_fails_with_the_reason(tmp_path: Path) -> 
     clustered(test, tmp_path)
 
 
+class Lost(Line):
+    """The lease under which the playbook is first asked for has gone to somebody else."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        super().__init__(cluster)
+        self.ask = self._ask
+        self.lost: Hold | None = None
+
+    async def _ask(self, question: Question, server: str | None = None) -> Reply:
+        if isinstance(question, PlaybookWanted):
+            self.lost = self.lost or question.hold
+            if question.hold == self.lost:
+                return Reply(error={"code": "refused", "message": "not the lease that it names"})
+        return await self.link.ask(question, server)
+
+
+@pytest.mark.rule("WRK-1")
+@pytest.mark.parametrize("count", [1, 3])
+def test_a_lease_that_was_lost_fails_neither_its_part_nor_another(
+    count: int, tmp_path: Path
+) -> None:
+    async def test(cluster: Cluster) -> None:
+        await cluster.server()
+        begun = [await cluster.start(ONE) for _ in range(count)]
+        line = Lost(cluster)
+        cluster.worker(CannedTools(), link=line)
+        for execution_id in begun:
+            assert (await cluster.end_of(execution_id)).status == "completed"
+        assert line.lost is not None
+
+    clustered(test, tmp_path, ttl=0.5)
+
+
 # ── printed lines ────────────────────────────────────────────────────────────────────────────
 
 

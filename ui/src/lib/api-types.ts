@@ -22,6 +22,20 @@ export interface ApiError {
   execution_id?: string | null;
 }
 
+export interface AuditPage {
+  orders: (AuditView)[];
+}
+
+export interface AuditView {
+  noted_at: string;
+  who: string;
+  role: string;
+  what: string;
+  about: string;
+  result: "done" | "refused";
+  detail: string;
+}
+
 export interface Backfill {
   times: (BackfillTime)[];
   dry_run: boolean;
@@ -49,6 +63,13 @@ export interface Begun {
   error?: ApiError | null;
 }
 
+export interface BodyPreview {
+  kind: string;
+  count: number | null;
+  value: unknown;
+  cut: boolean;
+}
+
 export interface Box {
   name: string;
   desc: string;
@@ -57,6 +78,30 @@ export interface Box {
   hidden?: number;
   entry?: boolean;
   final?: boolean;
+}
+
+export interface CacheClearRequest {
+  path?: string | null;
+  task?: string | null;
+  key?: string | null;
+}
+
+export interface CacheCleared {
+  removed: number;
+}
+
+export interface CachePage {
+  entries: (CacheView)[];
+}
+
+export interface CacheView {
+  path: string;
+  task: string;
+  key: string;
+  execution_id: string;
+  kept_at: string;
+  expires_at: string;
+  size: number;
 }
 
 export interface CardRow {
@@ -104,6 +149,12 @@ export interface CredentialPage {
 export interface CredentialRequest {
   kind: string;
   fields: Record<string, unknown>;
+}
+
+export interface CursorRequest {
+  text: string;
+  line: number;
+  column: number;
 }
 
 export interface Differences {
@@ -201,6 +252,17 @@ export interface ExecutionState {
   loops: (unknown)[];
 }
 
+export interface ExplainedRewrite {
+  code: string;
+  line: number;
+  new_line: number;
+  path: string;
+  old: string;
+  new: string;
+  message: string;
+  why?: string;
+}
+
 export interface Explanation {
   execution_id: string;
   path: string;
@@ -254,6 +316,12 @@ export interface Finding {
   hint: string;
 }
 
+export interface FoundFault {
+  finding: Finding;
+  end: number;
+  fix: TextEdit | null;
+}
+
 export interface Health {
   status: "ok" | "waiting";
 }
@@ -261,6 +329,11 @@ export interface Health {
 export interface HookAnswer {
   execution: Listed;
   result: Summary | null;
+}
+
+export interface HttpTotals {
+  answers: number;
+  seconds: number;
 }
 
 export interface KeyedRequest {
@@ -353,6 +426,20 @@ export interface Pool {
   busy: number;
 }
 
+export interface PoolLimit {
+  name: string;
+  at_once: number;
+  set_at: string;
+}
+
+export interface PoolLimits {
+  pools: (PoolLimit)[];
+}
+
+export interface PoolRequest {
+  at_once: number;
+}
+
 export interface PruneRequest {
   older_than: number;
   status?: ("cancelled" | "completed" | "failed")[];
@@ -380,6 +467,18 @@ export interface RegisterRequest {
   migrate?: boolean;
 }
 
+export interface RestartPlan {
+  chosen: (string)[];
+  steps: (string)[];
+  iterations: number;
+  tasks: number;
+  kept: number;
+}
+
+export interface RestartPlanRequest {
+  chosen?: (string)[];
+}
+
 export interface RestartRequest {
   chosen?: (string)[];
   version?: number | string | null;
@@ -394,6 +493,7 @@ export interface Runtime {
   pools: (Pool)[];
   waits_for: (string)[];
   counts: Record<string, unknown>;
+  http?: HttpTotals | null;
 }
 
 export interface ServerView {
@@ -503,6 +603,60 @@ export interface TaskSide {
   attempts: number;
   result?: string | null;
   error?: Record<string, unknown> | null;
+}
+
+export interface TemplateRequest {
+  template: string;
+  seq?: number | null;
+  event?: number | null;
+}
+
+export interface TemplateTried {
+  ok: boolean;
+  value: unknown;
+  kind: string;
+  size: number;
+  cut: boolean;
+  error: string | null;
+  meant: string | null;
+  names: Record<string, (string)[]>;
+}
+
+export interface TextChecked {
+  findings: (FoundFault)[];
+  more: number;
+  older: boolean;
+  path: string | null;
+  outline: Outline | null;
+}
+
+export interface TextEdit {
+  title: string;
+  line: number;
+  start: number;
+  end: number;
+  text: string;
+}
+
+export interface TextOffer {
+  name: string;
+  summary: string;
+  about: string;
+  sort: "key" | "value" | "name";
+  insert: string;
+  back: number;
+}
+
+export interface TextOffers {
+  offers: (TextOffer)[];
+}
+
+export interface TextTranslated {
+  text: string;
+  changed: boolean;
+  complete: boolean;
+  rewrites: (ExplainedRewrite)[];
+  findings: (Finding)[];
 }
 
 export interface TokenMade {
@@ -640,11 +794,16 @@ export interface WaitReason {
   roles?: (string)[];
   answers?: (string)[];
   signals?: (string)[];
+  question?: string | null;
 }
 
 export interface WaitingPage {
   waiting: (PersonAwaited)[];
   next: string | null;
+}
+
+export interface WordAbout {
+  about: string | null;
 }
 
 export interface WorkerView {
@@ -669,7 +828,7 @@ export interface Operations {
   };
   catalog_page: {
     path: {  };
-    query: { cursor?: string | null; limit?: number };
+    query: { kind?: "playbook" | "trigger" | null; cursor?: string | null; limit?: number };
     body: undefined;
     answer: EntryPage;
   };
@@ -709,6 +868,30 @@ export interface Operations {
     body: undefined;
     answer: Record<string, unknown>;
   };
+  editing_check: {
+    path: {  };
+    query: {  };
+    body: ValidateRequest;
+    answer: TextChecked;
+  };
+  editing_complete: {
+    path: {  };
+    query: {  };
+    body: CursorRequest;
+    answer: TextOffers;
+  };
+  editing_about: {
+    path: {  };
+    query: {  };
+    body: CursorRequest;
+    answer: WordAbout;
+  };
+  editing_translate: {
+    path: {  };
+    query: {  };
+    body: ValidateRequest;
+    answer: TextTranslated;
+  };
   executions_execute: {
     path: {  };
     query: { strict?: boolean };
@@ -729,7 +912,7 @@ export interface Operations {
   };
   executions_page: {
     path: {  };
-    query: { status?: "queued" | "running" | "paused" | "completed" | "failed" | "cancelled" | null; path?: string | null; parent?: string | null; since?: string | null; until?: string | null; prefix?: string | null; cursor?: string | null; limit?: number };
+    query: { status?: "queued" | "running" | "paused" | "completed" | "failed" | "cancelled" | null; path?: string | null; parent?: string | null; since?: string | null; until?: string | null; prefix?: string | null; key?: string | null; text?: string | null; label?: string | null; cursor?: string | null; limit?: number };
     body: undefined;
     answer: ExecutionPage;
   };
@@ -775,6 +958,24 @@ export interface Operations {
     body: undefined;
     answer: Summary;
   };
+  values_render: {
+    path: { execution_id: string };
+    query: {  };
+    body: TemplateRequest;
+    answer: TemplateTried;
+  };
+  values_preview: {
+    path: { execution_id: string; checksum: string };
+    query: { rows?: number; hint?: string | null };
+    body: undefined;
+    answer: BodyPreview;
+  };
+  values_download: {
+    path: { execution_id: string; checksum: string };
+    query: {  };
+    body: undefined;
+    answer: null;
+  };
   executions_cancel: {
     path: { execution_id: string };
     query: {  };
@@ -811,13 +1012,19 @@ export interface Operations {
     body: undefined;
     answer: WaitingPage;
   };
-  executions_restart: {
+  restarts_restart: {
     path: { execution_id: string };
     query: {  };
     body: RestartRequest | null;
     answer: StartedExecution;
   };
-  executions_differences: {
+  restarts_restart_plan: {
+    path: { execution_id: string };
+    query: {  };
+    body: RestartPlanRequest | null;
+    answer: RestartPlan;
+  };
+  restarts_differences: {
     path: { execution_id: string; other: string };
     query: {  };
     body: undefined;
@@ -961,6 +1168,42 @@ export interface Operations {
     body: BackfillRequest;
     answer: Backfill;
   };
+  cache_page: {
+    path: {  };
+    query: { path?: string | null; task?: string | null; key?: string | null; limit?: number };
+    body: undefined;
+    answer: CachePage;
+  };
+  cache_clear: {
+    path: {  };
+    query: {  };
+    body: CacheClearRequest;
+    answer: CacheCleared;
+  };
+  audit_page: {
+    path: {  };
+    query: { since?: string | null; until?: string | null; who?: string | null; what?: string | null; limit?: number };
+    body: undefined;
+    answer: AuditPage;
+  };
+  pools_page: {
+    path: {  };
+    query: {  };
+    body: undefined;
+    answer: PoolLimits;
+  };
+  pools_put: {
+    path: { name: string };
+    query: {  };
+    body: PoolRequest;
+    answer: PoolLimit;
+  };
+  pools_remove: {
+    path: { name: string };
+    query: {  };
+    body: undefined;
+    answer: null;
+  };
   hooks_call: {
     path: { path: string };
     query: { wait?: number | null };
@@ -978,6 +1221,10 @@ export const OPERATIONS = {
   catalog_outline: ["GET", "/api/catalog/outline/{path}"],
   catalog_validate: ["POST", "/api/validate"],
   catalog_schema: ["GET", "/api/schema"],
+  editing_check: ["POST", "/api/editing/check"],
+  editing_complete: ["POST", "/api/editing/complete"],
+  editing_about: ["POST", "/api/editing/about"],
+  editing_translate: ["POST", "/api/editing/translate"],
   executions_execute: ["POST", "/api/executions"],
   executions_start_many: ["POST", "/api/executions/batch"],
   executions_prune: ["POST", "/api/executions/prune"],
@@ -989,14 +1236,18 @@ export const OPERATIONS = {
   executions_verify: ["GET", "/api/executions/{execution_id}/verify"],
   executions_lines: ["GET", "/api/executions/{execution_id}/logs"],
   executions_result: ["GET", "/api/executions/{execution_id}/result"],
+  values_render: ["POST", "/api/executions/{execution_id}/render"],
+  values_preview: ["GET", "/api/executions/{execution_id}/bodies/{checksum}"],
+  values_download: ["GET", "/api/executions/{execution_id}/bodies/{checksum}/download"],
   executions_cancel: ["POST", "/api/executions/{execution_id}/cancel"],
   executions_pause: ["POST", "/api/executions/{execution_id}/pause"],
   executions_resume: ["POST", "/api/executions/{execution_id}/resume"],
   waiting_signal: ["POST", "/api/executions/{execution_id}/signal"],
   waiting_answer: ["POST", "/api/executions/{execution_id}/answer"],
   waiting_waiting: ["GET", "/api/waiting"],
-  executions_restart: ["POST", "/api/executions/{execution_id}/restart"],
-  executions_differences: ["GET", "/api/executions/{execution_id}/differences/{other}"],
+  restarts_restart: ["POST", "/api/executions/{execution_id}/restart"],
+  restarts_restart_plan: ["POST", "/api/executions/{execution_id}/restart/plan"],
+  restarts_differences: ["GET", "/api/executions/{execution_id}/differences/{other}"],
   events_page: ["GET", "/api/executions/{execution_id}/events"],
   events_stream: ["GET", "/api/executions/{execution_id}/stream"],
   credentials_put: ["PUT", "/api/credentials/{name}"],
@@ -1020,5 +1271,11 @@ export const OPERATIONS = {
   triggers_pause: ["POST", "/api/triggers/pause/{path}"],
   triggers_resume: ["POST", "/api/triggers/resume/{path}"],
   triggers_backfill: ["POST", "/api/triggers/backfill/{path}"],
+  cache_page: ["GET", "/api/cache"],
+  cache_clear: ["POST", "/api/cache/clear"],
+  audit_page: ["GET", "/api/audit"],
+  pools_page: ["GET", "/api/pools"],
+  pools_put: ["PUT", "/api/pools/{name}"],
+  pools_remove: ["DELETE", "/api/pools/{name}"],
   hooks_call: ["POST", "/hooks/{path}"],
 } as const;

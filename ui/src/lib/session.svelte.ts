@@ -15,6 +15,12 @@ class Session {
   state = $state<"asking" | "in" | "out" | "away">("asking");
 
   async ask(): Promise<void> {
+    const ticket = location.hash.slice(1);
+    if (ticket.startsWith("ticket_")) {
+      history.replaceState({}, "", location.pathname + location.search);
+      await this.signIn(ticket).catch(() => {});
+      if (this.state === "in") return;
+    }
     try {
       this.me = await call("sessions_me");
       this.state = "in";

@@ -21,6 +21,9 @@ const LOOKS: Record<string, Look> = {
   error: { word: "Error", icon: "cross", tone: "bad" },
   in_progress: { word: "Running", icon: "spin", tone: "busy" },
   skipped: { word: "Skipped", icon: "skip", tone: "calm" },
+  revoked: { word: "Revoked", icon: "stop", tone: "calm" },
+  expired: { word: "Expired", icon: "clock", tone: "calm" },
+  refused: { word: "Refused", icon: "cross", tone: "bad" },
   retried: { word: "Retried", icon: "retry", tone: "wait" },
 };
 

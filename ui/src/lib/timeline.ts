@@ -175,6 +175,8 @@ const TAKE: Record<string, Taking> = {
     attempt.to = at;
     // Several events of one report have one time: the tool's own measure tells them apart.
     if (meta?.duration_ms) attempt.from = Math.min(attempt.from, at - meta.duration_ms);
+    const run = line.run(event, at);
+    if (run.started !== null) run.started = Math.min(run.started, attempt.from);
     attempt.do = String(data.do ?? "");
     attempt.status = data.outcome?.status === "error" ? (data.do === "retry" ? "retried" : "failed") : "done";
     attempt.event = event;

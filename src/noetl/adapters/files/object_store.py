@@ -1,7 +1,6 @@
 """Objects as files: `<folder>/<execution>/<checksum>.json`."""
 
 import os
-import secrets
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import suppress
 from functools import partial
@@ -72,7 +71,7 @@ class FileObjectStore:
         """Durable under its name: the file first, then the folder that names it."""
         if not _holds(path, body):
             private_folder(path.parent)
-            part = path.with_name(f"{secrets.token_hex(8)}{PART}")
+            part = path.with_name(f"{os.urandom(8).hex()}{PART}")
             try:
                 with os.fdopen(private_file(part, os.O_WRONLY | os.O_EXCL), "wb") as file:
                     body.file.seek(0)

@@ -3,8 +3,11 @@
 import time
 from collections.abc import Iterator, Sequence
 
+from msgspec.structs import replace
+
 from noetl.adapters.memory.tables import ClaimRow, MemoryTables
 from noetl.ports.limits import LimitClaim, LimitPlace
+from noetl.ports.pools import PoolRow, group_of
 
 LATELY = 60_000
 """Milliseconds for which a grant is named."""
@@ -116,6 +119,25 @@ class MemoryLimits:
             return 0
         waiting = [one for one in self._waiting() if one.claim.group == row.claim.group]
         return 1 + waiting.index(row)
+
+
+class MemoryPools:
+    """Pools; see its contract."""
+
+    def __init__(self, tables: MemoryTables) -> None:
+        self._tables = tables
+
+    async def put(self, row: PoolRow) -> None:
+        self._tables.pools[row.name] = row
+        for kept in self._tables.claims.values():
+            if kept.claim.group == group_of(row.name) and kept.granted_at is None:
+                kept.claim = replace(kept.claim, total=row.at_once)
+
+    async def remove(self, name: str) -> bool:
+        return self._tables.pools.pop(name, None) is not None
+
+    async def all(self) -> Sequence[PoolRow]:
+        return [self._tables.pools[name] for name in sorted(self._tables.pools)]
 
 
 def drop_claims(tables: MemoryTables, execution_id: str, holder: str) -> None:

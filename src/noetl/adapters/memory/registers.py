@@ -17,7 +17,7 @@ from noetl.adapters.registers import (
 from noetl.ports.catalog import CatalogEntry, Registration
 from noetl.ports.keys import KeyHolder
 from noetl.ports.roster import ServerRow, WorkerRow
-from noetl.ports.tokens import TokenRow
+from noetl.ports.tokens import TokenRow, is_good, maker_of
 
 Row = TypeVar("Row", WorkerRow, ServerRow)
 
@@ -77,6 +77,9 @@ class MemoryKeys:
         holder, known, _ = self._tables.keys.setdefault(key, given)
         return KeyHolder(execution_id=holder, fingerprint=known, fresh=holder == execution_id)
 
+    async def find(self, key: str) -> str | None:
+        return self._tables.keys[key][0] if key in self._tables.keys else None
+
     async def prune(self, before_ms: int) -> int:
         keys = self._tables.keys
         old = [key for key, (_, _, claimed_at) in keys.items() if claimed_at < before_ms]
@@ -112,6 +115,14 @@ class MemoryTokens:
         if row.revoked_at is None:
             self._tables.tokens[token_id] = msgspec.structs.replace(row, revoked_at=now_ms())
         return True
+
+    async def forget_sessions(self, now_ms: int) -> int:
+        kept = self._tables.tokens
+        sessions = [row for row in kept.values() if maker_of(row) is not None]
+        ended = [row for row in sessions if not is_good(row, row.digest, now_ms)]
+        for row in ended:
+            del kept[row.token_id]
+        return len(ended)
 
 
 class MemoryRoster:

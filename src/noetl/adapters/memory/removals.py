@@ -62,6 +62,7 @@ class MemoryRemovals:
 
     async def left(self, before: int, *, limit: int = 100) -> list[str]:
         origins = {row.origin_execution_id for row in self._tables.rows.values()}
+        origins |= {source for _, source in self._tables.body_uses}
         found = [
             (at, name)
             for name, (at, remaining) in self._tables.removed.items()

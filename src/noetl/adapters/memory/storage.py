@@ -4,15 +4,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Self
 
+from noetl.adapters.memory.audit import MemoryAudit
+from noetl.adapters.memory.cache import MemoryCache
 from noetl.adapters.memory.event_log import MemoryEventLog
 from noetl.adapters.memory.executions import MemoryExecutions
-from noetl.adapters.memory.limits import MemoryLimits
+from noetl.adapters.memory.limits import MemoryLimits, MemoryPools
 from noetl.adapters.memory.owners import MemoryInbox, MemoryOwners
 from noetl.adapters.memory.registers import MemoryCatalog, MemoryKeys, MemoryRoster, MemoryTokens
 from noetl.adapters.memory.removals import MemoryRemovals
 from noetl.adapters.memory.tables import MemoryTables
 from noetl.adapters.memory.triggers import MemoryTriggers
-from noetl.adapters.registers import shortened
+from noetl.adapters.sql import shortened
 from noetl.ports.event_log import PrintedLine
 
 
@@ -68,6 +70,9 @@ class MemoryStorage:
         self.tokens = MemoryTokens(self.tables)
         self.roster = MemoryRoster(self.tables)
         self.limits = MemoryLimits(self.tables, me)
+        self.pools = MemoryPools(self.tables)
+        self.audit = MemoryAudit(self.tables)
+        self.cache = MemoryCache(self.tables)
         self.triggers = MemoryTriggers(self.tables)
         self.removals = MemoryRemovals(self.tables)
         self.credentials = self.tables.credentials

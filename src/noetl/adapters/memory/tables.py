@@ -8,9 +8,12 @@ import msgspec
 
 from noetl.adapters.memory.credentials import MemoryCredentials
 from noetl.errors import ExecutionNotFound
+from noetl.ports.audit import AuditRow
+from noetl.ports.cache import CacheEntry, CacheIdentity
 from noetl.ports.catalog import CatalogEntry
 from noetl.ports.event_log import ExecutionRow, LogRow, Note, PrintedLine, Snapshot
 from noetl.ports.limits import LimitClaim
+from noetl.ports.pools import PoolRow
 from noetl.ports.roster import ServerRow, WorkerRow
 from noetl.ports.tokens import TokenRow
 from noetl.ports.triggers import TriggerRow
@@ -45,6 +48,11 @@ class MemoryTables:
         self.taken: dict[str, int] = {}
         """Until when a trigger is somebody's."""
         self.notes: dict[int, Note] = {}
+        self.kept: dict[CacheIdentity, CacheEntry] = {}
+        self.pools: dict[str, PoolRow] = {}
+        self.orders: list[AuditRow] = []
+        self.body_uses: dict[tuple[str, str], int] = {}
+        """Who refers to bodies of which execution, and since when."""
         self.claims: dict[tuple[str, str], ClaimRow] = {}
         """Claims on limits, by execution and holder."""
         self.begun: list[tuple[str, str, int]] = []

@@ -1,6 +1,7 @@
 """The tables of the log in a database: created, brought up to date, or refused untouched."""
 
 import asyncpg
+from msgspec.structs import astuple
 
 from noetl.adapters.postgres.door import Door
 from noetl.adapters.postgres.faults import AWAY, unavailable
@@ -67,5 +68,7 @@ async def _migrate(connection: asyncpg.Connection, place: str) -> None:
         for migration in MIGRATIONS[version:]:
             await connection.execute(migration)
         await connection.execute(SQL["unname_events"])
-        await connection.executemany(SQL["name_event"], [(name, *NAMES[name]) for name in NAMES])
+        await connection.executemany(
+            SQL["name_event"], [(name, *astuple(NAMES[name])) for name in NAMES]
+        )
         await connection.execute(SQL["set_version"], VERSION)

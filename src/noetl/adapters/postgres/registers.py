@@ -10,13 +10,12 @@ from msgspec.structs import astuple
 from noetl.adapters.postgres.reader import PostgresReader
 from noetl.adapters.postgres.statements import SQL
 from noetl.adapters.registers import columns_of, entry_of, now_ms
-from noetl.adapters.sql import (
+from noetl.adapters.sql import SqlExecutions, struct_of
+from noetl.adapters.sql_registers import (
     SqlCatalog,
     SqlCredentials,
-    SqlExecutions,
     SqlRemovals,
     SqlTriggers,
-    struct_of,
     trigger_of,
 )
 from noetl.messages.events import End
@@ -82,6 +81,10 @@ class PostgresKeys:
             pass  # another was first in this very moment; now it is visible
         holder, known = found
         return KeyHolder(execution_id=holder, fingerprint=known, fresh=holder == execution_id)
+
+    async def find(self, key: str) -> str | None:
+        found = await self._reader.one("find_key", key)
+        return None if found is None else str(found[0])
 
     async def prune(self, before_ms: int) -> int:
         return await self._reader.write("prune_keys", before_ms)

@@ -86,6 +86,9 @@ with made as (
 select execution_id, fingerprint from made
 union all select execution_id, fingerprint from noetl.execution_key where key = $1
 
+-- name: find_key
+select execution_id from noetl.execution_key where key = $1
+
 -- name: prune_keys
 delete from noetl.execution_key where claimed_at < $1
 
@@ -101,6 +104,9 @@ from noetl.api_token where digest = $1
 -- name: all_tokens
 select token_id, name, role, digest, created_at, expires_at, revoked_at
 from noetl.api_token order by created_at, token_id
+
+-- name: forget_sessions
+delete from noetl.api_token where token_id like '%.%' and (revoked_at is not null or expires_at <= $1)
 
 -- name: revoke_token
 update noetl.api_token set revoked_at = coalesce(revoked_at, $2) where token_id = $1
@@ -271,3 +277,69 @@ delete from noetl.trigger_state where path = $1
 select execution_id, path, status, finished_at from noetl.execution
 where finished_at >= $1 and (finished_at > $1 or execution_id > $2)
 order by finished_at, execution_id limit $3
+
+-- name: find_kept
+select path, task, key, fingerprint, execution_id, kept_at, expires_at, size, outcome from noetl.cache_entry
+where entry_id = $1 and expires_at > $2
+
+-- name: keep_outcome
+insert into noetl.cache_entry (
+    entry_id, path, task, key, fingerprint, execution_id, kept_at, expires_at, size,
+    outcome
+) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+on conflict (entry_id) do update set execution_id = excluded.execution_id,
+kept_at = excluded.kept_at, expires_at = excluded.expires_at,
+size = excluded.size, outcome = excluded.outcome
+
+-- name: refer_to_bodies
+insert into noetl.body_use (used_by, source, since) values ($1, $2, $3)
+on conflict (used_by, source) do update set since = excluded.since
+
+-- name: page_kept
+select path, task, key, fingerprint, execution_id, kept_at, expires_at, size from noetl.cache_entry
+where ($1::text is null or path = $1) and ($2::text is null or task = $2) and ($3::text is null or key = $3)
+and expires_at > $4
+order by kept_at desc limit $5
+
+-- name: clear_kept
+delete from noetl.cache_entry
+where ($1::text is null or path = $1) and ($2::text is null or task = $2) and ($3::text is null or key = $3)
+
+-- name: expire_kept
+delete from noetl.cache_entry where expires_at <= $1
+
+-- name: free_bodies
+-- Of entries that are gone or hold another outcome by now, and of executions that are gone.
+delete from noetl.body_use where since <= $1 and not exists (
+    select 1 from noetl.cache_entry as entry
+    where entry.entry_id = substr(body_use.used_by, 1, 64)
+    and body_use.used_by = entry.entry_id || '/' || entry.execution_id
+) and not exists (
+    select 1 from noetl.execution where execution.execution_id = body_use.used_by
+)
+
+-- name: needed_bodies
+select distinct source from noetl.body_use
+
+-- name: note_order
+insert into noetl.audit (at, who, role, what, about, result, detail)
+values ($1, $2, $3, $4, $5, $6, $7)
+
+-- name: page_orders
+select at, who, role, what, about, result, detail from noetl.audit
+where ($1::bigint is null or at >= $1) and ($2::bigint is null or at < $2)
+and ($3::text is null or who = $3) and ($4::text is null or what = $4)
+order by at desc, number desc limit $5
+
+-- name: put_pool
+insert into noetl.pool (name, at_once, set_at) values ($1, $2, $3)
+on conflict (name) do update set at_once = excluded.at_once, set_at = excluded.set_at
+
+-- name: bind_waiting
+update noetl.limit_claim set total = $2 where limit_group = $1 and granted_at is null
+
+-- name: remove_pool
+delete from noetl.pool where name = $1
+
+-- name: all_pools
+select name, at_once, set_at from noetl.pool order by name

@@ -496,7 +496,7 @@ select execution_id from gone order by number
 select execution_id from noetl.removed_execution as gone
 where remaining and at < $1 and not exists (
     select from noetl.execution as restart where restart.origin_execution_id = gone.execution_id
-)
+) and not exists (select from noetl.body_use where source = gone.execution_id)
 order by at, execution_id limit $2
 
 -- name: clear_removed

@@ -19,7 +19,10 @@ from noetl.adapters.postgres.registers import (
     PostgresTriggers,
 )
 from noetl.adapters.postgres.writer import PostgresWriter
-from noetl.adapters.sql import SqlEventLog, SqlPlaybooks, SqlPrinted, SqlRoster, SqlTokens
+from noetl.adapters.sql import SqlEventLog, SqlPlaybooks, SqlPrinted
+from noetl.adapters.sql_audit import SqlAudit
+from noetl.adapters.sql_cache import SqlCache
+from noetl.adapters.sql_registers import SqlPools, SqlRoster, SqlTokens
 
 PATIENCE = 60.0
 LEASE = 30.0
@@ -47,6 +50,9 @@ class PostgresStorage:
         self.roster = SqlRoster(reader)
         self.limits = PostgresLimits(writer, reader, me)
         self.credentials = PostgresCredentials(reader)
+        self.pools = SqlPools(reader)
+        self.audit = SqlAudit(reader)
+        self.cache = SqlCache(reader)
         self.triggers = PostgresTriggers(reader)
         self.removals = PostgresRemovals(reader)
 

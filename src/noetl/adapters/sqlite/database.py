@@ -6,6 +6,7 @@ from typing import Any
 from urllib.parse import quote
 
 import apsw
+from msgspec.structs import astuple
 
 from noetl.adapters.sqlite.faults import unavailable
 from noetl.adapters.sqlite.locks import FILE, Locks
@@ -164,7 +165,9 @@ def _migrate(connection: apsw.Connection, folder: Path) -> None:
             for migration in MIGRATIONS[version:]:
                 connection.execute(migration.read_text("utf-8"))
             connection.execute(SQL["unname_events"])
-            connection.executemany(SQL["name_event"], [(name, *NAMES[name]) for name in NAMES])
+            connection.executemany(
+                SQL["name_event"], [(name, *astuple(NAMES[name])) for name in NAMES]
+            )
             connection.execute(f"pragma user_version = {VERSION}")
         connection.execute(SQL["commit"])
     except BaseException:

@@ -9,8 +9,7 @@ from noetl.adapters.processes import Process
 from noetl.adapters.registers import now_ms
 from noetl.adapters.sql import struct_of
 from noetl.adapters.sqlite.database import rows_of, write
-from noetl.adapters.sqlite.reader import SqliteReader
-from noetl.adapters.sqlite.writer import SqliteWriter
+from noetl.adapters.sqlite.executions import SqliteStatements
 from noetl.ports.limits import LimitClaim, LimitPlace
 
 LATELY = 60_000
@@ -20,10 +19,10 @@ LATELY = 60_000
 class SqliteLimits:
     """LimitClaims; see its contract."""
 
-    def __init__(self, writer: SqliteWriter, reader: SqliteReader, me: str) -> None:
-        self._writer = writer
-        self._reader = reader
-        self._me = me
+    def __init__(self, statements: SqliteStatements) -> None:
+        self._writer = statements.writer
+        self._reader = statements.reader
+        self._me = statements.me
 
     async def take(self, claims: Sequence[LimitClaim]) -> list[int]:
         def take(connection: apsw.Connection) -> list[int]:

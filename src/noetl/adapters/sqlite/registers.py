@@ -1,92 +1,30 @@
 """The neighbours of the log on SQLite: what is its own way of keeping them (`adapters.sql`)."""
 
 from collections.abc import Callable, Sequence
-from functools import cache, partial
-from typing import Any
+from functools import partial
 
 import apsw
 from msgspec.structs import astuple
 
 from noetl.adapters.registers import columns_of, entry_of, now_ms, texts_of
-from noetl.adapters.sql import (
+from noetl.adapters.sql import struct_of
+from noetl.adapters.sql_registers import (
     SqlCatalog,
     SqlCredentials,
-    SqlExecutions,
     SqlRemovals,
     SqlTriggers,
-    struct_of,
     trigger_of,
 )
 from noetl.adapters.sqlite.database import rows_of, write
-from noetl.adapters.sqlite.reader import SqliteReader
-from noetl.adapters.sqlite.statements import SQL
-from noetl.adapters.sqlite.writer import SqliteWriter
+from noetl.adapters.sqlite.executions import SqliteStatements
 from noetl.ports.catalog import CatalogEntry, Registration
 from noetl.ports.credentials import SealedCredential
-from noetl.ports.event_log import ExecutionRow
 from noetl.ports.keys import KeyHolder
 from noetl.ports.triggers import TriggerRow
 
 PARTS = ("forget_snapshot", "forget_notes", "forget_claims", "forget_execution")
 """What goes at once with a removed execution; its log and its printed lines go bit by bit."""
 LEFT = ("clear_decisions", "clear_printed")
-LEADS = ("parent", "path", "status")
-"""The filters with an index, the one that leaves least first."""
-
-
-class SqliteStatements:
-    """See `adapters.sql.Statements`."""
-
-    def __init__(self, writer: SqliteWriter, reader: SqliteReader) -> None:
-        self.writer = writer
-        self.reader = reader
-
-    async def rows(self, statement: str, *given: Any) -> list[Any]:
-        return await self.reader.rows(statement, given)
-
-    async def one(self, statement: str, *given: Any) -> Any:
-        return next(iter(await self.reader.rows(statement, given)), None)
-
-    async def write(self, statement: str, *given: Any) -> int:
-        return await self.writer.transact(lambda home: write(home, statement, given))
-
-
-class SqliteExecutions(SqlExecutions):
-    """Executions; see its contract."""
-
-    def __init__(self, statements: SqliteStatements) -> None:
-        super().__init__(statements)
-        self._reader = statements.reader
-
-    async def page(
-        self,
-        *,
-        status: str | None = None,
-        path: str | None = None,
-        parent: str | None = None,
-        since: int | None = None,
-        until: int | None = None,
-        before: str | None = None,
-        limit: int = 50,
-    ) -> Sequence[ExecutionRow]:
-        asked: dict[str, Any] = {"status": status, "path": path, "parent": parent}
-        lead = next((name for name in LEADS if asked[name] is not None), "none")
-        asked |= {"before": before, "limit": limit}
-        statement = page_led_by(lead)
-        if since is not None or until is not None:
-            asked |= {"since": since, "until": until}
-            statement = SQL["page_executions_between"]
-        rows = await self._reader.look(lambda home: home.execute(statement, asked).fetchall())
-        return [struct_of(ExecutionRow, row) for row in rows]
-
-    async def count(self, status: str) -> int:
-        return int((await self._statements.one("count_executions", status))[0])
-
-
-@cache
-def page_led_by(lead: str) -> str:
-    """The statement for a page that walks the index of this filter."""
-    return SQL["page_executions"].replace("@lead", SQL[f"lead_{lead}"])
 
 
 class SqliteCatalog(SqlCatalog):
@@ -126,6 +64,10 @@ class SqliteKeys:
             return KeyHolder(execution_id=holder, fingerprint=known, fresh=fresh)
 
         return await self._statements.writer.transact(claim)
+
+    async def find(self, key: str) -> str | None:
+        found = await self._statements.one("find_key", key)
+        return None if found is None else str(found[0])
 
     async def prune(self, before_ms: int) -> int:
         return await self._statements.write("prune_keys", before_ms)

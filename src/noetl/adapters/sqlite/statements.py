@@ -1,6 +1,6 @@
 """The statements of the .sql files, by name; those of a batch with as many rows as it needs."""
 
-import re
+import os
 from functools import cache
 from itertools import chain, repeat
 from pathlib import Path
@@ -16,14 +16,18 @@ SIZES = (1, 8, 64, 512)
 
 def load(text: str) -> dict[str, str]:
     """The statements of a file: each begins with `-- name: <name>`."""
-    parts = re.split(r"^-- name: (\w+)\n", text, flags=re.MULTILINE)
-    return dict(zip(parts[1::2], (part.strip() for part in parts[2::2]), strict=True))
+    parts = [part.partition("\n") for part in f"\n{text}".split("\n-- name: ")[1:]]
+    return {name: statement.strip() for name, _, statement in parts}
 
 
 SQL = load((FOLDER / "statements.sql").read_text("utf-8")) | load(
     (FOLDER / "registers.sql").read_text("utf-8")
 )
-MIGRATIONS = sorted(path for path in (FOLDER / "migrations").iterdir() if path.suffix == ".sql")
+MIGRATIONS = [
+    FOLDER / "migrations" / name
+    for name in sorted(os.listdir(FOLDER / "migrations"))
+    if name.endswith(".sql")
+]
 """Files. The n-th leads from format n - 1 to format n; one that was released never changes."""
 
 

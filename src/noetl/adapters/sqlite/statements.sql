@@ -276,7 +276,7 @@ delete from execution where execution_id = ?
 -- name: removals_left
 select execution_id from removed_execution as gone where remaining and at < ?1 and not exists (
     select 1 from execution as restart where restart.origin_execution_id = gone.execution_id
-)
+) and not exists (select 1 from body_use where source = gone.execution_id)
 order by at, execution_id limit ?2
 
 -- name: clear_decisions

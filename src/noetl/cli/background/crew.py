@@ -4,10 +4,9 @@ import asyncio
 import contextlib
 import os
 import signal
-import sys
 from collections.abc import Callable, Mapping
 
-from noetl.tools.children import PIPE, spawn_async
+from noetl.tools.children import PIPE, ourselves, spawn_async
 
 Says = Callable[[str], None]
 PAUSES = (0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
@@ -78,7 +77,7 @@ class Crew:
 
     async def _one(self) -> int:
         worker = await spawn_async(
-            *(sys.executable, "-m", "noetl", "worker", "start", "--foreground", TIED),
+            *ourselves("worker", "start", "--foreground", TIED),
             stdin=PIPE,
             stdout=None,
             stderr=None,

@@ -3,7 +3,6 @@
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -14,7 +13,7 @@ from noetl.errors import NoetlError
 from noetl.node.pid_file import PidFile, RunningProcess
 from noetl.private import private_file, private_folder
 from noetl.settings import SETTINGS, Settings, shown
-from noetl.tools.children import spawn
+from noetl.tools.children import ourselves, spawn
 
 LOOK = 0.05
 """Seconds between two looks at whether a program is ready, or has ended."""
@@ -62,9 +61,8 @@ def launch(words: Sequence[str], log: Path, environment: Mapping[str, str]) -> L
     file = private_file(log, os.O_WRONLY | os.O_APPEND)
     try:
         began = os.fstat(file).st_size
-        program = [sys.executable, "-m", "noetl", *words]
         unbuffered = {**environment, "PYTHONUNBUFFERED": "1"}
-        child = spawn(program, stdout=file, stderr=file, env=unbuffered)
+        child = spawn(ourselves(*words), stdout=file, stderr=file, env=unbuffered)
     finally:
         os.close(file)
     return Launched(child, log, began)

@@ -16,10 +16,10 @@ from pygls.lsp.server import LanguageServer
 from pygls.workspace import ServerTextPosition, ServerTextRange, TextDocument
 
 from noetl import __version__
-from noetl.cli.editor.answers import Completion, OpenDocument
-from noetl.cli.editor.fixes import MIGRATES, Fix, fix_of
 from noetl.playbook.codes import CODES
 from noetl.playbook.dialects.migrate import migrate
+from noetl.playbook.editing.answers import Completion, OpenDocument
+from noetl.playbook.editing.fixes import MIGRATES, Fix, end_of, fix_of
 from noetl.playbook.finding import Finding, Place
 from noetl.tools.plugins import KnownKinds
 
@@ -35,7 +35,6 @@ SORTS = {
 TRIGGERS = [".", " ", "{", "|", "-"]
 PLAYBOOK = re.compile(r"^(apiVersion:.*noetl|kind:\s*[\"']?Playbook|workflow:)", re.MULTILINE)
 """What a YAML file must say somewhere before its faults are told: editors send them all."""
-_SPAN = re.compile(r"\"[^\"]*\"?|'[^']*'?|[^\s,\]}#:]+")
 
 
 class PlaybookServer(LanguageServer):
@@ -107,8 +106,7 @@ def range_of(
     """A piece of a line in the units of the editor; without an end the word that begins there."""
     row = lines[line].rstrip("\r\n") if line < len(lines) else ""
     if end is None:
-        word = _SPAN.match(row, start)
-        end = word.end() if word is not None else len(row)
+        end = end_of(row, start)
     first, last = ServerTextPosition(line, min(start, len(row))), ServerTextPosition(line, end)
     return document.position_codec.range_to_client_units(lines, ServerTextRange(first, last))
 

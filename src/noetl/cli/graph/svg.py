@@ -200,14 +200,18 @@ def number(value: float) -> str:
 
 
 def text(value: str) -> str:
-    """Escaped for XML; what XML cannot hold at all becomes a replacement character."""
+    """Escaped for XML; what XML cannot hold or terminals obey is replaced by a sign."""
     return escape("".join(char if allowed(char) else "\ufffd" for char in value))
 
 
 def allowed(char: str) -> bool:
-    """XML 1.0 §2.2."""
+    """XML 1.0 §2.2, without the signs that it discourages."""
     return (
-        char in "\t\n" or " " <= char <= "\ud7ff" or "\ue000" <= char <= "\ufffd" or char > "\uffff"
+        char in "\t\n"
+        or " " <= char < "\x7f"
+        or "\x9f" < char <= "\ud7ff"
+        or "\ue000" <= char <= "\ufffd"
+        or char > "\uffff"
     )
 
 

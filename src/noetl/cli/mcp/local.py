@@ -2,7 +2,6 @@
 
 import asyncio
 import signal
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +9,7 @@ import anyio
 import msgspec
 
 from noetl.errors import NoetlError
+from noetl.tools.children import ourselves
 
 RUNS = {True: ("run",), False: ("execute", "--context", "local", "--wait")}
 """Whether a file is run → the command."""
@@ -27,7 +27,7 @@ async def run_here(playbook: str, version: str | None, workload: dict[str, Any])
         words.append(f"--version={version}")
     words += ["--", playbook]  # whatever an agent calls it, it is no option
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "noetl", *words),
+        *ourselves(*words),
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,

@@ -6,6 +6,7 @@ asks for the role that its API asks for; what it refuses is the answer of the to
 """
 
 import asyncio
+import re
 import time
 from collections.abc import Awaitable, Callable
 from functools import wraps
@@ -41,7 +42,11 @@ READS = ToolAnnotations(read_only_hint=True)
 ADDS = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=True)
 ACTS = ToolAnnotations(read_only_hint=False, open_world_hint=True)
 
-Playbook = Annotated[str, Field(description="The file of a playbook, or its whole text.")]
+FILES = (".yaml", ".yml")
+PLAYBOOK = re.compile(rb"noetl|\bPlaybook\b|^\s*workflow\s*:", re.MULTILINE)
+"""What a text of ours, or of an older dialect, has somewhere."""
+
+Playbook = Annotated[str, Field(description="The file of a playbook here, or its whole text.")]
 ExecutionId = Annotated[str, Field(description="The id of an execution, as `run` gives it.")]
 
 
@@ -79,7 +84,25 @@ def source_of(playbook: str) -> PlaybookSource:
     """A text has more than one line; anything else names a file."""
     if "\n" in playbook:
         return PlaybookSource("<text>", playbook.encode())
-    return read_source(playbook)
+    source = read_source(str(file_of(playbook)))
+    if PLAYBOOK.search(source.content) is None:
+        raise NoetlError(f"'{playbook}' is not a playbook or trigger of NoETL")
+    return source
+
+
+def file_of(name: str) -> Path:
+    """
+    A file of the project that may be a playbook. Whoever hosts an agent lets it call tools that
+    only read without asking: they must not be a way to tokens, keys and whatever else is there.
+    """
+    root = Path.cwd().resolve()
+    try:
+        found = (root / name).resolve()
+    except (OSError, ValueError, RuntimeError) as wrong:  # a null byte, a loop of links
+        raise NoetlError(f"{name!r} names no file: {wrong}") from None
+    if not found.is_relative_to(root) or found.suffix not in FILES:
+        raise NoetlError(f"'{name}' is not a YAML file below {root}; give the text itself")
+    return found
 
 
 # ── texts ────────────────────────────────────────────────────────────────────────────────────

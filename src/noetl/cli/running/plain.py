@@ -132,6 +132,11 @@ class PlainShow:
         elif event.do in GOES_ON:
             self.line(execution_id, place, f"went on after an error: {why}")
 
+    def cached(self, execution_id: str, event: e.TaskCached) -> None:
+        if (execution_id, event.step_run_id) not in self._loops:
+            said = f"cached: the outcome is of execution {event.from_execution_id}"
+            self.line(execution_id, f"{event.step}.{event.task}", said)
+
     def fired(self, execution_id: str, event: e.NextFired) -> None:
         if (execution_id, event.step_run_id) in self._failed:
             self.line(execution_id, event.step, f"its failure is handled by '{event.to}'")
@@ -244,6 +249,7 @@ SAY: dict[type[e.Event], Callable[[PlainShow, str, Any], None]] = {
     e.StepStarted: PlainShow.started,
     e.StepDone: PlainShow.done,
     e.StepFailed: PlainShow.failed,
+    e.TaskCached: PlainShow.cached,
     e.TaskDone: PlainShow.task_done,
     e.TaskSuspended: PlainShow.suspended,
     e.NextFired: PlainShow.fired,

@@ -8,11 +8,12 @@ import msgspec
 from noetl.cli.terminal import is_terminal, plain
 from noetl.control.waits import words_of
 from noetl.late import late
-from noetl.messages.codec import encode
+from noetl.messages.codec import REF, encode_shown
 from noetl.messages.envelope import timestamp
 from noetl.messages.events import WaitStarted
 
 LONGEST = 200
+KINDS_OF_VALUES = {"string": "text", "list": "a list", "object": "a mapping", "dict": "a mapping"}
 SQL_PLACE = late(r"\s*^LINE \d+: .*(?:\n.*\^+)?", re.MULTILINE)
 """The place of a fault in SQL: it says something on lines of its own only."""
 
@@ -46,11 +47,20 @@ def value_words(value: Any, room: int = LONGEST) -> str:
     """A value in short: text as it is, anything else as JSON."""
     if isinstance(value, str):
         return short(value, room)
+    if isinstance(value, dict) and value.keys() == {REF} and isinstance(value[REF], dict):
+        return stored_words(value[REF])
     try:
         most = room * 4 if is_terminal() else None
-        return short(encode(value)[:most].decode("utf-8", "replace"), room)
+        return short(encode_shown(value)[:most].decode("utf-8", "replace"), room)
     except (TypeError, msgspec.EncodeError, RecursionError):
         return short(repr(value), room)
+
+
+def stored_words(fields: dict[str, Any]) -> str:
+    """A value that is too large to be shown (RES-1)."""
+    kind = KINDS_OF_VALUES.get(fields.get("schema_hint") or "", "a value")
+    size, where = fields.get("size", 0), f"{fields.get('store')}: {fields.get('key')}"
+    return short(f"{kind} of {size:,} bytes, stored outside the log in {where}")
 
 
 def count(number: int, noun: str) -> str:

@@ -18,6 +18,8 @@ from noetl.tools.noop import NoopTool
 from noetl.tools.table import Toolbox
 from noetl.tools.tool import Tool, ToolCall, Workplace
 
+HARMLESS = frozenset({"transform"})
+"""Kinds that only make a value of their inputs."""
 RETRYABLE = frozenset({408, 425, 429})
 """OUT-3, with every status from 500."""
 
@@ -26,7 +28,8 @@ class CannedBox(Toolbox):
     """
     Every kind but `noop` answers from the test's outcomes; the calls are counted.
 
-    Of the kinds in `real`, tasks without an outcome are run by their tools.
+    Tasks without an outcome are run by their tools, of the kinds in `real` and of those that
+    touch nothing anyway.
     """
 
     def __init__(
@@ -49,7 +52,8 @@ class CannedBox(Toolbox):
     def runs(self, kind: str, call: ToolCall[Any]) -> Tool | None:
         """The tool that runs a call for real, where one does."""
         canned = self._outcomes.keys() & {f"{call.step}.{call.label}", call.label}
-        return super().__getitem__(kind) if kind in self._real and not canned else None
+        real = kind in self._real or kind in HARMLESS
+        return super().__getitem__(kind) if real and not canned else None
 
     def answer(self, kind: str, call: ToolCall[Any]) -> Outcome:
         place = f"{call.step}.{call.label}"
@@ -62,7 +66,11 @@ class CannedBox(Toolbox):
         if canned is not None and number < len(canned):
             return outcome_of(kind, canned[number])
         inputs = value_words(msgspec.json.decode(encode(call.inputs)))
-        sentence = f"no canned outcome for call {number + 1} of {place}; its inputs were {inputs}"
+        given = f"has {len(canned)} for it" if canned else "has none"
+        sentence = (
+            f"call {number + 1} of {place} needs an outcome, and the test {given}: add it to "
+            f"`outcomes`, or run the task with --run {kind}; its inputs were {inputs}"
+        )
         self.missing.append(sentence)
         return failed("not_found", sentence)
 
@@ -112,9 +120,7 @@ def faults_in(outcomes: Mapping[str, list[Canned] | Canned], plan: Plan) -> list
     faults = []
     for name, canned in outcomes.items():
         if name not in known:
-            close = get_close_matches(name, known, n=1)
-            hint = f"; did you mean '{close[0]}'?" if close else ""
-            faults.append(f"outcomes name '{name}', which is not a task of the playbook{hint}")
+            faults.append(f"outcomes name {stranger(name, known, 'task')}")
         for one in canned if isinstance(canned, list) else [canned]:
             if ("ok" in one) == ("error" in one) or len(one) > 2:
                 faults.append(
@@ -124,6 +130,12 @@ def faults_in(outcomes: Mapping[str, list[Canned] | Canned], plan: Plan) -> list
             elif not isinstance(one.get("error", {}), dict):
                 faults.append(f"outcomes of '{name}': `error` must be a mapping {{kind, message}}")
     return faults
+
+
+def stranger(name: str, known: Collection[str], what: str) -> str:
+    close = get_close_matches(name, known, n=1)
+    hint = f"; did you mean '{close[0]}'?" if close else ""
+    return f"'{name}', which is not a {what} of the playbook{hint}"
 
 
 def places_of(plan: Plan) -> set[str]:

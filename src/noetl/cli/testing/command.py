@@ -14,7 +14,7 @@ from noetl.cli.running.attend import runner
 from noetl.cli.running.words import count, error_words, seconds, value_words
 from noetl.cli.source import FILE, read_source
 from noetl.cli.terminal import Paint, plain, wants_colour
-from noetl.cli.testing.canned import CannedBox, faults_in
+from noetl.cli.testing.canned import CannedBox, faults_in, stranger
 from noetl.cli.testing.document import Case, Expected, playbook_file, suite_in
 from noetl.cli.validate import content_of, tell_findings
 from noetl.errors import PlaybookRejected
@@ -33,7 +33,7 @@ EPILOG = """\b
 Examples:
   noetl test tests/weather.yaml
   noetl test tests/*.yaml --json
-  noetl test tests/weather.yaml --run python --run transform
+  noetl test tests/weather.yaml --run python --run duckdb
   noetl test tests/old.yaml --migrate
 
 \b
@@ -77,7 +77,7 @@ def test(files: tuple[str, ...], real: tuple[str, ...], migrate: bool, as_json: 
     """
     Run the tests of playbooks: prepared outcomes replace tools, and pauses take no time.
 
-    FILE names a playbook and its tests; docs/learn/05-testing-playbooks.md shows how.
+    FILE is a file of tests, which names its playbook; docs/learn/05-testing-playbooks.md shows how.
     """
     refuse_strangers(real)
     paint = Paint(wants_colour())
@@ -129,6 +129,11 @@ async def tested_case(
 ) -> CaseVerdict:
     """One execution in memory, compared with what the test expects."""
     problems = faults_in(case.outcomes, plan)
+    problems += [
+        f"expect.steps names {stranger(name, plan.steps, 'step')}"
+        for name in case.expect.steps
+        if name not in plan.steps
+    ]
     began = time.monotonic()
     if not problems:
         problems = await problems_of(case, plan, text, folder, real)

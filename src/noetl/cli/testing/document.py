@@ -7,8 +7,13 @@ import msgspec
 
 from noetl.cli.source import PlaybookSource
 from noetl.errors import UnreadableFile
+from noetl.kinds.misfit import misfit_words
+from noetl.late import late
+from noetl.playbook.suggest import did_you_mean
 from noetl.playbook.yaml_checks import UnreadableText
 from noetl.playbook.yaml_text import read_yaml
+
+UNKNOWN = late(r"Object contains unknown field `([^`]+)`(?: - at `\$\.?(.*)`)?")
 
 Canned = dict[str, Any]
 """`{ok: value}` or `{error: {kind, message, …}}`, and the kind's block (`http: {status: 503}`)."""
@@ -66,14 +71,28 @@ def suite_in(source: PlaybookSource) -> Suite:
     try:
         suite = msgspec.convert(value, Suite)
     except msgspec.ValidationError as wrong:
-        message = str(wrong).replace(" - at `$", " at `").replace("`.", "`")
         raise UnreadableFile(
-            f"{source.name} is not a playbook test file: {message}; "
-            "see docs/learn/05-testing-playbooks.md"
+            f"{source.name} is not a playbook test file: {what_is_wrong(source, value, wrong)} "
+            "(docs/learn/05-testing-playbooks.md)"
         ) from None
     if not suite.tests:
         raise UnreadableFile(f"{source.name} has no tests; add one below `tests`")
     return suite
+
+
+def what_is_wrong(source: PlaybookSource, value: Any, wrong: msgspec.ValidationError) -> str:
+    """Somebody named the playbook itself, misspelt a key, or wrote a value of another type."""
+    if isinstance(value, dict) and "workflow" in value:
+        tests = source.name.removesuffix(".yaml") + ".test.yaml"
+        return f"it is a playbook; name the file of its tests, such as {tests}"
+    found = UNKNOWN.fullmatch(str(wrong))
+    if found is None:
+        return misfit_words(wrong)
+    key, path = found[1], found[2] or ""
+    shape = Expected if path.endswith("expect") else Case if path else Suite
+    keys = shape.__struct_fields__
+    where = f"'{path}'" if path else "it"
+    return f"{where} has no key '{key}'; " + did_you_mean(key, keys, f"keys: {', '.join(keys)}")
 
 
 def playbook_file(suite: Suite, file: str) -> Path:

@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
 from noetl.errors import CredentialMissing
 from noetl.keychain.asking import Asking, object_in
-from noetl.keychain.fields import Fields, register
+from noetl.keychain.fields import Fields, digest, refuse_dots, register
 from noetl.keychain.oauth2 import seconds_in
 from noetl.keychain.once import Fetched, Once
 
@@ -42,6 +42,7 @@ class GcpProvider:
         self._now = now
 
     async def fetch(self, key: str, login: Fields | None) -> str:
+        refuse_dots("GCP Secret Manager", key)
         account = login or self._account()
         if login and not any(map(login.get, ("private_key", "refresh_token", "token"))):
             raise CredentialMissing(
@@ -50,7 +51,8 @@ class GcpProvider:
             )
         register(account)
         resource = self._resource(key, account)
-        who = ("gcp", str(account.get("client_email") or account.get("client_id")))
+        # By all of its fields: a login that only names the worker's account gets no token of it.
+        who = ("gcp", digest(account))
         token = account.get("token") or await self._once.value(who, lambda: self._token(account))
         endpoint = account.get("endpoint") or self._environment.get(ENDPOINT_VARIABLE) or ENDPOINT
         answer = await self._asking.ask(

@@ -8,7 +8,7 @@ import msgspec
 
 from noetl.errors import CredentialMissing
 from noetl.keychain.asking import Asking, ProviderAnswer
-from noetl.keychain.fields import Fields, filled, register
+from noetl.keychain.fields import Fields, digest, filled, refuse_dots, register
 from noetl.keychain.once import Fetched, Once
 
 FROM = {
@@ -38,6 +38,7 @@ class VaultProvider:
         self._environment = environment
 
     async def fetch(self, key: str, login: Fields | None) -> str:
+        refuse_dots("Vault", key)
         access = self._access(login)
         key = key.strip("/")
         mount = await self._mount(access, key)
@@ -123,4 +124,4 @@ class VaultProvider:
 
 
 def _who(access: Fields) -> tuple[str, ...]:
-    return ("vault", *(str(access[field]) for field in ("address", "namespace", "role_id")))
+    return ("vault", digest(access))

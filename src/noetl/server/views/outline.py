@@ -6,6 +6,7 @@ import msgspec
 
 from noetl.errors import PlaybookNotFound, PlaybookRejected
 from noetl.playbook.load import load_kept
+from noetl.playbook.model import Playbook
 from noetl.ports.storage import Storage
 from noetl.server.views.drawing import Box, Edge, draw
 from noetl.tools.plugins import KnownKinds
@@ -30,5 +31,17 @@ async def outline_of(storage: Storage, digest: str) -> Outline:
         playbook = load_kept(kept[0], KnownKinds())
     except PlaybookRejected:  # what was registered is a playbook or a trigger
         raise PlaybookNotFound("a trigger has no steps to draw") from None
+    return outlined(playbook)
+
+
+def outlined(playbook: Playbook) -> Outline:
     drawing = draw(playbook)
     return Outline(workload=playbook.workload, boxes=list(drawing.boxes), links=list(drawing.links))
+
+
+def drawn(playbook: Playbook) -> Outline | None:
+    """Of a text that may have faults; None where an arc leads nowhere, or no step is there."""
+    names = {step.name for step in playbook.steps}
+    routers = [step.router for step in playbook.steps if step.router]
+    known = all(arc.step in names for router in routers for arc in router.arcs)
+    return outlined(playbook) if names and known else None

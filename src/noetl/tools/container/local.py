@@ -20,7 +20,9 @@ from noetl.tools.container.outcomes import Ran, outcome_of, too_slow, unstarted
 from noetl.tools.container.programs import (
     KEEPER,
     ContainerRuntime,
-    environment_with,
+    beside,
+    environment_file,
+    environment_words,
     program_of,
     run_words,
     with_login,
@@ -128,13 +130,16 @@ class LocalContainers:
             if credential is not None:
                 program = with_login(program, folder, credential)
             name = f"{folder.parent.name}-{os.getpid()}-{next(self._number)}"
-            process = await spawn_async(
-                *run_words(program, order, name, socket.gethostname(), folder),
-                stdin=NULL if order.stdin is None else PIPE,
-                stderr=PIPE,
-                env=environment_with(program, order),
-                cwd=folder,
-            )
+            with environment_file(order) as file:
+                given = environment_words(order, file)
+                process = await spawn_async(
+                    *run_words(program, order, name, socket.gethostname(), given),
+                    stdin=NULL if order.stdin is None else PIPE,
+                    stderr=PIPE,
+                    fds=(file,),
+                    env={**program.environment, **beside(order)},
+                    cwd=folder,
+                )
             attached = Attached(process, streams, order.stdin)
             try:
                 late = not await ends_in_time(attached.ended, stop, total)

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -17,7 +18,10 @@ NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
 """Of a variable: podman reads a star as a pattern over its own environment."""
 NETWORK = re.compile(r"[A-Za-z0-9][\w.-]*")
 """`container:` and `ns:` would join the network of others."""
-IMAGE = re.compile(r"[A-Za-z0-9][\w./:@-]*")
+IMAGE = re.compile(
+    r"(docker://)?[A-Za-z0-9][\w.-]*(:\d+(?=/))?(/[A-Za-z0-9][\w.-]*)*(:\w[\w.-]*)?(@[\w.:+-]+)?"
+)
+"""Of a registry: `oci-archive:/path` and its like would read any file of the machine."""
 RESOURCES = ("cpu", "memory")
 
 
@@ -104,6 +108,10 @@ def bind_of(given: Mapping[str, Any], call: ToolCall[Any]) -> Mount:
         says = f"mounts hold {given!r}: {fault}; expected source, target and read_only"
         raise Refusal("input", says) from None
     source = call.path(mount.source)
+    for own in call.private:
+        if Path(own).is_relative_to(source):
+            says = f"mount '{mount.source}' holds files of NoETL itself, in {own}"
+            raise Refusal("input", f"{says}; mount a folder inside it")
     if not source.exists():
         raise Refusal("not_found", f"mount '{mount.source}' does not exist in {call.folder}")
     if not mount.target.startswith("/"):

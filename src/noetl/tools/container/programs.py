@@ -2,8 +2,10 @@
 
 import base64
 import os
+import re
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
@@ -25,6 +27,15 @@ INHERITED = frozenset(
     )
 )
 """What the command line itself needs of the worker's environment; nothing of it gets inside."""
+STEERS = re.compile(
+    r"_.*|(LD|GLIBC|MALLOC|CONTAINERS?|DOCKER|PODMAN|BUILDAH|BUILDKIT|STORAGE|CNI|XDG|DBUS|SSL|SSH"
+    r"|LISTEN|OTEL|GPG)_.*|GO[A-Z]+|REGISTR.*|NETAVARK.*|.*PROXY|TMP.*|TZ.*|NOTIFY_SOCKET|GNUPGHOME"
+    r"|GCONV_PATH|LOCPATH|NLSPATH|GETCONF_DIR|HOSTALIASES|LOCALDOMAIN|RES_OPTIONS|RESOLV_HOST_CONF",
+    re.IGNORECASE,
+)
+"""Further names that the program, what it starts, or the loader of either listens to."""
+LONGEST_LINE = 60_000
+"""Bytes; both programs read the file of an environment by lines of at most 65,536."""
 KEEPER = "noetl.host"
 """Label of every container: the machine whose worker is to remove it."""
 INSTALL = (
@@ -53,9 +64,9 @@ def program_of(asked: str | None, environment: Mapping[str, str]) -> ContainerRu
 
 
 def run_words(
-    program: ContainerRuntime, order: ContainerSpec, name: str, host: str, folder: Path
+    program: ContainerRuntime, order: ContainerSpec, name: str, host: str, environment: list[str]
 ) -> list[str]:
-    """The command line; values of the environment are not on it."""
+    """The command line; values of the environment are not on it, see `environment_words`."""
     words = ["run", "--name", name, "--label", f"{KEEPER}={host}"]
     words += ["--quiet", "--log-driver", "none", "--security-opt", "no-new-privileges"]
     words += ["--network", order.network]
@@ -71,37 +82,50 @@ def run_words(
     for bind in order.binds:
         mode = ",readonly" if bind.read_only else ""
         words += ["--mount", f"type=bind,source={bind.source},target={bind.target}{mode}"]
-    words += environment_words(order, folder)
+    words += environment
     first, rest = order.command[:1], order.command[1:]
     entry = ["--entrypoint", first[0]] if first else []
     return [program.path, *words, *entry, order.image, *rest]
 
 
-def environment_words(order: ContainerSpec, folder: Path) -> list[str]:
-    """
-    Names alone are on the command line: it reads the values from its own environment. A name that
-    means something to the program itself goes by a file instead.
-    """
-    words: list[str] = []
-    lines = []
-    for name, value in order.environment.items():
-        if name not in INHERITED:
-            words += ["--env", name]
-        elif "\n" in value:
-            raise Refusal("input", f"env.{name} cannot have several lines")
-        else:
-            lines.append(f"{name}={value}\n")
-    if lines:
-        file = folder / "environment"
-        write_private(file, "".join(lines))
-        words += ["--env-file", str(file)]
-    return words
+def environment_words(order: ContainerSpec, file: int) -> list[str]:
+    """Names alone are on the command line; `file` is that of `environment_file`."""
+    words = [word for name in beside(order) for word in ("--env", name)]
+    return (
+        words
+        if len(words) == 2 * len(order.environment)
+        else [*words, "--env-file", f"/dev/fd/{file}"]
+    )
 
 
-def environment_with(program: ContainerRuntime, order: ContainerSpec) -> dict[str, str]:
-    """The environment of the command line, with the values for the container."""
-    values = {name: text for name, text in order.environment.items() if name not in INHERITED}
-    return {**program.environment, **values}
+def beside(order: ContainerSpec) -> dict[str, str]:
+    """
+    Values that no file can hold: the program reads these from its own environment. Under names
+    that mean something to it (LD_PRELOAD) it would itself do what the container is told to.
+    """
+    values = {name: text for name, text in order.environment.items() if not is_line(text)}
+    for name in values:
+        if name in INHERITED or STEERS.fullmatch(name):
+            says = f"env.{name} cannot have several lines, nor more than {LONGEST_LINE} bytes"
+            raise Refusal("input", f"{says}; use another name, or 'stdin'")
+    return values
+
+
+def is_line(text: str) -> bool:
+    return not re.search(r"[\r\n]", text) and len(text.encode("utf-8", "replace")) <= LONGEST_LINE
+
+
+@contextmanager
+def environment_file(order: ContainerSpec) -> Iterator[int]:
+    """A file in memory with all other values: no task of the same user finds it on a disk."""
+    lines = [f"{name}={text}\n" for name, text in order.environment.items() if is_line(text)]
+    descriptor = os.memfd_create("environment")
+    try:
+        with open(descriptor, "wb", closefd=False) as file:
+            file.write(os.fsencode("".join(lines)))
+        yield descriptor
+    finally:
+        os.close(descriptor)
 
 
 def with_login(

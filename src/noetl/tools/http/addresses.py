@@ -14,12 +14,21 @@ from noetl.tools.bounds import Denied
 
 AddressRow = tuple[Any, Any, int, str, tuple[Any, ...]]
 """As getaddrinfo(3) tells an address."""
-METADATA = tuple(map(ip_network, ("fd00:ec2::/32", "192.0.0.192/32", "100.100.100.200/32")))
+METADATA = tuple(
+    map(
+        ip_network,
+        ("fd00:ec2::/32", "fd20:ce::/64", "168.63.129.16", "192.0.0.192", "100.100.100.200"),
+    )
+)
 """Where clouds answer a machine that asks for its own credentials, beside 169.254.169.254."""
-PROTOCOLS = ip_network("192.0.0.0/24")
-"""Of no use on the internet (RFC 6890); older versions of Python take parts of it for global."""
-EMBEDDING = tuple(map(ip_network, ("64:ff9b::/96", "::/96")))
-"""IPv4 at the end of an address of IPv6: NAT64, and the compatible ones of old."""
+NOT_GLOBAL = tuple(
+    map(ip_network, ("192.0.0.0/24", "192.88.99.0/24", "64:ff9b:1::/48", "5f00::/16", "fec0::/10"))
+)
+"""Of no use on the internet (RFC 6890, 7526, 8215, 9602, 3879); Python takes some for global."""
+EMBEDDING = tuple(map(ip_network, ("64:ff9b::/96", "64:ff9b:1::/48", "::/96", "::ffff:0:0:0/96")))
+"""IPv4 at the end of an address of IPv6: NAT64, the compatible ones of old, translated ones."""
+ISATAP = (0x0000_5EFE, 0x0200_5EFE)
+"""What stands before IPv4 at the end of an address of a tunnel (RFC 5214)."""
 
 
 def is_link_local(address: IPv4Address | IPv6Address) -> bool:
@@ -27,7 +36,12 @@ def is_link_local(address: IPv4Address | IPv6Address) -> bool:
 
 
 def is_private(address: IPv4Address | IPv6Address) -> bool:
-    return not address.is_global or address.is_multicast or address in PROTOCOLS
+    return (
+        not address.is_global
+        or address.is_multicast
+        or is_link_local(address)
+        or any(address in network for network in NOT_GLOBAL)
+    )
 
 
 DENIED: dict[Denied, tuple[Callable[[IPv4Address | IPv6Address], bool], str]] = {
@@ -50,8 +64,9 @@ def meanings_of(address: IPv4Address | IPv6Address) -> list[IPv4Address | IPv6Ad
     """The address, and those of IPv4 that it may stand for."""
     meant: list[IPv4Address | IPv6Address | None] = [address]
     if isinstance(address, IPv6Address):
-        meant += [address.ipv4_mapped, address.sixtofour]
-        if any(address in network for network in EMBEDDING):
+        meant += [address.ipv4_mapped, address.sixtofour, *(address.teredo or ())]
+        tunnel = int(address) >> 32 & 0xFFFF_FFFF in ISATAP
+        if tunnel or any(address in network for network in EMBEDDING):
             meant.append(IPv4Address(int(address) & 0xFFFF_FFFF))
     return [one for one in meant if one is not None]
 

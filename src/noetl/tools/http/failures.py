@@ -2,12 +2,15 @@
 
 import asyncio
 import errno
+import os
+import re
 
 import aiohttp
 
 from noetl.messages.outcome import Outcome, failed
 from noetl.playbook.model import Timeout
 
+ERRNO = re.compile(r"\[Errno (\d+)\]")
 RETRYABLE_STATUS = frozenset({408, 425, 429})
 """OUT-3; with them every status from 500 on."""
 
@@ -63,6 +66,13 @@ def _seconds(limit: float | None) -> str:
     return "" if limit is None else f" of {limit:g} s"
 
 
+def connect_words(fault: aiohttp.ClientConnectorError) -> str:
+    """In the system's words; asyncio hides them behind its own, and there once per address."""
+    text = fault.strerror or str(fault.os_error)
+    found = ERRNO.search(str(fault.os_error))
+    return os.strerror(int(found[1])) if found and "Connect call failed" in text else text
+
+
 def _reason(fault: BaseException) -> str:
     """The library's own word where it is short and says more; never a URL with its query."""
     if isinstance(fault, aiohttp.ClientConnectorCertificateError):
@@ -70,7 +80,7 @@ def _reason(fault: BaseException) -> str:
     if isinstance(fault, aiohttp.TooManyRedirects | aiohttp.InvalidURL):
         return ""
     if isinstance(fault, aiohttp.ClientConnectorError):
-        return f": {fault.strerror or fault.os_error}"
+        return f": {connect_words(fault)}"
     if isinstance(fault, aiohttp.NonHttpUrlClientError):
         return ""
     text = fault.message if isinstance(fault, aiohttp.ClientResponseError) else str(fault)

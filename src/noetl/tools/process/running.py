@@ -42,6 +42,8 @@ class ProcessSpec(msgspec.Struct, frozen=True, kw_only=True):
     private: list[str] = []
     """What it must not see, and of that what it may."""
     shown: list[str] = []
+    writes: bool = False
+    """Whether it may write where it is shown something."""
     cpu_seconds: int = CPU_SECONDS
 
 

@@ -104,7 +104,10 @@ class Libs:
             shutil.rmtree(made, ignore_errors=True)
 
     async def _run_installer(self, wanted: tuple[str, ...], target: str) -> None:
-        """Confined like any code of others: what is built from source runs as it likes."""
+        """
+        Confined like any code of others: what is built from source runs as it likes, and reaches
+        no folder but its own. What is installed for others nobody can change.
+        """
         passed = {name: text for name, text in os.environ.items() if PASSED_ON.fullmatch(name)}
         binary = () if self._build else ("--only-binary", ":all:")
         order = ProcessSpec(
@@ -112,7 +115,8 @@ class Libs:
             environment=passed,
             namespaces=self._namespaces,
             private=self._private,
-            shown=[self.made()] if self._private else [],
+            shown=[target] if self._private else [],
+            writes=True,
         )
         output = bytearray()
         running = RunningCommand(order, target, lambda _, piece: output.extend(piece))

@@ -24,7 +24,8 @@ from noetl.tools.resources import DEFAULT
 PROGRAM = (
     "import sys; sys.path.insert(0, sys.argv[1]); from inside.namespaces import bind_to, confine; "
     "private, shown = (word.split('\\n') if word else [] for word in sys.argv[4:6]); "
-    "bind_to(confine(sys.argv[2], int(sys.argv[3]), (0, 1, 2), private, shown)); del sys.path[0]; "
+    "bind_to(confine(sys.argv[2], int(sys.argv[3]), (0, 1, 2), private, shown, writes=True)); "
+    "del sys.path[0]; "
     "from noetl.tools.quantum.inside.serve import main; main(*sys.argv[5:])"
 )
 """Confined as other children are: what reads circuits and runs them is not trusted with more."""

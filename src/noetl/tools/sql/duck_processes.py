@@ -28,7 +28,8 @@ PROGRAM = (
     "import sys; sys.path.insert(0, sys.argv[1]); from inside.namespaces import bind_to, confine; "
     "mode, control, worker = sys.argv[2], *map(int, sys.argv[3:5]); "
     "private, shown = (word.split('\\n') if word else [] for word in sys.argv[5:]); "
-    "bind_to(confine(mode, worker, (0, 1, 2, control), private, shown)); del sys.path[0]; "
+    "bind_to(confine(mode, worker, (0, 1, 2, control), private, shown, writes=True)); "
+    "del sys.path[0]; "
     "from noetl.tools.sql.duck_child import nurse; nurse(control, mode)"
 )
 

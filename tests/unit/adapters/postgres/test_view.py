@@ -51,7 +51,9 @@ async def test_both_views_are_the_same(
 async def test_the_view_knows_every_name(homes: PostgresHomes) -> None:
     found = await seen(homes, [[{"name": name} for name in NAMES]], 0)
     told = {row["name"]: (row["source"], row["entity"], row["status"]) for row in found}
-    assert told == {name: about[:3] for name, about in NAMES.items()}
+    assert told == {
+        name: (about.source, about.entity, about.status) for name, about in NAMES.items()
+    }
 
 
 @pytest.mark.parametrize(

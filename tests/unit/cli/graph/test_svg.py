@@ -97,7 +97,7 @@ def test_curves_are_straight_where_they_can_be() -> None:
 
 
 def test_what_xml_cannot_hold_is_replaced() -> None:
-    assert text("a\x00<\ud800") == "a\ufffd&lt;\ufffd"
+    assert text("a\x00<\ud800\x9b\x7f") == "a\ufffd&lt;\ufffd\ufffd\ufffd"
 
 
 @pytest.mark.parametrize(

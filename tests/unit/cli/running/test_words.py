@@ -29,6 +29,13 @@ def test_durations(ms: float, words: str) -> None:
     assert seconds(ms) == words
 
 
+def test_a_value_that_is_stored_elsewhere_says_how_large_it_is() -> None:
+    fields = {"store": "files", "key": "e1/ab", "size": 30_000_002, "schema_hint": "string"}
+    told = value_words({"$ref": fields})
+    assert told == "text of 30,000,002 bytes, stored outside the log in files: e1/ab"
+    assert value_words([{"$ref": fields}]).startswith('[{"$ref":{"store":"files"')
+
+
 @pytest.mark.parametrize(
     ("error", "words"),
     [

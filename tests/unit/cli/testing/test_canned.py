@@ -83,7 +83,8 @@ def test_a_list_serves_call_by_call_and_then_no_more() -> None:
     assert [answer.result for answer in answers[:2]] == [1, 2]
     assert answers[2].status == "error"
     [sentence] = box.missing
-    assert sentence.startswith("no canned outcome for call 3 of start.get; its inputs were ")
+    assert sentence.startswith("call 3 of start.get needs an outcome, and the test has 2 for it: ")
+    assert "or run the task with --run http; its inputs were " in sentence
     assert "https://example.com" in sentence
 
 
@@ -94,7 +95,9 @@ def test_the_nearer_name_wins_and_a_mapping_serves_every_call() -> None:
     assert box.missing == []
 
 
-def test_every_kind_is_canned_but_noop() -> None:
+def test_every_kind_is_canned_but_those_that_touch_nothing() -> None:
+    assert CannedBox({}).runs("transform", call()) is not None
+    assert CannedBox({"get": {"ok": 1}}).runs("transform", call()) is None
     box = CannedBox({})
     assert isinstance(box["noop"], NoopTool)
     assert not isinstance(box["snowflake"], NoopTool)

@@ -17,7 +17,9 @@ from noetl.tools.container.orders import order_of
 from noetl.tools.container.outcomes import NOT_RUN, Ran, outcome_of, unstarted
 from noetl.tools.container.programs import (
     ContainerRuntime,
-    environment_with,
+    beside,
+    environment_file,
+    environment_words,
     program_of,
     run_words,
     with_login,
@@ -44,6 +46,8 @@ def run(environment: dict[str, str], **inputs: Any) -> Outcome:
 REFUSED: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     "an option for an image": ({"image": "--privileged"}, {}, "image is '--privileged'"),
     "no image": ({"image": ""}, {}, "image is ''"),
+    "a file for an image": ({"image": "docker-archive:/etc/x"}, {}, "image is 'docker-archive:"),
+    "a folder for an image": ({"image": "dir:../../x"}, {}, "image is 'dir:../../x'"),
     "another container's network": ({"network": "container:x"}, {}, "network is 'container:x'"),
     "a relative workdir": ({"workdir": "a"}, {}, "expected a path from the root"),
     "a pattern for a variable": ({"env": {"A*": "1"}}, {}, "env has the name 'A*'"),
@@ -103,24 +107,47 @@ def test_a_secret_is_refused_on_the_command_line(given: dict[str, Any]) -> None:
         order_of(call_of(ContainerInputs(image="a", **given)))
 
 
-@pytest.mark.parametrize("program", [PODMAN, DOCKER], ids=["podman", "docker"])
-def test_values_of_the_environment_are_not_on_the_command_line(
-    program: ContainerRuntime, tmp_path: Path
-) -> None:
-    env = {"TOKEN": "s3cr3t-word", "HOME": "s3cr3t-home"}
-    order = order_of(call_of(ContainerInputs(image="a", env=env, stdin="s3cr3t-stdin")))
-    words = run_words(program, order, "n", "h", tmp_path)
-    assert "s3cr3t" not in " ".join(words)
-    assert environment_with(program, order) == {"PATH": "/usr/bin", "TOKEN": "s3cr3t-word"}
-    file = tmp_path / "environment"
-    assert file.read_text() == "HOME=s3cr3t-home\n"
-    assert file.stat().st_mode & 0o777 == 0o600
+@pytest.mark.parametrize(
+    "image",
+    ["alpine", "alpine:3", "localhost:5000/a/b:1", "r.example/a@sha256:0123", "docker://r.io/a:1"],
+)
+def test_images_of_registries_are_named_as_usual(image: str) -> None:
+    assert order_of(call_of(ContainerInputs(image=image))).image == image
 
 
-def test_a_line_break_in_a_variable_of_the_program_itself_is_refused(tmp_path: Path) -> None:
-    order = order_of(call_of(ContainerInputs(image="a", env={"HOME": "a\nb"})))
-    with pytest.raises(Refusal, match=r"env\.HOME cannot have several lines"):
-        run_words(PODMAN, order, "n", "h", tmp_path)
+def test_a_mount_shows_no_folder_around_files_of_noetl(tmp_path: Path) -> None:
+    """The home of a project often lies in it, beside the playbooks (trust model)."""
+    home = tmp_path / "runs" / "home"
+    home.mkdir(parents=True)
+    for source in (".", "runs", "runs/home"):
+        inputs = ContainerInputs(image="a", mounts=[{"source": source, "target": "/in"}])
+        with pytest.raises(Refusal, match="files of NoETL itself"):
+            order_of(call_of(inputs, folder=str(tmp_path), private=(str(home),)))
+
+
+ENVIRONMENT = {"TOKEN": "s3cr3t-word", "HOME": "s3cr3t-home", "PEM": "s3cr3t\nlines"}
+
+
+def test_values_of_the_environment_are_not_on_the_command_line() -> None:
+    order = order_of(call_of(ContainerInputs(image="a", env=ENVIRONMENT, stdin="s3cr3t-stdin")))
+    with environment_file(order) as file:
+        words = run_words(PODMAN, order, "n", "h", environment_words(order, file))
+        assert "s3cr3t" not in " ".join(words)
+        written = Path(f"/dev/fd/{file}").read_text()
+    assert written == "TOKEN=s3cr3t-word\nHOME=s3cr3t-home\n"
+    assert beside(order) == {"PEM": "s3cr3t\nlines"}
+
+
+@pytest.mark.parametrize(
+    "name", ["LD_PRELOAD", "HOME", "CONTAINERS_HELPER_BINARY_DIR", "DOCKER_X", "GODEBUG", "_X"]
+)
+def test_no_value_for_a_container_steers_the_program_itself(name: str) -> None:
+    """LD_PRELOAD would run code of a playbook beside the keys, without any isolation."""
+    assert beside(order_of(call_of(ContainerInputs(image="a", env={name: "/x.so"})))) == {}
+    for text in ("/x.so:\nb", "/x.so\r", "/x.so:" + "b" * 70_000):
+        order = order_of(call_of(ContainerInputs(image="a", env={name: text})))
+        with pytest.raises(Refusal, match=rf"env\.{name} cannot have several lines"):
+            beside(order)
 
 
 def test_the_words_for_docker(tmp_path: Path) -> None:
@@ -136,11 +163,11 @@ def test_the_words_for_docker(tmp_path: Path) -> None:
     )
     resources = {"cpu": 1.5, "memory": "1Gi"}
     order = order_of(call_of(inputs, folder=str(tmp_path), resources=resources))
-    assert " ".join(run_words(DOCKER, order, "n-1", "h", tmp_path)) == (
+    assert " ".join(run_words(DOCKER, order, "n-1", "h", environment_words(order, 7))) == (
         "/usr/bin/docker run --name n-1 --label noetl.host=h --quiet --log-driver none"
         " --security-opt no-new-privileges --network none --interactive --workdir /w --cpus 1.5"
         " --memory 1073741824b --memory-swap 1073741824b"
-        f" --mount type=bind,source={tmp_path}/in,target=/in,readonly --env A"
+        f" --mount type=bind,source={tmp_path}/in,target=/in,readonly --env-file /dev/fd/7"
         " --entrypoint sh alpine:3 -c echo $1 x"
     )
 

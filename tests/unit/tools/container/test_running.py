@@ -42,6 +42,21 @@ def test_inputs_reach_the_container(bench: Bench, given: dict[str, Any], printed
     assert bench.stdout(**given) == printed
 
 
+def test_odd_values_arrive_as_they_are(bench: Bench) -> None:
+    values = {"A": '"a', "B": "'b' #", "C": " c\t", "D": "", "E": "=$HOME*", "F": "f\r", "G": "ü\\"}
+    long = {"LONG": "x" * 70_000}
+    lines = bench.stdout(["env"], env={**values, **long}).split("\n")
+    assert {f"{name}={value}" for name, value in {**values, **long}.items()} <= set(lines)
+
+
+def test_nothing_for_the_container_reaches_the_program(bench: Bench, tmp_path: Path) -> None:
+    """The loader would complain about the library, or run it."""
+    library = str(tmp_path / "none.so")
+    outcome = bench.run(["/bin/busybox", "env"], env={"LD_PRELOAD": library})
+    assert f"LD_PRELOAD={library}" in outcome.result["stdout"].split("\n")
+    assert outcome.result["stderr"] == ""
+
+
 def test_json_is_parsed(bench: Bench) -> None:
     assert bench.run("echo '[1, 2]'").result["data"] == [1, 2]
 

@@ -16,6 +16,8 @@ CREATE, ADD, RESTRICT = 444, 445, 446
 VERSION, BENEATH = 1, 1
 NO_NEW_PRIVILEGES = 38
 """Of prctl(2)."""
+READING = 0b1 | 0b100 | 0b1000
+"""Rights to execute and read a file, and to list a folder."""
 FOR_FILES = 0b1 | 0b10 | 0b100 | 1 << 14
 """Rights that a file can have: to be executed, written, read, cut."""
 RIGHTS = {1: (1 << 13) - 1, 2: (1 << 14) - 1, 3: (1 << 15) - 1}
@@ -36,9 +38,10 @@ def version() -> int:
     return int(libc.syscall(CREATE, None, ctypes.c_size_t(0), VERSION))
 
 
-def shield(private: list[str], shown: list[str]) -> None:
+def shield(private: list[str], shown: list[str], *, writes: bool = False) -> None:
     """
-    Everything can be reached but what is private; of that, what is shown. Raises OSError.
+    Everything can be reached but what is private; of that, what is shown can be read, and written
+    only by who `writes` there. Raises OSError.
 
     There are grants and no refusals: in a folder that holds something private, what is there now
     is granted, and what is made there later is not.
@@ -49,8 +52,10 @@ def shield(private: list[str], shown: list[str]) -> None:
     size = ctypes.c_size_t(24 if known >= SCOPES else 8)
     rules = libc.syscall(CREATE, told, size, 0)
     checked(min(rules, 0))
-    for path in (*granted("/", private), *shown):
+    for path in granted("/", private):
         grant(rules, path, rights)
+    for path in shown:
+        grant(rules, path, rights if writes else READING)
     checked(libc.prctl(NO_NEW_PRIVILEGES, 1, 0, 0, 0))
     checked(libc.syscall(RESTRICT, rules, 0))
     os.close(rules)

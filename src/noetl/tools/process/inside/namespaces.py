@@ -20,6 +20,12 @@ PLAIN = 0x2 | 0x4 | 0x8
 """Of mount(2): MS_NOSUID, MS_NODEV and MS_NOEXEC."""
 BIND = 0x1000 | 0x4000
 """Of mount(2): MS_BIND and MS_REC."""
+SEALED, KEPT, RELATIVE_TIME = 0x1 | 0x20 | 0x1000, 0x2 | 0x4 | 0x8 | 0x400 | 0x800, 0x200000
+"""
+Of mount(2): MS_RDONLY, MS_REMOUNT and MS_BIND; what a mount may have already, which statvfs(3)
+tells by the same numbers (MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_NOATIME, MS_NODIRATIME), and
+MS_RELATIME, which it does not.
+"""
 PATH_ONLY = 0o10000000
 """Of open(2): O_PATH."""
 CAPABILITIES = 0x20080522
@@ -33,26 +39,34 @@ libc = ctypes.CDLL(None, use_errno=True)
 
 
 def confine(
-    mode: str, worker: int, ends: tuple[int, ...], private: list[str], shown: list[str]
+    mode: str,
+    worker: int,
+    ends: tuple[int, ...],
+    private: list[str],
+    shown: list[str],
+    *,
+    writes: bool = False,
 ) -> int:
     """
     Go on in namespaces of one's own; returns the number that the parent has from here.
 
     `mode` is `demand`, `auto` (where the kernel allows none, Landlock does; where it has none, go
     on without), `known` (it does), `landlock` (that it has) or `off`. What is `private` is hidden,
-    but for what of it is `shown`. The process that was started stays outside and ends as this one
-    does. Number 1 in there is a process that waits: with it all others end, and the one that goes
-    on has a number that signals reach. It has nobody to bury: orphans are adopted by the one that
-    goes on.
+    but for what of it is `shown`, to be read or, with `writes`, to be written. The process that was
+    started stays outside and ends as this one does. Number 1 in there is a process that waits: with
+    it all others end, and the one that goes on has a number that signals reach. It has nobody to
+    bury: orphans are adopted by the one that goes on.
     """
     flags = flags_here()
     if mode == "off":
         return worker
-    if mode == "landlock" or (mode != "known" and not allowed(flags, private, shown)):
+    if mode == "landlock" or (
+        mode != "known" and not allowed(flags, private, shown, writes=writes)
+    ):
         from .landlock import shield
 
         try:
-            shield(private, shown)
+            shield(private, shown, writes=writes)
         except OSError:
             if mode != "auto":
                 os._exit(UNCONFINED)
@@ -61,7 +75,7 @@ def confine(
     enter(flags)
     ready, done = os.pipe()
     if fork_bound() == 0:
-        mount_own(private, shown)
+        mount_own(private, shown, writes=writes)
         os.write(done, b".")
         let_go((*ends, ready, done))
         while True:
@@ -127,7 +141,7 @@ def let_go(ends: tuple[int, ...]) -> None:
         os.close(descriptor)
 
 
-def allowed(flags: int, private: list[str], shown: list[str]) -> bool:
+def allowed(flags: int, private: list[str], shown: list[str], *, writes: bool = False) -> bool:
     """Tried by a process that is thrown away: a half-made namespace cannot be left again."""
     trial = os.fork()
     if trial == 0:
@@ -135,7 +149,7 @@ def allowed(flags: int, private: list[str], shown: list[str]) -> bool:
             enter(flags)
             inner = os.fork()
             if inner == 0:
-                mount_own(private, shown)
+                mount_own(private, shown, writes=writes)
                 os._exit(0)
             os._exit(1 if os.waitpid(inner, 0)[1] else 0)
         except OSError:
@@ -153,8 +167,11 @@ def enter(flags: int) -> None:
         write_to("/proc/self/gid_map", f"{gid} {gid} 1")
 
 
-def mount_own(private: list[str], shown: list[str]) -> None:
-    """A view of processes that fits the new numbers, and nothing where private files lie."""
+def mount_own(private: list[str], shown: list[str], *, writes: bool = False) -> None:
+    """
+    A view of processes that fits the new numbers, and nothing where private files lie. What of
+    them is shown can be read, and written only by who `writes` there.
+    """
     checked(libc.mount(b"none", b"/", None, PRIVATE, None))
     checked(libc.mount(b"proc", b"/proc", b"proc", PLAIN, None))
     kept = [(path, os.open(path, PATH_ONLY)) for path in shown if os.path.isdir(path)]
@@ -168,6 +185,10 @@ def mount_own(private: list[str], shown: list[str]) -> None:
         source = f"/proc/self/fd/{opened}".encode()
         checked(libc.mount(source, os.fsencode(path), None, BIND, None))
         os.close(opened)
+        if not writes:
+            has = os.statvfs(path).f_flag
+            flags = SEALED | has & KEPT | (RELATIVE_TIME if has & 0x1000 else 0)
+            checked(libc.mount(None, os.fsencode(path), None, flags, None))
     for folder in sorted({above for path in private for above in movable(path)}):
         checked(libc.mount(os.fsencode(folder), os.fsencode(folder), None, BIND, None))
 

@@ -44,7 +44,8 @@ def serve(orders: int, status: int, worker: int) -> None:
         signal.signal(number, signal.SIG_IGN)
     os.set_inheritable(status, False)
     flags, order["landlock"] = namespaces_of(order), False
-    if flags and not allowed(flags, order["private"], order["shown"]):
+    reach = (order["private"], order["shown"])
+    if flags and not allowed(flags, *reach, writes=order["writes"]):
         refused, landlock = None if order["network"] else "network", version() > 0
         if order["namespaces"] == "demand" and not landlock:
             refused = refused or "namespaces"
@@ -62,7 +63,7 @@ def serve(orders: int, status: int, worker: int) -> None:
     enter(flags)
     first = fork_bound()
     if first == 0:  # number 1 of its namespace: with its end all processes in there end
-        mount_own(order["private"], order["shown"])
+        mount_own(*reach, writes=order["writes"])
         oversee(order, status)
     let_go(STREAMS)
     os.waitpid(first, 0)
@@ -110,7 +111,7 @@ def become(order: dict[str, Any], status: int) -> None:
         if order["memory"]:
             limit(resource.RLIMIT_AS, order["memory"])
         if order["landlock"]:
-            shield(order["private"], order["shown"])
+            shield(order["private"], order["shown"], writes=order["writes"])
         os.execve(order["words"][0], order["words"], order["environment"])
     except OSError as fault:
         tell(status, f"exec {fault.errno}")

@@ -1,0 +1,107 @@
+"""Routes for texts that are being written: what editors ask, answered as `noetl lsp` does."""
+
+import msgspec
+from litestar import Response
+
+from noetl.api import types as t
+from noetl.api.answers import answered
+from noetl.api.context import ApiContext, Asking
+from noetl.api.texts import decoded, refuse_large, text_in
+from noetl.playbook.dialects.migrate import Migrated, migrate
+from noetl.playbook.dialects.rewrite import REASONS
+from noetl.playbook.editing.answers import Completion, OpenDocument
+from noetl.playbook.editing.fixes import MIGRATES, end_of, fix_of
+from noetl.playbook.finding import Finding
+from noetl.playbook.load import Loaded, examine
+from noetl.ports.large import read_off_loop
+from noetl.server.registering import examined
+from noetl.server.views.outline import drawn
+from noetl.tools.plugins import KnownKinds
+
+MOST = 500
+"""Findings that an editor is told at once."""
+TRIES = 12
+"""How often a text is read to find out where in it the cursor is."""
+
+
+class EditingRoutes:
+    """Answers for whoever writes a playbook. Nothing here changes anything."""
+
+    def __init__(self, context: ApiContext) -> None:
+        self._storage = context.plane.storage
+
+    async def check(self, request: Asking) -> Response[t.TextChecked]:
+        """All findings with their fixes, and the steps as they are drawn."""
+        text = refuse_large((await text_in(request, t.ValidateRequest)).text)
+        loaded = await examined(self._storage, text)
+        return answered(await read_off_loop(len(text), looked_at, text, loaded))
+
+    async def complete(self, request: Asking) -> Response[t.TextOffers]:
+        """What may be written at the cursor: keys, words, steps, names in templates."""
+        asked = await decoded(request, t.CursorRequest)
+        text = refuse_large(asked.text)
+        known = OpenDocument(KnownKinds())
+        size = TRIES * len(text)
+        found = await read_off_loop(size, known.offers, text, asked.line, asked.column)
+        return answered(t.TextOffers(offers=[offer_of(one) for one in found]))
+
+    async def about(self, request: Asking) -> Response[t.WordAbout]:
+        """The documentation of the word at the cursor."""
+        asked = await decoded(request, t.CursorRequest)
+        text = refuse_large(asked.text)
+        known = OpenDocument(KnownKinds())
+        size = TRIES * len(text)
+        words = await read_off_loop(size, known.hover, text, asked.line, asked.column)
+        return answered(t.WordAbout(about=words))
+
+    async def translate(self, request: Asking) -> Response[t.TextTranslated]:
+        """The text in the canonical language, with every rewrite explained (DIA)."""
+        text = refuse_large((await text_in(request, t.ValidateRequest)).text)
+        made = await read_off_loop(len(text), migrate, text, KnownKinds())
+        return answered(translated(made))
+
+
+def looked_at(text: str, loaded: Loaded) -> t.TextChecked:
+    rows = text.split("\n")
+    model = loaded.playbook or examine(text, KnownKinds())[1]
+    outline = drawn(model) if model is not None else None
+    return t.TextChecked(
+        findings=[fault_of(one, rows) for one in loaded.findings[:MOST]],
+        more=max(0, len(loaded.findings) - MOST),
+        older=any(MIGRATES in one.hint for one in loaded.findings),
+        path=getattr(model or loaded.trigger, "path", None),
+        outline=outline,
+    )
+
+
+def fault_of(finding: Finding, rows: list[str]) -> t.FoundFault:
+    place = finding.line - 1
+    row = rows[place].rstrip("\r") if 0 <= place < len(rows) else ""
+    fix = fix_of(finding, rows)
+    made = None if fix is None else t.TextEdit(**fix._asdict())
+    return t.FoundFault(finding=finding, end=end_of(row, finding.column - 1) + 1, fix=made)
+
+
+def offer_of(one: Completion) -> t.TextOffer:
+    entry = one.entry
+    return t.TextOffer(
+        name=entry.name,
+        summary=entry.summary,
+        about=entry.about,
+        sort=one.sort,
+        insert=one.insert,
+        back=one.back,
+    )
+
+
+def translated(made: Migrated) -> t.TextTranslated:
+    return t.TextTranslated(
+        text=made.text,
+        changed=made.changed,
+        complete=made.complete,
+        rewrites=[
+            t.ExplainedRewrite(**msgspec.structs.asdict(one), why=REASONS.get(one.code, ""))
+            for one in made.rewrites
+        ],
+        findings=list(made.findings),
+    )

@@ -1,0 +1,209 @@
+"""
+How many parts of a pool run at once, over all servers and workers (LIMIT-1)?
+
+A part of a pool with a limit needs a place before it is offered to workers. Places are claims like
+those of other limits (decision 0052): they outlive the server, and whoever takes an execution over
+asks for the same ones. A part keeps its place to its end; one that waits (WAIT) has ended.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+
+import msgspec
+
+from noetl.control.dispatch import Command
+from noetl.errors import NoetlError
+from noetl.messages import events as e
+from noetl.ports.limits import LimitClaim
+from noetl.ports.pools import PLACE, group_of
+from noetl.ports.storage import Storage
+from noetl.server.active import ActiveExecution
+from noetl.server.leases import PartKey
+from noetl.server.limits import LOOK, LimitKeeper
+from noetl.server.server import Server
+from noetl.server.waiting_parts import Offer
+
+REFRESH = 2.0
+"""Seconds until every server knows what was set."""
+
+
+class PoolWait(msgspec.Struct):
+    """A part that waits for a place."""
+
+    pool: str
+    offer: Offer
+    asking: asyncio.Task[None] | None = None
+
+
+class PoolKeeper:
+    """Asks for places for the parts of one server, and gives them back."""
+
+    def __init__(
+        self, server: Server, limits: LimitKeeper, storage: Storage, says: Callable[[str], None]
+    ) -> None:
+        self._server = server
+        self._limits = limits
+        self._storage = storage
+        self._says = says
+        self.offers: Callable[[str, Offer], None] = lambda _, __: None
+        """Lets workers have a part that has its place."""
+        self.begun: Callable[[str], tuple[list[Offer], list[PartKey]]] = lambda _: ([], [])
+        """What of a pool waits for a worker, and is taken back; what runs."""
+        self._at_once: dict[str, int] = {}
+        self._waits: dict[PartKey, PoolWait] = {}
+        self._held: dict[str, set[PartKey]] = {}
+        """Execution → its parts that have a place, or ask for one."""
+
+    def admits(self, pool: str, offer: Offer) -> bool:
+        """Whether a part may be offered now; else it is as soon as it has a place."""
+        if pool not in self._at_once:
+            return True
+        known = self._waits.get(offer.key)
+        if known is not None:
+            known.offer = offer  # the same part, by a later lease
+            return False
+        wait = self._waits[offer.key] = PoolWait(pool, offer)
+        wait.asking = asyncio.get_running_loop().create_task(self._ask(wait))
+        return False
+
+    def keep(self, pool: str, key: PartKey) -> None:
+        """A worker has this part already: its place is known here from now on."""
+        if pool in self._at_once and key not in self._held.get(key[0], ()):
+            self._server.chore(self._claim_running(pool, key))
+
+    async def _claim_running(self, pool: str, key: PartKey) -> None:
+        claim = self._claim(pool, key)
+        if claim is not None:
+            self._held.setdefault(key[0], set()).add(key)
+            with suppress(NoetlError):
+                await self._storage.limits.take([claim])
+
+    async def _ask(self, wait: PoolWait) -> None:
+        key = wait.offer.key
+        claim = self._claim(wait.pool, key)
+        if claim is not None:
+            self._held.setdefault(key[0], set()).add(key)
+            await self._limits.place_for(claim)
+        self._waits.pop(key, None)
+        active = self._server.find(key[0])
+        if active is None:
+            return  # whoever decides for it asks for the same place
+        if is_open(active, key):
+            self.offers(wait.pool, wait.offer)
+        else:
+            self._let_go(key[0], [key])
+
+    def _claim(self, pool: str, key: PartKey) -> LimitClaim | None:
+        active, most = self._server.find(key[0]), self._at_once.get(pool)
+        if active is None or most is None:
+            return None
+        # The playbooks take turns (LIMIT-4).
+        return LimitClaim(
+            execution_id=key[0],
+            holder=holder_of(key),
+            group=group_of(pool),
+            key=active.plan.path,
+            total=most,
+        )
+
+    # ── ends ─────────────────────────────────────────────────────────────────────────────────
+
+    def follow(self, active: ActiveExecution, events: list[e.Event]) -> None:
+        """After each decision: the places of parts that have ended are free."""
+        del events
+        name = active.execution.execution_id
+        held = self._held.get(name)
+        if held is not None:
+            over = [key for key in held if not is_open(active, key)]
+            if over:
+                self._let_go(name, over)
+
+    def _let_go(self, execution_id: str, keys: Iterable[PartKey]) -> None:
+        for key in keys:
+            wait = self._drop(key)
+            # A question on its way would make the claim anew: the next one comes after it.
+            claim = None if wait is None else self._claim(wait.pool, key)
+            self._server.chore(self._release(execution_id, holder_of(key), claim))
+
+    async def _release(self, execution_id: str, holder: str, again: LimitClaim | None) -> None:
+        while True:
+            try:
+                if again is not None:
+                    await self._limits.ask(again)
+                await self._storage.limits.release(execution_id, holder)
+                break
+            except NoetlError:
+                await asyncio.sleep(LOOK)
+        self._limits.look_again()
+
+    def _drop(self, key: PartKey) -> PoolWait | None:
+        wait = self._waits.pop(key, None)
+        if wait is not None and wait.asking is not None:
+            wait.asking.cancel()
+        held = self._held.get(key[0])
+        if held is not None:
+            held.discard(key)
+            if not held:
+                del self._held[key[0]]
+        return wait
+
+    def take_out(self, execution_id: str, step_run_id: str | None = None) -> list[Command]:
+        """Parts of an execution, or of one of its runs, that wait for a place: they do no more."""
+        keys = [
+            key for key in self._waits if key[0] == execution_id and step_run_id in (None, key[1])
+        ]
+        waits = [self._waits.pop(key) for key in sorted(keys)]
+        for wait in waits:
+            if wait.asking is not None:
+                wait.asking.cancel()
+        return [wait.offer.command for wait in waits]
+
+    def forget(self, execution_id: str) -> None:
+        """Another server decides for it, and knows its places; or it has ended."""
+        self.take_out(execution_id)
+        self._held.pop(execution_id, None)
+
+    # ── what is set ──────────────────────────────────────────────────────────────────────────
+
+    async def watch(self) -> None:
+        while True:
+            with suppress(NoetlError):
+                await self.refresh()
+            await asyncio.sleep(REFRESH)
+
+    async def refresh(self) -> None:
+        """Learn what is set for pools by now."""
+        rows = await self._storage.pools.all()
+        before, self._at_once = self._at_once, {row.name: row.at_once for row in rows}
+        if self._at_once and self.follow not in self._server.watchers:
+            self._server.watchers.append(self.follow)
+        for pool in self._at_once.keys() - before.keys():
+            waiting, running = self.begun(pool)
+            for key in running:
+                self.keep(pool, key)
+            for offer in waiting:
+                self.admits(pool, offer)
+        for pool in before.keys() - self._at_once.keys():
+            self._set_free(pool)
+
+    def _set_free(self, pool: str) -> None:
+        for key, wait in list(self._waits.items()):
+            if wait.pool == pool:
+                self._let_go(key[0], [key])
+                self.offers(pool, wait.offer)
+
+    async def close(self) -> None:
+        asking = [wait.asking for wait in self._waits.values() if wait.asking is not None]
+        for task in asking:
+            task.cancel()
+        await asyncio.gather(*asking, return_exceptions=True)
+
+
+def is_open(active: ActiveExecution, key: PartKey) -> bool:
+    run = active.execution.runs.get(key[1])
+    return run is not None and key[2] in run.parts
+
+
+def holder_of(key: PartKey) -> str:
+    return f"{PLACE}{key[1]}/{key[2]}"

@@ -1,0 +1,173 @@
+"""LIMIT-1: how much runs at once in a pool, over servers and workers."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.conformance.test_limit import Busy
+from tests.support.canned import CannedTools
+from tests.support.cluster import Cluster, clustered, until
+from tests.support.scenario import Gate
+from tests.support.steps import call, loop, playbook, step, task
+
+from noetl.node.server import ServerNode
+from noetl.ports.pools import PoolRow
+from noetl.server.waiting import waits_in
+
+WORK = playbook(step("start", call("work")))
+LOOP = playbook(
+    step("start", call("work"), loop=loop(list(range(40)), mode="parallel", flight=40)),
+)
+
+
+async def limit(cluster: Cluster, at_once: int, pool: str = "default") -> None:
+    await cluster.root.pools.put(PoolRow(name=pool, at_once=at_once, set_at=1))
+    for server in cluster.servers:
+        await server.pools.refresh()
+
+
+async def begun(servers: list[ServerNode], text: str, count: int) -> list[str]:
+    entry, _ = await servers[0].register(text)
+    asks = [
+        servers[n % len(servers)].execute(playbook_id=entry.playbook_id, payload={})
+        for n in range(count)
+    ]
+    return [row.execution_id for row in await asyncio.gather(*asks)]
+
+
+async def nothing_leaks(cluster: Cluster) -> None:
+    await cluster.servers[0].storage.limits.abandoned()
+    await until(lambda: not cluster.root.tables.claims)
+
+
+def busy_tools() -> tuple[CannedTools, Busy]:
+    tools, busy = CannedTools(), Busy()
+    tools.answers["work"] = [busy]
+    return tools, busy
+
+
+@pytest.mark.rule("LIMIT-1", "LIMIT-3")
+def test_five_hundred_starts_against_four_places_of_a_pool_while_servers_die(
+    tmp_path: Path,
+) -> None:
+    """T16 on a pool: never five, none forgotten."""
+
+    async def test(cluster: Cluster) -> None:
+        tools, busy = busy_tools()
+        servers = [await cluster.server() for _ in range(3)]
+        await limit(cluster, 4)
+        for _ in range(3):
+            cluster.worker(tools)
+        ids = await begun(servers, WORK, 500)
+        for _ in range(2):
+            ended = busy.ended
+            await until(lambda ended=ended: busy.ended >= ended + 40)
+            await cluster.kill_server(cluster.servers[-1])
+        for name in ids:
+            assert (await cluster.end_of(name)).status == "completed"
+        assert 1 <= busy.most <= 4
+        await nothing_leaks(cluster)
+
+    clustered(test, tmp_path)
+
+
+@pytest.mark.rule("LIMIT-1", "LIMIT-3")
+def test_parts_of_loops_count_too(tmp_path: Path) -> None:
+    async def test(cluster: Cluster) -> None:
+        tools, busy = busy_tools()
+        servers = [await cluster.server() for _ in range(2)]
+        await limit(cluster, 3)
+        for _ in range(2):
+            cluster.worker(tools)
+        for name in await begun(servers, LOOP, 3):
+            assert (await cluster.end_of(name)).status == "completed"
+        assert busy.ended == 120
+        await nothing_leaks(cluster)
+
+    clustered(test, tmp_path)
+
+
+@pytest.mark.rule("LIMIT-1", "LIMIT-2")
+def test_what_waits_says_so_and_can_be_cancelled(tmp_path: Path) -> None:
+    async def test(cluster: Cluster) -> None:
+        tools, gate = CannedTools(), Gate()
+        tools.answers["work"] = [gate]
+        server = await cluster.server()
+        await limit(cluster, 1)
+        cluster.worker(tools)
+        first, second, third = await begun([server], WORK, 3)
+        await gate.held(1)
+        told = [await said(server, name) for name in (first, second, third)]
+        waiting = sorted(one for one in told if one.startswith("place"))
+        assert waiting == [
+            "place 1 in the queue: the limit of pool 'default' (at_once: 1) is reached",
+            "place 2 in the queue: the limit of pool 'default' (at_once: 1) is reached",
+        ]
+        queued = [name for name in (first, second, third) if await said(server, name)]
+        await server.order(queued[0], "cancel")
+        assert (await cluster.end_of(queued[0])).status == "cancelled"
+        await gate.let_go((await gate.held(1))[0])
+        await gate.let_go((await gate.held(1))[0])
+        assert (await cluster.end_of(queued[1])).status == "completed"
+        await nothing_leaks(cluster)
+
+    clustered(test, tmp_path)
+
+
+async def said(server: ServerNode, execution_id: str) -> str:
+    execution, plan = await server.state(execution_id)
+    reasons = await waits_in(server.storage, execution, plan, "server-1")
+    return reasons[0].words if reasons and reasons[0].kind == "limit" else ""
+
+
+@pytest.mark.rule("LIMIT-1")
+def test_a_limit_can_be_changed_and_removed_while_things_wait(tmp_path: Path) -> None:
+    async def test(cluster: Cluster) -> None:
+        tools, gate = CannedTools(), Gate()
+        tools.answers["work"] = [gate]
+        server = await cluster.server()
+        await limit(cluster, 1)
+        cluster.worker(tools)
+        ids = await begun([server], WORK, 6)
+        await gate.held(1)
+        await limit(cluster, 3)
+        await gate.held(3)
+        assert len(server.pools._waits) == 3
+        await cluster.root.pools.remove("default")
+        await server.pools.refresh()
+        for key in await gate.held(6):
+            await gate.let_go(key)
+        for name in ids:
+            assert (await cluster.end_of(name)).status == "completed"
+        await nothing_leaks(cluster)
+
+    clustered(test, tmp_path)
+
+
+@pytest.mark.rule("LIMIT-1")
+def test_other_pools_are_not_bound_and_a_wait_takes_no_place(tmp_path: Path) -> None:
+    async def test(cluster: Cluster) -> None:
+        tools, gate = CannedTools(), Gate()
+        tools.answers["work"] = [gate]
+        server = await cluster.server()
+        await limit(cluster, 1)
+        await limit(cluster, 1, pool="gpu")
+        cluster.worker(tools)
+        waiting = playbook(step("start", task("wait", "wait", signal="go"), call("work")))
+        ids = await begun([server], waiting, 3)
+        await until(lambda: all(is_parked(server, name) for name in ids))
+        (other,) = await begun([server], WORK, 1)
+        await gate.let_go((await gate.held(1))[0])
+        assert (await cluster.end_of(other)).status == "completed"
+        for name in ids:
+            await server.order(name, "cancel")
+            assert (await cluster.end_of(name)).status == "cancelled"
+        await nothing_leaks(cluster)
+
+    clustered(test, tmp_path)
+
+
+def is_parked(server: ServerNode, execution_id: str) -> bool:
+    active: Any = server.server.find(execution_id)
+    return active is not None and any(not run.parts for run in active.execution.runs.values())

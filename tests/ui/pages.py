@@ -1,0 +1,74 @@
+"""Every page of the web UI, and a server that is busy enough to look at: for tests and pictures."""
+
+import json
+
+from tests.system.servers import Node
+from tests.ui.stories import DEPLOY, HOSTILE, SHOP, start
+
+Seen = dict[str, str]
+"""Ids of what the pages show, by the names that their addresses use."""
+
+PAGES = {
+    "executions": ("executions", "tbody tr"),
+    "execution": ("executions/{failed}", "button:text-is('charge')"),
+    "graph": ("executions/{failed}?tab=graph", ".svelte-flow__node"),
+    "events": ("executions/{failed}?tab=events", "text=step.started"),
+    "output": ("executions/{failed}?tab=output", "text=priced"),
+    "values": ("executions/{failed}?tab=values", "text=workload: what it was given"),
+    "iteration": ("executions/{failed}?tab=graph&step=price_each", "[aria-label=Details]"),
+    "approval": ("executions/{waiting}", "text=Ship release 4.2?"),
+    "playbooks": ("playbooks", "tbody tr"),
+    "playbook": ("playbooks/shop/orders", ".svelte-flow__node"),
+    "runs": (
+        "playbooks/shop/orders?tab=runs",
+        "tr:has-text('settle') td:nth-child(2) [data-status]",
+    ),
+    "edit": ("playbooks/shop/orders?tab=edit", "text=No findings"),
+    "compare": ("playbooks/shop/orders?tab=compare", ".cm-content"),
+    "template": ("executions/{failed}?tab=template&template=%7B%7B+workload+%7D%7D", "pre"),
+    "restart": ("executions/{failed}?restart=*", "text=taken over and not run again"),
+    "waiting": ("waiting", "text=Ship release 4.2?"),
+    "triggers": ("triggers", ".mark"),
+    "runtime": ("runtime", "text=Mean answer"),
+    "credentials": ("credentials", "text=shop/db"),
+    "tokens": ("tokens", "text=night-shift"),
+    "audit": ("audit", "td:text-is('credential.put')"),
+}
+"""Name → address, and what is there when the page is."""
+
+SCHEDULES = {
+    "shop/nightly": '{cron: "0 3 * * *", timezone: Europe/Berlin}',
+    "shop/stock": '{cron: "30 6,12,18 * * 1-5"}',
+    "ops/heartbeat": "{every: 600}",
+}
+
+
+def busy(at: Node, *, iterations: int) -> Seen:
+    """Executions that failed, that wait and that ended, schedules, a credential and a token."""
+    priced = SHOP.replace("workload: {size: 12}", f"workload: {{size: {iterations}}}")
+    priced = priced.replace(json.dumps(HOSTILE), "order 8812")
+    good = priced.replace("raise ValueError('card declined: ' + words)", "pass")
+    for text in (good, priced, good, good):
+        start(at, text, "shop/orders")
+    deployed = start(at, DEPLOY, "ops/deploy")
+    assert at.there("cancel", deployed, "--reason", "not today").code == 0
+    failed = start(at, priced, "shop/orders")
+    waiting = start(at, DEPLOY, "ops/deploy")
+    for path, schedule in SCHEDULES.items():
+        playbook = "shop/orders" if path.startswith("shop") else "ops/deploy"
+        trigger = f"""
+apiVersion: noetl.io/v2
+kind: Trigger
+metadata: {{name: {path.split("/")[1]}, path: {path}}}
+spec: {{playbook: {playbook}, on: {{schedule: {schedule}}}}}
+"""
+        registered = at.there("register", "-", stdin=trigger.encode())
+        assert registered.code == 0, registered
+    kept = at.there(
+        *("credential", "add", "shop/db", "--kind", "generic", "--stdin"),
+        stdin=json.dumps({"password": "not shown"}).encode(),
+    )
+    assert kept.code == 0, kept
+    made = at.here("server", "token", "add", "night-shift", "--role", "operator")
+    assert made.code == 0, made
+    return {"failed": failed, "waiting": waiting}

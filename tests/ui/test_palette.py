@@ -1,0 +1,37 @@
+"""Somebody goes everywhere by typing."""
+
+import re
+
+from playwright.sync_api import Page, expect
+from tests.system.servers import Node
+from tests.ui.stories import DEPLOY, start
+
+
+def test_pages_playbooks_executions_and_actions_are_found_by_typing(at: Node, page: Page) -> None:
+    begun = start(at, DEPLOY, "ops/deploy")
+    page.goto(f"{at.url}/ui/")
+    expect(page.get_by_role("heading", name="Executions")).to_be_visible()
+
+    def go(text: str, option: str) -> None:
+        page.keyboard.press("Control+k")
+        page.get_by_role("combobox", name="Go to").fill(text)
+        first = page.get_by_label("Found").get_by_role("option").first
+        expect(first).to_contain_text(option)
+        page.keyboard.press("Enter")
+        expect(page.get_by_role("dialog")).to_have_count(0)
+
+    go("runtime", "Runtime")
+    expect(page).to_have_url(re.compile("/ui/runtime$"))
+    go("ops/dep", "ops/deploy")
+    expect(page).to_have_url(re.compile("/ui/playbooks/ops/deploy$"))
+    go(begun[:12], begun)
+    expect(page).to_have_url(re.compile(f"/ui/executions/{begun}$"))
+    go("show failed", "Show failed executions")
+    expect(page).to_have_url(re.compile("status=failed"))
+    go("colours", "Change colours")
+    expect(page.locator("html")).to_have_attribute("data-theme", "light")
+    page.keyboard.press("Control+k")
+    page.get_by_role("combobox", name="Go to").fill("no such thing")
+    expect(page.get_by_text("Nothing is called that")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("dialog")).to_have_count(0)
