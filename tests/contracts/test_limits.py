@@ -187,3 +187,64 @@ async def test_what_is_withdrawn_waits_no_more_and_holds_what_it_has(homes: Home
     assert [one.place for one in await home.limits.places("a")] == [0]
     assert await home.limits.places("c") == []
     assert await home.limits.take([claim("d")]) == [1]
+
+
+async def queued(home: Storage, *names: str) -> None:
+    """Executions that wait, behind one that has the only place."""
+    wanted = [claim(name, at_once=1) for name in ("first", *names)]
+    assert await home.limits.take(wanted) == list(range(len(wanted)))
+    for name in names:
+        waits = row(name, owner=home.owners.me, status="queued")
+        await home.log.append(decision(name, 0, row=waits))
+
+
+@pytest.mark.rule("LIMIT-2", "LIMIT-3")
+async def test_what_is_parked_is_nobodys_until_it_has_its_place(homes: Homes) -> None:
+    home, other = await homes.open(), await homes.open()
+    await queued(home, "a", "b")
+    assert await other.limits.park(["a"]) == [], "only the owner can"
+    assert await home.limits.park(["a", "b", "first", "none"]) == ["a", "b"]
+    assert await home.limits.park(["a"]) == []
+    assert await home.owners.owned() == []
+    assert (await other.owners.adopt(9)).execution_ids == []
+    assert [one.place for one in await other.limits.places("b")] == [2], "its place is shown"
+    await other.limits.release("first")
+    assert await other.limits.grant() == [("a", "")]
+    assert (await home.owners.adopt(9)).execution_ids == ["a"]
+    found = await home.executions.find("a")
+    assert found is not None
+    assert (found.owner, found.queued_at, found.status) == (home.owners.me, None, "queued")
+
+
+@pytest.mark.rule("LIMIT-2")
+async def test_a_note_for_what_is_parked_finds_an_owner(homes: Homes) -> None:
+    home, other = await homes.open(), await homes.open()
+    await queued(home, "a", "b")
+    await other.inbox.leave("a", "cancel", {})
+    assert await home.limits.park(["a", "b"]) == ["b"], "somebody has to obey the note"
+    await other.inbox.leave("b", "cancel", {})
+    assert (await other.owners.adopt(9)).execution_ids == ["b"]
+    assert [note.execution_id for note in await other.inbox.waiting()] == ["b"]
+
+
+@pytest.mark.rule("LIMIT-3")
+async def test_what_is_parked_can_be_claimed_and_a_claim_that_is_gone_frees_it(
+    homes: Homes,
+) -> None:
+    home, other = await homes.open(), await homes.open()
+    await queued(home, "a", "b")
+    await home.limits.park(["a", "b"])
+    await other.limits.withdraw("a")
+    assert (await other.owners.adopt(9)).execution_ids == ["a"]
+    assert not await other.owners.claim("b")
+    assert sorted(await other.owners.owned()) == ["a", "b"]
+
+
+@pytest.mark.rule("LIMIT-3")
+async def test_what_has_its_place_is_not_parked(homes: Homes) -> None:
+    home = await homes.open()
+    await queued(home, "a")
+    await home.limits.release("first")
+    await home.limits.grant()
+    assert await home.limits.park(["a"]) == []
+    assert await home.owners.owned() == ["a"]

@@ -26,7 +26,14 @@ from noetl.server.triggering import find_row, find_trigger, shown, why_refused
 from noetl.server.verify import Verified, verify
 from noetl.server.views.differences import Differences, differences_of
 from noetl.server.views.explanation import Explanation, explanation_of
-from noetl.server.views.standing import Listed, Standing, line_of, listed_of, standing_of
+from noetl.server.views.standing import (
+    Listed,
+    Standing,
+    is_left,
+    line_of,
+    listed_of,
+    standing_of,
+)
 from noetl.server.views.state import state_of
 from noetl.server.waiting import waits_of
 
@@ -106,7 +113,7 @@ class PlaneQuestions(RegisterQuestions):
             if row.finished_at is None and row.owner not in alive:
                 holder = await self.storage.owners.holder(row.execution_id)
                 alive[row.owner] = holder is not None
-            interrupted = row.finished_at is None and not alive[row.owner]
+            interrupted = is_left(row) and not alive[row.owner]
             listed.append(listed_of(row, interrupted=interrupted))
         return listed
 

@@ -111,7 +111,12 @@ class ControlPlane:
     def limits(self) -> "LimitKeeper":
         from noetl.server.limits import LimitKeeper  # few playbooks have one
 
-        return LimitKeeper(self.server, self.storage.limits, self.says)
+        if not self.ownership.adopts:  # whoever started something stays with it
+            return LimitKeeper(self.server, self.storage.limits, self.says)
+        from noetl.server.parking import Parking
+
+        parking = Parking(self.server, self.ownership, self.storage.limits)
+        return LimitKeeper(self.server, self.storage.limits, self.says, parking)
 
     @cached_property
     def cache(self) -> "TaskCache":
@@ -170,7 +175,8 @@ class ControlPlane:
         try:
             assert active.begun is not None, "it was decided"
             await active.begun
-            if active.finished.done() or active.execution.seq == 0:
+            gone = active.finished.done() and not active.finished.cancelled()
+            if gone or active.execution.seq == 0:
                 await active.finished  # raises what kept it from being decided (promise 1)
         except VersionConflict:
             self.storage.log.forget(execution_id)

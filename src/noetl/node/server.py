@@ -113,6 +113,7 @@ class ServerNode(ControlPlane):
             self.dispatcher.watch, watch, self._enter, self.housekeeping.watch, self.watchdog.watch
         )
         self.go(SubjectWatch(self, self.starts).watch, self.starts.watch, self.pools.watch)
+        self.go(self.limits.watch)
 
     async def close(self) -> None:
         """Stop taking, write what waits, hand over."""

@@ -29,10 +29,9 @@ class ExecutionRow(msgspec.Struct, kw_only=True, omit_defaults=True):
     error: str | None = None
     """Why it failed; of one that completed, what went wrong on the way and did not fail it."""
     limit_key: str | None = None
-    """The limit across executions under which it waits while its status is `queued`."""
     priority: int | None = None
-    """Among those of its limit: the highest first, then the one that has waited longest."""
     queued_at: int | None = None
+    """Since when it is parked: queued, on disk alone, and no server's (see `LimitClaims.park`)."""
     wake_at: int | None = None
     """When something that it waits for is due (ms): any server finds it then, unloaded."""
     origin_execution_id: str | None = None
@@ -215,9 +214,9 @@ class Owners(Protocol):
     - `release` gives up what this process owns;
     - `holder` names the live process that owns an execution; None where nobody does, or the
       owner is dead; `owner_of` is the same with its token, which `me` is to this process;
-    - `adopt` makes this process the owner of up to `limit` executions that have not ended and
-      whose owner is nobody or dead, oldest first; of several that adopt at once each execution
-      goes to one;
+    - `adopt` makes this process the owner of up to `limit` executions that have not ended, are
+      not parked, and whose owner is nobody or dead, oldest first; of several that adopt at once
+      each execution goes to one;
     - `term` draws a number that is larger than all drawn before, by any process, for good; an
       adoption that took something has drawn one too;
     - `leave` gives up all that this process owns at once.

@@ -50,6 +50,10 @@ class LimitClaims(Protocol):
     - `grant` lets begin whatever may begin by now, and names it;
     - `granted` names what was granted lately, so that each server finds what waits with it;
     - `holders` are the executions with a claim under a key, the oldest claim first;
+    - `park` leaves queued executions of this process to the home, where their claim waits and no
+      note does, and names them: nobody owns or adopts such a one until its claim is granted or
+      gone, a note is left for it, or somebody claims it. Then it is an orphan like any other, so
+      that nothing is forgotten;
     - `withdraw` ends what an execution waits for and leaves what it holds: another server may have
       begun it under that;
     - a claim ends with the decision that releases it (`Decision.releases`), or by `release`; with
@@ -62,6 +66,8 @@ class LimitClaims(Protocol):
     async def grant(self) -> list[tuple[str, str]]: ...
 
     async def granted(self) -> list[tuple[str, str]]: ...
+
+    async def park(self, execution_ids: Sequence[str]) -> list[str]: ...
 
     async def release(self, execution_id: str, holder: str = "") -> None: ...
 

@@ -68,7 +68,10 @@ class ActiveExecution:
         self.settle: Callable[[Commit], None] = _nothing
         """Called with the answer to each append."""
         self.finished: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        """Resolved when the end is committed; failed when the log could not be written."""
+        """
+        Resolved when the end is committed; failed when the log could not be written, cancelled
+        when it went on without this process.
+        """
         self.begun: Commit | None = None
         """The answer to the first append of this ownership."""
         self.listeners: list[Callable[[], None]] = []
@@ -98,7 +101,7 @@ class ActiveExecution:
     async def settled(self) -> None:
         """Returns when nothing waits for the log any more; raises what the log said."""
         await self.passes(lambda: bool(self.uncommitted))
-        if self.finished.done():
+        if self.finished.done() and not self.finished.cancelled():
             self.finished.result()
 
     async def passes(self, holds: Callable[[], bool]) -> None:
@@ -112,12 +115,13 @@ class ActiveExecution:
             finally:
                 self.listeners.remove(wake)
 
+    def leave(self) -> None:
+        """It is decided here no more, and nothing is wrong: whoever waits looks at the log."""
+        self._stop_clocks()
+        self.finished.cancel()
+
     def end(self, fault: BaseException | None = None) -> None:
-        for timer in self.timers.values():
-            timer.cancel()
-        self.timers.clear()
-        if self.clock is not None:
-            self.clock.stop()
+        self._stop_clocks()
         if self.finished.done():
             return
         if fault is None:
@@ -125,6 +129,13 @@ class ActiveExecution:
         else:
             self.finished.set_exception(fault)
             self.finished.exception()  # whoever waits gets it; nobody has to
+
+    def _stop_clocks(self) -> None:
+        for timer in self.timers.values():
+            timer.cancel()
+        self.timers.clear()
+        if self.clock is not None:
+            self.clock.stop()
 
 
 def live_in(run: Run) -> int:

@@ -2,7 +2,9 @@
 Who asks for places under limits, and goes on with what has got one (LIMIT).
 
 What waits is kept in the home (`ports.limits`), so a place is never given twice and a server that
-dies takes none with it. Whoever has something waiting looks often; who has nothing does not look.
+dies takes none with it. A server keeps no queued execution in memory either: it parks them, looks
+for places as long as anything waits, and adopts what got one (decision 0076). A process that parks
+nothing looks only while it has something waiting itself.
 """
 
 import asyncio
@@ -22,6 +24,7 @@ from noetl.ports.commit import Commit
 from noetl.ports.limits import LimitClaim, LimitClaims
 from noetl.server.active import ActiveExecution
 from noetl.server.loading import SLOW
+from noetl.server.parking import Parking
 from noetl.server.server import Server
 from noetl.server.timers import arm_execution
 
@@ -32,15 +35,28 @@ LOOK = 0.25
 
 SWEEP = 5.0
 """Seconds between two looks for claims of servers that died before their start was recorded."""
+SHARE = 50
+"""Such a look takes at most this part of the time: it reads every claim, and many may wait."""
+
+IDLE = 1.0
+"""Seconds between two looks of a server while nothing waits anywhere."""
 
 
 class LimitKeeper:
     """Asks, waits and goes on for the executions of one server."""
 
-    def __init__(self, server: Server, limits: LimitClaims, says: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        server: Server,
+        limits: LimitClaims,
+        says: Callable[[str], None],
+        parking: Parking | None = None,
+    ) -> None:
         self._server = server
         self._limits = limits
         self._says = says
+        self._parking = parking
+        """Where queued executions go; None where whoever started one stays with it."""
         self._asked: list[tuple[LimitClaim, asyncio.Future[int]]] = []
         self._asking = False
         self._waiting: dict[tuple[str, str], ActiveExecution] = {}
@@ -50,7 +66,7 @@ class LimitKeeper:
         """Claims of others that wait; False where it is not known how they stand."""
         self._free = asyncio.Event()
         self._watching: asyncio.Task[None] | None = None
-        self._swept = 0.0
+        self._sweep_at = 0.0
 
     # ── starts ───────────────────────────────────────────────────────────────────────────────
 
@@ -160,11 +176,11 @@ class LimitKeeper:
         claims = list(claims_of(active))
         for claim in claims:
             self._waiting[claim.execution_id, claim.holder] = active
-        self._watch()
         try:
             places = await asyncio.gather(*(self.ask(claim) for claim in claims))
         except NoetlError:
             self._unsure[active.execution.execution_id] = active
+            self._watch()
             return
         if active.execution.finished and not active.uncommitted:
             await self.give_back(active.execution.execution_id)  # it ended while this was asked
@@ -172,43 +188,71 @@ class LimitKeeper:
         for claim, place in zip(claims, places, strict=True):
             if place == 0:
                 self._go_on(claim.execution_id, claim.holder)
+        if self._parking is not None and active.execution.status == "queued" and all(places):
+            for claim in claims:
+                self._waiting.pop((claim.execution_id, claim.holder), None)
+            self._parking.park(active)
+        self._watch()
 
     # ── waiting ──────────────────────────────────────────────────────────────────────────────
 
     def _watch(self) -> None:
-        if (self._waiting or self._awaited) and (self._watching is None or self._watching.done()):
+        """Look often from now on; a server looks anyway, and is told that there is a reason."""
+        if not self._waiting and not self._awaited:
+            return
+        if self._parking is not None:
+            self._free.set()
+        elif self._watching is None or self._watching.done():
             self._watching = asyncio.get_running_loop().create_task(self._watch_all())
 
     async def _watch_all(self) -> None:
         while self._waiting or self._awaited:
-            with suppress(TimeoutError):
-                await asyncio.wait_for(self._free.wait(), LOOK)
-            self._free.clear()
-            try:
-                await self._look()
-            except NoetlError as away:
-                self._says(f"waits for the limits: {away}")
-                self._unsure |= {name: active for (name, _), active in self._waiting.items()}
-                for name in list(self._awaited):
-                    self._tell(name, False)
-                await asyncio.sleep(LOOK)
-            except Exception as fault:  # promise 7
-                self._says(f"a fault of NoETL itself: {type(fault).__name__}: {fault}")
-                await asyncio.sleep(LOOK)
+            await self._watch_once()
 
-    async def _look(self) -> None:
+    async def watch(self) -> None:
+        """Until cancelled: what is parked, whoever parked it, gets its place and an owner."""
+        assert self._parking is not None, "only who parks looks for what is parked"
+        while True:
+            if await self._watch_once():
+                await self._parking.adopt()
+
+    async def _watch_once(self) -> bool:
+        """Wait a little and look; whether somebody who is not waiting here got a place."""
+        often = self._waiting or self._awaited or self._unsure
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._free.wait(), LOOK if often else IDLE)
+        self._free.clear()
+        try:
+            return await self._look()
+        except NoetlError as away:
+            self._says(f"waits for the limits: {away}")
+            self._unsure |= {name: active for (name, _), active in self._waiting.items()}
+            for name in list(self._awaited):
+                self._tell(name, False)
+            await asyncio.sleep(LOOK)
+        except Exception as fault:  # promise 7
+            self._says(f"a fault of NoETL itself: {type(fault).__name__}: {fault}")
+            await asyncio.sleep(LOOK)
+        return False
+
+    async def _look(self) -> bool:
         for (name, holder), active in list(self._waiting.items()):
             if not self._server.is_active(active) or active.execution.finished:
                 self._waiting.pop((name, holder), None)
-        if time.monotonic() - self._swept >= SWEEP:
-            self._swept = time.monotonic()
+        began = time.monotonic()
+        if began >= self._sweep_at:
             await self._limits.abandoned()
-        await self._limits.grant()
+            took = time.monotonic() - began
+            self._sweep_at = time.monotonic() + max(SWEEP, SHARE * took)
+        named = await self._limits.grant()
+        elsewhere = any(one not in self._waiting and one not in self._awaited for one in named)
         unsure, self._unsure = self._unsure, {}
         for active in unsure.values():
             self.take_up(active)
-        for name, holder in await self._limits.granted():
-            self._go_on(name, holder)
+        if self._waiting or self._awaited:
+            for name, holder in await self._limits.granted():
+                self._go_on(name, holder)
+        return elsewhere
 
     def _tell(self, name: tuple[str, str], granted: bool) -> None:
         came = self._awaited.get(name)

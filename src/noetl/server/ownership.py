@@ -55,7 +55,7 @@ class Ownership:
         self._storage = storage
         self._server = server
         self._library = library
-        self._says = says
+        self.says = says
         self.adopts = adopts
         self._loading: dict[str, asyncio.Task[ActiveExecution | str]] = {}
         self._fallen: set[str] = set()
@@ -68,6 +68,8 @@ class Ownership:
         """Called when an execution is not decided here any more."""
         self.aside: dict[str, str] = {}
         """Executions that cannot be taken up, and why (promise 7)."""
+        self.parking: set[str] = set()
+        """Those that are let go of just now (see `server.parking`)."""
         self.term = 0
         self.looked = 0.0
         """When the log answered last, by the monotonic clock."""
@@ -94,7 +96,7 @@ class Ownership:
             self.released(execution_id)
             if self.adopts:
                 self._fallen.add(execution_id)
-                self._says(f"execution {execution_id} is loaded again: {ended.exception()}")
+                self.says(f"execution {execution_id} is loaded again: {ended.exception()}")
         elif self.adopts:
             if self._server.find(execution_id) is active:
                 self._server.release(execution_id)
@@ -122,7 +124,7 @@ class Ownership:
                     await self.look()
                 self.looked = time.monotonic()
             except NoetlError as away:
-                self._says(f"waits for the log: {away}")
+                self.says(f"waits for the log: {away}")
                 await asyncio.sleep(LOOK)
 
     async def compare(self) -> None:
@@ -136,7 +138,7 @@ class Ownership:
             gone = name in before and name not in owned
             if gone and active.in_log and not active.finished.done():
                 self._server.drop(active, HomeInUse(f"another server owns execution {name} now"))
-        for name in owned:
+        for name in owned - self.parking:
             if self._server.find(name) is None and name not in self.aside:
                 await self.bring(name)
         if clock() < owners.sure_until:
@@ -179,7 +181,7 @@ class Ownership:
                 return "moved"
             active = await self._take_up(execution_id, await self._storage.owners.term())
         except NoetlError as away:
-            self._says(f"execution {execution_id} cannot be loaded now: {away}")
+            self.says(f"execution {execution_id} cannot be loaded now: {away}")
             return "later"
         return active or "later"
 
@@ -199,7 +201,7 @@ class Ownership:
         except Exception as wrong:  # promise 7
             self.aside[execution_id] = str(wrong)
             self._fallen.discard(execution_id)
-            self._says(f"execution {execution_id} is set aside: {wrong}")
+            self.says(f"execution {execution_id} is set aside: {wrong}")
             return None
         if (there := self._server.find(execution_id)) is not None:
             return there
@@ -227,7 +229,7 @@ class Ownership:
                 try:
                     given: r.AnyOrder = msgspec.convert(note.fields, order)
                 except msgspec.ValidationError as strange:
-                    self._says(f"{note.kind} of {note.execution_id} cannot be read: {strange}")
+                    self.says(f"{note.kind} of {note.execution_id} cannot be read: {strange}")
                     await self._storage.inbox.discard([note.note_id])
                     continue
                 self._obeying.add(note.note_id)
@@ -250,7 +252,7 @@ class Ownership:
         except PartLost:
             await self._storage.inbox.discard([note.note_id])
         except NoetlError as away:  # it is still in the inbox
-            self._says(f"{note.kind} of {note.execution_id} is obeyed later: {away}")
+            self.says(f"{note.kind} of {note.execution_id} is obeyed later: {away}")
         finally:
             self._obeying.discard(note.note_id)
 

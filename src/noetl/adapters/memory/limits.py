@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
-from noetl.adapters.memory.tables import ClaimRow, MemoryTables
+from noetl.adapters.memory.tables import ClaimRow, MemoryTables, unpark
 from noetl.ports.limits import LimitClaim, LimitPlace
 from noetl.ports.pools import PoolRow, group_of
 
@@ -37,6 +37,8 @@ class MemoryLimits:
             if self._fits(row.claim, now):
                 row.granted_at = now
                 named.append((row.claim.execution_id, row.claim.holder))
+                if not row.claim.holder:
+                    unpark(self._tables, row.claim.execution_id)
                 if row.claim.count is not None:
                     self._tables.begun.append((row.claim.group, row.claim.key, now))
         return named
@@ -49,6 +51,19 @@ class MemoryLimits:
             if row.granted_at is not None and row.granted_at >= since
         ]
 
+    async def park(self, execution_ids: Sequence[str]) -> list[str]:
+        noted = {note.execution_id for note in self._tables.notes.values()}
+        parked = [one for one in execution_ids if self._waits(one) and one not in noted]
+        for name in parked:
+            row = self._tables.rows[name]
+            self._tables.rows[name] = replace(row, owner=None, queued_at=_now())
+        return parked
+
+    def _waits(self, execution_id: str) -> bool:
+        row, kept = self._tables.rows.get(execution_id), self._tables.claims.get((execution_id, ""))
+        mine = row is not None and row.owner == self._me and row.status == "queued"
+        return mine and kept is not None and kept.granted_at is None
+
     async def release(self, execution_id: str, holder: str = "") -> None:
         drop_claims(self._tables, execution_id, holder)
 
@@ -56,6 +71,7 @@ class MemoryLimits:
         for row in self._waiting():
             if row.claim.execution_id == execution_id:
                 del self._tables.claims[execution_id, row.claim.holder]
+                unpark(self._tables, execution_id)
 
     async def abandoned(self) -> int:
         gone = [name for name, row in self._tables.claims.items() if self._is_over(name[0], row)]
@@ -145,6 +161,7 @@ def drop_claims(tables: MemoryTables, execution_id: str, holder: str) -> None:
     gone = [name for name in tables.claims if name[0] == execution_id and holder in ("", name[1])]
     for name in gone:
         del tables.claims[name]
+    unpark(tables, execution_id)
 
 
 def _age(row: ClaimRow) -> tuple[int, bool, str]:

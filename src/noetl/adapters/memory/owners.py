@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from noetl.adapters.memory.tables import MemoryTables, find
+from noetl.adapters.memory.tables import MemoryTables, find, unpark
 from noetl.errors import HomeInUse
 from noetl.ports.event_log import Adoption, ExecutionRow, Note
 
@@ -27,6 +27,7 @@ class MemoryInbox:
         self._tables.notes[number] = Note(
             note_id=number, execution_id=execution_id, kind=kind, fields=dict(fields)
         )
+        unpark(self._tables, execution_id)
         announced, self._tables.left = self._tables.left, asyncio.Event()
         announced.set()
 
@@ -74,7 +75,9 @@ class MemoryOwners:
                 f"execution {execution_id} is run by process {row.owner}; wait for it, or stop it "
                 f"with `noetl cancel {execution_id}`"
             )
-        self._tables.rows[execution_id] = msgspec.structs.replace(row, owner=self.me)
+        self._tables.rows[execution_id] = msgspec.structs.replace(
+            row, owner=self.me, queued_at=None
+        )
         return row.owner not in (None, self.me)
 
     async def owned(self) -> list[str]:
@@ -109,4 +112,5 @@ class MemoryOwners:
             self._tables.rows[row.execution_id] = msgspec.structs.replace(row, owner=None)
 
     def _is_orphan(self, row: ExecutionRow) -> bool:
-        return row.finished_at is None and row.owner not in self._tables.alive
+        parked = row.queued_at is not None
+        return row.finished_at is None and not parked and row.owner not in self._tables.alive

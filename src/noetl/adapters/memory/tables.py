@@ -74,3 +74,10 @@ def find(tables: MemoryTables, execution_id: str) -> ExecutionRow:
     if execution_id not in tables.rows:
         raise ExecutionNotFound(f"no execution {execution_id} in memory; see `noetl list`")
     return tables.rows[execution_id]
+
+
+def unpark(tables: MemoryTables, execution_id: str) -> None:
+    """Whoever looks for orphans finds it from now on (see `LimitClaims.park`)."""
+    row = tables.rows.get(execution_id)
+    if row is not None and row.queued_at is not None:
+        tables.rows[execution_id] = msgspec.structs.replace(row, queued_at=None)

@@ -37,6 +37,11 @@ class PostgresLimits:
         rows = await self._reader.rows("granted_claims")
         return [(name, holder) for name, holder in rows]
 
+    async def park(self, execution_ids: Sequence[str]) -> list[str]:
+        await self._writer.drain()
+        rows = await self._reader.rows("park_executions", list(execution_ids), self._me)
+        return [row[0] for row in rows]
+
     async def release(self, execution_id: str, holder: str = "") -> None:
         await self._reader.write("release_claim", execution_id, holder)
 

@@ -167,7 +167,37 @@ select place from noetl.limit_take($1::json)
 select execution_id, holder from noetl.limit_grant($1)
 
 -- name: waiting_groups
-select distinct limit_group from noetl.limit_claim where granted_at is null
+-- By steps through the index: as long as there are groups, however many wait in each.
+with recursive named (limit_group) as (
+    select min(limit_group) from noetl.limit_claim where granted_at is null
+    union all
+    select (
+        select min(limit_group) from noetl.limit_claim
+        where granted_at is null and limit_claim.limit_group > named.limit_group
+    )
+    from named where named.limit_group is not null
+)
+select limit_group from named where limit_group is not null
+
+-- name: park_executions
+-- execution ids, owner. What another statement holds is left out: it is being granted or written
+-- just now. An answer that was lost is found out by asking again for the owner.
+with mine as (
+    select execution_id from noetl.execution
+    where execution_id = any ($1::text[]) and owner = $2 and status = 'queued'
+        and not exists (
+            select from noetl.note where note.execution_id = execution.execution_id
+        )
+    for update of execution skip locked
+),
+waiting as (
+    select execution_id from noetl.limit_claim
+    where execution_id in (select execution_id from mine) and holder = '' and granted_at is null
+    for update skip locked
+)
+update noetl.execution set owner = null, queued_at = noetl.now_ms()
+from waiting where execution.execution_id = waiting.execution_id
+returning execution.execution_id
 
 -- name: granted_claims
 select execution_id, holder from noetl.limit_claim where granted_at >= noetl.now_ms() - 60000

@@ -338,13 +338,18 @@ where playbook.folder is distinct from excluded.folder or playbook.path <> exclu
 select text, folder from noetl.playbook where digest = $1
 
 -- name: leave_note
--- execution_id, kind, fields, mark; no answer: no such execution
+-- execution_id, kind, fields, mark; no answer: no such execution. One that is queued may be about to
+-- be parked, which would not see this note: whoever comes first is waited for.
 with found as (
     select execution_id, owner from noetl.execution where execution_id = $1
 ),
+queued as (
+    select execution_id from noetl.execution
+    where execution_id = $1 and status = 'queued' for share
+),
 note as (
     insert into noetl.note (execution_id, kind, fields, mark)
-    select execution_id, $2, $3, $4 from found
+    select execution_id, $2, $3, $4 from found where (select count(*) from queued) >= 0
     on conflict (mark) do nothing
 )
 select pg_notify('noetl_note', coalesce(owner, '')) from found
@@ -372,7 +377,7 @@ where execution.execution_id = $1
 
 -- name: claim_execution
 -- execution_id, the new owner, the one before: only if that is still so, and still dead
-update noetl.execution set owner = $2
+update noetl.execution set owner = $2, queued_at = null
 where execution_id = $1 and owner is not distinct from $3 and not exists (
     select from noetl.process where token = $3 and expires_at > now()
 )
@@ -392,7 +397,8 @@ update noetl.term set last = last + 1 returning last
 
 -- name: any_orphan
 select exists (
-    select from noetl.execution where finished_at is null and owner is null
+    select from noetl.execution
+    where finished_at is null and owner is null and queued_at is null
 ) or exists (
     select from noetl.execution
     where owner = any (array(select owner from noetl.dead_owner)) and finished_at is null
@@ -406,7 +412,7 @@ with taken as (
 ),
 free as (
     select execution_id, number from noetl.execution
-    where finished_at is null and owner is null
+    where finished_at is null and owner is null and queued_at is null
     order by number limit $3
     for update skip locked
 ),

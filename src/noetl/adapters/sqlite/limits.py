@@ -51,6 +51,17 @@ class SqliteLimits:
         rows = await self._reader.rows("granted_claims", (now_ms() - LATELY,))
         return [(name, holder) for name, holder in rows]
 
+    async def park(self, execution_ids: Sequence[str]) -> list[str]:
+        def park(connection: apsw.Connection) -> list[str]:
+            now = now_ms()
+            return [
+                name
+                for name in execution_ids
+                if write(connection, "park_execution", (now, name, self._me))
+            ]
+
+        return await self._writer.transact(park)
+
     async def release(self, execution_id: str, holder: str = "") -> None:
         row = (execution_id, holder)
         await self._writer.transact(lambda home: write(home, "release_claim", row))

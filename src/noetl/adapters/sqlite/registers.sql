@@ -184,7 +184,26 @@ insert into limit_begun (limit_group, limit_key, at, until) values (?, ?, ?, ?)
 delete from limit_begun where until < ?
 
 -- name: waiting_groups
-select distinct limit_group from limit_claim where granted_at is null
+-- By steps through the index: as long as there are groups, however many wait in each.
+with recursive named (limit_group) as (
+    select min(limit_group) from limit_claim where granted_at is null
+    union all
+    select (
+        select min(limit_group) from limit_claim
+        where granted_at is null and limit_claim.limit_group > named.limit_group
+    )
+    from named where named.limit_group is not null
+)
+select limit_group from named where limit_group is not null
+
+-- name: park_execution
+update execution set owner = null, queued_at = ?1
+where execution_id = ?2 and owner = ?3 and status = 'queued'
+    and exists (
+        select 1 from limit_claim
+        where limit_claim.execution_id = ?2 and holder = '' and granted_at is null
+    )
+    and not exists (select 1 from note where note.execution_id = ?2)
 
 -- name: granted_claims
 select execution_id, holder from limit_claim where granted_at >= ?

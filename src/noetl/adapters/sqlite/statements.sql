@@ -198,7 +198,7 @@ where named.owner is not null
 
 -- name: free_executions
 select number, execution_id from execution
-where finished_at is null and owner is null order by number limit ?
+where finished_at is null and owner is null and queued_at is null order by number limit ?
 
 -- name: left_executions
 select number, execution_id from execution
@@ -214,7 +214,7 @@ update execution set owner = null where owner = ?
 update term set last = last + 1 returning last
 
 -- name: claim_execution
-update execution set owner = ? where execution_id = ?
+update execution set owner = ?, queued_at = null where execution_id = ?
 
 -- name: release_execution
 update execution set owner = null where execution_id = ? and owner = ?

@@ -26,7 +26,7 @@ from noetl.server.causes import (
 from noetl.server.failed_tasks import PRINTED, FailedTask, PassedError, PlaybookText, passed_of
 from noetl.server.former import former_lines, relined
 from noetl.server.trail import Trail, again_of, trail_of
-from noetl.server.views.standing import lasted
+from noetl.server.views.standing import is_left, lasted
 from noetl.server.waiting import WaitReason, waits_in
 from noetl.tools.plugins import KnownKinds
 
@@ -101,7 +101,7 @@ async def explanation_of(
     order = trail.cancelled
     facts = Facts(storage.printed, row.execution_id)
     waits = await waits_in(storage, execution, plan, holder)
-    interrupted = row.finished_at is None and holder is None
+    interrupted = is_left(row) and holder is None
     return Explanation(
         execution_id=row.execution_id,
         path=row.path,

@@ -102,11 +102,16 @@ def listed_of(row: ExecutionRow, *, interrupted: bool) -> Listed:
     )
 
 
+def is_left(row: ExecutionRow) -> bool:
+    """Whether somebody should decide for it; one that is parked needs nobody (LIMIT-2)."""
+    return row.finished_at is None and row.queued_at is None
+
+
 async def standing_of(
     storage: Storage, row: ExecutionRow, execution: Execution, plan: Plan
 ) -> Standing:
     holder = await storage.owners.holder(row.execution_id)
-    interrupted = row.finished_at is None and holder is None
+    interrupted = is_left(row) and holder is None
     trigger, occurrence = await started_by(storage, row.execution_id)
     return Standing(
         execution_id=row.execution_id,
