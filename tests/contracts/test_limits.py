@@ -248,3 +248,17 @@ async def test_what_has_its_place_is_not_parked(homes: Homes) -> None:
     await home.limits.grant()
     assert await home.limits.park(["a"]) == []
     assert await home.owners.owned() == ["a"]
+
+
+@pytest.mark.rule("LIMIT-2")
+async def test_a_place_is_counted_up_to_a_thousand_where_somebody_waits_for_it(
+    homes: Homes,
+) -> None:
+    home = await homes.open()
+    crowd = [claim(f"c{number:04}", at_once=1) for number in range(1_010)]
+    places = await home.limits.take(crowd)
+    assert (places[0], places[1], places[1000]) == (0, 1, 1000)
+    assert set(places[1001:]) == {1001}
+    assert [one.place for one in await home.limits.places("c1009")] == [1009]
+    assert await home.limits.take([claim("urgent", at_once=1, priority=5)]) == [1]
+    assert await home.limits.take([claim("other", at_once=1, key="b"), crowd[9]]) == [0, 10]

@@ -6,6 +6,10 @@ from typing import Protocol
 import msgspec
 
 
+COUNTED = 1001
+"""The place of everything that has a thousand before it, as `take` answers it."""
+
+
 class LimitClaim(msgspec.Struct, frozen=True, kw_only=True):
     """What wants to begin under a limit: an execution, or one run of a step."""
 
@@ -40,8 +44,8 @@ class LimitClaims(Protocol):
     """
     Contract, checked for every adapter by tests/contracts/test_limits.py:
     - `take` makes the claims and answers with the place of each: 0 where it may begin, else its
-      place in the queue. A claim that is there already keeps what it has, so asking twice is
-      asking once;
+      place in the queue, of which it counts a thousand (`places` counts all). A claim that is
+      there already keeps what it has, so asking twice is asking once;
     - what is granted is never more than the limits of the claims allow, whoever asks at the same
       time (LIMIT-3): `at_once` and `count` in `seconds` hold for each key of a group, `total` for
       the group;

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from msgspec.structs import replace
 
 from noetl.adapters.memory.tables import ClaimRow, MemoryTables, unpark
-from noetl.ports.limits import LimitClaim, LimitPlace
+from noetl.ports.limits import COUNTED, LimitClaim, LimitPlace
 from noetl.ports.pools import PoolRow, group_of
 
 LATELY = 60_000
@@ -29,7 +29,7 @@ class MemoryLimits:
             )
         await self.grant()
         found = [self._tables.claims[claim.execution_id, claim.holder] for claim in claims]
-        return [self._place(row) for row in found]
+        return [min(COUNTED, self._place(row)) for row in found]
 
     async def grant(self) -> list[tuple[str, str]]:
         now, named = _now(), []

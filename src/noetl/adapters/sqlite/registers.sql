@@ -224,11 +224,20 @@ left join execution on execution.execution_id = claim.execution_id
 where execution.execution_id is null or execution.finished_at is not null
 
 -- name: limit_place
+-- Counted up to a thousand: whoever starts something does not wait for a long queue to be counted.
 select iif(claim.granted_at is not null, 0, (
-    select 1 + count(*) from limit_claim as other
-    where other.limit_group = claim.limit_group and other.granted_at is null
-        and (-other.priority, other.turn, other.asked_at, other.execution_id)
-            < (-claim.priority, claim.turn, claim.asked_at, claim.execution_id)
+    select 1 + count(*) from (
+        select 1 from limit_claim as other indexed by limit_order
+        where other.limit_group = claim.limit_group and other.granted_at is null
+            and other.priority > claim.priority
+        union all
+        select 1 from limit_claim as other indexed by limit_order
+        where other.limit_group = claim.limit_group and other.granted_at is null
+            and other.priority = claim.priority
+            and (other.turn, other.asked_at, other.execution_id)
+                < (claim.turn, claim.asked_at, claim.execution_id)
+        limit 1000
+    )
 ))
 from limit_claim as claim where execution_id = ? and holder = ?
 

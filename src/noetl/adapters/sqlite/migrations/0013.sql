@@ -26,3 +26,9 @@ begin
     update execution set queued_at = null
     where execution_id = new.execution_id and queued_at is not null;
 end;
+
+-- Where the end of a long queue is found without reading it.
+
+create index limit_order on limit_claim (limit_group, priority, turn, asked_at, execution_id)
+where granted_at is null;
+create index limit_last on limit_claim (limit_group, limit_key, turn) where granted_at is null;
