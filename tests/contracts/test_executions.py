@@ -236,7 +236,7 @@ async def test_a_printed_line_without_end_is_cut(homes: Homes) -> None:
 PLACES: dict[str, Any] = {
     "status": "queued",
     "limit_key": "tenant/ä",
-    "priority": 5,
+    "asks": 1,
     "queued_at": 1_700_000_000_000,
     "wake_at": 1_700_000_060_000,
     "origin_execution_id": "before",
@@ -252,3 +252,17 @@ async def test_a_row_has_room_for_limits_waits_and_restarts(homes: Homes) -> Non
     assert list(await home.executions.page(status="queued")) == [kept]
     await home.log.append(decision("a", 1, 2, row=row("a", status="running")))
     assert await home.executions.find("a") == row("a", status="running", seq=2)
+
+
+@pytest.mark.rule("WAIT-7")
+async def test_those_that_ask_people_are_found_without_the_others(homes: Homes) -> None:
+    home = await homes.open()
+    for name in "abcde":
+        asks = None if name in "bd" else 1
+        await home.log.append(decision(name, 0, row=row(name, asks=asks)))
+    found = await home.executions.asking(limit=2)
+    assert [one.execution_id for one in found] == ["e", "c"]
+    found = await home.executions.asking(before="c", limit=2)
+    assert [one.execution_id for one in found] == ["a"]
+    await home.log.append(decision("a", 1, row=row("a", seq=2)))
+    assert [one.execution_id for one in await home.executions.asking()] == ["e", "c"]

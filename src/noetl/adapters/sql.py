@@ -70,6 +70,9 @@ class SqlExecutions:
         found = await self._statements.one("find_execution", execution_id)
         return None if found is None else struct_of(ExecutionRow, found)
 
+    async def asking(self, *, before: str | None = None, limit: int = 50) -> Sequence[ExecutionRow]:
+        return await self._all("asking_executions", before, limit)
+
     async def children(self, execution_id: str) -> Sequence[ExecutionRow]:
         return await self._all("children", execution_id)
 

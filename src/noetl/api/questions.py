@@ -123,13 +123,15 @@ class PlaneQuestions(RegisterQuestions):
 
     async def waiting(self, *, cursor: str | None = None, limit: int = PAGE) -> t.WaitingPage:
         """
-        WAIT-7: what waits for people, in the next `limit` executions that have not ended, or behind
-        them where nothing does. Only those whose playbook waits are read.
+        WAIT-7: what waits for people, in the next `limit` executions whose row says that they wait
+        for some, or behind them where none does any more.
         """
         waiting: list[t.PersonAwaited] = []
         next: str | None = cursor
         for _ in range(LOOKED):
-            rows, next = await open_rows(self.storage, next, limit)
+            before = place_in(next, str)
+            found = await self.storage.executions.asking(before=before, limit=limit + 1)
+            rows, next = page_of(found, limit, lambda row: row.execution_id)
             for row in rows:
                 waiting += await awaited_in(self.plane, row)
             if waiting or next is None:
@@ -347,20 +349,6 @@ def belonging(about: str | None) -> Callable[[dict[str, Any]], bool]:
         return entity == about or entity.startswith(below)
 
     return belongs
-
-
-async def open_rows(
-    storage: Storage, cursor: str | None, limit: int
-) -> tuple[Sequence[ExecutionRow], str | None]:
-    """Executions that have not ended and have begun, the newest first."""
-    before = place_in(cursor, str)
-    found = [
-        row
-        for status in ("running", "paused")
-        for row in await storage.executions.page(status=status, before=before, limit=limit + 1)
-    ]
-    found.sort(key=lambda row: row.execution_id, reverse=True)
-    return page_of(found[: limit + 1], limit, lambda row: row.execution_id)
 
 
 async def awaited_in(plane: ControlPlane, row: ExecutionRow) -> list[t.PersonAwaited]:

@@ -29,7 +29,8 @@ class ExecutionRow(msgspec.Struct, kw_only=True, omit_defaults=True):
     error: str | None = None
     """Why it failed; of one that completed, what went wrong on the way and did not fail it."""
     limit_key: str | None = None
-    priority: int | None = None
+    asks: int | None = None
+    """1 while a wait of it asks a person something (WAIT-7)."""
     queued_at: int | None = None
     """Since when it is parked: queued, on disk alone, and no server's (see `LimitClaims.park`)."""
     wake_at: int | None = None
@@ -116,6 +117,8 @@ class Executions(Protocol):
     - `page` is newest first; `before` is the `execution_id` that ended the page before. `since`
       and `until` (ms) bound the start: from `since` on, before `until`; then newest means started
       last. What a page costs does not grow with the history;
+    - `asking` are those that may wait for people, newest first, `before` as for `page`; what it
+      costs does not grow with those that do not;
     - `children` are all of a parent, ended or not, oldest first;
     - `starting` are those whose id begins with a text, newest first;
     - `count` is exact for those that have not ended; of the others a large home may estimate it.
@@ -133,6 +136,10 @@ class Executions(Protocol):
         until: int | None = None,
         before: str | None = None,
         limit: int = 50,
+    ) -> Sequence[ExecutionRow]: ...
+
+    async def asking(
+        self, *, before: str | None = None, limit: int = 50
     ) -> Sequence[ExecutionRow]: ...
 
     async def children(self, execution_id: str) -> Sequence[ExecutionRow]: ...

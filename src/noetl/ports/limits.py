@@ -5,7 +5,6 @@ from typing import Protocol
 
 import msgspec
 
-
 COUNTED = 1001
 """The place of everything that has a thousand before it, as `take` answers it."""
 

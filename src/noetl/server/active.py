@@ -15,6 +15,7 @@ from noetl.ports.commit import Commit
 from noetl.ports.event_log import Decision
 
 if TYPE_CHECKING:
+    from noetl.server.asked import AskedPeople
     from noetl.server.clocks import WaitClock
 
 SNAPSHOT_AFTER = 1000
@@ -48,6 +49,8 @@ class ActiveExecution:
         """Epochs of this ownership begin here: older workers' reports are refused (EVT-3)."""
         self.clock: WaitClock | None = None
         """Of waits; None where no task of the plan waits."""
+        self.asked: AskedPeople | None = None
+        """Whom it waits for among people; None where no task of the plan waits."""
         self.tail = 0
         """Decisions since the last snapshot."""
         self._worth_it = SNAPSHOT_AFTER

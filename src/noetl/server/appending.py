@@ -118,6 +118,7 @@ class Appender:
             origin_seq=execution.origin_seq,
             owner=None if execution.finished else self._me,
             error=note_of(execution) if error is None else str(error.get("message", "")),
+            asks=1 if active.asked and not execution.finished else None,
             seq=execution.seq,
         )
 

@@ -31,6 +31,7 @@ from noetl.ports.result_store import ResultStore
 from noetl.ports.session import Taken
 from noetl.server.active import ActiveExecution
 from noetl.server.appending import Appender
+from noetl.server.asked import AskedPeople
 from noetl.server.clocks import WaitClock
 from noetl.server.handout import Handout, Runner
 from noetl.server.loading import Decided, Loading, Spoiled, offers_in
@@ -149,7 +150,8 @@ class Server:
         first = max(max(epochs, default=0) + 1, term << GRANTS)
         active = ActiveExecution(execution, plan, folder=folder, term=first)
         active.settle = partial(self._settle, active)
-        active.clock = WaitClock(self, active) if plan.waits else None
+        if plan.waits:
+            active.clock, active.asked = WaitClock(self, active), AskedPeople(execution)
         self._active[execution.execution_id] = active
         return active
 
@@ -202,6 +204,7 @@ class Server:
         if not events:
             return REFUSED
         releases = released(active.plan, events) if active.plan.limited else ()
+        changed = active.asked is not None and active.asked.follow(events)
         runs = active.execution.runs
         parts = [offered for offered in decided.offers if offered.step_run_id in runs]
         commit = self.appender.append(
@@ -209,7 +212,7 @@ class Server:
             expected,
             decided.at,
             decided.text,
-            shown=not expected or not SHOWN.isdisjoint(map(type, events)),
+            shown=changed or not expected or not SHOWN.isdisjoint(map(type, events)),
             alone=self._is_alone(active, parts, expected),
             notes=notes,
             releases=releases,

@@ -45,6 +45,10 @@ class MemoryExecutions:
             and (until is None or row.started_at < until)
         ][:limit]
 
+    async def asking(self, *, before: str | None = None, limit: int = 50) -> Sequence[ExecutionRow]:
+        rows = await self.page(before=before, limit=len(self._tables.rows))
+        return [row for row in rows if row.asks is not None][:limit]
+
     async def children(self, execution_id: str) -> Sequence[ExecutionRow]:
         return [
             msgspec.structs.replace(row)

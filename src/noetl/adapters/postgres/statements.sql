@@ -137,7 +137,7 @@ written as (
         $31::bigint[]
     ) as written (
         execution_id, path, digest, status, started_at, updated_at, version, finished_at,
-        parent_execution_id, owner, error, limit_key, priority, queued_at, wake_at,
+        parent_execution_id, owner, error, limit_key, asks, queued_at, wake_at,
         origin_execution_id, origin_seq, seq, expected
     )
 ),
@@ -151,12 +151,12 @@ moved as (
 begun as (
     insert into noetl.execution (
         execution_id, path, digest, status, started_at, updated_at, version, finished_at,
-        parent_execution_id, owner, error, limit_key, priority, queued_at, wake_at,
+        parent_execution_id, owner, error, limit_key, asks, queued_at, wake_at,
         origin_execution_id, origin_seq, seq
     )
     select
         execution_id, path, digest, status, started_at, updated_at, version, finished_at,
-        parent_execution_id, owner, error, limit_key, priority, queued_at, wake_at,
+        parent_execution_id, owner, error, limit_key, asks, queued_at, wake_at,
         origin_execution_id, origin_seq, seq
     from written
     where expected = 0 and exists (select from mine)
@@ -169,7 +169,7 @@ changed as (
         started_at = written.started_at, updated_at = written.updated_at,
         version = written.version, finished_at = written.finished_at,
         parent_execution_id = written.parent_execution_id, owner = written.owner,
-        error = written.error, limit_key = written.limit_key, priority = written.priority,
+        error = written.error, limit_key = written.limit_key, asks = written.asks,
         queued_at = written.queued_at, wake_at = written.wake_at,
         origin_execution_id = written.origin_execution_id, origin_seq = written.origin_seq,
         seq = written.seq
@@ -265,14 +265,14 @@ select seq, body from noetl.snapshot where execution_id = $1
 -- name: find_execution
 select
     execution_id, path, digest, status, started_at, updated_at, version, finished_at,
-    parent_execution_id, owner, error, limit_key, priority, queued_at, wake_at,
+    parent_execution_id, owner, error, limit_key, asks, queued_at, wake_at,
     origin_execution_id, origin_seq, seq
 from noetl.execution where execution_id = $1
 
 -- name: page_executions
 select
     execution_id, path, digest, status, started_at, updated_at, version, finished_at,
-    parent_execution_id, owner, error, limit_key, priority, queued_at, wake_at,
+    parent_execution_id, owner, error, limit_key, asks, queued_at, wake_at,
     origin_execution_id, origin_seq, seq
 from noetl.execution
 where ($1::text is null or status = $1)
@@ -287,7 +287,7 @@ order by number desc limit $5
 -- name: page_executions_between
 select
     execution_id, path, digest, status, started_at, updated_at, version, finished_at,
-    parent_execution_id, owner, error, limit_key, priority, queued_at, wake_at,
+    parent_execution_id, owner, error, limit_key, asks, queued_at, wake_at,
     origin_execution_id, origin_seq, seq
 from noetl.execution
 where ($1::text is null or status = $1)
@@ -302,17 +302,30 @@ where ($1::text is null or status = $1)
     and ($7::bigint is null or started_at < $7)
 order by started_at desc, number desc limit $5
 
+-- name: asking_executions
+-- The execution that ended the page before, and how many.
+select
+    execution_id, path, digest, status, started_at, updated_at, version, finished_at,
+    parent_execution_id, owner, error, limit_key, asks, queued_at, wake_at,
+    origin_execution_id, origin_seq, seq
+from noetl.execution
+where asks is not null and (
+    $1::text is null
+    or number < (select number from noetl.execution where execution_id = $1)
+)
+order by number desc limit $2
+
 -- name: children
 select
     execution_id, path, digest, status, started_at, updated_at, version, finished_at,
-    parent_execution_id, owner, error, limit_key, priority, queued_at, wake_at,
+    parent_execution_id, owner, error, limit_key, asks, queued_at, wake_at,
     origin_execution_id, origin_seq, seq
 from noetl.execution where parent_execution_id = $1 order by number
 
 -- name: executions_starting
 select
     execution_id, path, digest, status, started_at, updated_at, version, finished_at,
-    parent_execution_id, owner, error, limit_key, priority, queued_at, wake_at,
+    parent_execution_id, owner, error, limit_key, asks, queued_at, wake_at,
     origin_execution_id, origin_seq, seq
 from noetl.execution where execution_id >= $1 and execution_id < $2 order by number desc limit $3
 

@@ -13,7 +13,7 @@ rollback
 -- name: start_executions
 insert into execution (
     execution_id, path, digest, status, started_at, updated_at, version, finished_at,
-    parent_execution_id, owner, error, limit_key, priority, queued_at, wake_at,
+    parent_execution_id, owner, error, limit_key, asks, queued_at, wake_at,
     origin_execution_id, origin_seq, seq
 )
 select * from (values @rows(18)) where column1 is not null
@@ -34,7 +34,7 @@ update execution set
     path = given.column2, digest = given.column3, status = given.column4,
     started_at = given.column5, updated_at = given.column6, version = given.column7,
     finished_at = given.column8, parent_execution_id = given.column9, owner = given.column10,
-    error = given.column11, limit_key = given.column12, priority = given.column13,
+    error = given.column11, limit_key = given.column12, asks = given.column13,
     queued_at = given.column14, wake_at = given.column15, origin_execution_id = given.column16,
     origin_seq = given.column17, seq = given.column18
 from (values @rows(20)) as given
@@ -87,7 +87,7 @@ select seq, body from snapshot where execution_id = ?
 -- name: find_execution
 select
     execution_id, path, digest, status, started_at, updated_at, version, finished_at,
-    parent_execution_id, owner, error, limit_key, priority, queued_at, wake_at,
+    parent_execution_id, owner, error, limit_key, asks, queued_at, wake_at,
     origin_execution_id, origin_seq, seq
 from execution_row where execution_id = ?
 
@@ -96,7 +96,7 @@ from execution_row where execution_id = ?
 -- be absent has no index.
 select
     execution_id, path, digest, status, started_at, updated_at, version, finished_at,
-    parent_execution_id, owner, error, limit_key, priority, queued_at, wake_at,
+    parent_execution_id, owner, error, limit_key, asks, queued_at, wake_at,
     origin_execution_id, origin_seq, seq
 from execution_row
 where @lead
@@ -111,7 +111,7 @@ order by number desc limit :limit
 -- name: page_executions_between
 select
     execution_id, path, digest, status, started_at, updated_at, version, finished_at,
-    parent_execution_id, owner, error, limit_key, priority, queued_at, wake_at,
+    parent_execution_id, owner, error, limit_key, asks, queued_at, wake_at,
     origin_execution_id, origin_seq, seq
 from execution_row
 where started_at >= ifnull(:since, 0) and started_at < ifnull(:until, 9223372036854775807)
@@ -137,17 +137,28 @@ status = :status
 -- name: lead_none
 true
 
+-- name: asking_executions
+-- `?1` is the execution that ended the page before, `?2` how many.
+select
+    execution_id, path, digest, status, started_at, updated_at, version, finished_at,
+    parent_execution_id, owner, error, limit_key, asks, queued_at, wake_at,
+    origin_execution_id, origin_seq, seq
+from execution_row
+where asks is not null
+    and (?1 is null or number < (select number from execution where execution_id = ?1))
+order by number desc limit ?2
+
 -- name: children
 select
     execution_id, path, digest, status, started_at, updated_at, version, finished_at,
-    parent_execution_id, owner, error, limit_key, priority, queued_at, wake_at,
+    parent_execution_id, owner, error, limit_key, asks, queued_at, wake_at,
     origin_execution_id, origin_seq, seq
 from execution_row where parent_execution_id = ? order by number
 
 -- name: executions_starting
 select
     execution_id, path, digest, status, started_at, updated_at, version, finished_at,
-    parent_execution_id, owner, error, limit_key, priority, queued_at, wake_at,
+    parent_execution_id, owner, error, limit_key, asks, queued_at, wake_at,
     origin_execution_id, origin_seq, seq
 from execution_row where execution_id >= ?1 and execution_id < ?2 order by number desc limit ?3
 

@@ -122,3 +122,10 @@ begin
     order by wanted.number;
 end
 $$;
+
+-- Whether an execution waits for people, so that whoever asks for those reads no others. It takes the
+-- place of a column that nothing ever filled. Of those that run now nobody knows: they are looked at.
+
+alter table noetl.execution rename column priority to asks;
+update noetl.execution set asks = 1 where finished_at is null;
+create index execution_asks on noetl.execution (number) where asks is not null;

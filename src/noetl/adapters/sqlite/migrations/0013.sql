@@ -32,3 +32,10 @@ end;
 create index limit_order on limit_claim (limit_group, priority, turn, asked_at, execution_id)
 where granted_at is null;
 create index limit_last on limit_claim (limit_group, limit_key, turn) where granted_at is null;
+
+-- Whether an execution waits for people, so that whoever asks for those reads no others. It takes the
+-- place of a column that nothing ever filled. Of those that run now nobody knows: they are looked at.
+
+alter table execution rename column priority to asks;
+update execution set asks = 1 where finished_at is null;
+create index execution_asks on execution (number) where asks is not null;
