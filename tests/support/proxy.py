@@ -21,9 +21,9 @@ class Proxy:
     wait for a text, and break before the answer to it, or hold it back, passes.
     """
 
-    def __init__(self, port: int) -> None:
+    def __init__(self, port: int, host: str = "127.0.0.1") -> None:
         self._to = ("127.0.0.1", port)
-        self._listening = socket.create_server(("127.0.0.1", 0))
+        self._listening = socket.create_server((host, 0))
         self.port = int(self._listening.getsockname()[1])
         self._whole = threading.Event()
         self._whole.set()
@@ -148,9 +148,9 @@ class _Asked:
 
 
 @contextmanager
-def between(port: int) -> Iterator[Proxy]:
-    """A line to a port, gone with the `with`."""
-    proxy = Proxy(port)
+def between(port: int, host: str = "127.0.0.1") -> Iterator[Proxy]:
+    """A line to a port of this machine, at another address of it; gone with the `with`."""
+    proxy = Proxy(port, host)
     try:
         yield proxy
     finally:
