@@ -12,11 +12,12 @@ from typing import Any, TypeVar
 
 from tests.support.postgres import Database
 from tests.support.processes import Running
+from tests.support.slowness import SLOWNESS
 
 from noetl.client.client import Client
 from noetl.errors import ServerAway
 
-PATIENCE = 120.0
+PATIENCE = 120.0 * SLOWNESS
 """Seconds before something that hangs fails its test; never a time that is expected to pass."""
 T = TypeVar("T")
 
@@ -59,7 +60,7 @@ class Fleet:
             "NOETL_DB": database.url,
             "NOETL_QUEUE": queue,
             "NOETL_AUTH": "0",  # whoever asks here is nobody's owner
-            "NOETL_LEASE_TTL": "2",
+            "NOETL_LEASE_TTL": f"{2 * SLOWNESS:g}",
             **settings,
         }
         self.servers: list[Member] = []

@@ -27,6 +27,16 @@ class NatsServer:
     def url(self) -> str:
         return f"nats://127.0.0.1:{self.port}"
 
+    @property
+    def pid(self) -> int:
+        assert self._process is not None, "it runs"
+        return self._process.pid
+
+    @property
+    def store(self) -> Path:
+        """What it keeps."""
+        return self._folder / "store"
+
     def start(self) -> bool:
         """Whether it listens; another process may have taken the port."""
         config = self._folder / "server.conf"

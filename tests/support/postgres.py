@@ -54,6 +54,12 @@ class PostgresServer:
         self._number = count(1)
         self._control = (programs / "pg_ctl", "-D", folder / "cluster", "-w")
         self._log = folder / "log"
+        self._pid = folder / "cluster" / "postmaster.pid"
+
+    @property
+    def pid(self) -> int:
+        """Of the process whose children are all the others."""
+        return int(self._pid.read_text().split()[0])
 
     @contextmanager
     def fresh_database(self, like: Database | None = None) -> Iterator[Database]:

@@ -21,13 +21,15 @@ class Proxy:
     wait for a text, and break before the answer to it, or hold it back, passes.
     """
 
-    def __init__(self, port: int) -> None:
-        self._to = port
-        self._listening = socket.create_server(("127.0.0.1", 0))
+    def __init__(self, port: int, host: str = "127.0.0.1") -> None:
+        self._to = ("127.0.0.1", port)
+        self._listening = socket.create_server((host, 0))
         self.port = int(self._listening.getsockname()[1])
         self._whole = threading.Event()
         self._whole.set()
         self._sockets: list[socket.socket] = []
+        self._forgotten: set[socket.socket] = set()
+        self._closed = threading.Event()
         self._broken = False
         self._commit: bytes | None = None
         self._held: bytes | None = None
@@ -40,6 +42,10 @@ class Proxy:
 
     def cut(self) -> None:
         self._whole.clear()
+
+    def forget(self) -> None:
+        """Whatever is under way is silent for good; who comes anew passes, as behind a firewall."""
+        self._forgotten.update(self._sockets)
 
     def break_(self) -> None:
         """Every connection ends, and nobody is let in until it is fixed."""
@@ -68,10 +74,13 @@ class Proxy:
         with suppress(OSError):
             while True:
                 near, _ = self._listening.accept()
-                if self._broken:
+                try:
+                    far = None if self._broken else socket.create_connection(self._to)
+                except OSError:  # nothing listens there: who came is turned away, the next may not be
+                    far = None
+                if far is None:
                     near.close()
                     continue
-                far = socket.create_connection(("127.0.0.1", self._to))
                 self._sockets += [near, far]
                 asked = _Asked()
                 for ends in ((near, far, self._up(asked)), (far, near, self._down(asked))):
@@ -81,6 +90,8 @@ class Proxy:
         with suppress(OSError):
             while piece := source.recv(PIECE):
                 self._whole.wait()
+                if source in self._forgotten:
+                    self._closed.wait()
                 if stops(piece):
                     break
                 target.sendall(piece)
@@ -122,6 +133,7 @@ class Proxy:
 
     def close(self) -> None:
         self.fix()
+        self._closed.set()
         with suppress(OSError):
             self._listening.shutdown(socket.SHUT_RDWR)
         self._listening.close()
@@ -136,9 +148,9 @@ class _Asked:
 
 
 @contextmanager
-def between(port: int) -> Iterator[Proxy]:
-    """A line to a port, gone with the `with`."""
-    proxy = Proxy(port)
+def between(port: int, host: str = "127.0.0.1") -> Iterator[Proxy]:
+    """A line to a port of this machine, at another address of it; gone with the `with`."""
+    proxy = Proxy(port, host)
     try:
         yield proxy
     finally:

@@ -16,6 +16,7 @@ from tests.support.fleet import Fleet, Member, sailing
 from tests.support.ledger import Ledger, keeping
 from tests.support.oracle import PAGE, Event, Logs, judge_fleet, log_of
 from tests.support.postgres import Database
+from tests.support.slowness import SLOWNESS
 from tests.support.steps import Tree, playbook, step, task
 
 from noetl.api.types import KeyedRequest, Summary
@@ -23,8 +24,8 @@ from noetl.client.client import Client
 
 FULL = os.environ.get("NOETL_FAULTS") == "full"
 """`make faults`: the default lease times, and the sizes at which the faults were seen."""
-LEASE = 15.0 if FULL else 3.0
-PATIENCE = 1200.0 if FULL else 90.0
+LEASE = 15.0 if FULL else 3.0 * SLOWNESS
+PATIENCE = 1200.0 if FULL else 90.0 * SLOWNESS
 """Seconds before something that hangs fails its test; never a time that is expected to pass."""
 T = TypeVar("T")
 OVER = ("completed", "failed", "cancelled")

@@ -17,7 +17,9 @@ PAUSE = 0.25
 """Seconds between two tries to connect."""
 AGAIN = 0.1
 PING = 5
-"""Seconds between two looks whether the server is still there."""
+"""Seconds between two looks whether the server is still there; the third that is silent ends it."""
+LOOK = 0.5
+"""Seconds between two looks whether the library has given the connection up."""
 
 
 def silent(_: str) -> None:
@@ -86,6 +88,20 @@ class NatsLine:
 
     async def open(self) -> None:
         """Wait for NATS, however long it takes, and say so."""
+        while not self.closed:
+            try:
+                await self._connect()
+                return
+            except FAULTS as fault:
+                self.complain(fault)
+            await asyncio.sleep(PAUSE)
+
+    async def _connect(self) -> None:
+        """
+        One client for one connection. The library can make a connection anew by itself; then what
+        reads and pings the old one may live on, or it waits for the old one to take what was
+        written, which a line that is silent never does (decision 0090).
+        """
         client = Client()
         try:
             await client.connect(
@@ -94,13 +110,12 @@ class NatsLine:
                 inbox_prefix=self.inbox,
                 connect_timeout=CONNECT,
                 reconnect_time_wait=PAUSE,  # type: ignore[arg-type]
-                max_reconnect_attempts=-1,
+                allow_reconnect=False,
+                max_reconnect_attempts=-1,  # while nothing listens there
                 ping_interval=PING,
                 # What is said while the line is down is said again, by whoever said it.
                 pending_size=0,
                 error_cb=self._complain,
-                disconnected_cb=self._lose,
-                reconnected_cb=self._regain,
                 closed_cb=self._end,
             )
             for subject, queue, hear in self._ears:
@@ -108,22 +123,25 @@ class NatsLine:
             # The library's first ping may overtake what waits to be written; the second cannot.
             await client.flush(CONNECT)
             await client.flush(CONNECT)
+            if not client.is_connected:  # something else came before the answer to its ping
+                raise errors.ConnectionClosedError
         except BaseException:
+            abort(client)
             with suppress(*FAULTS):
                 await client.close()
             raise
         self._client = client
-        await self._regain()
+        self._regain()
+        self.start(self._watch(client))
 
-    async def keep_opening(self) -> None:
-        """Until it is open: also where NATS listens and answers nothing, which `open` raises."""
-        while not self.closed:
-            try:
-                await self.open()
-                return
-            except FAULTS as fault:
-                self.complain(fault)
-            await asyncio.sleep(PAUSE)
+    async def _watch(self, client: Client) -> None:
+        """Until the library has closed it: the line is lost then, and made anew."""
+        while client.is_connected:
+            await asyncio.sleep(LOOK)
+        self._lose()  # also where it cannot close: it waits for what was written to be taken
+        self._client = None
+        abort(client)
+        await self.open()
 
     async def listen(self, subject: str, hear: Hear, *, queue: str = "") -> None:
         """From now on, also on every connection that follows this one; `hear` must be quick."""
@@ -180,7 +198,12 @@ class NatsLine:
     async def _complain(self, fault: Exception) -> None:
         self.complain(fault)
 
-    async def _lose(self) -> None:
+    async def _end(self) -> None:
+        """The library has closed a connection; one that never was the line is none to lose."""
+        if self._client is not None and self._client.is_closed:
+            self._lose()
+
+    def _lose(self) -> None:
         if self.closed or not self.up.is_set():
             return
         self.up.clear()
@@ -189,15 +212,15 @@ class NatsLine:
         for lost in self.losses:
             lost()
 
-    async def _regain(self) -> None:
+    def _regain(self) -> None:
         if self._told or not self.up.is_set():
             self._says(f"connected to NATS at {self.place}")
         self._told = ""
         self.up.set()
 
-    async def _end(self) -> None:
-        """The library gave up, as it does after some errors of the server; this does not."""
-        if not self.closed and self._client is not None:
-            await self._lose()
-            self._client = None
-            self.start(self.keep_opening())
+
+def abort(client: Client) -> None:
+    """End its connection without waiting for what was written to it; the library cannot."""
+    writer = getattr(client._transport, "_io_writer", None)
+    if writer is not None:
+        writer.transport.abort()

@@ -52,7 +52,7 @@ class SubjectFeed:
         if not self._opened:
             self._opened = True
             # The line's own work: a follower that stops or fails leaves it to the others.
-            self._line.start(self._line.keep_opening())
+            self._line.start(self._line.open())
         while True:
             await self._line.up.wait()
             try:

@@ -21,6 +21,8 @@ GROUP = "noetl.server.any"
 """Of the servers in this queue group one gets each question that is for nobody in particular."""
 FAREWELL = 5.0
 """Seconds that answers under way have when the server stops."""
+REMEMBERED = 20_000
+"""Questions that are known when they come again."""
 UNSIGNED = (
     "is not signed, and this server asks for tokens: give the worker one of its pool (NOETL_TOKEN),"
     " or the servers' NOETL_KEY"
@@ -61,6 +63,7 @@ class NatsSwitchboard:
         self._parts = MessageParts()
         self._verifier = Verifier(listener.name, keys, demands=demands, refuses=refuses)
         self._answering: set[asyncio.Task[None]] = set()
+        self._heard: dict[str, None] = {}
         inbox = self._names.inbox("server")
         self.line = NatsLine(url, name=listener.name, inbox=inbox, says=says)
         self.notifier = NatsNotifier(self.line, listener.name, self._names)
@@ -130,7 +133,20 @@ class NatsSwitchboard:
         # with one that is no worker's, whoever asks could speak through a server.
         if not self._names.may_answer(message.reply):
             return None
-        return self._parts.join(message.reply, message.data, message.headers)
+        whole = self._parts.join(message.reply, message.data, message.headers)
+        return None if whole is None or self._was_heard(message.reply) else whole
+
+    def _was_heard(self, reply: str) -> bool:
+        """
+        T10. Each question has an inbox of its own: what comes for it again is no new question. A
+        call that was answered twice would be granted parts that nobody waits for.
+        """
+        if reply in self._heard:
+            return True
+        self._heard[reply] = None
+        if len(self._heard) > REMEMBERED:
+            del self._heard[next(iter(self._heard))]
+        return False
 
     def _refuse(self, reply: str, payload: bytes, seal: Seal, why: str) -> None:
         """A worker of another version learns why; rubbish learns nothing."""

@@ -1,6 +1,7 @@
 """What wakes a worker: rings for its pool, nudges for itself, and answers to its roll calls."""
 
 import asyncio
+from contextlib import suppress
 
 from noetl.adapters.nats.library import FAULTS, JetStreamContext, Msg
 from noetl.adapters.nats.line import NatsLine
@@ -131,9 +132,16 @@ class NatsWakes:
                 # The library cancels who waits when it gives up a connection.
                 if _ending():
                     raise
+                await self._leave(queue)
                 queue = None  # lost or wiped: it is made again (T5)
                 self._line.complain(fault, f"; until then this worker polls every {POLL:g} s")
                 await asyncio.sleep(PAUSE)
+
+    async def _leave(self, queue: JetStreamContext.PullSubscription | None) -> None:
+        """What it heard on, too: else each time leaves one behind."""
+        if queue is not None:
+            with suppress(*FAULTS):
+                await queue.unsubscribe()
 
     async def _acknowledge(self, rings: list[Msg]) -> None:
         for ring in rings:

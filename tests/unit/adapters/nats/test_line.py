@@ -4,8 +4,10 @@ import asyncio
 
 import pytest
 from tests.contracts.lines import Desk, call
-from tests.unit.adapters.nats.network import Network
+from tests.support.proxy import between
+from tests.unit.adapters.nats.network import SOON, Network
 
+from noetl.adapters.nats import line as lines
 from noetl.adapters.nats.line import place_of
 from noetl.errors import ServerAway
 
@@ -127,3 +129,58 @@ async def test_after_close_there_is_no_line(network: Network) -> None:
     await link.close()
     with pytest.raises(ServerAway):
         await link.call("s1", call(1))
+
+
+LARGE = b"x" * 900_000
+MANY = 20
+"""More than the kernel keeps for a line that takes nothing."""
+
+
+@pytest.mark.parametrize("unsent", [0, MANY], ids=["nothing", "much"])
+async def test_a_silent_connection_is_given_up_with_what_it_did_not_take(
+    network: Network, monkeypatch: pytest.MonkeyPatch, unsent: int
+) -> None:
+    """As behind a firewall that has forgotten it: nothing passes any more, and nothing closes."""
+    monkeypatch.setattr(lines, "PING", 0.2)
+    desk = Desk()
+    await network.serve(desk)
+    with between(network.server.port) as proxy:
+        link = network.link(url=f"nats://127.0.0.1:{proxy.port}")
+        await link.open()
+        assert (await link.call("s1", call(1))).tidy == ["1"]
+        proxy.forget()
+        for _ in range(unsent):
+            await link.line.publish("nobody.listens", LARGE)
+        await network.until_said("is lost; trying again")
+        assert (await link.call("s1", call(2))).tidy == ["2"]
+        await link.close()
+
+
+async def test_a_line_that_comes_and_goes_leaves_nothing_behind(
+    network: Network, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It goes at any moment of a new connection, too: no task reads or pings an old one."""
+    monkeypatch.setattr(lines, "CONNECT", 0.3)
+    monkeypatch.setattr(lines, "PING", 0.2)
+    await network.serve(Desk())
+    with between(network.server.port) as proxy:
+        link = network.link(url=f"nats://127.0.0.1:{proxy.port}", patience=1.0)
+        await link.open()
+        tasks = len(asyncio.all_tasks())
+        for number in range(12):
+            proxy.cut()
+            await asyncio.sleep(0.1 * number)
+            proxy.fix()
+            await asyncio.sleep(0.002 * number)
+        proxy.break_()
+        proxy.fix()
+        while True:
+            try:
+                assert (await link.call("s1", call(2))).tidy == ["2"]
+                break
+            except ServerAway:
+                continue
+        async with asyncio.timeout(SOON):
+            while len(asyncio.all_tasks()) > tasks:
+                await asyncio.sleep(0)
+        await link.close()
