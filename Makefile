@@ -6,7 +6,7 @@ INTO := $(BIN)/uv pip install --quiet --python $(BIN)/python --compile-bytecode
 PARALLEL ?= -n 4 --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check lint types floors words tools ui screenshots unit bench bench-ui bench-distributed chaos faults chance fuzz audit sbom size docs site format lock clean
+.PHONY: help setup run test check lint types floors words tools ui screenshots unit bench bench-ui bench-distributed chaos faults soak growth chance fuzz audit sbom size docs site format lock clean
 
 help: ## show what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -77,6 +77,13 @@ chaos: setup ## two servers and four workers, 2,000 executions, one process kill
 
 faults: setup tools ## every fault test at the default lease times and at its full size
 	NOETL_FAULTS=full $(RUN) pytest -s tests/faults tests/system/test_fleet_faults.py
+
+MINUTES ?= 20
+soak: setup ## random kills and pauses of servers, workers, PostgreSQL and NATS for MINUTES; counts what is lost, doubled, stuck
+	$(RUN) tests.faults.soak --minutes $(MINUTES)
+
+growth: setup ## 100,000 executions: memory, descriptors, tasks and rows stay as after 1,000
+	NOETL_FAULTS=full $(RUN) pytest -s tests/faults/test_growth.py
 
 chance: setup ## the property tests with new seeds; what they find becomes an @example
 	NOETL_PROPERTIES=chance $(RUN) pytest tests/property

@@ -43,6 +43,7 @@ def storage_of(kept: dict[str, Any], snapshot: str | None) -> tuple[MemoryStorag
     return storage, ResultStore(objects)
 
 
+@pytest.mark.fault("T19")
 @pytest.mark.rule("EVT-5")
 @pytest.mark.parametrize("snapshot", [None, "snapshot", "end"])
 @pytest.mark.parametrize("kept", LOGS, ids=lambda kept: kept["name"])

@@ -99,6 +99,7 @@ class Tunnel:
         self.open.set()
 
 
+@pytest.mark.fault("T1")
 @pytest.mark.rule("WRK-1", "EVT-3")
 def test_what_a_worker_reports_after_its_lease_is_refused(tmp_path: Path) -> None:
     async def test(cluster: Cluster) -> None:
@@ -144,6 +145,7 @@ def test_a_worker_that_lost_a_part_may_have_it_again(tmp_path: Path) -> None:
     clustered(test, tmp_path)
 
 
+@pytest.mark.fault("T11")
 @pytest.mark.rule("WRK-1")
 def test_a_task_that_loses_three_workers_fails_its_run(tmp_path: Path) -> None:
     """T11."""
@@ -165,6 +167,7 @@ def test_a_task_that_loses_three_workers_fails_its_run(tmp_path: Path) -> None:
     clustered(test, tmp_path, ttl=0.2)
 
 
+@pytest.mark.fault("T10")
 @pytest.mark.rule("WRK-1", "EVT-3")
 def test_ten_deliveries_of_everything_leave_one_log(tmp_path: Path) -> None:
     """T10."""
@@ -335,6 +338,7 @@ def test_a_cancel_ends_what_no_worker_has_claimed(tmp_path: Path) -> None:
     clustered(test, tmp_path)
 
 
+@pytest.mark.fault("T4")
 @pytest.mark.rule("WRK-1")
 def test_lost_wake_ups_cost_a_poll_and_no_more(tmp_path: Path) -> None:
     """T4."""

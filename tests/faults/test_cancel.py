@@ -41,6 +41,7 @@ def cancelled(execution_id: str, client: Client) -> None:
     client.order(execution_id, "cancel")
 
 
+@pytest.mark.fault("T25")
 @pytest.mark.parametrize("wait", [True, False], ids=["waited for", "let go"])
 def test_whoever_is_cancelled_leaves_no_child_behind(
     wait: bool, tmp_path: Path, database: Database, nats_server: NatsServer
@@ -73,6 +74,7 @@ def nothing_is_left(fleet: Trial) -> None:
     assert set(ends(fleet.judged())) == {("cancelled", None)}
 
 
+@pytest.mark.fault("T25")
 def test_a_worker_that_still_fetches_the_playbook_does_not_begin(
     tmp_path: Path, database: Database, nats_server: NatsServer
 ) -> None:

@@ -15,7 +15,18 @@ from tests.support.nats import NatsServer
 from tests.support.oracle import Event, losses
 from tests.support.postgres import Database
 from tests.support.steps import arc, loop, noop, step, task, when
-from tests.support.trial import PATIENCE, Passing, Trial, lasting, trial, until, written
+from tests.support.trial import (
+    LEASE,
+    PATIENCE,
+    Passing,
+    Trial,
+    lasting,
+    one_task,
+    passes,
+    trial,
+    until,
+    written,
+)
 from tests.system.program import NOETL
 
 # ── a worker's clock ─────────────────────────────────────────────────────────────────────────
@@ -80,6 +91,7 @@ def moments(ledger: Ledger) -> list[float]:
     return found
 
 
+@pytest.mark.fault("T9")
 @pytest.mark.parametrize("seconds", [HOUR, -HOUR], ids=["ahead", "behind"])
 def test_the_clock_of_a_worker_changes_no_pause(
     seconds: int, tmp_path: Path, database: Database, nats_server: NatsServer
@@ -100,6 +112,58 @@ def test_the_clock_of_a_worker_changes_no_pause(
         assert losses(logs) == 0
 
 
+# ── all clocks, while they run ───────────────────────────────────────────────────────────────
+
+DAY = 24 * HOUR
+JUMPS = (DAY, -DAY, 0)
+EACH = 4
+
+
+class Clock:
+    """Which time programs see: a file that they look at each time."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        self.set(0)
+
+    def set(self, seconds: int) -> None:
+        fresh = self._file.with_suffix(".new")
+        fresh.write_text(f"{seconds:+d}s\n")
+        fresh.rename(self._file)
+
+    @property
+    def environment(self) -> dict[str, str]:
+        shown = wrong_clock(HOUR)
+        del shown["FAKETIME"]
+        return {**shown, "FAKETIME_TIMESTAMP_FILE": str(self._file), "FAKETIME_NO_CACHE": "1"}
+
+
+@pytest.mark.fault("T9")
+def test_clocks_that_jump_both_ways_move_no_lease_and_no_order(
+    tmp_path: Path, database: Database, nats_server: NatsServer
+) -> None:
+    """A day ahead, two days back and a day ahead, under tasks that are longer than the lease."""
+    clock = Clock(tmp_path / "clock")
+    with trial(tmp_path, database, nats_server.url) as fleet:
+        fleet.fleet.server_on(clock.environment)
+        fleet.fleet.worker_on(clock.environment)
+        fleet.fleet.ready()
+        fleet.register(one_task())
+        begun: list[str] = []
+        for jump in JUMPS:
+            fresh = fleet.start("one", *[{"seconds": 1.5 * LEASE}] * EACH)
+            fleet.begun(fresh)
+            clock.set(jump)
+            passes(0.7)
+            begun += fresh
+        assert fleet.all_ended(begun) == {"completed": len(begun)}
+        logs = fleet.judged()
+        assert losses(logs) == 0
+        assert fleet.times() == {1: len(begun)}
+        moments = [at(event) for events in logs.values() for event in events]
+        assert max(moments) - min(moments) > DAY, "the clocks did jump"
+
+
 # ── a step's timeout ─────────────────────────────────────────────────────────────────────────
 
 TIMEOUT = 10.0
@@ -118,6 +182,7 @@ def timed(*, looped: bool) -> str:
     )
 
 
+@pytest.mark.fault("T9")
 @pytest.mark.parametrize("looped", [False, True], ids=["plain", "loop"])
 def test_a_step_timeout_fires_once_and_in_time_while_processes_die(
     looped: bool, tmp_path: Path, database: Database, nats_server: NatsServer

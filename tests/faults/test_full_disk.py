@@ -61,6 +61,7 @@ def run(home: Home, text: str) -> Running:
     return Running(home.folder, "run", file)
 
 
+@pytest.mark.fault("T8")
 @pytest.mark.parametrize("where", EXECS)
 @pytest.mark.parametrize("work", [made(9_000), passed_on(20_000)], ids=["in the log", "beside it"])
 def test_a_parallel_loop_on_a_full_disk_says_so_and_is_resumed(
@@ -79,6 +80,7 @@ def test_a_parallel_loop_on_a_full_disk_says_so_and_is_resumed(
     assert end_of(logs[name]) == ("completed", None)
 
 
+@pytest.mark.fault("T8")
 @pytest.mark.parametrize("where", EXECS)
 def test_results_that_find_no_room_leave_nothing_that_hangs(where: str, small_home: Home) -> None:
     """Each fails its task, or stops the run: either way it ends, once, with the reason."""

@@ -88,6 +88,7 @@ def killed_by_turns(fleet: Trial, members: list[Member]) -> None:
         members[number % len(members)].again()
 
 
+@pytest.mark.fault("T16")
 @pytest.mark.rule("LIMIT-1", "LIMIT-3")
 @pytest.mark.parametrize("text", [by_execution, by_step, by_pool])
 def test_starts_against_four_places_while_servers_and_workers_die(

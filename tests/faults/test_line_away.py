@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pytest
 from tests.support.nats import NatsServer
 from tests.support.oracle import losses
 from tests.support.postgres import Database
@@ -13,6 +14,7 @@ BREAKS = 5
 MANY = 30
 
 
+@pytest.mark.fault("T5", "T7")
 def test_heartbeats_go_on_while_a_line_is_made_again(
     tmp_path: Path, database: Database, nats_server: NatsServer
 ) -> None:

@@ -70,6 +70,7 @@ def loses_the_answer(fleet: Trial, line: Proxy, ask: Callable[[], Answer]) -> An
     return heard[0]
 
 
+@pytest.mark.fault("T23")
 @pytest.mark.parametrize("servers", sized([1], [1, 2]))
 def test_a_start_whose_answer_is_lost_is_asked_again_and_runs(
     servers: int, tmp_path: Path, database: Database, nats_server: NatsServer
@@ -87,6 +88,7 @@ def test_a_start_whose_answer_is_lost_is_asked_again_and_runs(
         assert fleet.times() == {1: 1}
 
 
+@pytest.mark.fault("T23")
 def test_a_cancel_whose_answer_is_lost_takes_effect_once(
     tmp_path: Path, database: Database, nats_server: NatsServer
 ) -> None:

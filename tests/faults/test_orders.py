@@ -70,6 +70,7 @@ def named(logs: Logs, name: str) -> int:
     return sum(any(event["name"] == name for event in events) for events in logs.values())
 
 
+@pytest.mark.fault("T24")
 @ENDS
 def test_every_accepted_cancel_takes_effect(
     number: signal.Signals, tmp_path: Path, database: Database, nats_server: NatsServer
@@ -89,6 +90,7 @@ def test_every_accepted_cancel_takes_effect(
         assert fleet.ledger.effects == []
 
 
+@pytest.mark.fault("T24")
 @ENDS
 def test_every_accepted_resume_takes_effect(
     number: signal.Signals, tmp_path: Path, database: Database, nats_server: NatsServer

@@ -10,6 +10,7 @@ from tests.support.postgres import Database
 from tests.support.trial import LEASE, one_task, passes, paused, trial, woken
 
 
+@pytest.mark.fault("T21")
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM], ids=["killed", "stopped"])
 def test_a_worker_with_nothing_to_report_outlives_the_owner(
     number: signal.Signals, tmp_path: Path, database: Database, nats_server: NatsServer
@@ -33,6 +34,7 @@ def test_a_worker_with_nothing_to_report_outlives_the_owner(
         assert losses(logs) == 0
 
 
+@pytest.mark.fault("T22")
 def test_a_server_that_was_paused_expires_nobody(
     tmp_path: Path, database: Database, nats_server: NatsServer
 ) -> None:

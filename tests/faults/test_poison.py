@@ -5,6 +5,7 @@ import signal
 from pathlib import Path
 from threading import Event, Thread
 
+import pytest
 from tests.support.fleet import Member
 from tests.support.nats import NatsServer
 from tests.support.oracle import end_of, judge, logs_in
@@ -53,6 +54,7 @@ class Nurse(Thread):
         self.join()
 
 
+@pytest.mark.fault("T11", "T26")
 def test_only_the_poisoned_fail(
     tmp_path: Path, database: Database, nats_server: NatsServer
 ) -> None:
@@ -73,6 +75,7 @@ def test_only_the_poisoned_fail(
         )
 
 
+@pytest.mark.fault("T26")
 def test_a_loop_that_progresses_outlives_the_deaths_of_its_workers(
     tmp_path: Path, database: Database, nats_server: NatsServer
 ) -> None:

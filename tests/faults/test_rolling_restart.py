@@ -5,6 +5,7 @@ from collections import Counter
 from itertools import cycle
 from pathlib import Path
 
+import pytest
 from tests.support.nats import NatsServer
 from tests.support.oracle import losses
 from tests.support.postgres import Database
@@ -35,6 +36,7 @@ TWO_TASKS = written(
 )
 
 
+@pytest.mark.fault("T21")
 def test_a_rolling_restart_fails_repeats_and_counts_nothing(
     tmp_path: Path, database: Database, nats_server: NatsServer
 ) -> None:
@@ -69,6 +71,7 @@ def roll(fleet: Trial) -> dict[str, float]:
     return took
 
 
+@pytest.mark.fault("T21")
 def test_a_worker_that_drains_keeps_what_it_runs(
     tmp_path: Path, database: Database, nats_server: NatsServer
 ) -> None:

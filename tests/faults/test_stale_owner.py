@@ -24,6 +24,7 @@ FAULTS: dict[str, Callable[[Member, Proxy], Fault]] = {
 }
 
 
+@pytest.mark.fault("T22")
 @pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS)
 def test_a_stale_owner_runs_nothing_again(
     fault: Callable[[Member, Proxy], Fault],

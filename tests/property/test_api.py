@@ -114,6 +114,7 @@ def checked(case: Case[Any], response: Any) -> None:
     case.validate_response(response, checks=CHECKS)
 
 
+@pytest.mark.fault("T14")
 @pytest.mark.parametrize("route", ROUTES, ids=named)
 @pytest.mark.parametrize("mode", [GenerationMode.POSITIVE, GenerationMode.NEGATIVE])
 def test_no_request_breaks_the_server(place: Place, route: Route, mode: GenerationMode) -> None:

@@ -54,6 +54,7 @@ MEETING = [
 ]
 
 
+@pytest.mark.fault("T17")
 @pytest.mark.rule("NEXT-7")
 @settings(max_examples=300)
 @given(

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 from tests.support.postgres import Database
 from tests.support.processes import Running
+from tests.support.programs import Program
 from tests.support.slowness import SLOWNESS
 
 from noetl.client.client import Client
@@ -80,14 +81,31 @@ class Fleet:
         self.workers.append(member)
         return member
 
+    def server_on(self, environment: dict[str, str]) -> Member:
+        """As a program of its own: its environment holds from its first instruction."""
+        port = free_port()
+        words = ("server", "start", "--foreground", "--port", str(port))
+        member = Member(self._beginner(words, environment, Program), f"http://127.0.0.1:{port}")
+        self.servers.append(member)
+        return member
+
+    def worker_on(self, environment: dict[str, str]) -> Member:
+        words = ("worker", "start", "--foreground")
+        member = Member(self._beginner(words, environment, Program))
+        self.workers.append(member)
+        return member
+
     def _beginner(
-        self, words: tuple[str, ...], more: dict[str, str] | None = None
-    ) -> Callable[[], Running]:
+        self,
+        words: tuple[str, ...],
+        more: dict[str, str] | None = None,
+        kind: type[Running] | type[Program] = Running,
+    ) -> Callable[[], Any]:
         number = next(self._number)
         home = self._folder / f"member-{number}"
         home.mkdir(parents=True, exist_ok=True)
         given = {**self._settings, **(more or {})}
-        return lambda: Running(home, *words, name=f"member-{number}-said", **given)
+        return lambda: kind(home, *words, name=f"member-{number}-said", **given)
 
     @property
     def members(self) -> list[Member]:

@@ -49,6 +49,7 @@ def watch_answers(local: LocalNode, seen: Seen) -> list[bool]:
     return safe
 
 
+@pytest.mark.fault("T20")
 @pytest.mark.rule("EVT-3", "TASK-9")
 @pytest.mark.parametrize("name", ["chain", "counted", "pages", "round_trip"])
 def test_a_sync_comes_before_every_answer_and_every_effect(name: str, tmp_path: Path) -> None:

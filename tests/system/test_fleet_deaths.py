@@ -107,6 +107,7 @@ def ended(fleet: Fleet, execution_id: str, chance: random.Random | None = None) 
         assert time.monotonic() < until, f"{execution_id} does not end: {fleet.told()}"
 
 
+@pytest.mark.fault("T1", "T3")
 @pytest.mark.rule("SRV-3", "WRK-1", "EVT-5")
 def test_every_execution_ends_once_and_right_while_processes_die(
     tmp_path: Path, database: Database, nats_server: NatsServer

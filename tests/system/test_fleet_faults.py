@@ -116,6 +116,7 @@ def in_mid_task(load: Load) -> Iterator[None]:
         answered.set()
 
 
+@pytest.mark.fault("T2")
 @pytest.mark.rule("WRK-1", "EVT-3")
 def test_a_worker_that_froze_past_its_lease_changes_nothing(
     tmp_path: Path, database: Database, nats_server: NatsServer, expected: dict[str, Any]
@@ -139,6 +140,7 @@ def test_a_worker_that_froze_past_its_lease_changes_nothing(
         assert frozen.running.process.is_alive()
 
 
+@pytest.mark.fault("T7")
 @pytest.mark.rule("WRK-1", "EVT-3")
 def test_a_worker_that_is_cut_off_changes_nothing(
     tmp_path: Path, database: Database, nats_server: NatsServer, expected: dict[str, Any]
@@ -175,6 +177,7 @@ def restart(server: NatsServer, *, wipe: bool = False) -> None:
     assert server.start()
 
 
+@pytest.mark.fault("T5")
 @pytest.mark.rule("WRK-1", "SRV-3")
 def test_a_queue_that_restarts_or_forgets_loses_nothing(
     tmp_path: Path, database: Database, own_nats: NatsServer, expected: dict[str, Any]
@@ -192,6 +195,7 @@ def test_a_queue_that_restarts_or_forgets_loses_nothing(
         load.prove()
 
 
+@pytest.mark.fault("T5")
 @pytest.mark.rule("WRK-1")
 def test_what_waits_in_a_queue_that_is_wiped_is_offered_again(
     tmp_path: Path, database: Database, own_nats: NatsServer, expected: dict[str, Any]
@@ -224,6 +228,7 @@ def cut_backends(database: Database) -> None:
         )
 
 
+@pytest.mark.fault("T6")
 @pytest.mark.rule("SRV-3", "EVT-3")
 def test_a_database_that_crashes_loses_nothing(
     tmp_path: Path,

@@ -95,6 +95,7 @@ def before_acknowledgement(plane: ServerNode, fuse: Fuse) -> None:
     vars(plane.dispatcher)["answer"] = dying
 
 
+@pytest.mark.fault("T3")
 @pytest.mark.rule("SRV-3", "EVT-3")
 @pytest.mark.parametrize("at", [1, 2, 3])
 @pytest.mark.parametrize("point", [before_commit, before_dispatch, before_acknowledgement])
@@ -125,6 +126,7 @@ def test_a_server_that_dies_at_a_named_point_loses_and_doubles_nothing(
 # ── T9 ───────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.fault("T9")
 @pytest.mark.rule("WRK-1", "EVT-3")
 @pytest.mark.parametrize("jump", [DAY, -DAY, 400 * DAY], ids=["ahead", "back", "a year ahead"])
 def test_a_clock_that_jumps_moves_no_lease_and_no_order(
@@ -188,6 +190,7 @@ def begun(url: str, client: Client) -> str:
     return client.execute("tests/changing", payload={"url": url}).execution_id
 
 
+@pytest.mark.fault("T15")
 @pytest.mark.rule("SRV-1", "SRV-3")
 def test_an_execution_keeps_the_version_that_it_began_with(
     tmp_path: Path, database: Database, nats_server: NatsServer

@@ -135,6 +135,7 @@ def seeds() -> range:
     return range(int(one), int(one) + 1) if one else range(1000)
 
 
+@pytest.mark.fault("T3")
 @pytest.mark.rule("TASK-9", "EVT-5")
 @pytest.mark.parametrize("name", NAMES)
 def test_kill_and_resume_end_as_if_nothing_had_happened(name: str, tmp_path: Path) -> None:

@@ -244,6 +244,7 @@ class Followed(SmallPlane):
             self.left += 1
 
 
+@pytest.mark.fault("T13")
 async def test_a_reader_that_does_not_read_costs_nothing_and_slows_nobody() -> None:
     """T13."""
     plane = Followed()

@@ -43,6 +43,7 @@ async def test_many_may_come_first(database: Database) -> None:
     await homes.close_all()
 
 
+@pytest.mark.fault("T19")
 async def test_a_newer_format_is_left_untouched(log_database: Database) -> None:
     async with asking(log_database.url) as beside:
         await beside.execute("update noetl.format set version = 99")
