@@ -1,4 +1,4 @@
-"""A network namespace with one line to this machine, which can be cut without either end knowing."""
+"""A network namespace with one line to this machine, which can be cut without a word."""
 
 import os
 import subprocess

@@ -47,4 +47,3 @@ class Program:
     def tell(self, number: signal.Signals) -> None:
         with suppress(ProcessLookupError):
             os.kill(self.pid, number)
-

@@ -76,7 +76,9 @@ class Proxy:
                 near, _ = self._listening.accept()
                 try:
                     far = None if self._broken else socket.create_connection(self._to)
-                except OSError:  # nothing listens there: who came is turned away, the next may not be
+                except (
+                    OSError
+                ):  # nothing listens there: who came is turned away, the next may not be
                     far = None
                 if far is None:
                     near.close()

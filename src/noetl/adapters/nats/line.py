@@ -100,7 +100,7 @@ class NatsLine:
         """
         One client for one connection. The library can make a connection anew by itself; then what
         reads and pings the old one may live on, or it waits for the old one to take what was
-        written, which a line that is silent never does (decision 0090).
+        written, which a line that is silent never does.
         """
         client = Client()
         try:
