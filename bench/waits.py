@@ -167,7 +167,8 @@ def waiting_in(active: ActiveExecution) -> int:
 
 async def lasting(local: LocalNode, seconds: float) -> float:
     """The 95th percentile of the time that one short execution takes, over so many seconds."""
-    text, took = crowded(0, 1), []
+    text = crowded(0, 1)
+    took: list[float] = []
     until = perf_counter() + seconds
     while perf_counter() < until or len(took) < 2:
         began = perf_counter()
