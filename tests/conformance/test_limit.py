@@ -68,7 +68,8 @@ def test_what_is_over_the_limit_is_queued_and_then_runs(tmp_path: Path) -> None:
         (wait,) = await waits(server, third)
         assert wait.kind == "limit"
         assert wait.words == (
-            "place 1 in the queue: the limit of playbook 'tests/scenario' (at_once: 2) is reached"
+            "place 1 in the queue: the limit of playbook 'tests/scenario' (at_once: 2) is reached; "
+            f"held by {first}, {second}"
         )
         for key in await gate.held(2):
             await gate.let_go(key)
@@ -301,7 +302,8 @@ def test_a_token_that_waits_says_for_what(tmp_path: Path) -> None:
         await gate.held(2)
         (wait,) = await waits(server, second)
         assert (wait.step, wait.kind) == ("work", "limit")
-        assert wait.words.endswith("the limit of step 'work' (at_once: 1) is reached for 'a'")
+        reached = "the limit of step 'work' (at_once: 1) is reached for 'a'"
+        assert wait.words.endswith(f"{reached}; held by {first}")
         await server.order(second, "pause")
         for key in await gate.held(2):
             await gate.let_go(key)

@@ -91,7 +91,8 @@ def test_a_second_process_waits_for_the_first(tmp_path: Path) -> None:
         await gate.held(1)
         (wait,) = await reasons(one, second)
         assert wait.words == (
-            "place 1 in the queue: the limit of playbook 'tests/scenario' (at_once: 1) is reached"
+            "place 1 in the queue: the limit of playbook 'tests/scenario' (at_once: 1) is reached; "
+            f"held by {first.execution_id}"
         )
         row = await one.row(second.execution_id)
         assert (row.status, row.owner) == ("queued", other.storage.owners.me), "it stays with it"
@@ -189,10 +190,35 @@ def test_a_token_of_a_limited_step_waits_for_another_process(tmp_path: Path) -> 
         third = await begun(other, text, customer="b")
         await gate.held(2)
         (wait,) = await reasons(one, second)
-        assert wait.words.endswith("the limit of step 'work' (at_once: 1) is reached for 'a'")
+        reached = "the limit of step 'work' (at_once: 1) is reached for 'a'"
+        assert wait.words.endswith(f"{reached}; held by {first.execution_id}")
         for key in await gate.held(2):
             await gate.let_go(key)
         await gate.let_go((await gate.held(1))[0])
         assert await ends(first, second, third) == ["completed"] * 3
+
+    housed(test, tmp_path, gate)
+
+
+@pytest.mark.rule("LIMIT-2", "LIMIT-3")
+def test_a_place_of_one_that_nobody_runs_is_named_with_what_to_do(tmp_path: Path) -> None:
+    """It keeps its place: whoever resumes it would exceed the limit otherwise."""
+    gate = Gate()
+
+    async def test(house: House) -> None:
+        gone, other = await house.node(), await house.node()
+        first = await begun(gone, limited(at_once=1))
+        await gate.held(1)
+        gone.server.release(first.execution_id)
+        await gone.storage.owners.release(first.execution_id)  # as after the death of its process
+        second = await begun(other, limited(at_once=1))
+        (wait,) = await reasons(other, second)
+        name = first.execution_id
+        assert wait.words.endswith(
+            f"held by {name}, which nobody runs: `noetl resume {name}` or `noetl cancel {name}`"
+        )
+        await other.cancel_abandoned(name, "its process is gone")
+        await gate.let_go((await gate.held(2))[1])
+        assert await ends(second) == ["completed"]
 
     housed(test, tmp_path, gate)

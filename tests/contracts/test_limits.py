@@ -31,6 +31,9 @@ async def test_what_is_over_the_limit_has_a_place(homes: Homes) -> None:
     assert await other.limits.take([claim("d")]) == [2]
     assert await other.limits.take([claim("c"), claim("a")]) == [1, 0], "asking twice is once"
     assert await home.limits.grant() == []
+    assert await home.limits.holding("jobs", "", 9) == ["a", "b"]
+    assert await home.limits.holding("jobs", "", 1) == ["a"]
+    assert await home.limits.holding("jobs", "other", 9) == []
 
 
 @pytest.mark.rule("LIMIT-3")

@@ -29,13 +29,12 @@ from noetl.server.views.explanation import Explanation, explanation_of
 from noetl.server.views.standing import (
     Listed,
     Standing,
-    is_left,
     line_of,
     listed_of,
     standing_of,
 )
 from noetl.server.views.state import state_of
-from noetl.server.waiting import waits_of
+from noetl.server.waiting import is_left, waits_of
 
 LOOKED = 20
 """Pages that are looked through for what waits for people before an empty answer."""

@@ -9,7 +9,7 @@ import msgspec
 from noetl.control.execution import Execution, LoopRun, Part, Run, is_stopped
 from noetl.control.timing import seconds_left
 from noetl.messages.reference import Reference
-from noetl.pipeline.frame import Frame, Iteration, TaskWait
+from noetl.pipeline.frame import Frame, Iteration, TaskWait, copied, copied_iteration
 from noetl.playbook.plan import Plan, StepPlan
 
 
@@ -78,13 +78,19 @@ def command(
         store=execution.store,
         due={key: wait.due for key, wait in waits.items() if wait.due is not None} if waits else {},
         resumed=run.started or part.part > 0,
-        frame=copy.deepcopy(run.frame) if run.started else Frame(),
+        frame=frame_of(run),
         iterations=None if run.loop is None else share(run.loop, part),
         left=seconds_left(plan, run, at),
         waits=waits_for(plan, run, part),
         losses=part.lost,
         rules=execution.rules,
     )
+
+
+def frame_of(run: Run) -> Frame | None:
+    if not run.started:
+        return Frame()
+    return None if run.frame is None else copied(run.frame)
 
 
 def waits_for(plan: Plan, run: Run, part: Part) -> dict[str, TaskWait]:
@@ -118,9 +124,7 @@ def share(loop: LoopRun, part: Part) -> Share:
         last=last,
         ended=over | away | frozenset(i for i in ended if i in mine and i in loop.ended),
         active={
-            index: copy.deepcopy(msgspec.structs.replace(loop.active[index], waits={}))
-            for index in begun
-            if index not in away
+            index: copied_iteration(loop.active[index]) for index in begun if index not in away
         },
         failed=loop.failed > 0,
     )

@@ -3,6 +3,7 @@
 from typing import Any, Literal
 
 import msgspec
+from msgspec.structs import replace
 
 from noetl.messages.events import WaitDone
 
@@ -71,3 +72,30 @@ class Nested(msgspec.Struct, kw_only=True):
     errors: dict[int, dict[str, Any]] = {}
     writes: dict[str, tuple[int, Any]] = {}
     reduced: dict[int, list[tuple[str, Any]]] = {}
+
+
+# The worker moves its frames, the server moves its own; the values in them are nobody's to change,
+# as `ctx` and `args` are not. So a copy is as deep as what moves, and costs what that costs: with
+# thousands of waits that end in a second it is what the others wait for.
+
+
+def copied(frame: Frame) -> Frame:
+    """A frame to move without the other one."""
+    inner = None if frame.inner is None else _copied_loop(frame.inner)
+    return replace(frame, iter=dict(frame.iter), inner=inner)
+
+
+def copied_iteration(of: Iteration) -> Iteration:
+    """An iteration to move without the other one; its waits are handed out apart."""
+    return replace(of, frame=copied(of.frame), writes=list(of.writes), ctx=dict(of.ctx), waits={})
+
+
+def _copied_loop(loop: Nested) -> Nested:
+    return replace(
+        loop,
+        active={index: copied_iteration(one) for index, one in loop.active.items()},
+        results=dict(loop.results),
+        errors=dict(loop.errors),
+        writes=dict(loop.writes),
+        reduced={index: list(written) for index, written in loop.reduced.items()},
+    )

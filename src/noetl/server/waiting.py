@@ -21,6 +21,7 @@ from noetl.messages.envelope import timestamp
 from noetl.messages.places import place_of
 from noetl.pipeline.frame import TaskWait
 from noetl.playbook.plan import Pipeline, Plan
+from noetl.ports.event_log import ExecutionRow
 from noetl.ports.limits import LimitPlace
 from noetl.ports.pools import OF_POOLS, PLACE, group_of
 from noetl.ports.storage import Storage
@@ -29,6 +30,9 @@ RECENT = 60_000
 """Milliseconds after which a server or worker that was not seen is not there."""
 LOOKED_AT = 500
 """Rows of the log that are read for the moment from which something waits."""
+
+HOLDERS = 5
+"""Of those that have a place under a limit, how many are named."""
 
 SHOWN = 50
 """Waits of one run that are named; of a loop thousands may wait."""
@@ -112,7 +116,7 @@ async def waits_in(
     if plan.limited and not execution.finished:
         places = await storage.limits.places(execution.execution_id)
         limits = [
-            wait_for_limit(execution, plan, place)
+            wait_for_limit(execution, plan, place, await held_by(storage, place))
             for place in places
             if place.place and not place.group.startswith(OF_POOLS)
         ]
@@ -196,19 +200,38 @@ def waits_of(execution: Execution, plan: Plan, workers: Workers = UNCOUNTED) -> 
     return runs + [wait_of_token(execution, token, plan) for token in tokens]
 
 
-def wait_for_limit(execution: Execution, plan: Plan, place: LimitPlace) -> WaitReason:
+async def held_by(storage: Storage, place: LimitPlace) -> str:
+    """Who has the places of its key, a few of them; one that nobody runs keeps its place."""
+    words = []
+    for name in await storage.limits.holding(place.group, place.key, HOLDERS):
+        row = await storage.executions.find(name)
+        left = row is not None and is_left(row) and await storage.owners.holder(name) is None
+        how = f", which nobody runs: `noetl resume {name}` or `noetl cancel {name}`"
+        words.append(f"{name}{how if left else ''}")
+    return f"; held by {', '.join(words)}" if words else ""
+
+
+def is_left(row: ExecutionRow) -> bool:
+    """Whether somebody should decide for it; one that is parked needs nobody (LIMIT-2)."""
+    return row.finished_at is None and row.queued_at is None
+
+
+def wait_for_limit(
+    execution: Execution, plan: Plan, place: LimitPlace, held: str = ""
+) -> WaitReason:
     """LIMIT-2: what a queued execution or a token of a limited step waits for."""
     found = waiting_for(execution, place.holder)
     limit = plan.steps[found.step].limit if found is not None else plan.limit
     of = f"step '{found.step}'" if found is not None else f"playbook '{plan.path}'"
     key = f" for '{place.key}'" if place.key else ""
     numbers = f" ({words_of(limit.spec)})" if limit is not None else ""
+    reached = f"the limit of {of}{numbers} is reached{key}{held}"
     return WaitReason(
         step=plan.entry if found is None else found.step,
         token_id=found.token_id if isinstance(found, Token) else None,
         step_run_id=found.step_run_id if isinstance(found, e.StepParked) else None,
         kind="limit",
-        words=f"place {place.place:,} in the queue: the limit of {of}{numbers} is reached{key}",
+        words=f"place {place.place:,} in the queue: {reached}",
         since=timestamp(place.since),
     )
 

@@ -238,6 +238,11 @@ select
     coalesce(claim.granted_at, claim.asked_at) as since
 from noetl.limit_claim as claim where execution_id = $1
 
+-- name: limit_holding
+select execution_id from noetl.limit_claim
+where limit_group = $1 and limit_key = $2 and granted_at is not null
+group by execution_id order by min(granted_at), execution_id limit $3
+
 -- name: limit_holders
 select execution_id from noetl.limit_claim
 where limit_group = $1 and limit_key = $2 order by asked_at, granted_at is null, execution_id

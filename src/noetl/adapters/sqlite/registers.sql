@@ -253,6 +253,11 @@ select
     ifnull(claim.granted_at, claim.asked_at)
 from limit_claim as claim where execution_id = ?
 
+-- name: limit_holding
+select execution_id from limit_claim
+where limit_group = ? and limit_key = ? and granted_at is not null
+group by execution_id order by min(granted_at), execution_id limit ?
+
 -- name: limit_holders
 select execution_id from limit_claim where limit_group = ? and limit_key = ?
 order by asked_at, granted_at is null, execution_id

@@ -14,7 +14,7 @@ from noetl.ports.event_log import ExecutionRow, PrintedLine
 from noetl.ports.storage import Storage
 from noetl.server.replay import rows_of
 from noetl.server.report import steps_of
-from noetl.server.waiting import WaitReason, waits_in
+from noetl.server.waiting import WaitReason, is_left, waits_in
 
 
 class Listed(msgspec.Struct, frozen=True, kw_only=True):
@@ -100,11 +100,6 @@ def listed_of(row: ExecutionRow, *, interrupted: bool) -> Listed:
         origin_execution_id=row.origin_execution_id,
         seq=row.seq,
     )
-
-
-def is_left(row: ExecutionRow) -> bool:
-    """Whether somebody should decide for it; one that is parked needs nobody (LIMIT-2)."""
-    return row.finished_at is None and row.queued_at is None
 
 
 async def standing_of(
