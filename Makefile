@@ -6,7 +6,7 @@ INTO := $(BIN)/uv pip install --quiet --python $(BIN)/python --compile-bytecode
 PARALLEL ?= -n 4 --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check lint types floors words tools ui screenshots unit bench bench-ui bench-distributed chaos faults chance fuzz audit sbom size docs site format lock clean
+.PHONY: help setup run test check lint types floors words tools ui screenshots unit bench bench-ui bench-distributed chaos faults simulate simulate-reach chance fuzz audit sbom size docs site format lock clean
 
 help: ## show what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -77,6 +77,13 @@ chaos: setup ## two servers and four workers, 2,000 executions, one process kill
 
 faults: setup tools ## every fault test at the default lease times and at its full size
 	NOETL_FAULTS=full $(RUN) pytest -s tests/faults tests/system/test_fleet_faults.py
+
+SEEDS ?= 10000
+simulate: setup ## SEEDS=N seeds of the simulated world, on all cores; FIRST=N begins there
+	$(RUN) tests.simulation --seeds $(SEEDS) --first $(or $(FIRST),0)
+
+simulate-reach: setup ## which except and which refusal of server and worker seeds reach; writes the list
+	$(RUN) tests.simulation --seeds $(SEEDS) --processes 1 --reach
 
 chance: setup ## the property tests with new seeds; what they find becomes an @example
 	NOETL_PROPERTIES=chance $(RUN) pytest tests/property
