@@ -7,7 +7,6 @@ import argparse
 import os
 import sys
 import time
-import warnings
 from collections import Counter
 from collections.abc import Iterator
 from multiprocessing import get_context
@@ -112,7 +111,6 @@ def main() -> int:
     if os.environ.get("PYTHONHASHSEED") != "0":  # the order of sets is part of what happens
         os.environ["PYTHONHASHSEED"] = "0"
         os.execv(sys.executable, [sys.executable, "-m", "tests.simulation", *sys.argv[1:]])
-    warnings.simplefilter("ignore", RuntimeWarning)  # what the dead never awaited
     parser = argparse.ArgumentParser(prog="python -m tests.simulation", description=__doc__)
     parser.add_argument("--seed", type=int, help="one seed, with its trace")
     parser.add_argument("--size", type=int)

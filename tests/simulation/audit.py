@@ -17,9 +17,10 @@ from noetl.control.dispatch import Command
 from noetl.control.evolve import evolve
 from noetl.control.execution import Execution
 from noetl.messages import events as e
-from noetl.messages.codec import decode_events
+from noetl.messages.codec import decode, decode_events
 from noetl.playbook.plan import Plan
 from noetl.ports.event_log import Decision
+from noetl.ports.link import Answer
 from noetl.server.active import ActiveExecution
 from noetl.server.library import plan_from
 from noetl.server.verify import Differs, compare_folds
@@ -54,6 +55,8 @@ class Story:
         self.outcomes: dict[tuple[str, int], int] = {}
         """Task run and attempt → the epoch in which the outcome was recorded."""
         self.owners: dict[tuple[str, int, int], str] = {}
+        self.granted: dict[tuple[str, int, int], str] = {}
+        """Step run, part and epoch → the worker that got the lease."""
         self.epochs: dict[tuple[str, int], int] = {}
         self.running: dict[str, str] = {}
         """Step runs that have not ended → their step."""
@@ -73,6 +76,8 @@ class Auditor:
         self.effects = self.decisions = 0
         self.zombies = 0
         """Effects of workers that had lost their lease."""
+        self.acted = 0.0
+        """When something was decided or called last."""
         self.broken: Violation | None = None
 
     def say(self, what: str) -> None:
@@ -91,6 +96,7 @@ class Auditor:
 
     def committed(self, me: str, decision: Decision) -> None:
         self.decisions += 1
+        self.acted = self._loop.now
         events = decode_events(decision.events)
         name = decision.execution_id
         names = ",".join(type(event).__name__ for event in events)
@@ -99,6 +105,11 @@ class Auditor:
         if story is None:
             text, _ = self._tables.playbooks[events[0].digest]  # type: ignore[attr-defined]
             story = self.stories[name] = Story(name, planned(text))
+            above = self.stories.get(getattr(events[0], "parent_execution_id", None) or "")
+            self.check(
+                above is None or above.ended != "cancelled",
+                f"{name} began after its parent was cancelled (TOOL-1)",
+            )
         self.check(story.state.seq == decision.expected or not story.folds, f"{name}: a gap")
         self.check(decision.last == decision.expected + len(events), f"{name}: wrong seq")
         self.check(story.ended is None, f"{name}: {names} after its end ({story.ended})")
@@ -164,10 +175,26 @@ class Auditor:
             most = limit.spec.at_once
             self.check(running <= most, f"{name}: {running} runs of {event.step}, at_once {most}")
 
+    # ── leases ───────────────────────────────────────────────────────────────────────────────
+
+    def granted(self, server: str, worker: str, answer: Answer) -> None:
+        """A stale owner grants nothing (T22), and no lease is granted twice (EVT-3)."""
+        for grant in answer.grants:
+            command = decode(bytes(grant.command), Command)
+            part = (command.step_run_id, command.part)
+            said = f"{command.execution_id}: {server} grants {part} in epoch {command.epoch}"
+            story = self.stories.get(command.execution_id)
+            known = 0 if story is None else story.epochs.get(part, 0)
+            self.check(known < command.epoch, f"{said}, the log stands at {known}")
+            if story is not None:
+                owner = story.granted.setdefault((*part, command.epoch), worker)
+                self.check(owner == worker, f"{said} to {worker}, and to {owner} before")
+
     # ── effects ──────────────────────────────────────────────────────────────────────────────
 
     def effect(self, call: ToolCall[Any], command: Command, worker: str) -> None:
         self.effects += 1
+        self.acted = self._loop.now
         name, key = call.execution_id, (call.task_run_id, call.attempt)
         self.say(f"{worker} calls {name[-6:]} {key[0]}/{key[1]} epoch {command.epoch}")
         story = self.stories.get(name)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from tests.simulation.audit import AuditedLog
 from tests.simulation.line import SimulatedLink
 from tests.simulation.loop import Node
-from tests.simulation.storage import SimulatedObjects, SimulatedStorage
+from tests.simulation.storage import Disk, SimulatedObjects, SimulatedStorage
 from tests.simulation.tools import SimulatedTools
 
 from noetl.errors import NoetlError
@@ -100,12 +100,17 @@ class ServerHost(Host):
 
     plane: ServerNode | None = None
 
+    def __init__(self, world: "World", name: str) -> None:
+        super().__init__(world, name)
+        chance = world.scenario.chance(f"disk of {name}")
+        self.disk = Disk(world.loop, chance, world.setup.chances["latency"])
+
     async def _live(self, node: Node) -> None:
         world = self.world
         while True:
             log = AuditedLog(world.tables, node.name, world.audit)
             storage: Any = SimulatedStorage(
-                log, world.disk, node, world.loop, world.settings.lease_ttl
+                log, self.disk, node, world.loop, world.settings.lease_ttl
             )
             plane = ServerNode(world.settings, storage, results=self.results(), says=self.says)
             plane.watchdog = Quiet()  # type: ignore[assignment]

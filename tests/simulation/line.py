@@ -6,6 +6,8 @@ of one may come any time later. Answers come in any order.
 """
 
 import asyncio
+from collections import Counter
+from collections.abc import Callable
 from random import Random
 from typing import Any, NamedTuple
 
@@ -46,9 +48,11 @@ class Network:
         self.chance = chance
         self.latency = latency
         self.loses = self.doubles = self.delays = 0.0
-        self.counts = {"lost": 0, "doubled": 0, "delayed": 0, "cut": 0}
+        self.counts: Counter[str] = Counter()
         self.cut: set[tuple[str, str]] = set()
         """Pairs of hosts that do not hear each other."""
+        self.granted: Callable[[str, str, Answer], None] = lambda *_: None
+        """Told of every answer with which a server may grant something."""
         self.members: dict[str, Member] = {}
         self._sleepers: list[Sleeper] = []
         self._rung: dict[str, dict[str, None]] = {}
@@ -75,7 +79,7 @@ class Network:
     def passes(self, one: Node | None, other: Node | None) -> bool:
         pair = host(one), host(other)
         if pair in self.cut or pair[::-1] in self.cut:
-            self.counts["cut"] += 1
+            self.counts["cut off"] += 1
             return False
         return not self.happens(self.loses, "lost")
 
@@ -127,6 +131,7 @@ class Network:
             if kind is Call:
                 call = msgspec.json.decode(said, type=Call)
                 answer: Any = await member.listener.answer(call, ANYBODY)
+                self.granted(member.listener.name, call.worker, answer)
             else:
                 question: Question = msgspec.json.decode(said, type=Question)
                 answer = await member.listener.reply(question, ANYBODY)
@@ -166,7 +171,7 @@ class Network:
         try:
             await asyncio.wait([sleeper.woken], timeout=POLL)
         finally:
-            self._sleepers.remove(sleeper)
+            self._sleepers = [one for one in self._sleepers if one is not sleeper]
         return sleeper.woken.result() if sleeper.woken.done() else None
 
 

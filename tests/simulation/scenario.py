@@ -31,6 +31,7 @@ FAULTS = {
     "set_clock": 2,
     "cut": 3,
     "disk_away": 2,
+    "disk_cut": 4,
     "disk_full": 1,
     "bucket_away": 1,
     "bucket_full": 1,
@@ -87,14 +88,14 @@ class Setup(NamedTuple):
 def drawn(scenario: Scenario) -> Setup:
     chance = scenario.chance("setup")
     span = chance.choice(SPANS)
-    size, executions = chance.randint(1, 5), chance.randint(1, 5)
+    size, executions = chance.randint(1, 5), chance.randint(1, 7)
     setup = Setup(
         span=span,
         servers=chance.choice((1, 2, 2, 3)),
         workers=chance.choice((1, 2, 2, 3)),
         lease=chance.choice((1.0, 2.0, 4.0, 15.0)),
         run_ahead=chance.random() < 0.8,
-        concurrency=chance.choice((1, 2, 100)),
+        concurrency=chance.choice((1, 1, 2, 100)),
         playbooks=chance.randint(1, 3),
         size=size if scenario.size is None else scenario.size,
         executions=executions if scenario.executions is None else scenario.executions,

@@ -7,7 +7,7 @@ land after its writer has died, an answer may be lost, and an owner lives while 
 
 import asyncio
 import math
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Sequence
 from random import Random
 from typing import Any
@@ -39,7 +39,7 @@ WRITES = frozenset(
 
 
 class Disk:
-    """How a store behaves at the moment."""
+    """How a store behaves at the moment, as one process sees it."""
 
     def __init__(self, loop: SimulatedLoop, chance: Random, latency: float) -> None:
         self._loop = loop
@@ -48,7 +48,7 @@ class Disk:
         self.lossy = 0.0
         """How likely it is that the answer to a write is lost."""
         self.full = False
-        self.counts = {"lost": 0, "away": 0, "full": 0}
+        self.counts: Counter[str] = Counter()
         self._back: asyncio.Event | None = None
 
     @property
@@ -68,7 +68,7 @@ class Disk:
 
     def loses(self) -> bool:
         lost = self.lossy > 0 and self.chance.random() < self.lossy
-        self.counts["lost"] += lost
+        self.counts["answers lost"] += lost
         return lost
 
     async def reached(self, patience: float = PATIENCE) -> None:
@@ -127,7 +127,15 @@ class SimulatedPrinted:
 class SimulatedLog:
     """EventLog; a task of the database writes one batch at a time, whoever lives meanwhile."""
 
-    def __init__(self, real: MemoryEventLog, disk: Disk, node: Node, loop: SimulatedLoop) -> None:
+    def __init__(
+        self,
+        real: MemoryEventLog,
+        disk: Disk,
+        node: Node,
+        loop: SimulatedLoop,
+        owners: "SimulatedOwners",
+    ) -> None:
+        self._owners = owners
         self._real = real
         self._disk = disk
         self._node = node
@@ -173,6 +181,7 @@ class SimulatedLog:
             batch = list(self._queue)
             self._queue.clear()
             try:
+                await self._owners.enter()  # the first write makes the process known
                 await self._disk.reached()
             except LogUnavailable as away:
                 self._settle(self._give_up(batch, away))
@@ -258,7 +267,7 @@ class SimulatedOwners(Asked):
         self._node = node
 
     async def claim(self, execution_id: str) -> bool:
-        await self._enter()
+        await self.enter()
         await self._disk.reached()
         taken = await self._real.claim(execution_id)
         if self._disk.loses():  # it is asked again
@@ -267,7 +276,7 @@ class SimulatedOwners(Asked):
         return bool(taken)
 
     async def adopt(self, limit: int) -> Adoption:
-        await self._enter()
+        await self.enter()
         await self._disk.reached()
         found: Adoption = await self._real.adopt(limit)
         if self._disk.loses():
@@ -278,7 +287,7 @@ class SimulatedOwners(Asked):
         await self._disk.reached()
         return int(await self._real.term())
 
-    async def _enter(self) -> None:
+    async def enter(self) -> None:
         if not self._entered:
             await self._renew()
             self._entered = True
@@ -313,8 +322,8 @@ class SimulatedStorage:
         self, log: MemoryEventLog, disk: Disk, node: Node, loop: SimulatedLoop, lease: float
     ) -> None:
         real = MemoryStorage(log._tables, log._me)
-        self.log = SimulatedLog(log, disk, node, loop)
         self.owners = SimulatedOwners(real.owners, disk, node, loop, lease)
+        self.log = SimulatedLog(log, disk, node, loop, self.owners)
         self.inbox = SimulatedInbox(real.inbox, disk)
         self.printed = SimulatedPrinted(real.printed)
         for name in NEIGHBOURS:

@@ -63,8 +63,17 @@ def cut(world: "World", one: Happening) -> None:
 
 def disk_away(world: "World", one: Happening) -> None:
     world.audit.say("the database is away")
-    world.disk.leave()
-    world.loop.later(one.seconds, world.disk.come_back)
+    for disk in world.disks:
+        disk.leave()
+        world.loop.later(one.seconds, disk.come_back)
+
+
+def disk_cut(world: "World", one: Happening) -> None:
+    """One server alone does not reach the database: others take over what it owns."""
+    host = one_of(world.servers, one.who)
+    world.audit.say(f"{host.name} does not reach the database")
+    host.disk.leave()
+    world.loop.later(one.seconds, host.disk.come_back)
 
 
 def bucket_away(world: "World", one: Happening) -> None:
@@ -75,8 +84,9 @@ def bucket_away(world: "World", one: Happening) -> None:
 
 def disk_full(world: "World", one: Happening) -> None:
     world.audit.say("the disk of the database is full")
-    world.disk.full = True
-    world.loop.later(one.seconds, setattr, world.disk, "full", False)
+    for disk in world.disks:
+        disk.full = True
+        world.loop.later(one.seconds, setattr, disk, "full", False)
 
 
 def bucket_full(world: "World", one: Happening) -> None:
@@ -87,11 +97,13 @@ def bucket_full(world: "World", one: Happening) -> None:
 
 def storm(world: "World", one: Happening) -> None:
     """Half of all messages are lost."""
-    network = world.network
-    usual = network.loses
     world.audit.say("half of all messages are lost")
-    network.loses = 0.5
-    world.loop.later(one.seconds, setattr, network, "loses", usual)
+    world.network.loses = 0.5
+    world.loop.later(one.seconds, clear_up, world)
+
+
+def clear_up(world: "World") -> None:
+    world.network.loses = 0.0 if world.healed else world.setup.chances["lost"]
 
 
 def schedule(world: "World") -> None:
@@ -101,6 +113,8 @@ def schedule(world: "World") -> None:
 
 
 def begin(world: "World", one: Happening) -> None:
+    if world.healed:
+        return
     happen: Callable[[Any, Happening], None] = globals()[one.kind]
     world.counts[one.kind] += 1
     happen(world, one)
@@ -109,11 +123,13 @@ def begin(world: "World", one: Happening) -> None:
 def heal(world: "World") -> None:
     """From now on nothing goes wrong any more, whatever was to last longer."""
     world.audit.say("all faults are over")
+    world.healed = True
     world.network.calm()
-    for disk in (world.disk, world.bucket):
+    for disk in (*world.disks, world.bucket):
         disk.come_back()
         disk.full, disk.lossy = False, 0.0
     for host in (*world.servers, *world.workers):
         host.go_on()
+        host.set_clock(0.0)  # what waits for a time waits for that of the clock
         if not host.up:
             host.start()

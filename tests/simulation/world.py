@@ -7,6 +7,8 @@ Servers, workers, a database, a bucket, a network and clients, in one thread and
 import asyncio
 import gc
 import sys
+import traceback
+import warnings
 from collections import Counter
 from collections.abc import Callable, Coroutine
 from typing import Any
@@ -39,9 +41,12 @@ PLANNING = (
     (verifying, "plan_from"),
 )
 """Where texts become plans: plans are values, so every node may have the same one."""
-PATIENT = 40.0
+PATIENT = 150.0
 """Seconds after the last fault for which executions may go on by themselves; then they are
 cancelled."""
+QUIET = 45.0
+"""Seconds within which something happens, as long as anything has not ended: longer than every
+lease, delay, wait and call."""
 BOUND = 120.0
 """Seconds within which every cancelled execution has ended, once all faults are over."""
 
@@ -75,13 +80,15 @@ class World:
         self.audit = Auditor(self.loop, self.tables)
         latency = setup.chances["latency"]
         self.network = Network(self.loop, scenario.chance("network"), max(latency, 0.002))
-        self.disk = Disk(self.loop, scenario.chance("disk"), latency)
+        self.network.granted = self.audit.granted
         self.bucket = Disk(self.loop, scenario.chance("bucket"), latency)
         self.settings = settings(
             setup.lease, run_ahead=setup.run_ahead, concurrency=setup.concurrency
         )
         self.servers = [ServerHost(self, f"s{number}") for number in range(setup.servers)]
+        self.disks = [host.disk for host in self.servers]
         self.workers = [WorkerHost(self, f"w{number}") for number in range(setup.workers)]
+        self.healed = False
         self.paths: list[str] = []
         self.said: Counter[str] = Counter()
         self.counts: Counter[str] = Counter()
@@ -134,7 +141,8 @@ class World:
         chances, network = self.setup.chances, self.network
         network.loses, network.doubles = chances["lost"], chances["doubled"]
         network.delays = chances["delayed"]
-        self.disk.lossy = self.bucket.lossy = chances["deaf"]
+        for disk in (*self.disks, self.bucket):
+            disk.lossy = chances["deaf"]
 
     # ── the end ──────────────────────────────────────────────────────────────────────────────
 
@@ -148,6 +156,8 @@ class World:
             await clients.resume_all(self)
             self._compare()
             await asyncio.sleep(3.0)
+            if self.loop.now - max(self.audit.acted, until - PATIENT) > QUIET:
+                raise Violation(f"nothing happens for {QUIET:g} s, and open: {self.open_rows()}")
         bound = self.loop.now + BOUND
         while self.open_rows():
             self.counts["cancelled at the end"] += 1
@@ -216,16 +226,23 @@ def run(scenario: Scenario) -> Ended:
     for module, name in PLANNING:
         setattr(module, name, planned)
     sys.unraisablehook = _nothing
+    broken: Violation | None = None
     try:
         return _lived(scenario)
+    except Violation as violation:  # another one, which does not hold the world
+        broken = Violation(str(violation))
+        broken.trace = violation.trace
     finally:
         asyncio.set_event_loop(None)
-        gc.collect()  # coroutines of the dead end here, where nobody hears them
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)
+            gc.collect()  # coroutines of the dead end here, where nobody hears them
         gc.enable()
         gc.unfreeze()
         sys.unraisablehook = hook
         for module, name, made in kept:
             setattr(module, name, made)
+    raise broken
 
 
 def _lived(scenario: Scenario) -> Ended:
@@ -236,9 +253,14 @@ def _lived(scenario: Scenario) -> Ended:
         with simulated(loop, scenario.chance("program")):
             loop.run_until_complete(world.live())
     except Exception as fault:
-        broken = world.audit.broken or Violation(f"{type(fault).__name__}: {fault}")
-        broken.trace = world.audit.last_lines()
-        raise broken from fault
+        broken = world.audit.broken
+        told = ""
+        if broken is None and isinstance(fault, Violation):
+            broken = fault
+        elif broken is None:
+            broken, told = Violation(f"{type(fault).__name__}: {fault}"), traceback.format_exc()
+        broken.trace = world.audit.last_lines() + told
+        raise broken from None
     finally:
         loop.over = True
     return Ended(
@@ -248,7 +270,9 @@ def _lived(scenario: Scenario) -> Ended:
         effects=world.audit.effects,
         zombies=world.audit.zombies,
         ends=dict(Counter(row.status for row in world.tables.rows.values())),
-        counts=dict(world.counts) | world.network.counts | world.disk.counts,
+        counts=dict(
+            sum((disk.counts for disk in world.disks), world.counts + world.network.counts)
+        ),
         said=dict(world.said),
     )
 

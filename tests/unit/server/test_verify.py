@@ -214,7 +214,7 @@ async def test_a_run_that_is_stopped_while_it_begins_to_wait() -> None:
     state = Execution(execution_id="x1")
     ids: dict[str, Any] = {"step": "start", "step_run_id": "4.0"}
     task_ids: dict[str, Any] = {**ids, "task": "ask", "task_run_id": "4.1"}
-    report = [
+    report: list[e.Event] = [
         e.StepStarted(**ids),
         e.TaskStarted(**task_ids, kind="wait"),
         WaitStarted(**task_ids, awaits=[{"by": "signal", "name": "go"}]),
