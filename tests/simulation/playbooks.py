@@ -3,6 +3,7 @@ Playbooks of the whole language, made by chance: steps, loops of every kind, joi
 policies, children, waits and limits.
 """
 
+import json
 import math
 from random import Random
 from typing import Any
@@ -84,6 +85,9 @@ class Writer:
             steps.append(step("last", self._call()))
         head = {"name": self._name, "path": f"tests/{self._name}"}
         roots: Tree = {"metadata": head, "executor": {"kind": "local", "spec": spec}}
+        if "workbook" in str(steps):
+            (shared,) = self._call().values()
+            roots["workbook"] = {"tasks": {"shared": shared}}
         return playbook(*steps, **roots)
 
     def _routes(self, number: int, names: list[str]) -> list[Tree]:
@@ -139,6 +143,8 @@ class Writer:
         luck = chance.random()
         if luck < 0.6:
             return self._call(*self._rules(parallel))
+        if luck < 0.64:
+            return task(self._label(), "workbook", *self._rules(parallel), name="shared")
         if luck < 0.72:
             return noop(self._label(), *self._rules(parallel))
         if luck < 0.82:
@@ -160,7 +166,11 @@ class Writer:
         if chance.random() < 0.3:
             body["fails"] = chance.choice((0.2, 0.5, 1.0))
         timeout = chance.choice((1, 5)) if chance.random() < 0.1 else None
-        return call(self._label(), *rules, body=body, timeout=timeout)
+        made = call(self._label(), *rules, body=body, timeout=timeout)
+        if chance.random() < 0.05:
+            (inside,) = made.values()
+            inside.setdefault("spec", {})["cache"] = {"key": f"{body['size']}", "ttl": 60}
+        return made
 
     def _bytes(self) -> int:
         chance = self._chance
@@ -203,6 +213,21 @@ class Writer:
             {"any": {"asked": {"approval": "So?"}, "late": {"seconds": 6}}},
         )
         return chance.choice(shapes)
+
+
+def schedule(path: str, every: int, overlap: str) -> str:
+    """The text of a trigger that starts a playbook again and again."""
+    return json.dumps(
+        {
+            "apiVersion": "noetl.io/v2",
+            "kind": "Trigger",
+            "metadata": {"name": "often", "path": "tests/often"},
+            "spec": {
+                "playbook": path,
+                "on": {"schedule": {"every": every, "overlap": overlap, "catch_up": "last"}},
+            },
+        }
+    )
 
 
 def _leads(arcs: list[Tree], to: str) -> bool:

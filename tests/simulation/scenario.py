@@ -81,6 +81,11 @@ class Setup(NamedTuple):
     playbooks: int
     size: int
     executions: int
+    every: int
+    """Seconds between two starts by a schedule; 0: there is none."""
+    overlap: str
+    pool: int
+    """Parts that run at once in the pool; 0: as many as there is room for."""
     chances: dict[str, float]
     happenings: list[Happening]
 
@@ -99,6 +104,9 @@ def drawn(scenario: Scenario) -> Setup:
         playbooks=chance.randint(1, 3),
         size=size if scenario.size is None else scenario.size,
         executions=executions if scenario.executions is None else scenario.executions,
+        every=chance.choice((0, 0, 0, 0, 3)),
+        overlap=chance.choice(("allow", "skip", "queue", "cancel_old")),
+        pool=chance.choice((0, 0, 0, 0, 1, 2)),
         chances={name: _likely(chance, name) for name in CHANCES},
         happenings=[],
     )

@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 from tests.simulation.audit import Auditor, Violation
+from tests.simulation.reach import listed, points
 from tests.simulation.scenario import Scenario, drawn
 from tests.simulation.shrink import failure, shrunk
 from tests.simulation.world import run
@@ -55,3 +56,11 @@ def test_a_broken_promise_is_found_and_made_smaller(monkeypatch: pytest.MonkeyPa
     assert "VIOLATION" in found.value.trace
     assert len(drawn(smaller).happenings) <= len(drawn(Scenario(seed=seed)).happenings)
     assert f"--seed {seed}" in smaller.options()
+
+
+def test_every_refusal_is_reached_or_has_a_reason() -> None:
+    """`make simulate-reach` writes the list again."""
+    known = listed()
+    assert [point.name for point in points() if point.name not in known] == []
+    assert sorted(known.keys() - {point.name for point in points()}) == []
+    assert [name for name, why in known.items() if not why.strip()] == []

@@ -11,6 +11,7 @@ import traceback
 import warnings
 from collections import Counter
 from collections.abc import Callable, Coroutine
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -20,7 +21,7 @@ from tests.simulation.clocks import simulated
 from tests.simulation.hosts import ServerHost, WorkerHost, settings
 from tests.simulation.line import Network
 from tests.simulation.loop import SimulatedLoop
-from tests.simulation.playbooks import written
+from tests.simulation.playbooks import schedule, written
 from tests.simulation.scenario import Scenario, drawn
 from tests.simulation.storage import Disk, Living, SimulatedObjects
 
@@ -28,6 +29,7 @@ from noetl.adapters.memory.storage import MemoryStorage
 from noetl.adapters.memory.tables import MemoryTables
 from noetl.node import work_plane
 from noetl.node.server import ServerNode
+from noetl.ports.pools import PoolRow
 from noetl.ports.result_store import ResultStore
 from noetl.server import library
 from noetl.server import verify as verifying
@@ -76,6 +78,9 @@ class World:
         self.tables = MemoryTables()
         self.tables.alive = Living(self.loop)
         self.tables.key = b"k" * 32
+        if setup.pool:
+            row = PoolRow(name="default", at_once=setup.pool, set_at=0)
+            self.tables.pools[row.name] = row
         self.bodies: dict[str, bytes] = {}
         self.audit = Auditor(self.loop, self.tables)
         latency = setup.chances["latency"]
@@ -129,13 +134,13 @@ class World:
         for number in range(self.setup.playbooks):
             chance = self.scenario.chance(f"playbook {number}")
             text = written(chance, f"p{number}", self.setup.size, children)
-            plane = self.servers[0].plane
-            node = self.servers[0].node
-            assert plane is not None, "nothing has happened yet"
-            assert node is not None, "it has begun"
-            entry, _ = await self.loop.on(node, plane.register(text))
-            children = [*children, entry.path]
+            entry, _ = await self.ask(self.servers[0], partial(_registered, text), 60.0)
+            if not self.setup.pool:  # a part that waits for a child keeps its place (decision 0067)
+                children = [*children, entry.path]
             self.paths.append(entry.path)
+        if self.setup.every:
+            text = schedule(self.paths[0], self.setup.every, self.setup.overlap)
+            await self.ask(self.servers[0], partial(_registered, text), 60.0)
 
     def _trouble(self) -> None:
         chances, network = self.setup.chances, self.network
@@ -215,6 +220,10 @@ class World:
         if not done:
             raise TimeoutError
         return task.result()
+
+
+def _registered(text: str, plane: ServerNode) -> Coroutine[Any, Any, Any]:
+    return plane.register(text)
 
 
 def run(scenario: Scenario) -> Ended:
