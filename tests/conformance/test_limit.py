@@ -288,6 +288,31 @@ def test_runs_of_a_step_are_limited_over_executions_and_servers(tmp_path: Path) 
     clustered(test, tmp_path)
 
 
+@pytest.mark.rule("LIMIT-3", "DOC-4")
+def test_a_token_that_is_dropped_gives_its_place_back(tmp_path: Path) -> None:
+    """It had its place when it met the limit on step runs: the others waited for it for ever."""
+    text = playbook(
+        step("start", arcs=[arc("b"), arc("b"), arc("b")], mode="inclusive"),
+        step("b", call("work"), limit={"at_once": 1}),
+        executor={"spec": {"policy": {"limits": {"max_step_runs": 2}}}},
+    )
+
+    async def test(cluster: Cluster) -> None:
+        await cluster.server()
+        cluster.worker(CannedTools())
+        execution = await cluster.run(text)
+        assert execution.status == "failed"
+        dropped = [
+            event.reason
+            for event in await cluster.events(execution.execution_id)
+            if isinstance(event, e.TokenDropped)
+        ]
+        assert dropped == ["limit", "limit"]
+        assert not cluster.root.tables.claims, "nothing leaks"
+
+    clustered(test, tmp_path)
+
+
 @pytest.mark.rule("LIMIT-1", "LIMIT-2")
 def test_a_token_that_waits_says_for_what(tmp_path: Path) -> None:
     async def test(cluster: Cluster) -> None:

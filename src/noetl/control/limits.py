@@ -111,6 +111,22 @@ def released(plan: Plan, events: Iterable[e.Event]) -> tuple[str, ...]:
     return tuple(holders)
 
 
+def hoping(plan: Plan, execution: Execution) -> frozenset[str]:
+    """The runs that tokens at steps with a limit would lead to: each may have a claim."""
+    if not plan.limited:
+        return frozenset()
+    steps = plan.steps
+    tokens = execution.tokens.values()
+    return frozenset(f"{token.seq}.0" for token in tokens if steps[token.step].limit is not None)
+
+
+def given_up(hoped: frozenset[str], plan: Plan, execution: Execution) -> tuple[str, ...]:
+    """Of those that hoped before a decision: what neither waits nor runs after it (LIMIT-3)."""
+    if not hoped:
+        return ()
+    return tuple(sorted(hoped - hoping(plan, execution) - execution.runs.keys()))
+
+
 def words_of(limit: Limit) -> str:
     """The numbers of a limit, as the playbook writes them."""
     per = None if limit.count is None else f"{{count: {limit.count}, seconds: {limit.seconds:g}}}"

@@ -12,6 +12,7 @@ import msgspec
 from noetl.control.decide import decide
 from noetl.control.deciding import Needs
 from noetl.control.execution import Execution
+from noetl.control.limits import given_up, hoping
 from noetl.errors import BodyLost, ExecutionNotFound
 from noetl.messages import events as e
 from noetl.messages.codec import encode_events
@@ -53,6 +54,8 @@ class Decided(msgspec.Struct, frozen=True):
     """The parts in it that were not run at once."""
     expected: int
     at: int
+    given_up: tuple[str, ...] = ()
+    """Claims on limits whose token was dropped: no run will give them back."""
 
 
 def offers_in(events: list[e.Event]) -> list[e.TokenEnqueued]:
@@ -152,12 +155,14 @@ class Loading:
         while True:
             execution = await self._read_again(active)
             expected, at = execution.seq, now()
+            hoped = hoping(active.plan, execution)
             ask = partial(decide, at=at, bodies=self.bodies(), lost=self.lost)
             work = partial(_written, partial(ask, active.plan, execution, given))
             found, text = await asyncio.get_running_loop().run_in_executor(SLOW, work)
             if not isinstance(found, Needs):
                 active.execution = execution
-                return Decided(found, text, offers_in(found), expected, at)
+                left = given_up(hoped, active.plan, execution)
+                return Decided(found, text, offers_in(found), expected, at, left)
             await self._fetch(found.references, lost)
 
 

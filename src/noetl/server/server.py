@@ -15,7 +15,7 @@ from noetl.control.deciding import Needs
 from noetl.control.dispatch import may_run_ahead
 from noetl.control.execution import Execution
 from noetl.control.likely import likely
-from noetl.control.limits import released
+from noetl.control.limits import given_up, hoping, released
 from noetl.errors import NoetlError
 from noetl.masking import KNOWN
 from noetl.messages import events as e
@@ -185,12 +185,14 @@ class Server:
         if guess and (wanted := self._loading.missing(guess)):
             return self._loading.queue(active, given, notes, Needs(tuple(wanted)))
         expected, at = execution.seq, now()
+        hoped = hoping(active.plan, execution)
         try:
             events = self._decided(active, given, at)
             offers = offers_in(events)
             if offers and active.plan.inline:
                 offers = self._run_on(active, events, offers, at)
-            decided = Decided(events, encode_events(events), offers, expected, at)
+            left = given_up(hoped, active.plan, execution)
+            decided = Decided(events, encode_events(events), offers, expected, at, left)
         except Spoiled as spoiled:
             return self._loading.queue(active, given, notes, spoiled.needs, again=True)
         except Exception as fault:  # promise 7: whatever it is, the others go on
@@ -203,7 +205,7 @@ class Server:
         events, expected = decided.events, decided.expected
         if not events:
             return REFUSED
-        releases = released(active.plan, events) if active.plan.limited else ()
+        releases = released(active.plan, events) + decided.given_up if active.plan.limited else ()
         changed = active.asked is not None and active.asked.follow(events)
         runs = active.execution.runs
         parts = [offered for offered in decided.offers if offered.step_run_id in runs]

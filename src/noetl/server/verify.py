@@ -382,12 +382,16 @@ def hold_of(run: Run, first: e.Event) -> tuple[int, int, str]:
 def reported(run: Run, plan: Plan, recorded: list[e.Event]) -> Iterator[e.Event]:
     """The worker's own events, as it sent them."""
     loop = plan.steps[run.step].loop
+    waits = False
     for event in recorded:
         if not isinstance(event, REPORTED) or event.step_run_id != run.step_run_id:
             continue
         if not isinstance(event, e.StepDone | e.StepFailed | e.LoopDone) or of_task(event):
+            waits = isinstance(event, e.TaskSuspended)
             yield event
             continue
+        if waits and getattr(event, "source", "") == "server":
+            return  # of a run that is stopped while it waits the server tells the end (NEXT-8)
         decided = isinstance(event, e.LoopDone) or getattr(event, "loop", None) is not None
         if not decided:
             yield event

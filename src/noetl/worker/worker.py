@@ -138,7 +138,7 @@ class Worker:
         """A task that runs long is seen to run: its `task.started` does not wait for its end."""
         while self._work:
             await asyncio.sleep(NEWS)
-            for part in set(self._work.values()):
+            for part in dict.fromkeys(self._work.values()):
                 self._report(part)
         self._news = None
 

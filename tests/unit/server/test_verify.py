@@ -6,14 +6,33 @@ import pytest
 from tests.support.plans import planned
 from tests.support.proofs import verify_all
 from tests.support.scenario import Gate, Scenario, ok, scenario
-from tests.support.steps import arc, call, loop, nested, noop, otherwise, sets, step, when
+from tests.support.steps import (
+    arc,
+    call,
+    loop,
+    nested,
+    noop,
+    otherwise,
+    playbook,
+    sets,
+    step,
+    task,
+    when,
+)
 
+from noetl.adapters.memory.object_store import MemoryObjectStore
+from noetl.adapters.memory.storage import MemoryStorage
+from noetl.control.decide import decide
 from noetl.control.execution import Execution
 from noetl.messages import events as e
 from noetl.messages import requests as r
 from noetl.messages.codec import decode_events, encode_events
 from noetl.messages.reference import Reference
+from noetl.messages.wait_events import WaitStarted
+from noetl.playbook.load import load_valid
+from noetl.playbook.plan import make_plan
 from noetl.ports.event_log import LogRow
+from noetl.ports.result_store import ResultStore
 from noetl.server.verify import Differs, Verified, input_of, verify
 
 RETRY = when("outcome.status == 'error'", "retry", attempts=3)
@@ -185,3 +204,36 @@ async def test_what_no_input_begins_with_is_refused(event: e.Event) -> None:
     plan = planned(step("a", noop("x")))
     with pytest.raises(Differs, match="event 1: "):
         await input_of(Execution(execution_id="x1"), plan, [event], no_body)
+
+
+@pytest.mark.rule("EVT-5", "NEXT-8")
+async def test_a_run_that_is_stopped_while_it_begins_to_wait() -> None:
+    """The report has come when the execution is cancelled: the server tells the end in its row."""
+    text = playbook(step("start", task("ask", "wait", signal="go")))
+    plan = make_plan(load_valid(text), text)
+    state = Execution(execution_id="x1")
+    ids: dict[str, Any] = {"step": "start", "step_run_id": "4.0"}
+    task_ids: dict[str, Any] = {**ids, "task": "ask", "task_run_id": "4.1"}
+    report: list[e.Event] = [
+        e.StepStarted(**ids),
+        e.TaskStarted(**task_ids, kind="wait"),
+        WaitStarted(**task_ids, awaits=[{"by": "signal", "name": "go"}]),
+        e.TaskSuspended(**task_ids, reason="wait"),
+    ]
+    given: list[r.Input] = [
+        r.StartExecution(execution_id="x1", path=plan.path, digest=plan.digest),
+        r.CancelExecution(),
+        r.Report(step_run_id="4.0", part=0, epoch=1, worker="w", events=report, after=0),
+    ]
+    home = MemoryStorage()
+    await home.playbooks.keep(plan.digest, plan.path, text, None)
+    for one in given:
+        expected = state.seq
+        events = decide(plan, state, one, at=1)
+        assert isinstance(events, list), "nothing here is large"
+        home.tables.decisions.setdefault("x1", []).append(
+            LogRow(expected + 1, state.seq, 1, encode_events(events))
+        )
+    assert state.finished
+    proved = await verify(home.log, home.playbooks, ResultStore(MemoryObjectStore()), "x1")
+    assert proved.ok, proved.message

@@ -1,0 +1,56 @@
+"""Every clock and every source of chance that the program reads, from the world instead."""
+
+import os
+import random
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from tests.simulation.loop import NODE, SimulatedLoop
+
+from noetl.node import trigger_subjects, triggers
+from noetl.server.dispatcher import Dispatcher
+
+EPOCH = 1_790_000_000.0
+BOOTED = 1_000.0
+"""What monotonic clocks show in the beginning."""
+SELDOM = 3.0
+"""Seconds between two looks for triggers: most of a quiet second would go into looking."""
+
+
+@contextmanager
+def simulated(loop: SimulatedLoop, chance: random.Random) -> Iterator[None]:
+    """Within it `time`, `random.random` and `os.urandom` are the world's, for each node its own."""
+
+    def wall() -> float:
+        node = NODE.get()
+        return EPOCH + loop.now + (0.0 if node is None else node.skew)
+
+    def steady(_: int = 0) -> float:
+        return BOOTED + loop.now
+
+    said: dict[tuple[Any, str], Any] = {
+        (time, "time"): wall,
+        (time, "time_ns"): lambda: int(wall() * 1_000_000_000),
+        (time, "monotonic"): steady,
+        (time, "clock_gettime"): steady,
+        (time, "thread_time"): lambda: 0.0,
+        (triggers, "LOOK"): SELDOM,
+        (trigger_subjects, "LOOK"): SELDOM,
+        (random, "random"): chance.random,
+        (os, "urandom"): chance.randbytes,
+    }
+    kept = {(module, name): getattr(module, name) for module, name in said}
+    defaults = Dispatcher.__init__.__kwdefaults__
+    assert defaults is not None, "its clock is an argument by name"
+    usual = defaults["clock"]  # read when the class was made
+    for (module, name), value in said.items():
+        setattr(module, name, value)
+    defaults["clock"] = steady
+    try:
+        yield
+    finally:
+        for (module, name), value in kept.items():
+            setattr(module, name, value)
+        defaults["clock"] = usual
