@@ -6,7 +6,7 @@ INTO := $(BIN)/uv pip install --quiet --python $(BIN)/python --compile-bytecode
 PARALLEL ?= -n 4 --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check lint types floors words tools ui screenshots unit bench bench-ui bench-distributed chaos faults chance fuzz audit sbom size docs site format lock clean
+.PHONY: help setup run test check lint types floors words tools ui screenshots unit bench bench-ui bench-distributed chaos faults chance model mutants fuzz audit sbom size docs site format lock clean
 
 help: ## show what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -80,6 +80,10 @@ faults: setup tools ## every fault test at the default lease times and at its fu
 
 chance: setup ## the property tests with new seeds; what they find becomes an @example
 	NOETL_PROPERTIES=chance $(RUN) pytest tests/property
+
+PLAYBOOKS ?= 20000
+model: setup ## the reference model beside the engine on random playbooks: PLAYBOOKS=20000
+	$(RUN) tests.model --playbooks $(PLAYBOOKS)
 
 fuzz: setup ## chance against the parser, the templates and the queue
 	$(RUN) fuzz --runs 5000 --seed 1
