@@ -85,6 +85,9 @@ PLAYBOOKS ?= 20000
 model: setup ## the reference model beside the engine on random playbooks: PLAYBOOKS=20000
 	$(RUN) tests.model --playbooks $(PLAYBOOKS)
 
+mutants: setup ## plant each fault of tests/mutants alone; its tests must notice
+	$(RUN) tests.mutants
+
 fuzz: setup ## chance against the parser, the templates and the queue
 	$(RUN) fuzz --runs 5000 --seed 1
 
