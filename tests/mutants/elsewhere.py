@@ -32,10 +32,10 @@ ELSEWHERE = (
     ),
     Mutant(
         "pipeline/advance.py",
-        'if outcome["status"] == "ok" else None',
-        "if True else None",
+        "frame.prev = value_after(done)",
+        'frame.prev = done.outcome.get("result")',
         TASK + SCOPE,
-        "_prev after an error is not null",
+        "set_prev is ignored",
     ),
     Mutant(
         "pipeline/advance.py",

@@ -35,7 +35,7 @@ OF_CONTROL = (
         "control/joins.py",
         "rounds[step] = rounds.get(step, 0) + 1",
         "rounds[step] = rounds.get(step, 0)",
-        JOINS,
+        (*JOINS, *CHANCE),
         "a cycle cannot pass a join again",
     ),
     Mutant(
