@@ -8,6 +8,7 @@ PARALLEL ?= -n 4 --dist worksteal
 .DEFAULT_GOAL := help
 .PHONY: help setup run test check lint types floors words tools ui screenshots unit bench bench-ui bench-distributed chaos faults soak growth chance fuzz audit sbom size docs site format lock clean
 .PHONY: help setup run test check lint types floors words tools ui screenshots unit bench bench-ui bench-distributed chaos faults simulate simulate-reach chance fuzz audit sbom size docs site format lock clean
+.PHONY: help setup run test check lint types floors words tools ui screenshots unit bench bench-ui bench-distributed chaos faults chance model mutants fuzz audit sbom size docs site format lock clean
 
 help: ## show what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -94,6 +95,13 @@ simulate-reach: setup ## which except and which refusal of server and worker see
 
 chance: setup ## the property tests with new seeds; what they find becomes an @example
 	NOETL_PROPERTIES=chance $(RUN) pytest tests/property
+
+PLAYBOOKS ?= 20000
+model: setup ## the reference model beside the engine on random playbooks: PLAYBOOKS=20000
+	$(RUN) tests.model --playbooks $(PLAYBOOKS)
+
+mutants: setup ## plant each fault of tests/mutants alone; its tests must notice
+	$(RUN) tests.mutants
 
 fuzz: setup ## chance against the parser, the templates and the queue
 	$(RUN) fuzz --runs 5000 --seed 1

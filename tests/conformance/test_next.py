@@ -404,3 +404,11 @@ def test_pause_holds_tokens_and_resume_lets_them_go() -> None:
     assert ran.story("more")[:3] == ["token.created", "token.parked", "step.scheduled"]
     assert ran.one(e.TokenParked).reason == "paused"
     assert ran.status == "completed"
+
+
+@pytest.mark.rule("NEXT-4")
+def test_each_token_carries_the_args_of_its_own_arc() -> None:
+    ways = [arc("left", way="{{ event.name }}"), arc("right", way=2)]
+    ran = scenario(step("start", noop("s"), arcs=ways, mode="inclusive"), *ENDS).run()
+    carried = {event.step: event.args for event in ran.of(e.TokenCreated) if event.source}
+    assert carried == {"left": {"way": "step.done"}, "right": {"way": 2}}

@@ -100,6 +100,8 @@ class LoopRun(msgspec.Struct, kw_only=True):
     """What `append` and `extend` come to: as bounded as the results (LOOP-9)."""
     bases: dict[str, Any] = {}
     """What a reducer begins with where that lies outside: it is added at the end."""
+    reduces: list[str] = []
+    """The keys that some iteration gave to a reducer: only these are written (rules 5)."""
 
 
 class Suspension(msgspec.Struct, kw_only=True):

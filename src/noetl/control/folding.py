@@ -26,6 +26,10 @@ CHUNK = 10_000
 """Results that are kept before they are moved out of the state (LOOP-9)."""
 
 
+SEVERAL = -1
+"""Whose write it is when two iterations wrote the same value: nobody's to change (LOOP-5)."""
+
+
 class Around(msgspec.Struct):
     """An iteration around a task: its loop, and its own record."""
 
@@ -139,7 +143,9 @@ def remember(execution: Execution, around: tuple[Around, ...], key: str, value: 
             return
     for place in around:
         if place.plan.mode == "parallel":
-            place.writes[key] = (place.index, value)
+            first = place.writes.get(key, (place.index, value))
+            several = first[0] != place.index and execution.rules >= 5
+            place.writes[key] = (SEVERAL if several else place.index, value)
             place.iteration.ctx[key] = value
 
 
@@ -280,6 +286,7 @@ def _reduce(
         if loop.first_failed is None or loop.low < loop.first_failed[0]:
             loop.first_failed = (loop.low, error)
         return error
+    loop.reduces += [key for key in dict(ended.writes) if key not in loop.reduces]
     for key, value, length in piled:
         pile = loop.piles.setdefault(key, Pile())
         if plan.reduce[key] == "append":

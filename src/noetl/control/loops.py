@@ -140,6 +140,8 @@ def patch_reduced(
         return template_error(fault, f"`loop.spec.policy.reduce` of step '{run.step}'")
     for key, pile in loop.piles.items():
         reduced[key] = whole(deciding.execution, pile)
+    if deciding.execution.rules >= 5:  # what nobody wrote stays what others made of it
+        reduced = {key: value for key, value in reduced.items() if key in loop.reduces}
     if reduced:
         ordered = {key: reduced[key] for key in plan.reduce if key in reduced}
         patch = reduced if deciding.execution.rules < 2 else ordered

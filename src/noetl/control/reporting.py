@@ -7,7 +7,7 @@ import msgspec
 
 from noetl.control.deciding import Deciding
 from noetl.control.execution import Run
-from noetl.control.folding import conflict, locate, plain_writes
+from noetl.control.folding import SEVERAL, conflict, locate, plain_writes
 from noetl.control.loops import end, end_early, end_loop, offer, value_of
 from noetl.control.reducers import LOOKS_INTO, MISSING, PILED, onto
 from noetl.control.waits import take_suspended, take_wait_started
@@ -123,8 +123,9 @@ def folded(deciding: Deciding, reduce: Mapping[str, Reducer], key: str, value: A
 
 def refused(event: e.TaskDone, key: str, index: int, first: int) -> e.TaskDone:
     """The same outcome, with the failure that its write has come to."""
+    others = "several iterations" if first == SEVERAL else f"iteration {first}"
     message = (
-        f"iteration {index} may not write ctx.{key}: iteration {first} wrote another value;"
+        f"iteration {index} may not write ctx.{key}: {others} wrote another value;"
         " declare a reducer for it (loop.spec.policy.reduce)"
     )
     return failing(event, message, key=key)

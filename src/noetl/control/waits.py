@@ -132,11 +132,10 @@ def refusal_of_signal(execution: Execution, given: r.SendSignal) -> str | None:
     """Why a signal is not taken; None where it is."""
     if was_sent(execution, given):
         return f"a signal with the id '{given.signal_id}' came before"
-    if execution.stop:
+    awaited = any(arms_for(wait, given.signal) for wait in pending(execution))
+    if execution.stop and not awaited:  # the final step may wait for it (NEXT-6)
         return f"the execution stops ({execution.stop}): nothing will take it"
-    if len(execution.signals) >= KEPT and not any(
-        arms_for(wait, given.signal) for wait in pending(execution)
-    ):
+    if len(execution.signals) >= KEPT and not awaited:
         return (
             f"nothing waits for '{given.signal}' now, and {KEPT:,} signals are kept already, as "
             "many as an execution keeps"

@@ -6,7 +6,7 @@ import msgspec
 
 from noetl.messages.events import Event
 
-RULES = 4
+RULES = 5
 """
 The rules that new executions are decided by. A log names its own (`ExecutionRequested.rules`):
 
@@ -19,6 +19,8 @@ The rules that new executions are decided by. A log names its own (`ExecutionReq
 4. The templates of one decision share their turns, and filters cost what they take (TPL-5); a
    `loop.in` that is no list is told of in other words; messages count arcs from 1.
    `execution.resumed` says how long the pause was, and the clocks move by it (WAIT-6).
+5. A loop writes those reduced keys that an iteration wrote, and leaves the others alone; what two
+   iterations wrote alike, neither may change (LOOP-5).
 """
 
 

@@ -264,7 +264,8 @@ def invoke(
     if called.inner is not None:
         outcome: Outcome = yield RunLoop(called, task_run_id, frame, scope, around.loops)
         return outcome
-    wait = around.waits.get(task_run_id) if called.kind == "wait" else None
+    # Taken out: the attempt that comes after this one begins a wait of its own (TASK-3).
+    wait = around.waits.pop(task_run_id, None) if called.kind == "wait" else None
     if wait is not None:
         return came(wait) or (yield AwaitAnswer(task.label, task_run_id, attempt))
     while True:

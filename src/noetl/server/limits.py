@@ -22,6 +22,7 @@ from noetl.playbook.model import Limit
 from noetl.playbook.plan import Plan
 from noetl.ports.commit import Commit
 from noetl.ports.limits import LimitClaim, LimitClaims
+from noetl.ports.session import PartLost
 from noetl.server.active import ActiveExecution
 from noetl.server.loading import SLOW
 from noetl.server.parking import Parking
@@ -264,12 +265,37 @@ class LimitKeeper:
         active = self._waiting.pop((execution_id, holder), None)
         if active is None or not self._server.is_active(active):
             return
-        self._server.receive(active, r.LimitGranted(holder=holder))
+        taken = self._server.receive(active, r.LimitGranted(holder=holder))
+        if taken.events is None:
+            taken.committed.add_done_callback(partial(self._loaded, active, holder))
+        elif holder and not is_used(active, holder, taken.events):
+            self._server.chore(self._give_up(execution_id, holder))
+
+    def _loaded(self, active: ActiveExecution, holder: str, commit: Commit) -> None:
+        """It had to wait for what lies outside, and then nothing was recorded of it."""
+        if isinstance(commit.exception(), PartLost) and holder and not is_used(active, holder, []):
+            self._server.chore(self._give_up(active.execution_id, holder))
+
+    async def _give_up(self, execution_id: str, holder: str) -> None:
+        """LIMIT-3: the token went another way, into a join or out; its place is nobody's."""
+        try:
+            await self._limits.release(execution_id, holder)
+        except NoetlError as away:  # it ends with the execution
+            self._says(f"a place that nobody needs is not given back: {away}")
+        self._free.set()
 
     async def close(self) -> None:
         if self._watching is not None:
             self._watching.cancel()
             await asyncio.gather(self._watching, return_exceptions=True)
+
+
+def is_used(active: ActiveExecution, holder: str, events: list[e.Event]) -> bool:
+    """Whether a place leads to a run, or is kept for a token until the end of a pause."""
+    execution = active.execution
+    if holder in execution.runs or any(isinstance(one, e.StepScheduled) for one in events):
+        return True
+    return any(f"{token.seq}.0" == holder for token in execution.tokens.values())
 
 
 def claims_of(active: ActiveExecution) -> Iterator[LimitClaim]:

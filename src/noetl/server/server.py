@@ -301,7 +301,7 @@ class Server:
         commit: Commit,
     ) -> None:
         if active.execution.stop and e.ExecutionCancelled in map(type, events):
-            self.chore(self.runner.cancel(active.execution.execution_id))
+            self._stop(active)
         if parts:
             self.handout.follow(active, parts, commit)
         if active.plan.limited:
@@ -314,6 +314,19 @@ class Server:
             self.handout.tidy(active, events)
         if self.watchers:
             show(self.watchers, active, events)
+
+    def _stop(self, active: ActiveExecution) -> None:
+        """
+        NEXT-8: whoever runs is told. What stops of itself still has its final step (NEXT-6), which
+        may begin with this very decision: then those are told that are not it.
+        """
+        execution = active.execution
+        if execution.stop == "cancel" or active.plan.final is None:
+            self.chore(self.runner.cancel(execution.execution_id))
+            return
+        for run in execution.runs.values():
+            if run.step != active.plan.final:
+                self.chore(self.runner.cancel(execution.execution_id, run.step_run_id))
 
     def _settle(self, active: ActiveExecution, commit: Commit) -> None:
         self.appender.uncommitted -= 1

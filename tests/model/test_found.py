@@ -1,0 +1,125 @@
+"""What the reference model found in the engine, each as the smallest playbook that shows it."""
+
+import pytest
+from tests.support.scenario import Gate, error, ok, scenario
+from tests.support.steps import arc, call, loop, noop, otherwise, sets, step, when
+from tests.support.waiting import until, waits
+
+from noetl.control.waits_held import pending
+from noetl.errors import ServerRefused
+from noetl.messages import events as e
+from noetl.messages.requests import SendSignal
+from noetl.node.local import LocalNode
+from noetl.server.active import ActiveExecution
+
+
+@pytest.mark.rule("TASK-3", "WAIT-1")
+def test_a_retried_wait_waits_again() -> None:
+    """The second attempt was given what the first one had waited for, and waited for nothing."""
+    again = when("outcome.status == 'error'", "retry", attempts=3)
+    ran = scenario(step("start", waits("ask", again, signal="go", timeout=0.001))).run()
+    assert [event.attempt for event in ran.of(e.WaitStarted)] == [1, 2, 3]
+    assert [event.by for event in ran.of(e.WaitDone)] == ["timeout"] * 3
+    assert ran.error["kind"] == "retry_exhausted"
+
+
+@pytest.mark.rule("NEXT-6", "NEXT-5")
+def test_what_stops_the_others_leaves_the_final_step_alone() -> None:
+    """The order to stop reached the final step, which the same decision had begun."""
+    found = scenario(
+        step("start", waits("rest", seconds=0.002), noop("fail", otherwise("fail"))),
+        step("last", call("tidy"), call("up")),
+        executor={"spec": {"final_step": "last", "policy": {"fail_fast": True}}},
+    )
+    ran = found.run()
+    assert ran.error["kind"] == "policy"
+    assert ran.of(e.ExecutionCancelled, by="fail_fast") != []
+    assert ran.labels() == ["tidy", "up"]
+    assert ran.steps["last"] == (1, 0, "done")
+
+
+@pytest.mark.rule("LOOP-5")
+def test_a_loop_that_wrote_nothing_changes_nothing() -> None:
+    """It put back the value that ctx had when it began, over what others wrote meanwhile."""
+    gate = Gate(ok(1))
+    counting = loop([1], reduce={"n": "count"})
+    found = scenario(
+        step("start", sets("begin", n=1), arcs=[arc("slow"), arc("quick")], mode="inclusive"),
+        step("slow", call("hold"), loop=counting),
+        step("quick", sets("write", n=2)),
+    ).answers("hold", gate)
+
+    async def story(local: LocalNode, active: ActiveExecution) -> None:
+        del local
+        (key,) = await gate.held(1)
+        await until(lambda: active.execution.ctx == {"n": 2})
+        await gate.let_go(key)
+
+    assert found.act(story).ctx == {"n": 2}
+
+
+@pytest.mark.rule("LOOP-5")
+def test_what_two_iterations_wrote_alike_neither_may_change() -> None:
+    """The second one became the owner of the value, and could make another one of it."""
+    writes = [
+        noop("same", otherwise(set_ctx={"k": 1})),
+        noop("other", when("iter.index == 1", set_ctx={"k": 2})),
+    ]
+    looped = loop([0, 1], mode="parallel", flight=1, exec="local", on_failure="continue")
+    ran = scenario(step("start", *writes, loop=looped)).run()
+    assert ran.ctx == {"k": 1}
+    failed = ran.one(e.IterationFailed)
+    assert (failed.index, failed.error["kind"]) == (1, "ctx_conflict")
+    assert "several iterations wrote another value" in failed.error["message"]
+
+
+@pytest.mark.rule("LIMIT-3")
+def test_a_place_whose_token_is_dropped_is_free_again() -> None:
+    """A token got its place and then was one too many: the place was held, and the rest hung."""
+    again = [arc("turn"), arc("turn")]
+    ran = scenario(
+        step("start", arcs=[arc("turn")]),
+        step("turn", arcs=again, mode="inclusive", limit={"at_once": 1}),
+        executor={"spec": {"policy": {"limits": {"max_step_runs": 6}}}},
+    ).run()
+    assert ran.status == "failed"
+    assert ran.steps["turn"] == (5, 0, "done")
+    assert ran.error["kind"] == "limit"
+
+
+@pytest.mark.rule("LIMIT-3", "NEXT-7")
+def test_tokens_that_meet_while_they_wait_for_a_place_need_one() -> None:
+    """Each of them asked for a place; the one run took both tokens and gave one place back."""
+    meets = {"from": ["a", "b"], "mode": "any"}
+    ran = scenario(
+        step("start", arcs=[arc("a"), arc("b")], mode="inclusive"),
+        step("a", arcs=[arc("meet")]),
+        step("b", arcs=[arc("meet")]),
+        step(
+            "meet",
+            sets("count", n="{{ (ctx.n | default(0)) + 1 }}"),
+            arcs=[arc("a", "ctx.n < 3")],
+            join=meets,
+            limit={"at_once": 1},
+        ),
+    ).run()
+    assert (ran.status, ran.ctx) == ("completed", {"n": 3})
+
+
+@pytest.mark.rule("WAIT-4", "NEXT-6")
+def test_a_final_step_that_waits_is_told_what_it_waits_for() -> None:
+    """After fail_fast every signal was refused, and the final step waited for ever."""
+    found = scenario(
+        step("start", call("work")),
+        step("last", waits("ask", signal="go")),
+        executor={"spec": {"final_step": "last", "policy": {"fail_fast": True}}},
+    ).answers("work", error("http"))
+
+    async def story(local: LocalNode, active: ActiveExecution) -> None:
+        await until(lambda: any(pending(active.execution)))
+        with pytest.raises(ServerRefused, match="nothing will take it"):
+            await local.signal("x1", SendSignal(signal="other"))
+        await local.signal("x1", SendSignal(signal="go", data=7))
+
+    ran = found.act(story)
+    assert ran.one(e.StepDone, step="last").result == 7

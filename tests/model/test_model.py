@@ -1,0 +1,18 @@
+"""T17: the engine does what the reference model says, on playbooks made by chance."""
+
+import os
+
+import pytest
+from tests.model.comparing import compare
+
+SEEDS = int(os.environ.get("NOETL_MODEL", "240"))
+BLOCK = 40
+"""`make model` reads many more; these are few enough for every change."""
+
+
+@pytest.mark.rule("NEXT-7", "NEXT-5", "NEXT-6", "ADM-3", "TASK-3", "LOOP-5", "SCOPE-6", "WAIT-4")
+@pytest.mark.parametrize("first", range(0, SEEDS, BLOCK))
+def test_the_engine_does_what_the_model_says(first: int) -> None:
+    for seed in range(first, first + BLOCK):
+        found = compare(seed)
+        assert not found.difference, f"{found.difference}\npython -m tests.model {seed}"

@@ -1,0 +1,33 @@
+"""What a planted fault is, and selections of quick tests by what they are about."""
+
+from typing import NamedTuple
+
+NEXT = ("tests/conformance/test_next.py",)
+JOINS = ("tests/conformance/test_next_joins.py",)
+ADM = ("tests/conformance/test_adm.py",)
+LOOP = ("tests/conformance/test_loop.py",)
+TASK = ("tests/conformance/test_task.py", "tests/conformance/test_task_retry.py")
+SCOPE = ("tests/conformance/test_scope.py",)
+WAIT = ("tests/conformance/test_wait.py", "tests/conformance/test_wait_runs.py")
+LIMIT = ("tests/conformance/test_limit.py",)
+FOUND = ("tests/model/test_found.py",)
+LOSSES = ("tests/unit/control/test_losses.py", "tests/conformance/test_wrk.py")
+CHANCE = ("tests/property/test_control.py",)
+LOG = ("tests/contracts/test_event_log.py",)
+CLAIMS = ("tests/contracts/test_limits.py",)
+DUE = ("tests/property/test_due.py", "tests/conformance/test_start.py")
+WIRE = ("tests/unit/worker/test_wire.py",)
+REPLAY = ("tests/unit/server/test_verify.py", "tests/conformance/test_evt.py")
+SECRETS = ("tests/conformance/test_key.py", "tests/unit/worker/test_secrecy.py")
+
+
+class Mutant(NamedTuple):
+    """One fault."""
+
+    file: str
+    """Below src/noetl."""
+    before: str
+    after: str
+    tests: tuple[str, ...]
+    why: str
+    """What would go wrong."""
