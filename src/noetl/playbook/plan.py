@@ -6,7 +6,6 @@ defaults resolved, templates compiled (TPL-4). A plan holds no state and is shar
 executions of one digest.
 """
 
-import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
@@ -42,6 +41,15 @@ from noetl.playbook.model import (
     Then,
 )
 from noetl.playbook.waits import guards_of, rendered_inputs
+
+# Python's own, as `random` takes it: a playbook is short, and to load OpenSSL takes milliseconds.
+try:
+    from _sha2 import sha256  # type: ignore[import-not-found]
+except ImportError:  # before Python 3.12
+    try:
+        from _sha256 import sha256  # type: ignore[import-not-found]
+    except ImportError:  # a Python that was built without it
+        from hashlib import sha256
 
 Exec = Literal["local", "distributed"]
 Scope = dict[str, Any]
@@ -274,7 +282,8 @@ def is_looked_behind(steps: Mapping[str, StepPlan], name: str) -> bool:
 
 def digest_of(text: str) -> str:
     """Names a playbook by its text, so that a run keeps what it began with."""
-    return hashlib.sha256(text.encode()).hexdigest()
+    digest: str = sha256(text.encode()).hexdigest()
+    return digest
 
 
 def entry_of(playbook: Playbook) -> str:
