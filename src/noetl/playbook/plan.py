@@ -16,6 +16,7 @@ from noetl.expression.syntax import is_template
 from noetl.expression.template import compile_guard, compile_rules, compile_value
 from noetl.kinds.kind import Inputs, Kind
 from noetl.kinds.table import KINDS
+from noetl.messages.digest import digest_of_short
 from noetl.playbook.caching import CachePlan, caches_in, plan_cache
 from noetl.playbook.model import (
     Admission,
@@ -41,15 +42,6 @@ from noetl.playbook.model import (
     Then,
 )
 from noetl.playbook.waits import guards_of, rendered_inputs
-
-# Python's own, as `random` takes it: a playbook is short, and to load OpenSSL takes milliseconds.
-try:
-    from _sha2 import sha256  # type: ignore[import-not-found]
-except ImportError:  # before Python 3.12
-    try:
-        from _sha256 import sha256  # type: ignore[import-not-found]
-    except ImportError:  # a Python that was built without it
-        from hashlib import sha256
 
 Exec = Literal["local", "distributed"]
 Scope = dict[str, Any]
@@ -282,8 +274,7 @@ def is_looked_behind(steps: Mapping[str, StepPlan], name: str) -> bool:
 
 def digest_of(text: str) -> str:
     """Names a playbook by its text, so that a run keeps what it began with."""
-    digest: str = sha256(text.encode()).hexdigest()
-    return digest
+    return digest_of_short(text.encode())
 
 
 def entry_of(playbook: Playbook) -> str:
