@@ -20,7 +20,10 @@ def start() -> int:
     """Ctrl-C has an answer while modules are still read, and while the process goes down."""
     signal.signal(signal.SIGINT, leave)
     gc.disable()  # modules are no garbage; `LazyGroup` enables it again when they are read
-    from noetl.cli.main import main
+    from noetl.imports import sparing
+
+    with sparing():
+        from noetl.cli.main import main
 
     if HOLDERS.keys() & sys.argv[1:2]:
         from noetl.tools.environment import withdraw

@@ -1,27 +1,18 @@
 """
-What is read when it is first needed, since most runs of the program never need it.
+Patterns that are compiled when they are first used, since most runs of the program never use them.
 
-Patterns: to compile one takes longer than to use it. PyYAML has twenty, one of them for all of
-Unicode, and its C parser uses none.
-
-Packages: `import jinja2.nodes` runs the package's own module first, which imports all of it, with
-lexer, parser, compiler and loaders. That takes longer than a small run does. Here it stands
-without its names until somebody asks for one; then its own module is run, as if it were imported
-now. Who imported it before us is not disturbed.
+To compile a pattern takes longer than to use it. PyYAML has twenty, one of them for all of Unicode,
+and its C parser uses none. A late pattern answers as the compiled one does, also to `isinstance`
+and to the functions of `re`.
 """
 
 import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib import import_module
-from importlib.util import find_spec, module_from_spec
-from threading import RLock
-from types import ModuleType
 from typing import Any, cast
 
 USUAL = ("match", "fullmatch", "search", "sub", "split", "findall", "finditer")
-READING = RLock()
 compile_now = re.compile
 
 
@@ -31,6 +22,11 @@ class LatePattern:
     def __init__(self, text: str, flags: int) -> None:
         self._text = text
         self._flags = flags
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> type:
+        """`re.sub(pattern, …)` asks whether it is given text or a pattern."""
+        return re.Pattern
 
     def __getattr__(self, name: str) -> object:
         if name.startswith("_"):
@@ -47,12 +43,12 @@ def late(text: str, flags: int = 0) -> re.Pattern[str]:
 
 
 @contextmanager
-def late_patterns(package: str) -> Iterator[None]:
-    """Modules of a package that are imported in here get late patterns, and nobody else does."""
+def late_patterns(*packages: str) -> Iterator[None]:
+    """Modules of these packages that are imported in here get late patterns, and nobody else."""
 
     def compiled(text: Any, flags: int = 0) -> Any:
         asks = sys._getframe(1).f_globals.get("__name__", "").partition(".")[0]
-        known = asks == package and isinstance(text, str)
+        known = asks in packages and isinstance(text, str)
         return late(text, flags) if known else compile_now(text, flags)
 
     re.compile = compiled  # type: ignore[assignment]
@@ -60,36 +56,3 @@ def late_patterns(package: str) -> Iterator[None]:
         yield
     finally:
         re.compile = compile_now
-
-
-class PackageInParts(ModuleType):
-    """A package of which only parts are imported so far."""
-
-    def __getattr__(self, name: str) -> object:
-        with READING:
-            if type(self) is PackageInParts:
-                if "reading" in self.__dict__:  # it looks whether it has a part already
-                    raise AttributeError(name)
-                if find_spec(part := f"{self.__name__}.{name}") is not None:
-                    return import_module(part)
-                self.__dict__["reading"] = True
-                assert self.__spec__ is not None
-                assert self.__spec__.loader is not None
-                self.__spec__.loader.exec_module(self)
-                self.__class__ = ModuleType  # type: ignore[assignment]
-        return getattr(self, name)
-
-
-def import_in_parts(package: str) -> None:
-    """Let the parts of a package be imported without it."""
-    spec = find_spec(package) if package not in sys.modules else None
-    if spec is not None:
-        module = sys.modules[package] = module_from_spec(spec)
-        module.__class__ = PackageInParts
-
-
-def spare() -> None:
-    """Before a command is imported: let it have of these libraries only what it needs."""
-    import_in_parts("jinja2")
-    with late_patterns("yaml"):
-        import_module("yaml")

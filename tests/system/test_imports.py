@@ -13,9 +13,12 @@ from tests.system.program import HELLO
 
 PROGRAM = """
 import sys
-from noetl.cli.main import main
+from noetl.imports import LateModule, sparing
+with sparing():
+    from noetl.cli.main import main
 code = main(sys.argv[2:])
-print(code, *sorted(set(sys.argv[1].split()) & set(sys.modules)))
+read = {name for name, module in sys.modules.items() if type(module) is not LateModule}
+print(code, *sorted(set(sys.argv[1].split()) & read))
 """
 CLI = "difflib importlib.metadata noetl.api noetl.client rich aiohttp cryptography duckdb psycopg"
 """What no everyday command needs."""
@@ -37,8 +40,13 @@ ELSEWHERE = (
     "noetl.ports.storage noetl.ports.tokens noetl.ports.triggers secrets getpass"
 )
 """Parts of ours that the first example does not use."""
+LIBRARIES = (
+    "inspect ast tokenize ssl _ssl _hashlib json textwrap ipaddress typing_extensions uvloop "
+    "asyncio.sslproto asyncio.staggered"
+)
+"""What libraries import and a short run does not use (decision 0070)."""
 HELP = (
-    f"yaml jinja2 msgspec json urllib.parse base64 noetl.masking noetl.cli.terminal "
+    f"inspect yaml jinja2 msgspec json urllib.parse base64 noetl.masking noetl.cli.terminal "
     f"noetl.cli.validate {ARCHIVES} {RUNTIME}"
 )
 
@@ -47,8 +55,8 @@ HELP = (
     ("words", "unneeded"),
     [
         (["--help"], f"{CLI} {HELP}"),
-        (["validate", str(HELLO)], f"{CLI} {ARCHIVES} {TEMPLATES} {RUNTIME}"),
-        (["run", str(HELLO)], f"{CLI} {ARCHIVES} {TEMPLATES} {ELSEWHERE}"),
+        (["validate", str(HELLO)], f"{CLI} {ARCHIVES} {TEMPLATES} {RUNTIME} {LIBRARIES}"),
+        (["run", str(HELLO)], f"{CLI} {ARCHIVES} {TEMPLATES} {ELSEWHERE} {LIBRARIES}"),
     ],
     ids=["help", "validate", "run"],
 )

@@ -1,4 +1,4 @@
-"""Patterns and parts of packages come when they are needed, and are then as they always were."""
+"""Patterns come when they are needed, and are then as they always were."""
 
 import re
 import subprocess
@@ -7,57 +7,7 @@ import threading
 
 import pytest
 
-from noetl.late import late, late_patterns
-
-PROGRAM = """
-import sys, threading
-from noetl.late import spare
-spare()
-from noetl.expression.template import compile_value
-assert compile_value("{{ a.b | default(1) }} and {{ 2 > 1 }}")({}) == "1 and True"
-assert "jinja2.environment" not in sys.modules, "too much is imported"
-<then>
-print("well")
-"""
-
-
-@pytest.mark.parametrize(
-    "then",
-    [
-        "import jinja2; assert jinja2.Environment().from_string('{{ 1 }}').render() == '1'",
-        "from jinja2 import Environment, nodes; assert nodes is sys.modules['jinja2.nodes']",
-        "import jinja2.ext; assert jinja2.__version__",
-        "import jinja2; assert not hasattr(jinja2, 'nothing'); assert hasattr(jinja2, 'Template')",
-        "assert compile_value('{% if x %}{{ x }}{% endif %}')({'ctx': {'x': 3}}) == '3'",
-        "assert compile_value(\"{{ '{:>3}'.format(x) }}\")({'ctx': {'x': 3}}) == '  3'",
-        "assert compile_value(\"{{ [1, 2] | map('string') | list }}\")({}) == ['1', '2']",
-        "assert compile_value('{{ a | tojson }}')({'ctx': {'a': {'b': 1}}}) == '{\"b\": 1}'",
-        """
-import jinja2
-seen = []
-threads = [threading.Thread(target=lambda: seen.append(jinja2.Template)) for _ in range(8)]
-[one.start() for one in threads]
-[one.join() for one in threads]
-assert len(seen) == 8 and len(set(seen)) == 1
-""",
-    ],
-)
-def test_whatever_asks_for_more_gets_it(then: str) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM.replace("<then>", then)],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
-    assert (done.stdout, done.stderr) == ("well\n", "")
-
-
-def test_who_has_imported_it_before_is_not_disturbed() -> None:
-    code = (
-        "import jinja2, sys, noetl.late; noetl.late.spare(); assert sys.modules['jinja2'] is jinja2"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+from noetl.late import LatePattern, late, late_patterns
 
 
 def test_a_pattern_is_compiled_when_it_is_used() -> None:
@@ -72,6 +22,13 @@ def test_a_pattern_is_compiled_when_it_is_used() -> None:
     assert [pattern.fullmatch("abc"), *pattern.findall("ab aab")] == [None, "a", "aa"]
 
 
+def test_a_pattern_is_one_for_whoever_asks() -> None:
+    pattern = late("a+")
+    assert isinstance(pattern, re.Pattern)
+    assert re.sub(pattern, "-", "caat") == "c-t"
+    assert re.compile(pattern) is pattern
+
+
 def test_a_pattern_has_no_more_than_a_pattern_has() -> None:
     with pytest.raises(AttributeError):
         assert late("a").nothing  # type: ignore[attr-defined]
@@ -80,9 +37,9 @@ def test_a_pattern_has_no_more_than_a_pattern_has() -> None:
 YAML = """
 import re, sys, threading
 compile = re.compile
-from noetl.late import spare
-spare()
-import yaml
+from noetl.imports import sparing
+with sparing():
+    import yaml
 assert re.compile is compile
 assert type(yaml.reader.Reader.NON_PRINTABLE).__name__ == "LatePattern"
 assert yaml.safe_load("a: [1, 2.5, true, 2020-01-01, '\\x41']")["a"][:3] == [1, 2.5, True]
@@ -110,5 +67,5 @@ def test_patterns_of_others_are_compiled_at_once() -> None:
         other.start()
         other.join()
         made.append(re.compile("b+"))
-    assert [isinstance(one, re.Pattern) for one in made] == [False, True, True, True]
-    assert isinstance(re.compile("d"), re.Pattern)
+    assert [type(one) is LatePattern for one in made] == [True, False, False, False]
+    assert type(re.compile("d")) is re.Pattern

@@ -2,12 +2,12 @@
 
 import gc
 from collections.abc import Mapping
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from noetl.cli.commands import Entry
+from noetl.imports import import_command
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -49,11 +49,8 @@ class LazyGroup(HelpfulGroup):
         entry = self.table.get(name)
         if entry is None:
             return None
-        from noetl.late import spare  # not for help
-
-        spare()
         module, _, attribute = entry.target.partition(":")
-        command = getattr(import_module(module), attribute)
+        command = getattr(import_command(module), attribute)
         if not gc.isenabled():  # `start` had the search for garbage wait for what stays
             gc.freeze()
             gc.enable()

@@ -10,7 +10,7 @@ from noetl.cli.source import FILE, PlaybookSource, read_source
 from noetl.cli.validate import Heed, heeding, loaded_for, tell_findings
 from noetl.errors import PlaybookRejected, UnreadableFile
 from noetl.node.local import LocalNode
-from noetl.playbook.plan import make_plan
+from noetl.playbook.plan import Plan, make_plan
 from noetl.server.active import ActiveExecution
 from noetl.tools.plugins import KnownKinds
 
@@ -69,7 +69,12 @@ def run(
             text, folder=folder, payload=given, ctx=first, plan=plan, former=former
         )
 
-    return see_through(begin, as_json=as_json)
+    return see_through(begin, as_json=as_json, brief=is_brief(plan))
+
+
+def is_brief(plan: Plan) -> bool:
+    """Whether it is over soon: one without loops has few tasks."""
+    return all(step.loop is None for step in plan.steps.values())
 
 
 def playbook_in(file: str) -> PlaybookSource:

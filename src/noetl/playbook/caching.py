@@ -1,6 +1,5 @@
 """Which outcomes of a playbook are kept, and what an entry is known by? (CACHE-1)"""
 
-import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +8,7 @@ import msgspec
 from noetl.errors import TemplateFailed
 from noetl.expression.template import compile_value
 from noetl.messages.codec import encode
+from noetl.messages.digest import digest_of_short
 from noetl.messages.reference import Reference
 from noetl.messages.references import references_in
 from noetl.playbook.model import Task
@@ -56,7 +56,7 @@ class CachePlan(msgspec.Struct, frozen=True, kw_only=True):
 def kept_as(key: str) -> str:
     """The key as it leaves the worker; what is hashed can hold a secret that nobody finds."""
     if len(key) > LONGEST:
-        return f"sha256:{hashlib.sha256(key.encode()).hexdigest()}"
+        return f"sha256:{digest_of_short(key.encode())}"
     return key
 
 
@@ -87,7 +87,7 @@ def plan_cache(task: Task, within: str, workbook: Mapping[str, Task]) -> CachePl
 def fingerprint_of(tasks: Iterable[Task]) -> str:
     written = [[task.kind, task.inputs] for task in tasks]
     text = msgspec.json.encode(written, order="deterministic", enc_hook=str)
-    return hashlib.sha256(text).hexdigest()[:32]
+    return digest_of_short(text)[:32]
 
 
 def caches_in(pipelines: Iterable["Pipeline"]) -> Iterator[CachePlan]:

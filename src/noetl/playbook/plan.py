@@ -6,7 +6,6 @@ defaults resolved, templates compiled (TPL-4). A plan holds no state and is shar
 executions of one digest.
 """
 
-import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
@@ -17,6 +16,7 @@ from noetl.expression.syntax import is_template
 from noetl.expression.template import compile_guard, compile_rules, compile_value
 from noetl.kinds.kind import Inputs, Kind
 from noetl.kinds.table import KINDS
+from noetl.messages.digest import digest_of_short
 from noetl.playbook.caching import CachePlan, caches_in, plan_cache
 from noetl.playbook.model import (
     Admission,
@@ -274,7 +274,7 @@ def is_looked_behind(steps: Mapping[str, StepPlan], name: str) -> bool:
 
 def digest_of(text: str) -> str:
     """Names a playbook by its text, so that a run keeps what it began with."""
-    return hashlib.sha256(text.encode()).hexdigest()
+    return digest_of_short(text.encode())
 
 
 def entry_of(playbook: Playbook) -> str:

@@ -3,7 +3,6 @@
 import os
 from collections import ChainMap
 from collections.abc import Mapping
-from urllib.parse import unquote, urlsplit
 
 from noetl.masking import KNOWN
 
@@ -61,6 +60,8 @@ def mask(value: str | None) -> None:
         for word in value.replace(",", " ").split():
             KNOWN.add(word)
         return
+    from urllib.parse import unquote, urlsplit
+
     parts = urlsplit(value)
     if parts.password:
         KNOWN.add(value)

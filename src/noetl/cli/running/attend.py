@@ -2,7 +2,9 @@
 
 import asyncio
 import gc
+import signal
 from collections.abc import Awaitable, Callable, Coroutine
+from types import FrameType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
@@ -43,25 +45,32 @@ class Attended(msgspec.Struct, frozen=True):
     """Of one that failed or went on after errors; of a log that is not too long to be read."""
 
 
-def attend(settings: Settings, begin: Begin, show: Show) -> Attended:
+def attend(settings: Settings, begin: Begin, show: Show, *, brief: bool) -> Attended:
     """Open the home, begin, show what happens, wait for the end, leave in good order."""
     settle_garbage()
-    return runner()(_attend(settings, begin, show))
+    # Else asyncio sets a handler of its own, which `_attend` replaces.
+    signal.signal(signal.SIGINT, interrupt)
+    run = asyncio.run if brief else runner()
+    return run(_attend(settings, begin, show))
+
+
+def interrupt(_number: int, _frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+def runner() -> Callable[[Coroutine[Any, Any, T]], T]:
+    """The event loop that is quicker once it is there, where the system has it (decision 0071)."""
+    try:
+        import uvloop
+    except ImportError:
+        return asyncio.run
+    return uvloop.run
 
 
 def settle_garbage() -> None:
     """What is imported stays; cycles are looked for less often."""
     gc.freeze()
     gc.set_threshold(*GARBAGE)
-
-
-def runner() -> Callable[[Coroutine[Any, Any, T]], T]:
-    """The quicker event loop where the system has it."""
-    try:
-        import uvloop
-    except ImportError:
-        return asyncio.run
-    return uvloop.run
 
 
 async def _attend(settings: Settings, begin: Begin, show: Show) -> Attended:

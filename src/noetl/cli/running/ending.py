@@ -25,9 +25,12 @@ SHOWN_KEYS = 20
 """Keys of ctx that are shown to people; `--json` and `noetl replay` have all."""
 
 
-def see_through(begin: Begin, *, as_json: bool) -> int:
-    """Attend an execution to its end, say how it went, and give the exit code."""
-    came_to = attend(read_settings(), begin, make_show(err=as_json))
+def see_through(begin: Begin, *, as_json: bool, brief: bool = False) -> int:
+    """
+    Attend an execution to its end, say how it went, and give the exit code. One that is `brief` has
+    little to do, so that the start counts more than the speed.
+    """
+    came_to = attend(read_settings(), begin, make_show(err=as_json), brief=brief)
     if came_to.report is None:
         print_line(f"interrupted; {how_on(came_to.execution_id)}", err=as_json)
         return exits.INTERRUPTED
