@@ -14,7 +14,7 @@ from noetl.adapters.sqlite.locks import FILE
 from noetl.adapters.sqlite.storage import open_storage
 from noetl.api.types import Credential
 from noetl.cli import exits
-from noetl.cli.contexts import Target
+from noetl.cli.contexts import Target, named_by_user
 from noetl.cli.home import using
 from noetl.cli.lazy import HelpfulGroup
 from noetl.cli.ordering import noting
@@ -96,6 +96,7 @@ def add(
     """
     if stdin and path:
         raise click.UsageError("--stdin and --file exclude each other")
+    target = named_by_user(target, "a credential would go to whoever wrote it")
     kind = kind_of(kind)
     fields = fields_in(pairs)
     if any(field not in PUBLIC for field in fields):
