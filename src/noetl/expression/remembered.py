@@ -1,8 +1,6 @@
 """What was made of texts, kept while the texts have room together."""
 
-from collections import OrderedDict
 from collections.abc import Callable
-from threading import Lock
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
@@ -14,35 +12,45 @@ class Remembered(Generic[T]):
 
     A number of entries would be no bound: a server reads whatever text an editor sends it, and a
     tree takes some hundred bytes for each character of a template of any length.
+
+    There are two generations, each with half of the room; when the younger is full, it takes the
+    place of the older. Threads that ask at once may count one of them wrong, for as long as it is
+    the younger, and need no lock.
     """
 
     def __init__(self, make: Callable[[str], T], room: int) -> None:
         self.make = make
         self.room = room
         """Characters."""
-        self.size = 0
-        self._kept: OrderedDict[str, T] = OrderedDict()
-        self._lock = Lock()  # texts are read in threads
+        self._younger: dict[str, T] = {}
+        self._older: dict[str, T] = {}
+        self._filled = 0
 
     def __call__(self, text: str) -> T:
-        try:
-            found = self._kept[text]
-            self._kept.move_to_end(text)
-            return found
-        except KeyError:  # never there, or gone meanwhile
-            made = self.make(text)
-        with self._lock:
-            if text not in self._kept:
-                self._kept[text] = made
-                self.size += len(text)
-            while self.size > self.room:
-                self.size -= len(self._kept.popitem(last=False)[0])
-        return made
+        found = self._younger.get(text)
+        if found is None:
+            found = self._older.get(text)
+            if found is None:
+                found = self.make(text)
+            self._keep(text, found)
+        return found
+
+    def _keep(self, text: str, made: T) -> None:
+        half = self.room // 2
+        if len(text) > half:
+            return
+        if self._filled + len(text) > half:
+            self._older, self._younger, self._filled = self._younger, {}, 0
+        self._younger[text] = made
+        self._filled += len(text)
+
+    @property
+    def size(self) -> int:
+        """Characters that are kept."""
+        return sum(map(len, self._younger)) + sum(map(len, self._older))
 
     def cache_clear(self) -> None:
-        with self._lock:
-            self._kept.clear()
-            self.size = 0
+        self._younger, self._older, self._filled = {}, {}, 0
 
 
 def remembered(room: int) -> Callable[[Callable[[str], T]], Remembered[T]]:
