@@ -1,8 +1,10 @@
 """What the editor of the UI asks: faults and their fixes, what may follow, another dialect."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from threading import Event
 
 import pytest
 from tests.support.api import Api, api_of
@@ -10,6 +12,7 @@ from tests.unit.api.test_outline import TEXT, TRIGGER
 
 from noetl.node.server import ServerNode
 from noetl.playbook.plan import digest_of
+from noetl.ports.large import DRAFTS, LARGE, MOST_DRAFTS, PARSED
 from noetl.settings import Settings
 
 WRONG = TEXT.replace("kind: noop}}]\n    next", "kind: nop}}]\n    next")
@@ -140,3 +143,20 @@ async def test_no_draft_is_kept_or_seen_by_others(tmp_path: Path) -> None:
     written = b"".join(file.read_bytes() for file in tmp_path.rglob("*") if file.is_file())
     assert b"planted-draft" not in written
     assert b"tests/fork" in written
+
+
+async def test_drafts_keep_nobody_from_registering(tmp_path: Path) -> None:
+    """They are read apart from texts that are to run, and few of them wait."""
+    held, large = Event(), TEXT + "#" * (LARGE // PARSED)
+    async with asked(tmp_path) as api:
+        waiting = [asyncio.create_task(DRAFTS.read(LARGE, held.wait)) for _ in range(MOST_DRAFTS)]
+        try:
+            await asyncio.sleep(0)
+            for route in ("editing/check", "editing/translate", "validate"):
+                status, told = await api.ask("POST", f"/api/{route}", json={"text": large})
+                assert (status, told["error"]["code"]) == (503, "busy"), route
+            await api.post("/api/catalog", {"text": large})
+        finally:
+            held.set()
+            await asyncio.gather(*waiting)
+        assert (await api.post("/api/editing/check", {"text": large}))["findings"] == []
