@@ -18,16 +18,6 @@ HOME = ".noetl"
 """The usual home, in the folder of the user."""
 FILE = "noetl.toml"
 """Looked for in the folder in which a command is called; NOETL_CONFIG names another file."""
-USERS: dict[str, Any] = {
-    "auth": False,
-    "http_deny": "none",
-    "libs_build": True,
-    "namespaces": "off",
-}
-"""
-What only the user says: it takes away a protection. The file of a folder often comes with the
-playbooks in it, whose author it would protect from.
-"""
 TABLES = ("contexts",)
 """Tables of the file that are no settings: servers by name (`noetl context`)."""
 
@@ -96,6 +86,11 @@ class Setting(msgspec.Struct, frozen=True):
     means: str
     shown: Literal["plain", "url", "secret"] = "plain"
     """What of it may be printed: all, all but the password in it, or nothing."""
+    folder: Literal["never", "any", "inside"] | tuple[Any, ...] = "never"
+    """
+    What the file of the current folder may set it to (decision 0073): nothing, anything, a path
+    inside that folder, or one of these values, which protect no less than the default.
+    """
 
 
 class Reading(msgspec.Struct, frozen=True):
@@ -104,6 +99,8 @@ class Reading(msgspec.Struct, frozen=True):
     settings: Settings
     origins: dict[str, str]
     """Field → `flag`, `NOETL_…`, the path of the file, or `default`."""
+    refused: str | None = None
+    """What the file of the folder may not set, in words; such values are not in `settings`."""
 
 
 def _from(
@@ -176,12 +173,16 @@ def _policies(text: str) -> str:
 SETTINGS: dict[str, Setting] = {
     "home": Setting(Path, "a folder", "where the log, results and caches are stored"),
     "slots": Setting(
-        _from(1), "a whole number >= 1", "how many tool calls `noetl run` runs at once"
+        _from(1),
+        "a whole number >= 1",
+        "how many tool calls `noetl run` runs at once",
+        folder="any",
     ),
     "run_ahead": Setting(
         _switch,
         "1 or 0",
         "whether steps without side effects may run before the decision for them is committed",
+        folder="any",
     ),
     "retention_days": Setting(
         _from(0, kind=float),
@@ -215,53 +216,75 @@ SETTINGS: dict[str, Setting] = {
         str, "an address", "the address a server listens on; any other than loopback needs `auth`"
     ),
     "port": Setting(
-        _from(0, 65535), "a port, 0 to 65535", "the port a server listens on; 0: any free port"
+        _from(0, 65535),
+        "a port, 0 to 65535",
+        "the port a server listens on; 0: any free port",
+        folder="any",
     ),
-    "auth": Setting(_switch, "1 or 0", "whether a server requires tokens"),
-    "pool": Setting(_word, "a name", "the pool a worker belongs to"),
-    "concurrency": Setting(_from(1), "a whole number >= 1", "how many parts a worker runs at once"),
+    "auth": Setting(_switch, "1 or 0", "whether a server requires tokens", folder=(True,)),
+    "pool": Setting(_word, "a name", "the pool a worker belongs to", folder="any"),
+    "concurrency": Setting(
+        _from(1), "a whole number >= 1", "how many parts a worker runs at once", folder="any"
+    ),
     "lease_ttl": Setting(
         _from(1, kind=float),
         "a number of seconds >= 1",
         "how long a worker keeps its work without renewing the lease, in seconds",
+        folder="any",
     ),
     "drain": Setting(
         _from(0, kind=float),
         "a number of seconds >= 0",
         "how long a stopping worker lets its tasks run, in seconds; tasks that take longer are"
         " returned and run again elsewhere",
+        folder="any",
     ),
     "server": Setting(
-        _url("http", "https"), "http://HOST:PORT", "the server that commands talk to", "url"
+        _url("http", "https"),
+        "http://HOST:PORT",
+        "the server that commands talk to",
+        "url",
+        folder="any",
     ),
     "token": Setting(
-        str, "a token", "the token that commands and workers send to the server", "secret"
+        str,
+        "a token",
+        "the token that commands and workers send to the server",
+        "secret",
+        folder="any",
     ),
     "context": Setting(
-        _word, "a name", "the named server that commands talk to; `local` means the home"
+        _word,
+        "a name",
+        "the named server that commands talk to; `local` means the home",
+        folder="any",
     ),
     "files": Setting(
         Path,
         "a folder",
         "the folder that tools can access; unset: the folder of the playbook, and more"
         " ([trust model](trust-model.md#files))",
+        folder="inside",
     ),
     "namespaces": Setting(
         _namespaces,
         "auto, demand or off",
         "whether processes of tasks are isolated by namespaces or Landlock: if the kernel can"
         " (`auto`), always, or else they do not run (`demand`), or never (`off`)",
+        folder=("auto", "demand"),
     ),
     "libs_build": Setting(
         _switch,
         "1 or 0",
         "whether `libs` of python tasks may be built from source, which runs their code",
+        folder=(False,),
     ),
     "http_deny": Setting(
         _denied,
         "link_local, private or none",
         "addresses that `http` tasks cannot reach: link-local ones, where clouds provide"
         " credentials; or all private ones; or none",
+        folder=("link_local", "private"),
     ),
 }
 
@@ -278,8 +301,13 @@ def read_with_origins(
     *,
     flags: Mapping[str, Any] | None = None,
     folder: Path | None = None,
+    looking: bool = False,
 ) -> Reading:
-    """The settings, each from the first place that has it; an empty variable has nothing."""
+    """
+    The settings, each from the first place that has it; an empty variable has nothing.
+
+    `looking`: what the file of the folder may not set is told in the answer, and raises nothing.
+    """
     found: dict[str, Any] = {"home": Path.home() / HOME}
     origins = dict.fromkeys(SETTINGS, "default")
     file = settings_file(environment, folder)
@@ -293,19 +321,42 @@ def read_with_origins(
             found[field] = read_setting(field, name, environment[name])
             origins[field] = name
         elif field in in_file:
-            if field in USERS and in_file[field] == USERS[field]:
-                _refuse_loosened(field, file, environment)
             found[field] = in_file[field]
             origins[field] = str(file)
-    return Reading(Settings(**found), origins)
+    refused = None
+    if file is not None and not environment.get("NOETL_CONFIG"):
+        refused = _take_out_what_is_the_users(found, origins, file)
+    if refused is not None and not looking:
+        raise SettingRefused(refused)
+    return Reading(Settings(**found), origins, refused)
 
 
-def _refuse_loosened(field: str, file: Path | None, environment: Mapping[str, str]) -> None:
-    if not environment.get("NOETL_CONFIG"):
-        raise SettingRefused(
-            f"{file}: a file of the current folder cannot set {field} so, which takes away a "
-            f"protection; set NOETL_{field.upper()}, or name the file by NOETL_CONFIG"
-        )
+def _take_out_what_is_the_users(
+    found: dict[str, Any], origins: dict[str, str], file: Path
+) -> str | None:
+    """The file of a folder often comes with the playbooks in it, and speaks for their author."""
+    from_file = [field for field, origin in origins.items() if origin == str(file)]
+    fields = [field for field in from_file if not folder_may(field, found[field], file.parent)]
+    for field in fields:
+        del found[field]
+        origins[field] = "default"
+    if not fields:
+        return None
+    found.setdefault("home", Path.home() / HOME)
+    variables = ", ".join(f"NOETL_{field.upper()}" for field in fields)
+    return (
+        f"{file}: the file of a folder cannot set {', '.join(fields)} so: it may come with "
+        "playbooks of others, and this would move data or take away a protection; set "
+        f"{variables}, or, if the file is yours, NOETL_CONFIG={file}"
+    )
+
+
+def folder_may(field: str, value: Any, folder: Path) -> bool:
+    """Whether the file of a folder may set it to this."""
+    allowed = SETTINGS[field].folder
+    if allowed == "inside":
+        return bool(value.resolve().is_relative_to(folder.resolve()))
+    return allowed == "any" or (isinstance(allowed, tuple) and value in allowed)
 
 
 def read_setting(field: str, name: str, text: str) -> Any:

@@ -1,8 +1,13 @@
 """What the rules say about the kind `snowflake`, shown on a server that speaks its protocol."""
 
 import asyncio
+import json
 from collections.abc import Iterator
-from typing import Any
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import Any, ClassVar
 
 import pytest
 from snowflake.connector import errors
@@ -14,6 +19,51 @@ from noetl.messages.outcome import Outcome
 from noetl.messages.reference import Reference
 from noetl.playbook.model import Timeout
 from noetl.tools.sql.snowflake import SnowflakeTool, failure_of
+
+
+class Moving(BaseHTTPRequestHandler):
+    """A server that lets anybody in, and answers every statement with files to move."""
+
+    protocol_version = "HTTP/1.1"
+    moves: ClassVar[dict[str, Any]] = {}
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["Content-Length"]))
+        login = {"token": "t", "masterToken": "m", "parameters": [], "sessionInfo": {}}
+        asks = self.path.startswith("/queries")
+        answered = type(self).moves if asks else login
+        answer = {"success": True, "code": None, "message": None, "data": answered}
+        body = json.dumps(answer).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: Any) -> None:
+        pass
+
+
+@contextmanager
+def moving(command: str, source: str, target: Path) -> Iterator[int]:
+    """Its port; files go to and come from the folder `target`, as on a stage of that kind."""
+    stage = {"locationType": "LOCAL_FS", "location": str(target), "creds": {}, "path": ""}
+    Moving.moves = {
+        "command": command,
+        "src_locations": [source],
+        "localLocation": str(target),
+        "stageInfo": stage,
+        "sourceCompression": "none",
+        "autoCompress": False,
+        "overwrite": True,
+        "parallel": 1,
+        "queryId": "q",
+        "encryptionMaterial": [],
+    }
+    with ThreadingHTTPServer(("127.0.0.1", 0), Moving) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        yield server.server_port
+        server.shutdown()
 
 
 class Snow:
@@ -248,3 +298,28 @@ def test_the_number_decides(
     outcome = failure_of(errors.Error(msg=message, errno=number, sqlstate=state))
 
     assert error_of(outcome) == (kind, retryable)
+
+
+@pytest.mark.parametrize("command", ["UPLOAD", "DOWNLOAD"])
+def test_no_answer_of_a_server_moves_a_file_of_the_worker(tmp_path: Path, command: str) -> None:
+    """The connector does what the answer says; a playbook can name the server."""
+    (tmp_path / "private").write_text("of the worker")
+    stage = tmp_path / "stage"
+    stage.mkdir()
+    source = str(tmp_path / "private") if command == "UPLOAD" else "../private"
+    with moving(command, source, stage) as port:
+        snow = Snow({**SnowPlace(port).credential, "database": None, "schema": None})
+        outcome = snow.ask("select 1")
+        snow.close()
+    assert error_of(outcome) == ("input", False)
+    assert "PUT and GET move files of the worker" in message_of(outcome)
+    assert list(stage.iterdir()) == []
+
+
+@pytest.mark.parametrize("word", ["externalbrowser", "WORKLOAD_IDENTITY", "http://okta"])
+def test_no_login_uses_what_is_the_worker_s_own(snow_server: SnowPlace, word: str) -> None:
+    snow = Snow({**snow_server.credential, "authenticator": word})
+    outcome = snow.ask("select 1")
+    snow.close()
+    assert error_of(outcome) == ("auth", False)
+    assert "expected snowflake, oauth, snowflake_jwt" in message_of(outcome)

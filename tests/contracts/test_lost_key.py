@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from tests.contracts.homes import Homes
 
-from noetl.errors import CredentialUnreadable, NoetlError
+from noetl.errors import CredentialUnreadable, NoetlError, SettingRefused
 from noetl.keychain.keys import FILE, KeySource
 from noetl.keychain.store import Store
 
@@ -62,6 +62,22 @@ async def test_a_key_that_opens_nothing_is_not_rotated(homes: Homes, tmp_path: P
     with pytest.raises(CredentialUnreadable, match="opens any of credential 'a'"):
         await store.rotate()
     assert (tmp_path / "wrong" / FILE).read_bytes() == before
+
+
+@pytest.mark.parametrize("lost", [False, True])
+async def test_a_key_that_encrypts_nothing_here_is_not_dropped(
+    lost: bool, homes: Homes, tmp_path: Path
+) -> None:
+    """What it does encrypt is in a database that was not named, and would be closed for good."""
+    empty = await opened(homes, tmp_path)
+    with pytest.raises(SettingRefused, match="there is nothing to rotate"):
+        await empty.rotate(lost=lost)
+    assert not (tmp_path / FILE).exists()
+    KeySource(tmp_path, {}).make()
+    before = (tmp_path / FILE).read_bytes()
+    with pytest.raises(SettingRefused, match="drop it, and with it what it encrypts elsewhere"):
+        await empty.rotate(lost=lost)
+    assert (tmp_path / FILE).read_bytes() == before
 
 
 @pytest.mark.parametrize("key", ["missing", "another"])

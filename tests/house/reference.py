@@ -163,13 +163,21 @@ SETTINGS_MARK = re.compile(r"<!-- settings -->\n.*?<!-- end -->", re.DOTALL)
 
 def with_settings(page: Path) -> str:
     rows = [
-        (f"`{field}`", f"`NOETL_{field.upper()}`", default_of(field), setting.means)
-        for field, setting in SETTINGS.items()
+        (f"`{field}`", f"`NOETL_{field.upper()}`", default_of(field), in_folder(field), row.means)
+        for field, row in SETTINGS.items()
     ]
-    filled = table(("setting", "variable", "default", "means"), rows)
+    filled = table(("setting", "variable", "default", "folder", "means"), rows)
     return SETTINGS_MARK.sub(
         lambda _: f"<!-- settings -->\n{filled}<!-- end -->", page.read_text("utf-8")
     )
+
+
+def in_folder(field: str) -> str:
+    """What the `noetl.toml` of a folder can set (decision 0073)."""
+    allowed = SETTINGS[field].folder
+    if isinstance(allowed, tuple):
+        return ", ".join(f"`{int(one) if isinstance(one, bool) else one}`" for one in allowed)
+    return {"never": "", "any": "yes", "inside": "inside it"}[allowed]
 
 
 def default_of(field: str) -> str:

@@ -61,7 +61,7 @@ workflow: [{step: start, tool: [{look: {kind: shell, command: "cat %s; true"}}]}
 """
 
 
-@pytest.mark.parametrize("line", ["home = 'h'", "namespaces = 'off'"])
+@pytest.mark.parametrize("line", ["files = '.'", "home = 'h'", "namespaces = 'off'"])
 def test_a_foreign_settings_file_shows_no_task_the_key(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str
 ) -> None:
@@ -76,4 +76,4 @@ def test_a_foreign_settings_file_shows_no_task_the_key(
     monkeypatch.delenv("NOETL_HOME", raising=False)
     told = noetl("run", "p.yaml", "--json", HOME=str(tmp_path / "user"))
     assert "the-key-of" not in told.out + told.err
-    assert ("takes away a protection" in told.out) == ("off" in line)
+    assert ("take away a protection" in told.out) == ("files" not in line)

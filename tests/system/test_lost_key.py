@@ -84,6 +84,9 @@ def test_a_rotation_covers_the_home_and_the_database(
         up.there("credential", "add", "api", "--kind", "bearer", "--stdin", stdin=b"s3cr3t")
         assert up.there("register", playbook).code == 0
         assert up.there("execute", "t", "--wait").code == 0
+        alone = up.here("credential", "rotate")
+        assert alone.code != 0, "it would drop the key of what is in the database"
+        assert "set NOETL_DB as that server has it" in alone.err
         rotated = up.here("credential", "rotate", "--json", NOETL_DB=db)
         assert rotated.code == 0
         assert rotated.objects()[0]["credentials"] == 2

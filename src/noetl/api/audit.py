@@ -100,7 +100,8 @@ class AuditedOrders:
         caller = scope[CALLER]  # type: ignore[literal-required]
         name = caller.name if isinstance(caller, TokenRow) else ""
         role = split_role(caller.role)[0] if isinstance(caller, TokenRow) else ""
-        done = status < 400
+        partly = status < 400 and what in STARTS and bool(told)
+        done = status < 400 and not partly
         if done and what in STARTS:
             return  # its own log says who asked for it
         missed = 0 if done else self._bound(name)

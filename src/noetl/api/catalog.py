@@ -17,7 +17,7 @@ from noetl.playbook.dialects.migrate import migrate as migrated_from
 from noetl.playbook.finding import Finding
 from noetl.playbook.schema import json_schema, trigger_schema
 from noetl.ports.cache import CacheFilter
-from noetl.ports.large import read_off_loop
+from noetl.ports.large import DRAFTS, read_off_loop
 from noetl.server.finding import find_entry
 from noetl.server.registering import examined
 from noetl.server.views.outline import Outline, outline_of
@@ -100,7 +100,8 @@ class CatalogRoutes:
     async def validate(self, request: Asking) -> Response[t.Validated]:
         """All findings of a playbook; nothing is registered."""
         asked = await text_in(request, t.ValidateRequest)
-        findings = (await examined(self._plane.storage, refuse_large(asked.text))).findings
+        text = refuse_large(asked.text)
+        findings = (await examined(self._plane.storage, text, DRAFTS.read)).findings
         valid = all(finding.severity != "error" for finding in findings)
         return answered(t.Validated(valid=valid, findings=list(findings)))
 

@@ -13,7 +13,7 @@ from noetl.playbook.editing.answers import Completion, OpenDocument
 from noetl.playbook.editing.fixes import MIGRATES, end_of, fix_of
 from noetl.playbook.finding import Finding
 from noetl.playbook.load import Loaded, examine
-from noetl.ports.large import read_off_loop
+from noetl.ports.large import DRAFTS
 from noetl.server.registering import examined
 from noetl.server.views.outline import drawn
 from noetl.tools.plugins import KnownKinds
@@ -33,8 +33,8 @@ class EditingRoutes:
     async def check(self, request: Asking) -> Response[t.TextChecked]:
         """All findings with their fixes, and the steps as they are drawn."""
         text = refuse_large((await text_in(request, t.ValidateRequest)).text)
-        loaded = await examined(self._storage, text)
-        return answered(await read_off_loop(len(text), looked_at, text, loaded))
+        loaded = await examined(self._storage, text, DRAFTS.read)
+        return answered(await DRAFTS.read(len(text), looked_at, text, loaded))
 
     async def complete(self, request: Asking) -> Response[t.TextOffers]:
         """What may be written at the cursor: keys, words, steps, names in templates."""
@@ -42,7 +42,7 @@ class EditingRoutes:
         text = refuse_large(asked.text)
         known = OpenDocument(KnownKinds())
         size = TRIES * len(text)
-        found = await read_off_loop(size, known.offers, text, asked.line, asked.column)
+        found = await DRAFTS.read(size, known.offers, text, asked.line, asked.column)
         return answered(t.TextOffers(offers=[offer_of(one) for one in found]))
 
     async def about(self, request: Asking) -> Response[t.WordAbout]:
@@ -51,13 +51,13 @@ class EditingRoutes:
         text = refuse_large(asked.text)
         known = OpenDocument(KnownKinds())
         size = TRIES * len(text)
-        words = await read_off_loop(size, known.hover, text, asked.line, asked.column)
+        words = await DRAFTS.read(size, known.hover, text, asked.line, asked.column)
         return answered(t.WordAbout(about=words))
 
     async def translate(self, request: Asking) -> Response[t.TextTranslated]:
         """The text in the canonical language, with every rewrite explained (DIA)."""
         text = refuse_large((await text_in(request, t.ValidateRequest)).text)
-        made = await read_off_loop(len(text), migrate, text, KnownKinds())
+        made = await DRAFTS.read(len(text), migrate, text, KnownKinds())
         return answered(translated(made))
 
 

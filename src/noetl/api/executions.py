@@ -95,6 +95,10 @@ class ExecutionsRoutes:
         """Start many at once; a refused one does not stop the others."""
         given = StartTerms(trace, sender_of(request)[0], strict)
         begun = await asyncio.gather(*(self._begun(one, given) for one in data.executions))
+        refused = [one for one, made in zip(data.executions, begun, strict=True) if made.error]
+        if refused:  # those that began have logs of their own, which name the sender
+            paths = dict.fromkeys(str(one.path or one.playbook_id) for one in refused)
+            tell_about(f"{len(refused)} of {len(begun)} refused: {' '.join(paths)}")
         return answered(t.ExecutionBatch(executions=list(begun)), status=201)
 
     async def _begun(self, asked: t.KeyedRequest, given: StartTerms) -> t.Begun:

@@ -36,6 +36,8 @@ class Target(msgspec.Struct, frozen=True):
     """None: the local home."""
     token: str | None = None
     context: str | None = None
+    users: bool = True
+    """Whether the user named it; else only the `noetl.toml` of the folder did."""
 
     @property
     def local(self) -> bool:
@@ -51,12 +53,16 @@ def target_of(server: str | None, context: str | None) -> Target:
     goes only to the server that it stands beside; the one of the environment never to a server that
     only the `noetl.toml` of a folder names.
     """
-    reading = read_with_origins(flags={"server": server, "context": context})
+    return target_in(read_with_origins(flags={"server": server, "context": context}))
+
+
+def target_in(reading: Reading) -> Target:
+    """Where a command goes by these settings."""
     chosen = place_of(reading)
     known = contexts_of(reading)
     if chosen == "server":
-        url = reading.settings.server
-        return Target(url, token_for(url, reading, known))
+        url, users = reading.settings.server, is_users(reading.origins["server"])
+        return Target(url, token_for(url, reading, known), users=users)
     name = reading.settings.context or in_use(reading.settings.home)
     if name is None or name == LOCAL:
         return Target(None, None, name)
@@ -64,10 +70,20 @@ def target_of(server: str | None, context: str | None) -> Target:
     if found is None:
         names = ", ".join([LOCAL, *known])
         raise SettingRefused(f"there is no context '{name}'; there are: {names}")
-    token = found.token
+    token, users = found.token, is_users(found.origin)
     if token is None and reading.origins["token"].startswith("NOETL_"):
-        token = reading.settings.token if is_users(found.origin, reading) else None
-    return Target(found.server, token, name)
+        token = reading.settings.token if users else None
+    return Target(found.server, token, name, users)
+
+
+def named_by_user(target: Target, why: str) -> Target:
+    """The target, unless only the file of a folder names it (decision 0073)."""
+    if target.users:
+        return target
+    raise SettingRefused(
+        f"only the {settings_file({})} of this folder names the server {target.url}, and {why}; "
+        "name it yourself: --server URL, NOETL_SERVER, or `noetl context add`"
+    )
 
 
 RANKS = ("flag", "NOETL_")
@@ -88,7 +104,7 @@ def place_of(reading: Reading) -> str:
 
 def token_for(url: str | None, reading: Reading, known: Mapping[str, Context]) -> str | None:
     origin, named = reading.origins["token"], reading.origins["server"]
-    if origin == named or (origin.startswith("NOETL_") and is_users(named, reading)):
+    if origin == named or (origin.startswith("NOETL_") and is_users(named)):
         return reading.settings.token
     return next((one.token for one in known.values() if one.server == url), None)
 
@@ -96,30 +112,24 @@ def token_for(url: str | None, reading: Reading, known: Mapping[str, Context]) -
 def token_at_home() -> str | None:
     """The token for a server that runs on the home."""
     reading = read_with_origins()
-    return reading.settings.token if is_users(str(reading.settings.home / FILE), reading) else None
+    return reading.settings.token if is_users(reading.origins["token"]) else None
 
 
-def is_users(origin: str, reading: Reading) -> bool:
+def is_users(origin: str) -> bool:
     """
     Whether the user named it: by a flag, in the environment, in a file that NOETL_CONFIG names, or
     in the home. Whoever wrote the `noetl.toml` of a folder is not the owner of the user's token.
     """
-    project = settings_file({})
-    if project is None or VARIABLES.get("NOETL_CONFIG"):
-        return True
-    own = reading.settings.home / FILE
-    return origin != str(project) and (
-        origin != str(own) or reading.origins["home"] != str(project)
-    )
+    return bool(VARIABLES.get("NOETL_CONFIG")) or origin != str(settings_file({}))
 
 
 # ── the files ────────────────────────────────────────────────────────────────────────────────
 
 
 def contexts_of(reading: Reading) -> dict[str, Context]:
-    """Every context by name; one of `noetl.toml` hides one of the home."""
+    """Every context by name; one of the home hides one of `noetl.toml`, which may be foreign."""
     found: dict[str, Context] = {}
-    for file in (reading.settings.home / FILE, settings_file(VARIABLES)):
+    for file in (settings_file(VARIABLES), reading.settings.home / FILE):
         if file is not None and file.is_file():
             found |= contexts_in(file)
     return found

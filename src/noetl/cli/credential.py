@@ -8,20 +8,22 @@ from pathlib import Path
 from typing import TypeVar
 
 import click
+import msgspec
 
 from noetl.adapters.memory.storage import MemoryStorage
 from noetl.adapters.sqlite.locks import FILE
 from noetl.adapters.sqlite.storage import open_storage
 from noetl.api.types import Credential
 from noetl.cli import exits
-from noetl.cli.contexts import Target
+from noetl.cli.background.launch import used_by
+from noetl.cli.contexts import Target, named_by_user
 from noetl.cli.home import using
 from noetl.cli.lazy import HelpfulGroup
 from noetl.cli.ordering import noting
 from noetl.cli.output import JSON, examples, print_line, tell, tell_each
 from noetl.cli.source import reason_of
 from noetl.cli.target import Asked, aimed, ask, at_server, is_new, pages
-from noetl.errors import CredentialMissing, UnreadableFile
+from noetl.errors import CredentialMissing, SettingRefused, UnreadableFile
 from noetl.keychain.fields import (
     MAIN,
     PUBLIC,
@@ -35,10 +37,11 @@ from noetl.keychain.fields import (
 from noetl.keychain.keys import KeySource
 from noetl.keychain.store import Rotated, Store, shown
 from noetl.node.opening import open_local_storage, open_settings_storage
+from noetl.node.pid_file import PidFile
 from noetl.playbook.blocks import CREDENTIAL_KINDS
 from noetl.playbook.suggest import did_you_mean
 from noetl.ports.storage import Storage
-from noetl.settings import read_settings
+from noetl.settings import Settings, read_settings
 
 EPILOG = """\b
 Examples:
@@ -96,6 +99,7 @@ def add(
     """
     if stdin and path:
         raise click.UsageError("--stdin and --file exclude each other")
+    target = named_by_user(target, "a credential would go to whoever wrote it")
     kind = kind_of(kind)
     fields = fields_in(pairs)
     if any(field not in PUBLIC for field in fields):
@@ -176,6 +180,8 @@ def rotate(lost: bool, as_json: bool, target: Target) -> int:
     Each is one transaction, and the old key is dropped after them; interrupted, run it again. Where
     the key comes from NOETL_KEY, set that to the new key, a comma and the old one first.
 
+    A key that encrypts nothing in either is not rotated: it may encrypt something elsewhere.
+
     Values that no available key opens are listed and left unchanged, and the exit code is 1:
     register them again, or add their key as another line of the key file and rotate again.
     """
@@ -230,6 +236,7 @@ def in_store(
 def in_stores(work: Callable[[list[Store]], Awaitable[T]]) -> T:
     """Do something with everything that the key of the home serves: the home, and NOETL_DB."""
     settings = read_settings()
+    refuse_other_database(settings)
     keys = KeySource(settings.home)
 
     async def with_database(storage: Storage) -> T:
@@ -243,6 +250,18 @@ def in_stores(work: Callable[[list[Store]], Awaitable[T]]) -> T:
             await database.close()
 
     return using(open_local_storage(settings), with_database)
+
+
+def refuse_other_database(settings: Settings) -> None:
+    """A server that runs on this home tells what else the key of the home encrypts."""
+    running = PidFile(settings.home, "server").running()
+    used = None if running is None else running.uses.get("database")
+    at_home = msgspec.structs.replace(settings, db=None)
+    if used not in (None, used_by(settings)["database"], used_by(at_home)["database"]):
+        raise SettingRefused(
+            f"the server on {settings.home} encrypts what is in {used} with the same key, which "
+            "this would drop: set NOETL_DB as that server has it"
+        )
 
 
 def unknown(name: str, target: Target) -> CredentialMissing:

@@ -17,7 +17,7 @@ from noetl import __version__
 from noetl.adapters.sqlite.locks import FILE
 from noetl.cli import exits
 from noetl.cli.background.launch import used_by
-from noetl.cli.contexts import Target, target_of
+from noetl.cli.contexts import Target, target_in
 from noetl.cli.output import JSON, tell
 from noetl.cli.running.words import count
 from noetl.cli.terminal import Paint, Tone, wants_colour
@@ -68,8 +68,10 @@ def doctor(server: str | None, context: str | None, as_json: bool) -> int:
 
     Checks home, database, key, queue, server, clock, isolation and extras; secrets are masked.
     """
-    reading = read_with_origins(flags={"server": server, "context": context})
-    checks = checks_of(reading.settings, target_of(server, context))
+    reading = read_with_origins(flags={"server": server, "context": context}, looking=True)
+    checks = checks_of(reading.settings, target_in(reading))
+    if reading.refused is not None:
+        checks.insert(0, Check("settings", "failed", reading.refused))
     facts = {"version": __version__, "settings": settings_of(reading), "checks": checks}
     tell(facts, *lines_of(reading, checks), as_json=as_json)
     failed = any(check.state == "failed" for check in checks)

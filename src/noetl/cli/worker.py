@@ -8,7 +8,7 @@ from noetl.cli import exits
 from noetl.cli.background.crew import TIED
 from noetl.cli.background.launch import stop
 from noetl.cli.background.workers import started
-from noetl.cli.contexts import Target, target_of, token_at_home
+from noetl.cli.contexts import Target, named_by_user, target_of, token_at_home
 from noetl.cli.lazy import HelpfulGroup
 from noetl.cli.output import JSON, examples, print_json, print_line, tell
 from noetl.cli.running.words import count
@@ -87,7 +87,8 @@ def start(
     if flags["queue"] is not None and server is not None:
         raise click.UsageError("--queue and --server exclude each other")
     settings = read_settings(flags=flags)
-    settings = with_line(settings, target_of(server, context), by_server=server is not None)
+    target = named_by_user(target_of(server, context), "a worker runs what its server sends")
+    settings = with_line(settings, target, by_server=server is not None)
     if foreground:
         if number > 1:
             raise click.UsageError("--foreground runs one worker; leave out --count")

@@ -1,7 +1,6 @@
 """What a template's text says: its syntax tree, and what can be refused before it runs (VAL-2)."""
 
 from collections.abc import Iterator
-from functools import lru_cache
 from typing import Any, Final
 
 from jinja2 import nodes
@@ -9,12 +8,13 @@ from jinja2 import nodes
 from noetl.errors import TemplateFault
 from noetl.expression.failure import excerpt
 from noetl.expression.grammar import quick_tree
+from noetl.expression.remembered import remembered
 from noetl.expression.tokens import Unusual
 
 DEEPEST_TREE: Final = 400
 """Of what a parser makes without recursion. None that can be compiled is as deep, and who walks a
 tree does so by recursion."""
-MOST_PARSED: Final = 4096  # trees kept, so that checking and compiling parse a text once
+ROOM: Final = 1_000_000  # characters whose trees are kept: checking and compiling parse a text once
 
 
 def is_template(value: object) -> bool:
@@ -35,7 +35,7 @@ def texts_of(value: Any) -> Iterator[str]:
             yield from texts_of(child)
 
 
-@lru_cache(maxsize=MOST_PARSED)
+@remembered(ROOM)
 def parse(text: str) -> nodes.Template:
     """The checked tree of `text`, or a TemplateFault."""
     try:

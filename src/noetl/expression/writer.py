@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import lru_cache
 from types import CodeType
 from typing import Any, Final
 
@@ -16,6 +15,7 @@ from noetl.expression.evaluation import RULES, Evaluation
 from noetl.expression.failure import failure
 from noetl.expression.limits import DEEPEST_TEMPLATE, SCALARS
 from noetl.expression.missing import NO_ELSE, Missing
+from noetl.expression.remembered import remembered
 from noetl.messages.reference import Reference
 
 PATHS = nodes.Name | nodes.Getattr | nodes.Getitem
@@ -53,10 +53,12 @@ PER_EVALUATION: Final = (
     "e"  # the variable that holds the Evaluation, made only if something needs it
 )
 
+ROOM: Final = 1_000_000  # characters of code that is kept compiled
+
 Visitor = Callable[["FunctionWriter", Any], str]
 
 
-@lru_cache(maxsize=1024)
+@remembered(ROOM)
 def compiled(source: str) -> CodeType:
     """Playbooks have most guards in common: the same lines are compiled once."""
     return compile(source, "<template>", "exec")

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from noetl.errors import CredentialMissing, CredentialUnreadable
+from noetl.errors import CredentialMissing, CredentialUnreadable, SettingRefused
 from noetl.keychain.box import Key, new_key
 from noetl.keychain.fields import KIND, NAME, Fields, check, kind_of
 from noetl.keychain.keys import KeySource
@@ -114,8 +114,9 @@ class Store:
         """
         stores = (self, *others)
         with self._keys.alone():
+            rows = [row for one in stores for row in await one._credentials.all()]
+            refuse_idle_key(self._keys, rows)
             if not lost:
-                rows = [row for one in stores for row in await one._credentials.all()]
                 refuse_wrong_key(self._keys, rows)
             if not self._keys.fixed:
                 self._keys.grow()
@@ -257,6 +258,19 @@ def refuse_wrong_key(keys: KeySource, rows: Sequence[SealedCredential]) -> None:
             f"no available key opens any of {what_of(rows)}: add the right one as a line of its "
             "own, or, if it is lost: noetl credential rotate --lost"
         )
+
+
+def refuse_idle_key(keys: KeySource, rows: Sequence[SealedCredential]) -> None:
+    """A key that seals nothing here seals something elsewhere, or nothing: it is not dropped."""
+    if rows or keys.fixed:
+        return
+    if keys.absent:
+        raise SettingRefused("there is no key and nothing is encrypted: there is nothing to rotate")
+    raise SettingRefused(
+        f"nothing here is encrypted with key {keys.reread().newest.id}, so a rotation would only "
+        "drop it, and with it what it encrypts elsewhere: set NOETL_HOME and NOETL_DB to where "
+        "that is"
+    )
 
 
 def about(name: str, kind: str) -> bytes:

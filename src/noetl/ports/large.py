@@ -9,6 +9,7 @@ from typing import Any, ParamSpec, TypeVar
 
 import msgspec
 
+from noetl.errors import ServerRefused
 from noetl.messages.codec import encode
 from noetl.messages.size import surely_fits
 
@@ -25,6 +26,8 @@ CLOSES = {ord("{"): rb"\}", ord("["): rb"\]", ord('"'): b'"'}
 PARSED = 32
 """How much longer a character of a playbook takes than one of JSON."""
 READERS = ThreadPoolExecutor(2, thread_name_prefix="reader")
+MOST_DRAFTS = 8
+"""Large texts that are being checked or wait for it."""
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -46,6 +49,33 @@ async def read_off_loop(size: int, work: Callable[P, T], *args: P.args, **named:
         return work(*args, **named)
     loop = asyncio.get_running_loop()
     return await loop.run_in_executor(READERS, lambda: work(*args, **named))
+
+
+class Drafts:
+    """
+    The same for texts that are only being written. They are read one at a time, apart from those
+    that something runs of, and few wait: whoever may only look keeps nobody else from working.
+    """
+
+    def __init__(self) -> None:
+        self._reader = ThreadPoolExecutor(1, thread_name_prefix="draft")
+        self._waiting = 0
+
+    async def read(self, size: int, work: Callable[P, T], *args: P.args, **named: P.kwargs) -> T:
+        if size * PARSED < LARGE:
+            return work(*args, **named)
+        if self._waiting >= MOST_DRAFTS:
+            says = "too many large texts are being checked; try again in a moment"
+            raise ServerRefused(says, code="busy", status=503)
+        self._waiting += 1
+        try:
+            loop = asyncio.get_running_loop()
+            return await loop.run_in_executor(self._reader, lambda: work(*args, **named))
+        finally:
+            self._waiting -= 1
+
+
+DRAFTS = Drafts()
 
 
 async def encoded(value: Any) -> bytes:

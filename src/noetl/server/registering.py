@@ -1,5 +1,6 @@
 """How a text becomes a version in the catalog (SRV-1), and a trigger one that starts (START-1)."""
 
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from noetl.errors import PlaybookRejected, ServerRefused
@@ -15,13 +16,15 @@ from noetl.server.finding import known_paths
 from noetl.server.library import beside, inputs_from
 from noetl.tools.plugins import KnownKinds
 
+ReadText = Callable[..., Awaitable[Any]]
+"""Where a text is read: `read_off_loop`, or `DRAFTS.read`."""
 MOST_CALLED = 50
 """Other playbooks that are looked at for one text."""
 
 
-async def examined(storage: Storage, text: str) -> Loaded:
+async def examined(storage: Storage, text: str, read: ReadText = read_off_loop) -> Loaded:
     """All that is wrong with a text, also beside the playbooks of the catalog that it names."""
-    loaded = await read_off_loop(len(text), load_document, text, KnownKinds())
+    loaded: Loaded = await read(len(text), load_document, text, KnownKinds())
     wanted = [] if loaded.trigger is None else [loaded.trigger.playbook]
     if loaded.playbook is not None:
         wanted = list(dict.fromkeys(called(loaded.playbook)))[:MOST_CALLED]
@@ -34,10 +37,11 @@ async def examined(storage: Storage, text: str) -> Loaded:
             entry = await storage.catalog.find(name)
             kept = None if entry is None else await storage.playbooks.text(entry.digest)
             if kept is not None and not is_trigger(kept[0]):
-                found.setdefault(path, await read_off_loop(len(kept[0]), inputs_from, kept[0]))
+                found.setdefault(path, await read(len(kept[0]), inputs_from, kept[0]))
     paths = [] if len(found) == len(wanted) else await known_paths(storage.catalog)
     around = Neighbours(playbook=found.get, paths=lambda: paths)
-    return await read_off_loop(len(text), load_document, text, KnownKinds(), around)
+    beside_others: Loaded = await read(len(text), load_document, text, KnownKinds(), around)
+    return beside_others
 
 
 async def registered(

@@ -124,6 +124,22 @@ async def test_starts_cost_no_row(tmp_path: Path) -> None:
         assert sorted(row[0] for row in told) == ["ada", "ada", "bob"]
 
 
+async def test_what_is_refused_of_a_batch_is_noted(tmp_path: Path) -> None:
+    async with served(tmp_path) as api:
+        await api.ask("ada", "POST", "/api/catalog", json={"text": WAITS})
+        starts = [{"path": path} for path in ("tests/scenario", "no/such", "no/other", "no/such")]
+        many = await api.ask("ada", "POST", "/api/executions/batch", json={"executions": starts})
+        assert many.status_code == 201
+        begun, *refused = await api.told(what="start")
+        if begun[3] == "refused":
+            begun, refused = refused[0], [begun]
+        assert begun[3] == "done"
+        assert refused == [("ada", "start", "3 of 4 refused: no/such no/other", "refused")]
+        two = {"executions": starts[:1] * 2}
+        assert (await api.ask("ada", "POST", "/api/executions/batch", json=two)).status_code == 201
+        assert [row[3] for row in await api.told(what="start")].count("refused") == 1
+
+
 async def test_strangers_write_nothing(tmp_path: Path) -> None:
     """Whatever is wrong with a request: who it is from is asked first."""
     async with served(tmp_path) as api:

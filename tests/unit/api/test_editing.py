@@ -1,14 +1,18 @@
 """What the editor of the UI asks: faults and their fixes, what may follow, another dialect."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from threading import Event
 
 import pytest
 from tests.support.api import Api, api_of
 from tests.unit.api.test_outline import TEXT, TRIGGER
 
 from noetl.node.server import ServerNode
+from noetl.playbook.plan import digest_of
+from noetl.ports.large import DRAFTS, LARGE, MOST_DRAFTS, PARSED
 from noetl.settings import Settings
 
 WRONG = TEXT.replace("kind: noop}}]\n    next", "kind: nop}}]\n    next")
@@ -114,3 +118,45 @@ async def test_playbooks_and_triggers_are_listed_apart(tmp_path: Path) -> None:
         assert await paths() == ["tests/fork", "tests/nightly", "tests/old"]
         assert await paths(kind="playbook", limit="1") == ["tests/fork", "tests/old"]
         assert await paths(kind="trigger", limit="1") == ["tests/nightly"]
+
+
+async def test_no_draft_is_kept_or_seen_by_others(tmp_path: Path) -> None:
+    """The draft has the path of a registered playbook; nobody who asks for that one meets it."""
+    draft = TEXT.replace("kind: noop}}]\n    next", "kind: noop, note: planted-draft}}]\n    next")
+    assert draft != TEXT
+    plane = await ServerNode.open(Settings(home=tmp_path), says=lambda _: None)
+    try:
+        async with api_of(plane) as api:
+            await api.post("/api/catalog", {"text": TEXT})
+            before = await plane.library.plan_by(digest_of(TEXT))
+            for route in ("check", "translate"):
+                await api.post(f"/api/editing/{route}", {"text": draft})
+            for route in ("complete", "about"):
+                asked = {"text": draft, "line": 1, "column": 1}
+                await api.post(f"/api/editing/{route}", asked)
+            assert (await api.get("/api/catalog/entries/tests/fork"))["text"] == TEXT
+            assert await plane.storage.playbooks.text(digest_of(draft)) is None
+            assert plane.library._plans.find(digest_of(draft)) is None
+            assert await plane.library.plan_by(digest_of(TEXT)) is before
+    finally:
+        await plane.close()
+    written = b"".join(file.read_bytes() for file in tmp_path.rglob("*") if file.is_file())
+    assert b"planted-draft" not in written
+    assert b"tests/fork" in written
+
+
+async def test_drafts_keep_nobody_from_registering(tmp_path: Path) -> None:
+    """They are read apart from texts that are to run, and few of them wait."""
+    held, large = Event(), TEXT + "#" * (LARGE // PARSED)
+    async with asked(tmp_path) as api:
+        waiting = [asyncio.create_task(DRAFTS.read(LARGE, held.wait)) for _ in range(MOST_DRAFTS)]
+        try:
+            await asyncio.sleep(0)
+            for route in ("editing/check", "editing/translate", "validate"):
+                status, told = await api.ask("POST", f"/api/{route}", json={"text": large})
+                assert (status, told["error"]["code"]) == (503, "busy"), route
+            await api.post("/api/catalog", {"text": large})
+        finally:
+            held.set()
+            await asyncio.gather(*waiting)
+        assert (await api.post("/api/editing/check", {"text": large}))["findings"] == []

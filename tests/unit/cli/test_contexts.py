@@ -1,6 +1,7 @@
 """Which server is meant, and with which token."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,12 +13,12 @@ from noetl.cli.contexts import (
     target_of,
     write_contexts,
 )
+from noetl.cli.main import main
 from noetl.errors import SettingRefused
 
 ONE, TWO, EVIL = "http://one:1", "http://two:2", "http://evil:6"
 IN_PROJECT = f"context = 'evil'\n[contexts.evil]\nserver = '{EVIL}'\n"
 HIDDEN = f"[contexts.bare]\nserver = '{EVIL}'\n"
-ITS_HOME = "home = 'theirs'\n"
 
 
 @pytest.fixture
@@ -59,16 +60,17 @@ def test_without_anything_it_is_the_home(home: Path) -> None:
         ((ONE, None), {"NOETL_TOKEN": "t"}, f"server = '{TWO}'", None, Target(ONE, "t")),
         ((None, None), {"NOETL_TOKEN": "t", "NOETL_SERVER": ONE}, "", None, Target(ONE, "t")),
         ((None, None), {"NOETL_TOKEN": "t"}, "context = 'bare'", None, Target(TWO, "t", "bare")),
-        # … and to none that only a project's file names: alone, as a context, or in its home.
-        ((None, None), {"NOETL_TOKEN": "t"}, f"server = '{EVIL}'", None, Target(EVIL)),
-        ((None, None), {"NOETL_TOKEN": "t"}, IN_PROJECT, None, Target(EVIL, None, "evil")),
-        ((None, "evil"), {"NOETL_TOKEN": "t"}, IN_PROJECT, None, Target(EVIL, None, "evil")),
-        ((None, "bare"), {"NOETL_TOKEN": "t"}, HIDDEN, None, Target(EVIL, None, "bare")),
-        ((None, None), {"NOETL_TOKEN": "t", "NOETL_HOME": ""}, ITS_HOME, None, (EVIL, None, "x")),
+        # … and to none that only a project's file names, alone or as a context; …
+        ((None, None), {"NOETL_TOKEN": "t"}, f"server = '{EVIL}'", None, (EVIL, None, None, False)),
+        ((None, None), {"NOETL_TOKEN": "t"}, IN_PROJECT, None, (EVIL, None, "evil", False)),
+        ((None, "evil"), {"NOETL_TOKEN": "t"}, IN_PROJECT, None, (EVIL, None, "evil", False)),
+        # … nor does its context stand in for the user's own of that name, …
+        ((None, "bare"), {"NOETL_TOKEN": "t"}, HIDDEN, None, Target(TWO, "t", "bare")),
+        ((None, None), {}, HIDDEN, "bare", Target(TWO, None, "bare")),
         ((None, "bare"), {"NOETL_TOKEN": "t"}, "", None, Target(TWO, "t", "bare")),
         # … one in a file only to the server beside it.
         ((TWO, None), {}, f"server = '{ONE}'\ntoken = 't'", None, Target(TWO)),
-        ((None, None), {}, f"server = '{ONE}'\ntoken = 't'", None, Target(ONE, "t")),
+        ((None, None), {}, f"server = '{ONE}'\ntoken = 't'", None, (ONE, "t", None, False)),
         ((ONE, None), {}, "", None, Target(ONE, "t-prod")),
     ],
 )
@@ -79,10 +81,9 @@ def test_who_is_meant(
     environment: dict[str, str],
     in_file: str,
     in_use: str | None,
-    wanted: Target | tuple[str | None, ...],
+    wanted: Target | tuple[Any, ...],
 ) -> None:
     keep(home, in_use)
-    write_contexts(Path("theirs"), {"x": Context(name="x", server=EVIL)}, "x")
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
     if in_file:
@@ -90,10 +91,31 @@ def test_who_is_meant(
     assert target_of(*flags) == (Target(*wanted) if isinstance(wanted, tuple) else wanted)
 
 
-def test_contexts_of_the_folder_hide_those_of_the_home(home: Path) -> None:
+def test_a_file_that_the_user_names_speaks_for_the_user(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     keep(home, None)
-    Path("noetl.toml").write_text(f"[contexts.prod]\nserver = '{TWO}'\n")
-    assert target_of(None, "prod") == Target(TWO, None, "prod")
+    Path("noetl.toml").write_text(IN_PROJECT)
+    monkeypatch.setenv("NOETL_CONFIG", "noetl.toml")
+    monkeypatch.setenv("NOETL_TOKEN", "t")
+    assert target_of(None, None) == Target(EVIL, "t", "evil")
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["credential add api --kind bearer --field token=hunter22", "worker start --timeout 1"],
+)
+@pytest.mark.parametrize("in_file", [f"server = '{EVIL}'\n", IN_PROJECT])
+def test_what_would_trust_a_server_needs_one_that_the_user_named(
+    home: Path, capsys: pytest.CaptureFixture[str], command: str, in_file: str
+) -> None:
+    """It would hand a secret to whoever wrote the file, or run what that one sends."""
+    Path("noetl.toml").write_text(in_file)
+    assert main(command.split()) == 3
+    said = capsys.readouterr().err
+    assert f"of this folder names the server {EVIL}" in said
+    assert "name it yourself: --server URL" in said
+    assert not home.exists()
 
 
 def test_only_the_owner_can_read_what_is_kept(home: Path) -> None:

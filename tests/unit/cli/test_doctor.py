@@ -152,3 +152,18 @@ def test_every_setting_is_shown_with_its_origin(
     assert (rows["pool"]["value"], Path(rows["pool"]["origin"]).name) == ("gpu", "noetl.toml")
     assert main(["doctor"]) == 0
     assert "hunter22" not in out + capsys.readouterr().out
+
+
+def test_what_the_file_of_the_folder_may_not_set_is_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("NOETL_HOME", str(tmp_path / "home"))
+    Path("noetl.toml").write_text("namespaces = 'off'\nresults = 's3://evil/x'\n")
+    assert main(["doctor", "--json"]) == 1
+    told = json.loads(capsys.readouterr().out)
+    first = told["checks"][0]
+    assert (first["name"], first["state"]) == ("settings", "failed")
+    assert "cannot set results, namespaces so" in first["says"]
+    rows = {row["setting"]: (row["value"], row["origin"]) for row in told["settings"]}
+    assert (rows["namespaces"], rows["results"]) == (("auto", "default"), (None, "default"))

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from noetl.errors import SettingRefused
-from noetl.settings import SETTINGS, Settings, read_settings, read_with_origins, shown
+from noetl.settings import SETTINGS, Setting, Settings, read_settings, read_with_origins, shown
 
 DB = "postgresql://app:hunter22@db/noetl"
 
@@ -165,20 +165,75 @@ def test_no_task_reaches_the_folders_of_archives(
     assert private == ["home", "a", "b"]
 
 
-LOOSE = ("auth = false", "http_deny = 'none'", "libs_build = 1", "namespaces = 'off'")
+THE_USERS = (
+    "home = 'h'",
+    "home = '/'",
+    "db = 'postgresql://evil/x'",
+    "queue = 'nats://evil:4222'",
+    "results = 's3://evil/x'",
+    "host = '0.0.0.0'",
+    "retention_days = 0",
+    "retention = '0d archive=/tmp/x'",
+    "files = '/'",
+    "files = '..'",
+    "files = 'link'",
+    "auth = false",
+    "http_deny = 'none'",
+    "libs_build = 1",
+    "namespaces = 'off'",
+)
+HARMLESS = (
+    "files = 'd'",
+    "files = '.'",
+    "auth = true",
+    "http_deny = 'private'",
+    "libs_build = false",
+    "namespaces = 'demand'",
+    "port = 0",
+    "server = 'http://staging'",
+)
 
 
-@pytest.mark.parametrize("line", LOOSE)
+@pytest.mark.parametrize("line", THE_USERS)
 def test_the_file_of_a_folder_takes_no_protection_away(folder: Path, line: str) -> None:
     """It may come with foreign playbooks; who names a file by a variable knows it."""
+    (folder / "link").symlink_to("/")
     file = folder / "noetl.toml"
     file.write_text(f"{line}\n")
-    with pytest.raises(SettingRefused, match="takes away a protection; set NOETL_"):
+    field, _, text = line.partition(" = ")
+    with pytest.raises(SettingRefused, match=rf"cannot set {field} so.*set NOETL_{field.upper()}"):
         read_settings({})
-    field = line.partition(" ")[0]
     told = read_settings({"NOETL_CONFIG": str(file)})
-    by_hand = read_settings({f"NOETL_{field.upper()}": line.split("= ")[1].strip("'")})
-    assert getattr(told, field) == getattr(by_hand, field)
+    by_hand = read_settings({f"NOETL_{field.upper()}": text.strip("'")})
+    if field in ("home", "files"):
+        assert getattr(told, field) == folder / getattr(by_hand, field)
+    else:
+        assert getattr(told, field) == getattr(by_hand, field)
+    looked = read_with_origins({}, looking=True)
+    assert looked.settings == Settings(home=Path.home() / ".noetl")
+    assert field in (looked.refused or "")
+    assert looked.origins[field] == "default"
+
+
+@pytest.mark.parametrize("line", HARMLESS)
+def test_what_protects_no_less_can_stand_in_the_file_of_a_folder(folder: Path, line: str) -> None:
+    (folder / "noetl.toml").write_text(f"{line}\n")
+    assert read_with_origins({}).origins[line.partition(" ")[0]] == str(folder / "noetl.toml")
+
+
+def test_all_that_is_refused_is_told_at_once(folder: Path) -> None:
+    (folder / "noetl.toml").write_text("auth = false\nhost = '::'\nport = 1\n")
+    with pytest.raises(SettingRefused, match=r"host, auth so.*NOETL_HOST, NOETL_AUTH"):
+        read_settings({})
+    assert read_settings({"NOETL_HOST": "::", "NOETL_AUTH": "0"}).port == 1
+
+
+def test_a_setting_is_the_user_s_unless_its_row_says_otherwise() -> None:
+    """Deny by default: whoever adds a setting says what the file of a folder may do with it."""
+    assert Setting(str, "", "").folder == "never"
+    assert {name for name, row in SETTINGS.items() if row.folder == "never"} == {
+        line.partition(" ")[0] for line in THE_USERS
+    } - {"files", "auth", "http_deny", "libs_build", "namespaces"}
 
 
 def test_the_usual_home_is_private_where_another_is_named(

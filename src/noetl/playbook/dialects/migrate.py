@@ -8,7 +8,10 @@ import msgspec
 
 from noetl.kinds.kind import Kind
 from noetl.kinds.table import KINDS
+from noetl.playbook.dialects.code import read_code
 from noetl.playbook.dialects.draft import Draft, PendingChange, ReadFile
+from noetl.playbook.dialects.guards import settled
+from noetl.playbook.dialects.names import reads_of, tokens_of
 from noetl.playbook.dialects.passes import PASSES
 from noetl.playbook.dialects.rewrite import Rewrite
 from noetl.playbook.dialects.tree_reading import read_tree
@@ -52,6 +55,14 @@ def migrate(
     A canonical text comes back as it is. Bad input gives findings, never an exception. `read`
     gives the text of a file that the playbook names, or None where there is none.
     """
+    try:
+        return _migrated(source, kinds, read)
+    finally:
+        for remembering in (tokens_of, reads_of, settled, read_code):
+            remembering.cache_clear()  # of one text: a server translates whatever it is sent
+
+
+def _migrated(source: str | bytes, kinds: Mapping[str, Kind], read: ReadFile | None) -> Migrated:
     try:
         text = decoded(source)
         tree = read_yaml(source)

@@ -6,7 +6,8 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
-from psycopg import AsyncConnection
+from psycopg import AsyncConnection, ProgrammingError
+from psycopg.conninfo import conninfo_to_dict
 from psycopg.pq import TransactionStatus
 from psycopg.rows import TupleRow
 
@@ -28,6 +29,8 @@ _FIELDS = {
     "options": "options",
 }
 """Fields of a credential, and what the driver calls them; `dsn` says it all in one text."""
+_SERVICES = frozenset({"service", "servicefile"})
+_NO_FILE = "/nonexistent/pgpass"
 
 
 def settings_of(credential: Mapping[str, Any], name: str) -> dict[str, Any]:
@@ -42,7 +45,28 @@ def settings_of(credential: Mapping[str, Any], name: str) -> dict[str, Any]:
     if not settings:
         expected = "expected host, port, user, password and database, or dsn"
         raise Refusal("auth", f"credential '{name}' says nothing about a database; {expected}")
-    return settings
+    return settings | _without_the_worker_s_own(settings, name)
+
+
+def _without_the_worker_s_own(settings: Mapping[str, Any], name: str) -> dict[str, str]:
+    """
+    What keeps the driver from passwords that the worker's user has for himself (PGPASSWORD,
+    .pgpass, .pg_service.conf): a playbook may name the server, and that would be shown them.
+    """
+    said = _said_in(str(settings.get("conninfo", "")))
+    if not said.keys().isdisjoint(_SERVICES):
+        says = f"the dsn of credential '{name}' names a service of the worker's user"
+        raise Refusal("auth", f"{says}; expected host, port, user, password and database in it")
+    if settings.get("password") or said.get("password"):
+        return {}
+    return {"password": "", "passfile": _NO_FILE}
+
+
+def _said_in(dsn: str) -> dict[str, Any]:
+    try:
+        return dict(conninfo_to_dict(dsn))
+    except ProgrammingError:  # told when it is used
+        return {}
 
 
 class SqlConnections:

@@ -5,7 +5,7 @@ import io
 import re
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, suppress
-from functools import partial
+from functools import cache, partial
 from itertools import islice
 from typing import Any, ClassVar
 
@@ -34,6 +34,11 @@ _FIELDS = (
     *("account", "user", "password", "host", "port", "protocol", "role", "warehouse"),
     *("database", "schema", "authenticator", "token", "passcode", "region"),
 )
+_AUTHENTICATORS = (
+    *("snowflake", "oauth", "snowflake_jwt", "username_password_mfa"),
+    "programmatic_access_token",
+)
+"""Others open a browser on the worker, or show a server the account of the machine."""
 _PLACE = ("database", "schema", "warehouse", "role")
 """What the task may say over the credential."""
 BATCH = 1000
@@ -150,6 +155,10 @@ def settings_of(
     settings |= {
         name: value for name in _PLACE if (value := getattr(call.inputs, name)) is not None
     }
+    authenticator = str(settings.get("authenticator") or "snowflake").lower()
+    if authenticator not in _AUTHENTICATORS and not authenticator.startswith("https://"):
+        says = f"credential '{name}' has the authenticator {authenticator!r:.80}; expected"
+        raise Refusal("auth", f"{says} {', '.join(_AUTHENTICATORS)}, or the https address of Okta")
     if not settings.get("account") or not settings.get("user"):
         says = f"credential '{name}' cannot be used for snowflake; expected the fields"
         raise Refusal("auth", f"{says} account, user, and password, private_key or token")
@@ -223,7 +232,7 @@ class SnowWork(ThreadedWork):
     """Runs the statements of a command, or one of them for each of many rows."""
 
     def __init__(self, connection: Any, text: str, params: Params) -> None:
-        super().__init__(connection.cursor(), text, params)
+        super().__init__(connection.cursor(without_files()), text, params)
         self._connection = connection
 
     @property
@@ -303,9 +312,30 @@ def split(text: str) -> list[str]:
     if not found:
         raise no_statement()
     if any(moves_file for _, moves_file in found):
-        says = "PUT and GET move files of the worker, which is not allowed"
-        raise Refusal("input", f"{says}; put the file by 's3' or 'gcs' and load it with COPY INTO")
+        raise _no_files()
     return [statement for statement, _ in found]
+
+
+def _no_files() -> Refusal:
+    says = "PUT and GET move files of the worker, which is not allowed"
+    return Refusal("input", f"{says}; put the file by 's3' or 'gcs' and load it with COPY INTO")
+
+
+@cache
+def without_files() -> type[Any]:
+    """
+    A cursor that moves no files, whatever a server answers.
+
+    The connector uploads and downloads the files that the answer names, to whatever statement: the
+    text alone does not tell, and the server is one that a playbook may name.
+    """
+    from snowflake.connector.cursor import SnowflakeCursor
+
+    class WithoutFiles(SnowflakeCursor):
+        def _create_file_transfer_agent(self, *_: Any, **__: Any) -> Any:
+            raise _no_files()
+
+    return WithoutFiles
 
 
 def bindable(values: Any) -> Any:
