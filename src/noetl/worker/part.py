@@ -5,6 +5,7 @@ import random
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Generator, Sequence
 from functools import cached_property, partial
+from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from noetl.control.dispatch import Command
@@ -41,6 +42,7 @@ from noetl.worker.secrecy import Secrecy
 
 if TYPE_CHECKING:
     from noetl.worker.worker import Worker
+    from noetl.worker.workplace import PartWorkplace
 
 NOTED = 2.0
 """Seconds: a longer pause is put into the log, so that everybody sees what is waited for."""
@@ -76,6 +78,10 @@ class PartWork:
         """Writes that the server refused and whose pipeline was not told yet, by task run."""
         self.bodies: dict[str, Any] = {}
         """Reference key → value, as templates read it."""
+        self.places: dict[str, PartWorkplace] = {}
+        """Kind → what its tool is lent."""
+        self._looked = 0
+        """Events that `barrier` has looked at."""
         self.stopped = False
         """Interrupted: report what is recorded, and no end."""
         self.lost = False
@@ -228,12 +234,19 @@ class PartWork:
 
     def report(self, *last: e.Event) -> None:
         """Tell the server what happened since the last report, and learn what it recorded."""
+        events = self.unreported(*last)
+        if events:
+            self.learn(events, self.send(events))
+
+    def unreported(self, *last: e.Event) -> list[e.Event]:
+        """What happened since the last report, to be sent now; what waits for its bodies is not."""
         events = [*self.events, *last]
         if not events:
-            return
+            return events
         if self.lost:
             raise PartLost(self.command.step_run_id)
         self.events.clear()
+        self._looked = 0
         if KNOWN:
             events = self.secrecy.report(events)
         bodies = self.fitting.take_bodies() if "fitting" in self.__dict__ else []
@@ -242,31 +255,36 @@ class PartWork:
             self.committed, self.unsure = self.unsent.add(events, bodies), True
             if self.asks:
                 self.committed.add_done_callback(lambda commit: self._learn(commit.refused))
-            return
-        taken = self.send(events)
+            return []
+        return events
+
+    def learn(self, events: list[e.Event], taken: Taken) -> None:
+        """What became of a report of these events; raises PartLost."""
+        self.sent(events, taken)
         self.committed, self.unsure = taken.committed, taken.events is None
         if self.asks:
             self._learn(taken.events or ())
             if not taken.committed.done():
                 taken.committed.add_done_callback(lambda commit: self._learn(commit.refused))
 
-    def send(self, events: list[e.Event]) -> Taken:
-        command = self.command
-        taken = self.worker.session.report(
-            command.execution_id,
-            Report(
-                step_run_id=command.step_run_id,
-                part=command.part,
-                epoch=command.epoch,
-                worker=self.worker.name,
-                events=events,
-                after=self.reported,
-            ),
-        )
+    def sent(self, events: Sequence[e.Event], taken: Taken) -> None:
         self.reported += len(events)
         if taken.events == []:
-            raise PartLost(command.step_run_id)
-        return taken
+            raise PartLost(self.command.step_run_id)
+
+    def report_of(self, events: list[e.Event]) -> Report:
+        command = self.command
+        return Report(
+            step_run_id=command.step_run_id,
+            part=command.part,
+            epoch=command.epoch,
+            worker=self.worker.name,
+            events=events,
+            after=self.reported,
+        )
+
+    def send(self, events: list[e.Event]) -> Taken:
+        return self.worker.session.report(self.command.execution_id, self.report_of(events))
 
     def _learn(self, recorded: Sequence[e.Event]) -> None:
         """Which writes did not stand (LOOP-5)."""
@@ -275,7 +293,9 @@ class PartWork:
 
     async def barrier(self) -> None:
         """TASK-9: recorded outcomes are committed before the next task with an effect starts."""
-        if any(type(event) is e.TaskDone for event in self.events):
+        # Iterations of a part share the list: what one has looked at, the next need not.
+        looked, self._looked = self._looked, len(self.events)
+        if any(type(event) is e.TaskDone for event in islice(self.events, looked, None)):
             self.report()
         # Not taken away: other iterations of the part wait for the same commit.
         if self.committed is not None:

@@ -53,6 +53,7 @@ class UnsentReports:
                     await self._put(body)
                     self._part.fitting.stored(key)
                 taken = self._part.send(unsent.events)
+                self._part.sent(unsent.events, taken)
             except PartLost as lost:
                 self._give_up(lost)
             except Exception as refused:  # whatever the store says: the others go on
@@ -80,7 +81,8 @@ class UnsentReports:
         message = KNOWN.masked(f"a result of step '{step}' cannot be stored: {refused}")
         error = make_error("result", message, retryable=True)
         with suppress(PartLost):
-            self._part.send([e.StepFailed(step=step, step_run_id=run_id, error=error)])
+            failed: list[e.Event] = [e.StepFailed(step=step, step_run_id=run_id, error=error)]
+            self._part.sent(failed, self._part.send(failed))
         self._give_up(PartLost(run_id))
         self._part.worker.abandon(self._part)
 

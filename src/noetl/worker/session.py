@@ -98,6 +98,10 @@ class WireSession:
 
     # ── what parts ask (ports.session.Session) ───────────────────────────────────────────────
 
+    def report_turn(self, execution_id: str, reports: list[Report]) -> list[Taken]:
+        """A call carries the reports of all parts anyway."""
+        return [self.report(execution_id, report) for report in reports]
+
     def report(self, execution_id: str, report: Report) -> Taken:
         hold = Hold(execution_id, report.step_run_id, report.part, report.epoch)
         held = self.holds.get(hold)

@@ -2,14 +2,15 @@
 
 import asyncio
 import math
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from noetl.control.dispatch import Command
 from noetl.errors import NoetlError
 from noetl.masking import KNOWN
+from noetl.messages.events import Event
 from noetl.messages.fitting import EventTooLarge
 from noetl.messages.outcome import make_error
 from noetl.messages.reference import Reference
@@ -65,7 +66,7 @@ class Worker:
         self.keychain = keychain
         self._slots = asyncio.Semaphore(slots)
         self._work: dict[asyncio.Task[None], PartWork] = {}
-        self._soon: set[PartWork] = set()
+        self._soon: dict[PartWork, None] = {}
         self._news: asyncio.Task[None] | None = None
         self._storing: set[asyncio.Task[None]] = set()
         self.bodies = bodies
@@ -124,13 +125,29 @@ class Worker:
                 task.cancel()
 
     def report_soon(self, part: "PartWork") -> None:
-        """Report with whatever else of this part ends in the same turn of the event loop."""
-        if part not in self._soon:
-            self._soon.add(part)
-            asyncio.get_running_loop().call_soon(self._report, part)
+        """Report with whatever else of the same run ends in this turn of the event loop."""
+        if not self._soon:
+            asyncio.get_running_loop().call_soon(self._report_turn)
+        self._soon[part] = None
+
+    def _report_turn(self) -> None:
+        """What one turn brought: the parts of a loop tell it together (decision 0093)."""
+        parts, self._soon = list(self._soon), {}
+        runs: dict[tuple[str, str], list[tuple[PartWork, list[Event]]]] = {}
+        for part in parts:
+            with suppress(PartLost):
+                events = part.unreported()
+                if events:
+                    run = (part.command.execution_id, part.command.step_run_id)
+                    runs.setdefault(run, []).append((part, events))
+        for (execution_id, _), told in runs.items():
+            reports = [part.report_of(events) for part, events in told]
+            taken = self.session.report_turn(execution_id, reports)
+            for (part, events), verdict in zip(told, taken, strict=True):
+                with suppress(PartLost):
+                    part.learn(events, verdict)
 
     def _report(self, part: "PartWork") -> None:
-        self._soon.discard(part)
         with suppress(PartLost):
             part.report()
 
@@ -152,13 +169,8 @@ class Worker:
 
     # ── what parts need ───────────────────────────────────────────────────────────────────────
 
-    @asynccontextmanager
-    async def slot(self, kind: str) -> AsyncIterator[None]:
-        if kind in WITHOUT_SLOT:
-            yield
-            return
-        async with self._slots:
-            yield
+    def slot(self, kind: str) -> AbstractAsyncContextManager[None]:
+        return nullcontext() if kind in WITHOUT_SLOT else self._slots
 
     @property
     def sealing(self) -> "Sealing":
@@ -169,9 +181,13 @@ class Worker:
         return await self.sealing.open(reference)
 
     def workplace(self, part: "PartWork", kind: str) -> "PartWorkplace":
-        from noetl.worker.workplace import PartWorkplace
+        """The same for all calls of a kind in a part."""
+        place = part.places.get(kind)
+        if place is None:
+            from noetl.worker.workplace import PartWorkplace
 
-        return PartWorkplace(self, part.plan, part.command, kind)
+            place = part.places[kind] = PartWorkplace(self, part.plan, part.command, kind)
+        return place
 
     # ── stopping ─────────────────────────────────────────────────────────────────────────────
 

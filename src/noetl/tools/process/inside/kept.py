@@ -50,9 +50,14 @@ class Kept:
         sys.path.insert(0, libs)
         self._take()
 
+    @staticmethod
+    def alone() -> bool:
+        """Whether no thread and no process was left behind."""
+        return not count_threads() and not has_children()
+
     def restore(self) -> bool:
         """Make modules, folder and limits new again; False if something stays changed."""
-        if count_threads() or has_children():
+        if not self.alone():
             return False
         foreign = self._drop_modules()
         sys.setrecursionlimit(RECURSION)

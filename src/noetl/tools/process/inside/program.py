@@ -24,6 +24,8 @@ REACHING = words(
     "ag_frame cr_frame f_back f_builtins f_globals gi_frame tb_frame"
 )
 """Names by which code without an import reaches out of its own names; so does any private one."""
+HEARD = words("print input exit quit help id hash object memoryview SystemExit")
+"""Names by which code is heard outside, or tells one run of it from another."""
 LASTING = words(
     "atexit ctypes dup2 faulthandler gc locale multiprocessing putenv register_at_fork resource "
     "setprofile settrace signal tracemalloc"
@@ -49,6 +51,8 @@ class Program:
             IMPORT in part.co_code[::2] for part in parts
         )
         """Touches nothing but its own names, so nothing needs to be looked over afterwards."""
+        self.pure = self.harmless and names.isdisjoint(HEARD)
+        """Says nothing either: nobody can tell whether it ran once or twice."""
         self.lasting = not names.isdisjoint(LASTING)
         self.modules = sorted(names & STATELESS)
         if any(part.co_name == "main" and part.co_flags & COROUTINE for part in parts):
