@@ -77,6 +77,9 @@ class PythonChild:
         """In order; None for one whose answer nobody waits for any more."""
         self.since = 0.0
         """When the first of them became the first."""
+        self.begun = self._loop.time()
+        self.answered = False
+        """Whether it has come as far as to answer something."""
         self.light = False
         """Whether all that it was asked is pure, so that more of it may queue."""
         self._output: Output | None = None
@@ -203,6 +206,7 @@ class PythonChild:
 
     def _settle(self, answer: ChildAnswer) -> None:
         asked = self._asked.popleft()
+        self.answered = True
         if asked is None:
             return
         output = asked.output

@@ -3,6 +3,7 @@
 import asyncio
 import os
 from collections import OrderedDict, deque
+from functools import partial
 from operator import attrgetter
 from typing import Any
 
@@ -28,6 +29,8 @@ IDLE = 60.0
 """Seconds after which a child without work is ended."""
 QUEUE = {QUICK: 32, SOON: 4}
 """Calls of pure code that may be in a child at once, by how long the last took (decision 0094)."""
+RUN_IN = 0.05
+"""Seconds that the first children of a call have to themselves before others are started."""
 STALLED = 0.1
 """Seconds after which the calls behind one that does not end are asked elsewhere."""
 TEXTS = 256
@@ -40,9 +43,9 @@ class Paces:
     def __init__(self) -> None:
         self._depths: dict[str, int] = {}
 
-    def depth(self, text: str) -> int:
+    def depth(self, text: str | None) -> int:
         """1: a call of it is alone in its child."""
-        return self._depths.get(text, 1)
+        return 1 if text is None else self._depths.get(text, 1)
 
     def learn(self, text: str, tag: bytes) -> None:
         depth = QUEUE.get(tag)
@@ -73,6 +76,7 @@ class PythonChildren:
         """As `confine` takes it; what the first child comes to, the others need not try."""
         self._folders = Folders("python")
         self._most = most
+        self.paces = Paces()
         self._lanes = max(2, len(os.sched_getaffinity(0)))
         """So many children of one key are kept busy before calls queue in them."""
         self._busy: dict[PythonChild, Key] = {}
@@ -89,12 +93,12 @@ class PythonChildren:
         """Processes that run or could run a call."""
         return len(self._busy) + len(self._idle) + len(self._spares)
 
-    async def take(self, key: Key, depth: int = 1) -> PythonChild:
+    async def take(self, key: Key, text: str | None) -> PythonChild:
         """
-        A child for one call; raises OSError if the system starts no process. Where `depth` is
-        more than 1, it may have so many calls at once.
+        A child for one call; raises OSError if the system starts no process. A call of pure code
+        (`text`) may get one that has others; None: it must be alone.
         """
-        while (child := self._free(key, depth)) is None:
+        while (child := self._free(key, depth := self.paces.depth(text))) is None:
             turn = asyncio.get_running_loop().create_future()
             self._waiting.append(turn)
             try:
@@ -110,6 +114,7 @@ class PythonChildren:
             self._later("spare", BREATH, self._start_spare)
         elif "stalled" not in self._timers:
             self._later("stalled", STALLED, self._look_for_stalled)
+        child.light = depth > 1
         return child
 
     def learn(self, child: PythonChild) -> bool:
@@ -129,7 +134,7 @@ class PythonChildren:
         if child not in self._busy:
             return
         if again and child.depth:
-            self._next_turn()
+            self._next_turn(room=child.light)
             return
         del self._busy[child]
         if again and not self._closed:
@@ -138,7 +143,7 @@ class PythonChildren:
         else:
             self._end(child, strays=strays)
             self._later("spare", BREATH, self._start_spare)
-        self._next_turn()
+        self._next_turn(room=child.light)
 
     def forget(self, execution_id: str) -> None:
         """End the idle children of an execution."""
@@ -179,7 +184,7 @@ class PythonChildren:
             self._end(child, strays=False)
         if self.count >= self._most and self._idle:
             self._end(next(iter(self._idle)), strays=False)
-        return self._started() if self.count < self._most else None
+        return self._started() if self.count < self._most and self._may_start() else None
 
     def _least_busy(self, key: Key, depth: int) -> PythonChild | None:
         """One in which a call of pure code may queue, if enough of them work already."""
@@ -202,12 +207,23 @@ class PythonChildren:
     def _started(self) -> PythonChild:
         return PythonChild(self._python, self._folders.new(), self.mode, self._hidden)
 
-    def _next_turn(self) -> None:
+    def _may_start(self) -> bool:
+        """As many at once as can run: more would only make each other late (decision 0095)."""
+        new = [child.begun for child in self._busy if not child.answered]
+        long_ago = asyncio.get_running_loop().time() - RUN_IN
+        if len(new) < self._lanes or min(new) <= long_ago:
+            return True
+        self._later("run_in", RUN_IN, partial(self._next_turn, room=True))
+        return False
+
+    def _next_turn(self, *, room: bool = False) -> None:
+        """Who waited longest looks again; where calls may queue, all of them do."""
         while self._waiting:
             turn = self._waiting.popleft()
             if not turn.done():
                 turn.set_result(None)
-                return
+                if not room:
+                    return
 
     def _later(self, name: str, seconds: float, what: Any) -> None:
         if name not in self._timers and not self._closed:

@@ -21,7 +21,7 @@ from noetl.tools.process.inside.frames import AGAIN, FAILED_WITH_STRAYS, LAST
 from noetl.tools.process.inside.namespaces import UNCONFINED
 from noetl.tools.process.output import Output
 from noetl.tools.python.child import PURE, ChildAnswer, HiddenPlaces, PythonChild
-from noetl.tools.python.children import Key, Paces, PythonChildren
+from noetl.tools.python.children import Key, PythonChildren
 from noetl.tools.python.libs import Libs
 from noetl.tools.refusal import Refusal
 from noetl.tools.resources import bytes_of
@@ -61,7 +61,6 @@ class PythonTool(FramedTool):
         self._libs = Libs(home, python, namespaces=namespaces, private=private, build=build)
         hidden = HiddenPlaces(list(private), [self._libs.made()] if private else [])
         self._children = PythonChildren(python, children, namespaces, hidden)
-        self._paces = Paces()
         self._processors = len(os.sched_getaffinity(0))
 
     def warm(self) -> None:
@@ -75,18 +74,17 @@ class PythonTool(FramedTool):
         seconds = cpu_seconds(call.timeout.total, self._processors)
         request = request_of(call.inputs, libs, memory, seconds, shared=call.shared)
         key = (call.execution_id, libs, memory, call.shared)
-        depth = 1 if call.timeout.total is not None else self._paces.depth(call.inputs.code)
+        text = call.inputs.code if call.timeout.total is None else None
         while True:
             try:
-                child = await self._children.take(key, depth)
+                child = await self._children.take(key, text)
             except OSError as fault:
                 message = f"the child process could not be started: {fault}"
                 return failed("python", message, retryable=True)
-            child.light = depth > 1
             answer = await self._ask(child, key, request, call, workplace)
             if not answer.again:
                 return await outcome_of(answer, call, workplace)
-            depth = 1
+            text = None
 
     async def _folder(self, call: ToolCall[PythonInputs]) -> str:
         try:
@@ -116,7 +114,7 @@ class PythonTool(FramedTool):
             if timer is not None:
                 timer.cancel()
             strays = answer.tag in (b"", LAST, FAILED_WITH_STRAYS)
-            self._paces.learn(call.inputs.code, answer.tag)
+            self._children.paces.learn(call.inputs.code, answer.tag)
             if not answer.again:
                 again = answer.tag in PURE or answer.tag == AGAIN
                 self._children.give_back(child, key, again=again, strays=strays)

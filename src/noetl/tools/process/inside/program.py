@@ -1,12 +1,17 @@
 """What can be known of a playbook's code before it runs, and how it is run."""
 
+from __future__ import annotations
+
 import builtins
-import contextvars
 import opcode
 import sys
-from collections.abc import Iterator
+from _contextvars import Context
 from types import CodeType, CoroutineType, ModuleType
-from typing import Any
+
+TYPE_CHECKING = False  # `typing` takes longer to load than all the rest
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
 
 
 def words(text: str) -> frozenset[str]:
@@ -79,7 +84,7 @@ def run(program: Program, args: dict[str, Any]) -> Any:
     names["__builtins__"] = builtins
     names.update(args)
     sys.modules["task"] = module
-    context = contextvars.Context()
+    context = Context()
     try:
         context.run(exec, program.code, names)
         given = args.get("result", names)

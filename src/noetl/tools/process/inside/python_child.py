@@ -7,6 +7,8 @@ A request is a length and marshalled `(code, args, libs, memory, seconds of proc
 shared)`; an answer is a length, a tag and JSON. The worker's side is `tools/python/child.py`.
 """
 
+from __future__ import annotations
+
 import gc
 import io
 import os
@@ -18,7 +20,6 @@ from marshal import loads
 from os import _exit, getpid, write
 from resource import setrlimit
 from time import monotonic, process_time
-from typing import Any
 
 from .answer import failure, to_json
 from .frames import AGAIN, FAILED, FAILED_WITH_STRAYS, LAST, QUICK, SOON, Frames
@@ -26,6 +27,10 @@ from .kept import Kept
 from .limits import LIMITS, address_space, has_children, limit
 from .namespaces import bind_to
 from .program import Program, run
+
+TYPE_CHECKING = False  # `typing` takes longer to load than all the rest
+if TYPE_CHECKING:
+    from typing import Any
 
 PROGRAMS = 64
 """Compiled codes that are kept."""
