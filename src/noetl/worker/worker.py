@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 WITHOUT_SLOT = frozenset({"playbook", "wait"})
 """TASK-8: kinds that wait for others hold no slot."""
 
+WARMED = frozenset({"python"})
+"""Kinds whose tool has a `warm`: something that takes a while to be ready."""
+
 LAST_BODIES = 5.0
 """Seconds that bodies have to be stored when the worker stops."""
 
@@ -166,6 +169,12 @@ class Worker:
             await committed
         else:
             await asyncio.sleep(0)
+
+    def warm(self, plan: Plan) -> None:
+        """Have ready what the first step will ask for: its order is not committed yet."""
+        kinds = {task.kind for task in plan.steps[plan.entry].pipeline.tasks}
+        for kind in kinds & WARMED:
+            self.tools[kind].warm()  # type: ignore[attr-defined]
 
     # ── what parts need ───────────────────────────────────────────────────────────────────────
 

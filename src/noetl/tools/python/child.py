@@ -63,11 +63,8 @@ class PythonChild:
     again elsewhere, and nobody can tell.
     """
 
-    def __init__(
-        self, python: str, folder: str, mode: str = "off", hidden: HiddenPlaces = NOTHING
-    ) -> None:
+    def __init__(self, started: "StartedChild", folder: str) -> None:
         self._loop = asyncio.get_running_loop()
-        started = start(python, folder, mode, hidden)
         self._process, self._exit, self._socket, printed, out, err = started
         self._folder = folder
         self._pipes = {out: 1, err: 2, printed: 0}
@@ -289,6 +286,14 @@ class StartedChild(NamedTuple):
     printed: int
     out: int
     err: int
+
+    def end(self) -> None:
+        """Of one that nobody has taken over."""
+        end_group(self.process.pid)
+        self.process.wait()
+        self.connection.close()
+        for opened in (self.exit, self.printed, self.out, self.err):
+            os.close(opened)
 
 
 def start(python: str, folder: str, mode: str, hidden: HiddenPlaces = NOTHING) -> StartedChild:

@@ -11,7 +11,8 @@ from noetl.tools.bounds import Namespaces
 from noetl.tools.process.folders import Folders
 from noetl.tools.process.inside.frames import QUICK, SOON
 from noetl.tools.process.inside.landlock import version
-from noetl.tools.python.child import NOTHING, HiddenPlaces, PythonChild
+from noetl.tools.python.child import NOTHING, HiddenPlaces, PythonChild, start
+from noetl.tools.python.early import take_early
 
 Key = tuple[str, str, int, bool]
 """
@@ -75,6 +76,7 @@ class PythonChildren:
         self.mode: str = namespaces
         """As `confine` takes it; what the first child comes to, the others need not try."""
         self._folders = Folders("python")
+        self._adopted: list[Folders] = []
         self._most = most
         self.paces = Paces()
         self._lanes = max(2, len(os.sched_getaffinity(0)))
@@ -126,8 +128,9 @@ class PythonChildren:
         return False
 
     def warm(self) -> None:
-        """Start spares before the first call asks for one."""
-        self._later("spare", 0, self._start_spare)
+        """Start a spare before the first call asks for one."""
+        if not self.count:
+            self._start_spare()
 
     def give_back(self, child: PythonChild, key: Key, *, again: bool, strays: bool = True) -> None:
         """The call is over; `again` says whether the child may serve the same key once more."""
@@ -164,7 +167,8 @@ class PythonChildren:
         while self._ending or self._busy:
             await asyncio.gather(*self._ending)
             await asyncio.sleep(0)
-        self._folders.close()
+        for folders in (self._folders, *self._adopted):
+            folders.close()
 
     def _free(self, key: Key, depth: int) -> PythonChild | None:
         if self._closed:
@@ -205,7 +209,12 @@ class PythonChildren:
             self._later("stalled", STALLED, self._look_for_stalled)
 
     def _started(self) -> PythonChild:
-        return PythonChild(self._python, self._folders.new(), self.mode, self._hidden)
+        early = take_early(self._python, self.mode, self._hidden)
+        if early is not None:
+            self._adopted.append(early.folders)
+            return PythonChild(early.started, early.folder)
+        folder = self._folders.new()
+        return PythonChild(start(self._python, folder, self.mode, self._hidden), folder)
 
     def _may_start(self) -> bool:
         """As many at once as can run: more would only make each other late (decision 0095)."""

@@ -20,8 +20,9 @@ from noetl.tools.frame import FramedTool
 from noetl.tools.process.inside.frames import AGAIN, FAILED_WITH_STRAYS, LAST
 from noetl.tools.process.inside.namespaces import UNCONFINED
 from noetl.tools.process.output import Output
-from noetl.tools.python.child import PURE, ChildAnswer, HiddenPlaces, PythonChild
+from noetl.tools.python.child import PURE, ChildAnswer, PythonChild
 from noetl.tools.python.children import Key, PythonChildren
+from noetl.tools.python.early import hidden_places
 from noetl.tools.python.libs import Libs
 from noetl.tools.refusal import Refusal
 from noetl.tools.resources import bytes_of
@@ -59,7 +60,9 @@ class PythonTool(FramedTool):
         build: bool = False,
     ) -> None:
         self._libs = Libs(home, python, namespaces=namespaces, private=private, build=build)
-        hidden = HiddenPlaces(list(private), [self._libs.made()] if private else [])
+        if private:
+            self._libs.make()
+        hidden = hidden_places(home, private)
         self._children = PythonChildren(python, children, namespaces, hidden)
         self._processors = len(os.sched_getaffinity(0))
 

@@ -11,12 +11,11 @@ before it where the kernel allows no namespaces and has no Landlock. The worker'
 
 from __future__ import annotations
 
+# Without the names that `enum` gives to its numbers, which would be half the start.
+import _signal as signal
 import marshal
 import os
 import resource
-
-# Without the names that `enum` gives to its numbers, which would be half the start.
-import _signal as signal
 
 from .landlock import shield, version
 from .limits import LIMITS, has_children, limit
