@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter
@@ -57,7 +57,8 @@ POSTGRES = """    tool:
 
 def figures() -> Iterator[Figure]:
     with TemporaryDirectory() as folder, quiet_collector():
-        yield from uvloop.run(with_python(Path(folder)))
+        for one in (steps, whole, iterations):
+            yield uvloop.run(one(Path(folder)))
     with TemporaryDirectory() as folder, serving() as url:
         yield uvloop.run(with_http(Path(folder), url))
     with TemporaryDirectory() as folder, running() as server, server.fresh_database() as database:
@@ -76,15 +77,9 @@ def each(task: str, head: str = HEAD) -> str:
 {task}"""
 
 
-async def with_python(folder: Path) -> list[Figure]:
-    local = await LocalNode.open(Settings(home=folder / "home"))
-    found = [await steps(folder, local), await whole(folder), await iterations(folder, local)]
-    await local.close()
-    return found
-
-
-async def steps(folder: Path, local: LocalNode) -> Figure:
+async def steps(folder: Path) -> Figure:
     """A chain of python steps, each with its commit; the start of the child is not counted."""
+    local = await LocalNode.open(Settings(home=folder / "steps"))
     raw = raw_file(folder / "raw.db", CHECKPOINT_PAGES)
     ends: list[float] = []
     local.server.watchers.append(noting(ends))
@@ -95,7 +90,7 @@ async def steps(folder: Path, local: LocalNode) -> Figure:
         await run(local, chain(STEPS, PYTHON))
         turns += between(ends, STEPS)
     raw.close()
-    local.server.watchers.clear()
+    await local.close()
     return Figure.of("python chain step / raw commit", turns, commits, 1.5, "s")
 
 
@@ -109,8 +104,9 @@ async def whole(folder: Path) -> Figure:
     return Figure.of("40 python tasks, whole / Burr", seconds, [BURR], 1.0, "s")
 
 
-async def iterations(folder: Path, local: LocalNode) -> Figure:
+async def iterations(folder: Path) -> Figure:
     """Iterations that each ask a child, beside nothing but the asking."""
+    local = await LocalNode.open(Settings(home=folder / "iterations"))
     children = [Bare(str(folder)) for _ in range(CHILDREN)]
     lanes = [child.ask for child in children]
     payload = {"numbers": list(range(ITERATIONS))}
@@ -121,6 +117,7 @@ async def iterations(folder: Path, local: LocalNode) -> Figure:
         bare.append(await rate(lanes, ITERATIONS))
     for child in children:
         child.close()
+    await local.close()
     name = "python iterations / bare children"
     return Figure.of(name, ours, bare, 0.5, "/s", at_most=False)
 
@@ -169,7 +166,7 @@ async def in_turn(
     return ours[1:], theirs[1:]
 
 
-async def rate(lanes: list[Callable[[], Awaitable[None]]], calls: int) -> float:
+async def rate(lanes: Sequence[Callable[[], Awaitable[None]]], calls: int) -> float:
     left = iter(range(calls))
 
     async def lane(ask: Callable[[], Awaitable[None]]) -> None:

@@ -11,8 +11,6 @@ before it where the kernel allows no namespaces and has no Landlock. The worker'
 
 from __future__ import annotations
 
-# Without the names that `enum` gives to its numbers, which would be half the start.
-import _signal as signal
 import marshal
 import os
 import resource
@@ -34,7 +32,10 @@ from .namespaces import (
 
 TYPE_CHECKING = False  # `typing` takes longer to load than all the rest
 if TYPE_CHECKING:
+    import signal
     from typing import Any
+else:
+    import _signal as signal  # without the names that `enum` gives to its numbers
 
 STREAMS = (0, 1, 2)
 IGNORED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)
