@@ -171,7 +171,7 @@ class LoopWork(PartWork):
             end = await self.drive(driven, ask)
         except Parked as waits:
             let_go(self, waits)
-            self.worker.report_soon(self)
+            self.worker.turn.report_soon(self)
             return
         except asyncio.CancelledError:
             if self.stopped:
@@ -182,7 +182,7 @@ class LoopWork(PartWork):
 
     def _over(self, index: int, iteration_id: str, end: End) -> None:
         self.ended(index, iteration_id, end)
-        self.worker.report_soon(self)
+        self.worker.turn.report_soon(self)
 
     # ── local: this worker runs the loop ─────────────────────────────────────────────────────
 

@@ -3,7 +3,7 @@
 import asyncio
 import random
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Generator, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Generator
 from functools import cached_property, partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -16,7 +16,6 @@ from noetl.masking import KNOWN
 from noetl.messages import events as e
 from noetl.messages.fitting import INLINE, is_small
 from noetl.messages.outcome import make_error
-from noetl.messages.requests import Report
 from noetl.pipeline.asks import (
     Ask,
     AwaitAnswer,
@@ -32,13 +31,14 @@ from noetl.pipeline.drive import End, Surroundings, run_pipeline
 from noetl.pipeline.frame import Frame
 from noetl.playbook.plan import LoopPlan, Pipeline, Plan, Scope
 from noetl.ports.commit import Commit
-from noetl.ports.session import PartLost, Taken, refused_writes
+from noetl.ports.session import PartLost
 from noetl.worker.caching import find_kept
 from noetl.worker.calling import call_tool
 from noetl.worker.fitting import PartFitting
 from noetl.worker.parking import let_go, parked
 from noetl.worker.reporting import UnsentReports
 from noetl.worker.secrecy import Secrecy
+from noetl.worker.turn import follow, note_refused, send
 
 if TYPE_CHECKING:
     from noetl.worker.worker import Worker
@@ -236,7 +236,7 @@ class PartWork:
         """Tell the server what happened since the last report, and learn what it recorded."""
         events = self.unreported(*last)
         if events:
-            self.learn(events, self.send(events))
+            follow(self, send(self, events))
 
     def unreported(self, *last: e.Event) -> list[e.Event]:
         """What happened since the last report, to be sent now; what waits for its bodies is not."""
@@ -254,42 +254,9 @@ class PartWork:
             self.unsent = self.unsent or UnsentReports(self)
             self.committed, self.unsure = self.unsent.add(events, bodies), True
             if self.asks:
-                self.committed.add_done_callback(lambda commit: self._learn(commit.refused))
+                self.committed.add_done_callback(lambda commit: note_refused(self, commit.refused))
             return []
         return events
-
-    def learn(self, events: list[e.Event], taken: Taken) -> None:
-        """What became of a report of these events; raises PartLost."""
-        self.sent(events, taken)
-        self.committed, self.unsure = taken.committed, taken.events is None
-        if self.asks:
-            self._learn(taken.events or ())
-            if not taken.committed.done():
-                taken.committed.add_done_callback(lambda commit: self._learn(commit.refused))
-
-    def sent(self, events: Sequence[e.Event], taken: Taken) -> None:
-        self.reported += len(events)
-        if taken.events == []:
-            raise PartLost(self.command.step_run_id)
-
-    def report_of(self, events: list[e.Event]) -> Report:
-        command = self.command
-        return Report(
-            step_run_id=command.step_run_id,
-            part=command.part,
-            epoch=command.epoch,
-            worker=self.worker.name,
-            events=events,
-            after=self.reported,
-        )
-
-    def send(self, events: list[e.Event]) -> Taken:
-        return self.worker.session.report(self.command.execution_id, self.report_of(events))
-
-    def _learn(self, recorded: Sequence[e.Event]) -> None:
-        """Which writes did not stand (LOOP-5)."""
-        for event in refused_writes(recorded):
-            self.refused[event.task_run_id] = event
 
     async def barrier(self) -> None:
         """TASK-9: recorded outcomes are committed before the next task with an effect starts."""

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from noetl.control.dispatch import Command
 from noetl.errors import NoetlError
 from noetl.masking import KNOWN
-from noetl.messages.events import Event
 from noetl.messages.fitting import EventTooLarge
 from noetl.messages.outcome import make_error
 from noetl.messages.reference import Reference
@@ -20,6 +19,7 @@ from noetl.ports.event_log import Printed
 from noetl.ports.result_store import ResultStore
 from noetl.ports.session import PartLost, Session
 from noetl.tools.table import Toolbox
+from noetl.worker.turn import Turn
 
 if TYPE_CHECKING:
     from noetl.worker.iterations import LoopWork
@@ -69,7 +69,7 @@ class Worker:
         self.keychain = keychain
         self._slots = asyncio.Semaphore(slots)
         self._work: dict[asyncio.Task[None], PartWork] = {}
-        self._soon: dict[PartWork, None] = {}
+        self.turn = Turn()
         self._news: asyncio.Task[None] | None = None
         self._storing: set[asyncio.Task[None]] = set()
         self.bodies = bodies
@@ -126,29 +126,6 @@ class Worker:
         for task, work in self._work.items():
             if work is part:
                 task.cancel()
-
-    def report_soon(self, part: "PartWork") -> None:
-        """Report with whatever else of the same run ends in this turn of the event loop."""
-        if not self._soon:
-            asyncio.get_running_loop().call_soon(self._report_turn)
-        self._soon[part] = None
-
-    def _report_turn(self) -> None:
-        """What one turn brought: the parts of a loop tell it together (decision 0093)."""
-        parts, self._soon = list(self._soon), {}
-        runs: dict[tuple[str, str], list[tuple[PartWork, list[Event]]]] = {}
-        for part in parts:
-            with suppress(PartLost):
-                events = part.unreported()
-                if events:
-                    run = (part.command.execution_id, part.command.step_run_id)
-                    runs.setdefault(run, []).append((part, events))
-        for (execution_id, _), told in runs.items():
-            reports = [part.report_of(events) for part, events in told]
-            taken = self.session.report_turn(execution_id, reports)
-            for (part, events), verdict in zip(told, taken, strict=True):
-                with suppress(PartLost):
-                    part.learn(events, verdict)
 
     def _report(self, part: "PartWork") -> None:
         with suppress(PartLost):
