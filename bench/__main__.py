@@ -25,6 +25,7 @@ BENCHES = {
     "log": "bench.log",
     "postgres_log": "bench.postgres_log",
     "engine": "bench.engine",
+    "real_work": "bench.real_work",
     "memory": "bench.memory",
     "long": "bench.long",
     "waits": "bench.waits",

@@ -145,7 +145,7 @@ async def sequential(raw: apsw.Connection, waits: LocalNode) -> Figure:
         ends.clear()
         await run(waits, text, {"numbers": numbers})
         turns += between(ends, STEPS)
-    return Figure.of("sequential iteration / raw commit", turns, commits, 1.6, "s")
+    return Figure.of("sequential iteration / raw commit", turns, commits, 1.4, "s")
 
 
 async def in_groups(raw: apsw.Connection, ahead: LocalNode) -> list[Figure]:
@@ -159,7 +159,7 @@ async def in_groups(raw: apsw.Connection, ahead: LocalNode) -> list[Figure]:
         steps.append(EXECUTIONS * 5 / (perf_counter() - began))
     return [
         Figure.of("parallel iterations / raw rows", iterations, rows, 0.1, "/s", at_most=False),
-        Figure.of("1000 executions x 5 steps / rows", steps, rows, 0.04, "/s", at_most=False),
+        Figure.of("1000 executions x 5 steps / rows", steps, rows, 0.08, "/s", at_most=False),
     ]
 
 
@@ -175,7 +175,7 @@ async def cpu(ahead: LocalNode) -> Figure:
         for _ in range(EVENTS):
             msgspec.json.decode(msgspec.json.encode(EVENT))
         codec.append((process_time() - began) / EVENTS)
-    return Figure.of("CPU of a noop step / event codec", steps, codec, 12, "s")
+    return Figure.of("CPU of a noop step / event codec", steps, codec, 8, "s")
 
 
 async def fibonacci(raw: apsw.Connection, ahead: LocalNode) -> Figure:

@@ -1,7 +1,6 @@
 """Calls of the `python` kind in parallel, beside bare round trips to warm children."""
 
 import asyncio
-import os
 import socket
 import sys
 import tempfile
@@ -17,7 +16,6 @@ from bench.figure import Figure
 from bench.place import Place, call_of
 from bench.size import sized
 from noetl.kinds.code import PythonInputs
-from noetl.tools.children import end_group
 from noetl.tools.python.child import StartedChild, start
 from noetl.tools.python.tool import PythonTool, request_of
 
@@ -85,16 +83,7 @@ class Bare:
         assert msgspec.json.decode(answer[5:])["id"] == 7
 
     def close(self) -> None:
-        self._socket.close()
-        end_group(self._started.process.pid)
-        self._started.process.wait()
-        for pipe in (
-            self._started.exit,
-            self._started.printed,
-            self._started.out,
-            self._started.err,
-        ):
-            os.close(pipe)
+        self._started.end()
 
 
 if __name__ == "__main__":

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from tests.unit.tools.python.bench import Bench
 
+import noetl
+
 PID = "import os\nresult = os.getpid()"
 
 
@@ -137,3 +139,38 @@ def test_libs_are_wheels_unless_the_worker_builds_them(bench: Bench, tmp_path: P
             "input",
             True,
         )
+
+
+TWO_STEPS = """apiVersion: noetl.io/v2
+kind: Playbook
+metadata: {{ name: two, path: two }}
+executor: {{ spec: {{ isolation: {isolation} }} }}
+workflow:
+  - step: leave
+    tool: [ {{ a: {{ kind: python, code: "import json\\njson.left = 'here'" }} }} ]
+    next: {{ arcs: [ {{ step: find }} ] }}
+  - step: find
+    tool: [ {{ b: {{ kind: python, code: "import json\\nresult = hasattr(json, 'left')" }} }} ]
+"""
+
+
+def written(folder: Path, isolation: str) -> Path:
+    file = folder / "two.yaml"
+    file.write_text(TWO_STEPS.format(isolation=isolation))
+    return file
+
+
+@pytest.mark.rule("TOOL-5", "DOC-4")
+@pytest.mark.parametrize(("isolation", "found"), [("process", False), ("shared", True)])
+def test_a_playbook_says_whether_its_tasks_share_what_is_loaded(
+    tmp_path: Path, isolation: str, found: bool
+) -> None:
+    result = noetl.run(written(tmp_path, isolation), home=tmp_path / "home")
+    assert result.result is found
+
+
+@pytest.mark.rule("TOOL-5")
+def test_another_isolation_is_a_finding(tmp_path: Path) -> None:
+    with pytest.raises(noetl.PlaybookRejected) as rejected:
+        noetl.run(written(tmp_path, "none"), home=tmp_path / "home")
+    assert [finding.path for finding in rejected.value.findings] == ["executor.spec.isolation"]

@@ -241,6 +241,14 @@ class EchoingSession:
         self._world.echoes += 3
         return taken
 
+    def report_turn(self, execution_id: str, reports: list[Report]) -> list[Taken]:
+        taken = self._local.session.report_turn(execution_id, reports)
+        for report in reports:
+            if self._local.session.report(execution_id, report).events:
+                self._world.wrong.append(f"taken twice: {report}")
+        self._world.echoes += len(reports)
+        return taken
+
 
 class Came(msgspec.Struct, frozen=True):
     """What an execution came to; equal for equal ends."""

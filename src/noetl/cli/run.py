@@ -1,5 +1,6 @@
 """`noetl run`: run a playbook in this process, from its start to its end."""
 
+from contextlib import suppress
 from pathlib import Path
 
 import click
@@ -8,10 +9,11 @@ from noetl.cli.running.ending import see_through
 from noetl.cli.running.payload import CTX, PAYLOAD, SETS, ctx_of, payload_of
 from noetl.cli.source import FILE, PlaybookSource, read_source
 from noetl.cli.validate import Heed, heeding, loaded_for, tell_findings
-from noetl.errors import PlaybookRejected, UnreadableFile
+from noetl.errors import NoetlError, PlaybookRejected, UnreadableFile
 from noetl.node.local import LocalNode
 from noetl.playbook.plan import Plan, make_plan
 from noetl.server.active import ActiveExecution
+from noetl.settings import read_settings
 from noetl.tools.plugins import KnownKinds
 
 EPILOG = """\b
@@ -52,6 +54,7 @@ def run(
     if file == payload == "-":
         raise click.UsageError("FILE and --payload cannot both be standard input")
     source = playbook_in(file)
+    begin_child(source.content)
     given, first = payload_of(payload, sets), ctx_of(ctx)
     try:
         brought = {"workload": given, "ctx": first}
@@ -75,6 +78,18 @@ def run(
 def is_brief(plan: Plan) -> bool:
     """Whether it is over soon: one without loops has few tasks."""
     return all(step.loop is None for step in plan.steps.values())
+
+
+def begin_child(text: bytes) -> None:
+    """A `python` task needs a process, which can start while the playbook is read and checked."""
+    if b"python" not in text:
+        return
+    from noetl.tools.python.early import start_early
+
+    with suppress(NoetlError):  # said where it matters
+        settings = read_settings()
+        bounds = settings.bounds
+        start_early(text, settings.home, namespaces=bounds.namespaces, private=bounds.private)
 
 
 def playbook_in(file: str) -> PlaybookSource:

@@ -66,13 +66,19 @@ def ending_of(given: r.Input, run: Run) -> dict[str, Any] | None:
     loop = run.loop
     if loop is not None:
         left = loop.total - loop.done - loop.failed
-        over = type(last) in ENDS or (
-            left <= len(given.events) and sum(type(one) in ENDED for one in given.events) >= left
-        )
+        over = type(last) in ENDS or ends_in(given, left) >= left
         return {"result": loop.results.chunks, "bases": loop.bases} if over else None
     if isinstance(last, e.StepDone):
         return {"result": last.result}
     return {"result": last.result, "error": last.error} if isinstance(last, e.StepFailed) else None
+
+
+def ends_in(report: r.Report, wanted: int) -> int:
+    """How many iterations it ends; not counted where they are fewer than wanted anyway."""
+    reports = (report, *report.beside)
+    if sum(len(one.events) for one in reports) < wanted:
+        return 0
+    return sum(type(event) in ENDED for one in reports for event in one.events)
 
 
 ENDS = {e.StepDone, e.StepFailed, e.LoopDone}

@@ -19,18 +19,37 @@ from noetl.messages.requests import Report
 from noetl.playbook.model import Reducer
 
 
-def take_report(deciding: Deciding, report: Report) -> None:
-    """Record what happened on a part; a report of an ended run or an older epoch is refused."""
-    run = deciding.execution.runs.get(report.step_run_id)
+def stands(run: Run | None, report: Report) -> bool:
+    """Whether it is taken: not where its run has ended, or of an older epoch, or a second time."""
     part = run.parts.get(report.part) if run is not None else None
-    if run is None or part is None or report.epoch < part.epoch:
-        return
+    if part is None or report.epoch < part.epoch:
+        return False
     fresh = report.epoch > part.epoch
     if part.worker is None and not fresh:  # its lease has ended (EVT-3)
+        return False
+    # Else it came before, or one before it did not.
+    return report.after is None or report.after == (0 if fresh else part.taken)
+
+
+def take_report(deciding: Deciding, report: Report) -> None:
+    """Record what happened on parts; a report that does not stand is refused."""
+    run = deciding.execution.runs.get(report.step_run_id)
+    for one in (report, *report.beside) if report.beside else (report,):
+        if run is not None and stands(run, one):
+            _take_in(deciding, run, one)
+    if run is None or not deciding.events:
         return
-    if report.after is not None and report.after != (0 if fresh else part.taken):
-        return  # it came before, or one before it did not
-    if fresh:
+    plan = deciding.plan.steps[run.step].loop
+    if (
+        plan is not None
+        and plan.exec == "distributed"
+        and run.step_run_id in deciding.execution.runs
+    ):
+        offer(deciding, run, plan)
+
+
+def _take_in(deciding: Deciding, run: Run, report: Report) -> None:
+    if report.epoch > run.parts[report.part].epoch:
         deciding.emit(
             e.TokenClaimed(
                 step=run.step,
@@ -49,13 +68,6 @@ def take_report(deciding: Deciding, report: Report) -> None:
             deciding.emit(event)
         else:
             take(deciding, run, event)
-    plan = deciding.plan.steps[run.step].loop
-    if (
-        plan is not None
-        and plan.exec == "distributed"
-        and run.step_run_id in deciding.execution.runs
-    ):
-        offer(deciding, run, plan)
 
 
 def _take_end(deciding: Deciding, run: Run, events: list[e.Event]) -> None:

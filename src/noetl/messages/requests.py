@@ -1,5 +1,6 @@
 """What reaches the control plane: orders of clients, reports of workers, the passing of time."""
 
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import msgspec
@@ -211,6 +212,11 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     """
     How many events of this part and epoch were reported before: the report's number (EVT-3).
     None where the server speaks in the place of a worker.
+    """
+    beside: "Sequence[Report]" = ()
+    """
+    Of other parts of the same loop, from the same turn of one worker: they are one decision, and
+    what may start next is handed out once, as one part (decision 0093).
     """
 
 

@@ -73,6 +73,9 @@ class DirectSession:
     def report(self, execution_id: str, report: r.Report) -> Taken:
         return self._server.take(execution_id, report)
 
+    def report_turn(self, execution_id: str, reports: list[r.Report]) -> list[Taken]:
+        return self._server.take_turn(execution_id, reports)
+
     def hand_back(self, command: Command) -> None:
         """A process that is its own worker waits itself."""
 

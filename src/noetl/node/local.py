@@ -106,6 +106,7 @@ class LocalNode(ControlPlane):
             from noetl.server.former import keep_former
 
             await keep_former(self.storage.playbooks, text, plan.path, former)
+        self.worker.warm(plan)
         name = execution_id or new_execution_id()
         request: dict[str, Any] = {
             "payload": payload,

@@ -89,6 +89,12 @@ EXECUTOR_SPEC = Block(
         "pool": Field(Text(), "Pool of workers.", "DOC-4", default="default"),
         "entry_step": Field(Text(), "Step that gets the first token.", "DOC-5"),
         "final_step": Field(Text(), "Step that runs once at the end.", "NEXT-6"),
+        "isolation": Field(
+            Choice(("process", "shared")),
+            "Whether a `python` task may find what earlier ones of its execution left loaded.",
+            "TOOL-5",
+            default="process",
+        ),
         "policy": Field(Inside("executor policy"), "Limits and results.", "DOC-4"),
         "limit": Field(Inside("limit"), "How many executions run at once.", "LIMIT-1"),
         "defaults": Field(Inside("defaults"), "Defaults for every `spec`.", "DOC-4"),

@@ -55,6 +55,7 @@ class Executor(msgspec.Struct, frozen=True, kw_only=True):
     pool: str = "default"
     entry_step: str | None = None
     final_step: str | None = None
+    isolation: Literal["process", "shared"] = "process"
     reference_first: bool = False
     fail_fast: bool = False
     limits: Limits = Limits()

@@ -47,7 +47,7 @@ def _parse_executor(reader: Reader, at: At | None) -> tuple[Executor, Defaults]:
     defaults = Defaults()
     if "spec" in fields:
         spec = reader.fields(blocks.EXECUTOR_SPEC, fields["spec"])
-        for key in ("pool", "entry_step", "final_step"):
+        for key in ("pool", "entry_step", "final_step", "isolation"):
             if key in spec:
                 known[key] = reader.value(spec[key])
         if "policy" in spec:

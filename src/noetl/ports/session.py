@@ -47,6 +47,9 @@ class Session(Protocol):
     def report(self, execution_id: str, report: Report) -> Taken:
         """Hand over a report; the answer is there at once, the commit comes later."""
 
+    def report_turn(self, execution_id: str, reports: list[Report]) -> list[Taken]:
+        """The same for parts of one loop that have something to tell in the same turn."""
+
     def hand_back(self, command: Command) -> None:
         """Give up a part that waits long; its report is committed (TASK-8)."""
 

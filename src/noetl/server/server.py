@@ -10,12 +10,15 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Protocol
 
+import msgspec
+
 from noetl.control.decide import decide
 from noetl.control.deciding import Needs
 from noetl.control.dispatch import may_run_ahead
 from noetl.control.execution import Execution
 from noetl.control.likely import likely
 from noetl.control.limits import given_up, hoping, released
+from noetl.control.reporting import stands
 from noetl.errors import NoetlError
 from noetl.masking import KNOWN
 from noetl.messages import events as e
@@ -231,6 +234,18 @@ class Server:
             return REFUSED
         return self.receive(active, report)
 
+    def take_turn(self, execution_id: str, reports: list[r.Report]) -> list[Taken]:
+        """Reports on parts of one loop that a worker made in one turn: one decision, one row."""
+        active = self._active.get(execution_id)
+        if active is None or active.inputs or len(reports) == 1 or any(map(has_failed, reports)):
+            return [self.take(execution_id, report) for report in reports]
+        run = active.execution.runs.get(reports[0].step_run_id)
+        good = [one for one in reports if one.epoch >= active.term and stands(run, one)]
+        if not good:
+            return [REFUSED] * len(reports)
+        taken = self.receive(active, msgspec.structs.replace(good[0], beside=good[1:]))
+        return [taken if one in good else REFUSED for one in reports]
+
     # ── deciding ─────────────────────────────────────────────────────────────────────────────
 
     def _decided(self, active: ActiveExecution, given: r.Input, at: int) -> list[e.Event]:
@@ -288,6 +303,9 @@ class Server:
             return False
         if active.execution.finished and not expected:
             return False  # over with its first row: the next of many may begin beside it
+        runs = active.execution.runs
+        if any(run.loop is not None and run.loop.exec == "distributed" for run in runs.values()):
+            return False  # other iterations are at work, and may have something to tell
         if not self._run_ahead:
             return True
         steps = active.plan.steps
@@ -363,6 +381,11 @@ class Server:
         task = asyncio.get_running_loop().create_task(work)
         self._chores.add(task)
         task.add_done_callback(self._chores.discard)
+
+
+def has_failed(report: r.Report) -> bool:
+    """LOOP-4: what starts after a failure and what before it is told by the order of reports."""
+    return any(type(event) is e.IterationFailed for event in report.events)
 
 
 def show(watchers: list[Watcher], active: ActiveExecution, events: list[e.Event]) -> None:

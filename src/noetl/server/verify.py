@@ -115,7 +115,7 @@ async def verify(
         async for row in rows_of(log, execution_id):
             recorded = recorded_events(execution_id, row.first, row.events)
             check_numbers(row, proof.decided.seq, len(recorded))
-            for part in decisions_in(recorded):
+            for part in decisions_in(proof.decided, recorded):
                 await proof.decide(part, row.at)
             rows += 1
         compare_folds(proof.decided, proof.folded, "the whole log")
@@ -137,11 +137,25 @@ async def plan_of(log: EventLog, playbooks: Playbooks, execution_id: str) -> Pla
     return await read_off_loop(len(kept[0]), plan_from, kept[0])
 
 
-def decisions_in(recorded: list[e.Event]) -> list[list[e.Event]]:
-    """A row holds a decision, and those on runs that needed no worker: each begins with a claim."""
-    starts = [n for n, event in enumerate(recorded) if n and isinstance(event, e.TokenClaimed)]
+def decisions_in(state: Execution, recorded: list[e.Event]) -> list[list[e.Event]]:
+    """
+    A row holds a decision, and those on runs that needed no worker: each begins with a claim of a
+    part that the row itself orders. Parts that were there before are claimed by reports of one turn
+    (decision 0093).
+    """
+    starts = [n for n in claims_in(recorded) if not was_open(state, recorded[n])]
     bounds = [0, *starts, len(recorded)]
     return [recorded[low:high] for low, high in pairwise(bounds)]
+
+
+def claims_in(recorded: list[e.Event]) -> list[int]:
+    return [n for n, event in enumerate(recorded) if n and isinstance(event, e.TokenClaimed)]
+
+
+def was_open(state: Execution, claimed: e.Event) -> bool:
+    assert isinstance(claimed, e.TokenClaimed), "only claims are asked about"
+    run = state.runs.get(claimed.step_run_id)
+    return run is not None and claimed.part in run.parts
 
 
 # ── the input of a row ───────────────────────────────────────────────────────────────────────
@@ -358,7 +372,16 @@ def report_of(
             f"event {state.seq + 1}: a report on a run that is not in flight\n"
             f"  expected: one of {', '.join(state.runs) or 'none'}\n  found:    {shown(first)}"
         )
-    part, epoch, worker = hold_of(run, first)
+    bounds = [0, *claims_in(recorded), len(recorded)]
+    reports = [
+        told_by(run, plan, hold_of(run, recorded[low]), recorded[low:high])
+        for low, high in pairwise(bounds)
+    ]
+    return msgspec.structs.replace(reports[0], beside=reports[1:])
+
+
+def told_by(run: Run, plan: Plan, hold: tuple[int, int, str], recorded: list[e.Event]) -> r.Report:
+    part, epoch, worker = hold
     return r.Report(
         step_run_id=run.step_run_id,
         part=part,

@@ -33,6 +33,8 @@ class ToolCall(msgspec.Struct, Generic[In], frozen=True, kw_only=True):
     pool: int | None = None
     client_retries: int = 0
     resources: dict[str, Any] = {}
+    shared: bool = False
+    """TOOL-5 `isolation: shared`: tasks of the execution may see what earlier ones loaded."""
     scratch: str
     """Names the step run: what lives as long as it does (a DuckDB in memory, a warm child)."""
     folder: str | None = None

@@ -76,6 +76,7 @@ async def called(part: "PartWork", ask: CallTool) -> Outcome:
         pool=spec.pool,
         client_retries=spec.client_retries,
         resources=spec.resources,
+        shared=part.plan.executor.isolation == "shared",
         scratch=f"{command.execution_id}/{command.step_run_id}",
         folder=part.folder or bounds.files,
         files=bounds.files,
@@ -86,9 +87,13 @@ async def called(part: "PartWork", ask: CallTool) -> Outcome:
     late = total
     if total is not None and getattr(tool, "keeps_time", False):
         late = total + NET
+    workplace = part.worker.workplace(part, ask.task.kind)
     try:
-        async with part.worker.slot(ask.task.kind), asyncio.timeout(late):
-            return writable(await tool.call(call, part.worker.workplace(part, ask.task.kind)))
+        async with part.worker.slot(ask.task.kind):
+            if late is None:
+                return writable(await tool.call(call, workplace))
+            async with asyncio.timeout(late):
+                return writable(await tool.call(call, workplace))
     except TimeoutError as fault:
         if total is None:  # the tool's own, which it should have told as an outcome
             return failed("internal", f"TimeoutError: {fault}")
@@ -130,8 +135,13 @@ def writable(outcome: Outcome) -> Outcome:
     return msgspec.structs.replace(outcome, result=result, error=error, block=block)
 
 
+PLAIN = frozenset((str, int, float, bool, type(None)))
+
+
 def holds_reference(value: Any) -> bool:
     """Whether there is anything to load in the inputs."""
+    if type(value) in PLAIN:
+        return False
     if isinstance(value, dict):
         return any(map(holds_reference, value.values()))
     if isinstance(value, list):

@@ -22,6 +22,13 @@ BREATH = 64
 """Iterations without an effect that run before others get a turn."""
 
 
+BEGUN = frozenset((e.StepStarted, e.IterationStarted, e.TaskStarted))
+"""
+What has only begun is reported with its end, or after a moment (`worker.NEWS`): a row and a commit
+of its own would stand before the first call (TASK-9), and most calls are over sooner.
+"""
+
+
 class LoopWork(PartWork):
     """The iterations of one part of a loop."""
 
@@ -156,7 +163,7 @@ class LoopWork(PartWork):
             else:
                 work = self._finish(index, iteration_id, driven, ask)
                 self.spawn(work, partial(self._over, index, iteration_id, End(None, CANCELLED)))
-        if any(type(event) is not e.TaskStarted for event in self.events):
+        if any(type(event) not in BEGUN for event in self.events):
             self.report()
 
     async def _finish(self, index: int, iteration_id: str, driven: Driven, ask: Ask) -> None:
@@ -164,7 +171,7 @@ class LoopWork(PartWork):
             end = await self.drive(driven, ask)
         except Parked as waits:
             let_go(self, waits)
-            self.worker.report_soon(self)
+            self.worker.turn.report_soon(self)
             return
         except asyncio.CancelledError:
             if self.stopped:
@@ -175,7 +182,7 @@ class LoopWork(PartWork):
 
     def _over(self, index: int, iteration_id: str, end: End) -> None:
         self.ended(index, iteration_id, end)
-        self.worker.report_soon(self)
+        self.worker.turn.report_soon(self)
 
     # ── local: this worker runs the loop ─────────────────────────────────────────────────────
 

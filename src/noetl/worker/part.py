@@ -3,8 +3,9 @@
 import asyncio
 import random
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Generator, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Generator
 from functools import cached_property, partial
+from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from noetl.control.dispatch import Command
@@ -15,7 +16,6 @@ from noetl.masking import KNOWN
 from noetl.messages import events as e
 from noetl.messages.fitting import INLINE, is_small
 from noetl.messages.outcome import make_error
-from noetl.messages.requests import Report
 from noetl.pipeline.asks import (
     Ask,
     AwaitAnswer,
@@ -31,16 +31,18 @@ from noetl.pipeline.drive import End, Surroundings, run_pipeline
 from noetl.pipeline.frame import Frame
 from noetl.playbook.plan import LoopPlan, Pipeline, Plan, Scope
 from noetl.ports.commit import Commit
-from noetl.ports.session import PartLost, Taken, refused_writes
+from noetl.ports.session import PartLost
 from noetl.worker.caching import find_kept
 from noetl.worker.calling import call_tool
 from noetl.worker.fitting import PartFitting
 from noetl.worker.parking import let_go, parked
 from noetl.worker.reporting import UnsentReports
 from noetl.worker.secrecy import Secrecy
+from noetl.worker.turn import follow, note_refused, send
 
 if TYPE_CHECKING:
     from noetl.worker.worker import Worker
+    from noetl.worker.workplace import PartWorkplace
 
 NOTED = 2.0
 """Seconds: a longer pause is put into the log, so that everybody sees what is waited for."""
@@ -76,6 +78,10 @@ class PartWork:
         """Writes that the server refused and whose pipeline was not told yet, by task run."""
         self.bodies: dict[str, Any] = {}
         """Reference key → value, as templates read it."""
+        self.places: dict[str, PartWorkplace] = {}
+        """Kind → what its tool is lent."""
+        self._looked = 0
+        """Events that `barrier` has looked at."""
         self.stopped = False
         """Interrupted: report what is recorded, and no end."""
         self.lost = False
@@ -228,12 +234,19 @@ class PartWork:
 
     def report(self, *last: e.Event) -> None:
         """Tell the server what happened since the last report, and learn what it recorded."""
+        events = self.unreported(*last)
+        if events:
+            follow(self, send(self, events))
+
+    def unreported(self, *last: e.Event) -> list[e.Event]:
+        """What happened since the last report, to be sent now; what waits for its bodies is not."""
         events = [*self.events, *last]
         if not events:
-            return
+            return events
         if self.lost:
             raise PartLost(self.command.step_run_id)
         self.events.clear()
+        self._looked = 0
         if KNOWN:
             events = self.secrecy.report(events)
         bodies = self.fitting.take_bodies() if "fitting" in self.__dict__ else []
@@ -241,41 +254,15 @@ class PartWork:
             self.unsent = self.unsent or UnsentReports(self)
             self.committed, self.unsure = self.unsent.add(events, bodies), True
             if self.asks:
-                self.committed.add_done_callback(lambda commit: self._learn(commit.refused))
-            return
-        taken = self.send(events)
-        self.committed, self.unsure = taken.committed, taken.events is None
-        if self.asks:
-            self._learn(taken.events or ())
-            if not taken.committed.done():
-                taken.committed.add_done_callback(lambda commit: self._learn(commit.refused))
-
-    def send(self, events: list[e.Event]) -> Taken:
-        command = self.command
-        taken = self.worker.session.report(
-            command.execution_id,
-            Report(
-                step_run_id=command.step_run_id,
-                part=command.part,
-                epoch=command.epoch,
-                worker=self.worker.name,
-                events=events,
-                after=self.reported,
-            ),
-        )
-        self.reported += len(events)
-        if taken.events == []:
-            raise PartLost(command.step_run_id)
-        return taken
-
-    def _learn(self, recorded: Sequence[e.Event]) -> None:
-        """Which writes did not stand (LOOP-5)."""
-        for event in refused_writes(recorded):
-            self.refused[event.task_run_id] = event
+                self.committed.add_done_callback(lambda commit: note_refused(self, commit.refused))
+            return []
+        return events
 
     async def barrier(self) -> None:
         """TASK-9: recorded outcomes are committed before the next task with an effect starts."""
-        if any(type(event) is e.TaskDone for event in self.events):
+        # Iterations of a part share the list: what one has looked at, the next need not.
+        looked, self._looked = self._looked, len(self.events)
+        if any(type(event) is e.TaskDone for event in islice(self.events, looked, None)):
             self.report()
         # Not taken away: other iterations of the part wait for the same commit.
         if self.committed is not None:

@@ -11,6 +11,7 @@ from noetl.messages import events as e
 from noetl.messages.outcome import make_error
 from noetl.ports.commit import Commit
 from noetl.ports.session import PartLost, Taken, refused_writes
+from noetl.worker.turn import send
 
 if TYPE_CHECKING:
     from noetl.worker.part import PartWork
@@ -52,7 +53,7 @@ class UnsentReports:
                 for key, body in unsent.bodies:
                     await self._put(body)
                     self._part.fitting.stored(key)
-                taken = self._part.send(unsent.events)
+                taken = send(self._part, unsent.events)
             except PartLost as lost:
                 self._give_up(lost)
             except Exception as refused:  # whatever the store says: the others go on
@@ -80,7 +81,7 @@ class UnsentReports:
         message = KNOWN.masked(f"a result of step '{step}' cannot be stored: {refused}")
         error = make_error("result", message, retryable=True)
         with suppress(PartLost):
-            self._part.send([e.StepFailed(step=step, step_run_id=run_id, error=error)])
+            send(self._part, [e.StepFailed(step=step, step_run_id=run_id, error=error)])
         self._give_up(PartLost(run_id))
         self._part.worker.abandon(self._part)
 

@@ -40,6 +40,7 @@ from noetl.ports.session import ChildAsked, PartLost, Taken
 from noetl.worker.outbox import Outbox, Pending
 from noetl.worker.part import CANCELLED
 from noetl.worker.questions import PATIENT
+from noetl.worker.turn import one_by_one
 from noetl.worker.wire import Wire
 from noetl.worker.worker import Worker, error_of
 
@@ -97,6 +98,8 @@ class WireSession:
         """Set by a part whose lease is to be renewed sooner than it is looked."""
 
     # ── what parts ask (ports.session.Session) ───────────────────────────────────────────────
+
+    report_turn = one_by_one  # a call carries the reports of all parts anyway
 
     def report(self, execution_id: str, report: Report) -> Taken:
         hold = Hold(execution_id, report.step_run_id, report.part, report.epoch)

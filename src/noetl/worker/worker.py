@@ -2,8 +2,8 @@
 
 import asyncio
 import math
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,7 @@ from noetl.ports.event_log import Printed
 from noetl.ports.result_store import ResultStore
 from noetl.ports.session import PartLost, Session
 from noetl.tools.table import Toolbox
+from noetl.worker.turn import Turn
 
 if TYPE_CHECKING:
     from noetl.worker.iterations import LoopWork
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
 
 WITHOUT_SLOT = frozenset({"playbook", "wait"})
 """TASK-8: kinds that wait for others hold no slot."""
+
+WARMED = frozenset({"python"})
+"""Kinds whose tool has a `warm`: something that takes a while to be ready."""
 
 LAST_BODIES = 5.0
 """Seconds that bodies have to be stored when the worker stops."""
@@ -65,7 +69,7 @@ class Worker:
         self.keychain = keychain
         self._slots = asyncio.Semaphore(slots)
         self._work: dict[asyncio.Task[None], PartWork] = {}
-        self._soon: set[PartWork] = set()
+        self.turn = Turn()
         self._news: asyncio.Task[None] | None = None
         self._storing: set[asyncio.Task[None]] = set()
         self.bodies = bodies
@@ -123,14 +127,7 @@ class Worker:
             if work is part:
                 task.cancel()
 
-    def report_soon(self, part: "PartWork") -> None:
-        """Report with whatever else of this part ends in the same turn of the event loop."""
-        if part not in self._soon:
-            self._soon.add(part)
-            asyncio.get_running_loop().call_soon(self._report, part)
-
     def _report(self, part: "PartWork") -> None:
-        self._soon.discard(part)
         with suppress(PartLost):
             part.report()
 
@@ -150,15 +147,16 @@ class Worker:
         else:
             await asyncio.sleep(0)
 
+    def warm(self, plan: Plan) -> None:
+        """Have ready what the first step will ask for: its order is not committed yet."""
+        kinds = {task.kind for task in plan.steps[plan.entry].pipeline.tasks}
+        for kind in kinds & WARMED:
+            self.tools[kind].warm()  # type: ignore[attr-defined]
+
     # ── what parts need ───────────────────────────────────────────────────────────────────────
 
-    @asynccontextmanager
-    async def slot(self, kind: str) -> AsyncIterator[None]:
-        if kind in WITHOUT_SLOT:
-            yield
-            return
-        async with self._slots:
-            yield
+    def slot(self, kind: str) -> AbstractAsyncContextManager[None]:
+        return nullcontext() if kind in WITHOUT_SLOT else self._slots
 
     @property
     def sealing(self) -> "Sealing":
@@ -169,9 +167,13 @@ class Worker:
         return await self.sealing.open(reference)
 
     def workplace(self, part: "PartWork", kind: str) -> "PartWorkplace":
-        from noetl.worker.workplace import PartWorkplace
+        """The same for all calls of a kind in a part."""
+        place = part.places.get(kind)
+        if place is None:
+            from noetl.worker.workplace import PartWorkplace
 
-        return PartWorkplace(self, part.plan, part.command, kind)
+            place = part.places[kind] = PartWorkplace(self, part.plan, part.command, kind)
+        return place
 
     # ── stopping ─────────────────────────────────────────────────────────────────────────────
 

@@ -6,17 +6,19 @@ import select
 import shutil
 import socket
 import subprocess
+from collections import deque
 from typing import NamedTuple
 
 import msgspec
 
 from noetl.tools.children import ENVIRONMENT, INSIDE, PipeEnds, end_all, end_group, isolated, spawn
-from noetl.tools.process.inside.frames import LONGEST
+from noetl.tools.process.inside.frames import LONGEST, QUICK, SOON
 from noetl.tools.process.output import Output
 
 HEAD = 5
 """Bytes before the body of an answer: length and tag."""
 PIPE = 65_536
+PURE = (QUICK, SOON)
 GRACE = 1.0
 """Seconds that a process has to end after it closed the connection."""
 
@@ -28,6 +30,11 @@ class ChildAnswer(msgspec.Struct, frozen=True):
     body: bytes | bytearray = b""
     exit_code: int | None = None
     """Negative: the number of the signal; None while the process lives."""
+    again: bool = False
+    """Nothing came of it, through no fault of its own: ask another child, and let it be alone."""
+
+
+AGAIN_ELSEWHERE = ChildAnswer(again=True)
 
 
 class HiddenPlaces(NamedTuple):
@@ -40,23 +47,43 @@ class HiddenPlaces(NamedTuple):
 NOTHING = HiddenPlaces([], [])
 
 
-class PythonChild:
-    """A process that runs code for one worker; it lives in its own session and folder."""
+class Asked(NamedTuple):
+    """A call on its way to the child or in it."""
 
-    def __init__(
-        self, python: str, folder: str, mode: str = "off", hidden: HiddenPlaces = NOTHING
-    ) -> None:
+    answer: "asyncio.Future[ChildAnswer]"
+    output: Output
+
+
+class PythonChild:
+    """
+    A process that runs code for one worker; it lives in its own session and folder.
+
+    Several calls may be on their way to it at once, which it answers in order. Only pure code is
+    asked so (decision 0094): if the child dies, or one of them takes long, the others are asked
+    again elsewhere, and nobody can tell.
+    """
+
+    def __init__(self, started: "StartedChild", folder: str) -> None:
         self._loop = asyncio.get_running_loop()
-        started = start(python, folder, mode, hidden)
         self._process, self._exit, self._socket, printed, out, err = started
         self._folder = folder
         self._pipes = {out: 1, err: 2, printed: 0}
         self.ended: asyncio.Future[int] = self._loop.create_future()
         """Done with the exit code when the process is no more."""
+        self._asked: deque[Asked | None] = deque()
+        """In order; None for one whose answer nobody waits for any more."""
+        self.since = 0.0
+        """When the first of them became the first."""
+        self.begun = self._loop.time()
+        self.answered = False
+        """Whether it has come as far as to answer something."""
+        self.light = False
+        """Whether all that it was asked is pure, so that more of it may queue."""
         self._output: Output | None = None
-        self._answer: asyncio.Future[ChildAnswer] | None = None
         self._come = bytearray()
         self._unsent = memoryview(b"")
+        self._behind: list[bytes] = []
+        """Requests of this turn that go out together, behind one that is in the child already."""
         self._watch()
 
     def _watch(self) -> None:
@@ -67,21 +94,34 @@ class PythonChild:
         self._loop.add_reader(self._socket.fileno(), self._read_answer)
         self._loop.add_reader(self._exit, self._see_exit)
 
-    async def ask(self, request: bytes, output: Output) -> ChildAnswer:
-        """The answer to a request; cancelling it leaves a child that must be ended."""
+    @property
+    def depth(self) -> int:
+        """Calls on their way to it or in it."""
+        return len(self._asked)
+
+    def ask(self, request: bytes, output: Output) -> "asyncio.Future[ChildAnswer]":
+        """The answer to a request; whoever gives up waiting leaves a child that must be ended."""
+        answer: asyncio.Future[ChildAnswer] = self._loop.create_future()
         if self.ended.done():
-            return ChildAnswer(exit_code=self.ended.result())
-        self._output = output
-        self._answer = self._loop.create_future()
-        self._send(memoryview(len(request).to_bytes(4, "big") + request))
-        try:
-            return await self._answer
-        finally:
-            # All that was written before the answer is in the pipes by now.
-            for pipe, _ in self._ready.poll(0):
-                self._read_pipe(pipe)
-            output.end()
-            self._output = None
+            answer.set_result(ChildAnswer(exit_code=self.ended.result()))
+            return answer
+        frame = len(request).to_bytes(4, "big") + request
+        if self._asked:  # it is busy: what else comes in this turn is sent with it
+            if not self._behind:
+                self._loop.call_soon(self._send_behind)
+            self._behind.append(frame)
+        else:
+            self._output, self.since = output, self._loop.time()
+            self._send(memoryview(frame))
+        self._asked.append(Asked(answer, output))
+        return answer
+
+    def _send_behind(self) -> None:
+        rest, self._behind = b"".join(self._behind), []
+        if self._unsent:
+            self._unsent = memoryview(bytes(self._unsent) + rest)
+        else:
+            self._send(memoryview(rest))
 
     def _send(self, rest: memoryview) -> None:
         try:
@@ -136,20 +176,54 @@ class PythonChild:
         return bool(data)
 
     def _gather(self, data: bytes) -> None:
-        self._come += data
-        if len(self._come) < HEAD:
-            return
-        length = int.from_bytes(self._come[:4], "big")
-        missing = HEAD + length - len(self._come)
-        if missing == 0:
-            self._settle(ChildAnswer(bytes(self._come[4:HEAD]), self._come[HEAD:]))
-        elif missing < 0 or length > LONGEST:
-            self.kill()  # no answer of ours: the code wrote to the connection
+        if self._come:
+            self._come += data
+        come: bytes | bytearray = self._come or data
+        start = answers = 0
+        while self._asked and len(come) - start >= HEAD:
+            length = int.from_bytes(come[start : start + 4], "big")
+            end = start + HEAD + length
+            if length > LONGEST:
+                self.kill()  # no answer of ours: the code wrote to the connection
+                return
+            if end > len(come):
+                break
+            answers += 1
+            body = come[start + HEAD : end]
+            self._settle(ChildAnswer(bytes(come[start + 4 : start + HEAD]), body))
+            start = end
+        if come is data:
+            self._come += data[start:]
+        elif start:
+            del self._come[:start]
+        if answers:
+            self.since = self._loop.time()
+        if self._come and not self._asked:
+            self.kill()
 
     def _settle(self, answer: ChildAnswer) -> None:
-        self._come = bytearray()
-        if self._answer is not None and not self._answer.done():
-            self._answer.set_result(answer)
+        asked = self._asked.popleft()
+        self.answered = True
+        if asked is None:
+            return
+        output = asked.output
+        if answer.tag not in PURE:
+            # All that was written before the answer is in the pipes by now.
+            for pipe, _ in self._ready.poll(0):
+                self._read_pipe(pipe)
+        output.end()
+        self._output = output if answer.tag in PURE else None
+        if not asked.answer.done():
+            asked.answer.set_result(answer)
+
+    def take_back(self, *, all_of_them: bool = False) -> None:
+        """The first call takes long, or the child goes: those behind it are asked elsewhere."""
+        kept = [] if all_of_them else [self._asked[0]]
+        behind = list(self._asked)[len(kept) :]
+        self._asked = deque([*kept, *(None for _ in behind)])
+        for asked in behind:
+            if asked is not None and not asked.answer.done():
+                asked.answer.set_result(AGAIN_ELSEWHERE)
 
     def _see_exit(self) -> None:
         self._loop.remove_reader(self._exit)
@@ -158,7 +232,9 @@ class PythonChild:
         while self._read_answer():  # it may have answered with its last breath
             pass
         self.ended.set_result(code)
-        self._settle(ChildAnswer(exit_code=code))
+        alone = len(self._asked) == 1
+        while self._asked:  # of several nobody knows which one it was
+            self._settle(ChildAnswer(exit_code=code) if alone else AGAIN_ELSEWHERE)
 
     def confined(self) -> bool:
         """Whether it has namespaces of its own; asked of a child that has answered."""
@@ -210,6 +286,14 @@ class StartedChild(NamedTuple):
     printed: int
     out: int
     err: int
+
+    def end(self) -> None:
+        """Of one that nobody has taken over."""
+        end_group(self.process.pid)
+        self.process.wait()
+        self.connection.close()
+        for opened in (self.exit, self.printed, self.out, self.err):
+            os.close(opened)
 
 
 def start(python: str, folder: str, mode: str, hidden: HiddenPlaces = NOTHING) -> StartedChild:

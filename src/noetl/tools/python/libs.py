@@ -39,6 +39,10 @@ WHEELS_ONLY = (
 )
 
 
+def folder_of_libs(home: Path) -> Path:
+    return home / "libs"
+
+
 class Libs:
     """The cached folders below `home`; they are shared by all processes that use it."""
 
@@ -51,18 +55,17 @@ class Libs:
         private: Sequence[str] = (),
         build: bool = False,
     ) -> None:
-        self._home = home / "libs"
+        self._home = folder_of_libs(home)
         self._python = python
         self._namespaces = namespaces
         self._private = list(private)
         self._build = build
         self._found: dict[tuple[str, ...], str] = {}
 
-    def made(self) -> str:
-        """Where they lie; children that start before the first one is there shall see it, too."""
+    def make(self) -> None:
+        """Children that start before the first one is there shall see where they lie, too."""
         with suppress(OSError):  # said by whoever needs it
             private_folder(self._home)
-        return str(self._home.resolve())
 
     async def folder(self, requirements: list[str]) -> str:
         """The folder that holds them; installs them if it is not there; raises Refusal."""

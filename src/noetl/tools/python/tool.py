@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +20,9 @@ from noetl.tools.frame import FramedTool
 from noetl.tools.process.inside.frames import AGAIN, FAILED_WITH_STRAYS, LAST
 from noetl.tools.process.inside.namespaces import UNCONFINED
 from noetl.tools.process.output import Output
-from noetl.tools.python.child import ChildAnswer, HiddenPlaces, PythonChild
+from noetl.tools.python.child import PURE, ChildAnswer, PythonChild
 from noetl.tools.python.children import Key, PythonChildren
+from noetl.tools.python.early import hidden_places
 from noetl.tools.python.libs import Libs
 from noetl.tools.refusal import Refusal
 from noetl.tools.resources import bytes_of
@@ -28,6 +30,7 @@ from noetl.tools.tool import ToolCall, Workplace
 
 NO_EXCEPTION = {"exception_type": None, "traceback": None}
 """The block of every outcome that no exception made."""
+RESULTS = (AGAIN, LAST, *PURE)
 DIED = {"exception_type": "ChildDied", "traceback": ""}
 
 
@@ -57,7 +60,9 @@ class PythonTool(FramedTool):
         build: bool = False,
     ) -> None:
         self._libs = Libs(home, python, namespaces=namespaces, private=private, build=build)
-        hidden = HiddenPlaces(list(private), [self._libs.made()] if private else [])
+        if private:
+            self._libs.make()
+        hidden = hidden_places(home, private)
         self._children = PythonChildren(python, children, namespaces, hidden)
         self._processors = len(os.sched_getaffinity(0))
 
@@ -70,14 +75,19 @@ class PythonTool(FramedTool):
         libs = await self._folder(call) if call.inputs.libs else ""
         memory = bytes_of(call.resources.get("memory"))
         seconds = cpu_seconds(call.timeout.total, self._processors)
-        request = request_of(call.inputs, libs, memory, seconds)
-        key = (call.execution_id, libs, memory)
-        try:
-            child = await self._children.take(key)
-        except OSError as fault:
-            message = f"the child process could not be started: {fault}"
-            return failed("python", message, retryable=True)
-        return await self._ask(child, key, request, call, workplace)
+        request = request_of(call.inputs, libs, memory, seconds, shared=call.shared)
+        key = (call.execution_id, libs, memory, call.shared)
+        text = call.inputs.code if call.timeout.total is None else None
+        while True:
+            try:
+                child = await self._children.take(key, text)
+            except OSError as fault:
+                message = f"the child process could not be started: {fault}"
+                return failed("python", message, retryable=True)
+            answer = await self._ask(child, key, request, call, workplace)
+            if not answer.again:
+                return await outcome_of(answer, call, workplace)
+            text = None
 
     async def _folder(self, call: ToolCall[PythonInputs]) -> str:
         try:
@@ -93,8 +103,8 @@ class PythonTool(FramedTool):
         request: bytes,
         call: ToolCall[Any],
         workplace: Workplace,
-    ) -> Outcome:
-        output = Output(lambda stream, text: workplace.log(call, stream, text))
+    ) -> ChildAnswer:
+        output = Output(partial(workplace.log, call))
         total = call.timeout.total
         timer = None
         if total is not None:
@@ -107,14 +117,17 @@ class PythonTool(FramedTool):
             if timer is not None:
                 timer.cancel()
             strays = answer.tag in (b"", LAST, FAILED_WITH_STRAYS)
-            self._children.give_back(child, key, again=answer.tag == AGAIN, strays=strays)
+            self._children.paces.learn(call.inputs.code, answer.tag)
+            if not answer.again:
+                again = answer.tag in PURE or answer.tag == AGAIN
+                self._children.give_back(child, key, again=again, strays=strays)
         if answer.exit_code == UNCONFINED and self._children.mode == "demand":
             raise Refusal("input", DEMANDED)
         if answer.exit_code is None and self._children.learn(child):
             workplace.log(call, "system", WITHOUT)
         if answer.exit_code is not None and late:
             raise too_slow("the code did not end", total)
-        return await outcome_of(answer, call, workplace)
+        return answer
 
     async def forget(self, scratch: str) -> None:
         """End the children of an execution that is over; a step run has nothing of its own."""
@@ -125,15 +138,17 @@ class PythonTool(FramedTool):
         await self._children.close()
 
 
-def request_of(inputs: PythonInputs, libs: str, memory: int, seconds: int) -> bytes:
+def request_of(
+    inputs: PythonInputs, libs: str, memory: int, seconds: int, *, shared: bool = False
+) -> bytes:
     """The frame for the child; what is no plain value is made one where that is possible."""
     try:
-        return marshal.dumps((inputs.code, inputs.args, libs, memory, seconds))
+        return marshal.dumps((inputs.code, inputs.args, libs, memory, seconds, shared))
     except ValueError:
         pass
     try:
         args = msgspec.to_builtins(inputs.args, str_keys=True)
-        return marshal.dumps((inputs.code, args, libs, memory, seconds))
+        return marshal.dumps((inputs.code, args, libs, memory, seconds, shared))
     except (ValueError, TypeError):
         says = "args hold something that is not a plain value; expected JSON"
         raise Refusal("input", says) from None
@@ -149,7 +164,7 @@ async def outcome_of(answer: ChildAnswer, call: ToolCall[Any], workplace: Workpl
     if answer.exit_code is not None:
         return died(answer.exit_code)
     try:
-        if answer.tag not in (AGAIN, LAST):
+        if answer.tag not in RESULTS:
             told = msgspec.json.decode(answer.body, type=ChildFailure)
             block = {"exception_type": told.exception_type, "traceback": told.traceback}
             return failed(told.kind, told.message, block=block)

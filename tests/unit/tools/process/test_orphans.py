@@ -42,10 +42,10 @@ signal.pause()
 
 WORKER = """
 import asyncio, os, sys
-from noetl.tools.python.child import PythonChild
+from noetl.tools.python.child import PythonChild, start
 
 async def main():
-    child = PythonChild(sys.executable, sys.argv[1], sys.argv[2])
+    child = PythonChild(start(sys.executable, sys.argv[1], sys.argv[2]), sys.argv[1])
     while not (below := under(os.getpid())):
         await asyncio.sleep(0)
     print(*below, flush=True)

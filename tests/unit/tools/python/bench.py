@@ -48,6 +48,7 @@ class Bench:
         memory: Any = None,
         execution: str = "e1",
         max_inline: int = 1 << 40,
+        shared: bool = False,
         **args: Any,
     ) -> Coroutine[Any, Any, Outcome]:
         inputs = PythonInputs(code=code, args=args, libs=libs or [])
@@ -56,6 +57,7 @@ class Bench:
             execution_id=execution,
             timeout=Timeout(total=total),
             max_inline=max_inline,
+            shared=shared,
             resources={} if memory is None else {"memory": memory},
         )
         return self.tool.call(call, self.place)

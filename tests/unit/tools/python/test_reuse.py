@@ -134,3 +134,46 @@ def test_a_folder_emptied_after_a_call_was_not_followed_out_of(
     bench.result("import os\nos.symlink(path, 'link')", path=str(tmp_path))
     pid(bench)
     assert (tmp_path / "file").read_text("utf-8") == "kept"
+
+
+LEAVES = (
+    "import json, os, pathlib\njson.left = os.environ['LEFT'] = 'here'\npathlib.Path('f').touch()"
+)
+FINDS = "import json, os\nresult = [getattr(json, 'left', None), os.getenv('LEFT'), os.listdir()]"
+
+
+@pytest.mark.rule("TOOL-5")
+def test_shared_tasks_find_what_earlier_ones_left(bench: Bench) -> None:
+    assert bench.run(LEAVES, shared=True).status == "ok"
+    assert bench.result(FINDS, shared=True) == ["here", "here", ["f"]]
+
+
+@pytest.mark.rule("TOOL-5")
+@pytest.mark.parametrize(
+    "other", [{"execution": "e2"}, {"memory": "1Gi"}, {"shared": False}], ids=str
+)
+def test_what_is_shared_stays_in_its_execution(bench: Bench, other: dict[str, object]) -> None:
+    assert bench.run(LEAVES, shared=True).status == "ok"
+    assert bench.result(FINDS, **{"shared": True, **other}) == [None, None, []]
+
+
+@pytest.mark.rule("TOOL-5")
+@pytest.mark.parametrize(
+    "code",
+    [
+        "1 / 0",
+        "import threading\nthreading.Thread(target=threading.Event().wait, daemon=True).start()",
+        "import subprocess\nleft = subprocess.Popen(['sleep', '600'])",
+    ],
+)
+def test_a_shared_child_is_thrown_away_for_the_same_reasons(bench: Bench, code: str) -> None:
+    first = pid(bench, shared=True)
+    assert pid(bench, shared=True) == first
+    bench.run(code, shared=True)
+    assert pid(bench, shared=True) != first
+
+
+@pytest.mark.rule("TOOL-5")
+def test_names_of_the_code_are_fresh_where_all_else_is_shared(bench: Bench) -> None:
+    bench.result("import math\nresult = mine = 1", shared=True)
+    assert bench.error("import math\nresult = mine", shared=True)["kind"] == "python"

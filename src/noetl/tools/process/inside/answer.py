@@ -1,13 +1,20 @@
 """What a child answers: a result in strict JSON, or what went wrong in the author's words."""
 
-import json.encoder
+from __future__ import annotations
+
 import sys
-from collections.abc import Iterator
-from types import TracebackType
-from typing import Any
+
+# The heart of `json`, whose other half brings `re` along: a third of the start of a child.
+from _json import encode_basestring, make_encoder
 
 from .frames import LONGEST
 from .program import SOURCE
+
+TYPE_CHECKING = False  # `typing` takes longer to load than all the rest
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from types import TracebackType
+    from typing import Any
 
 ENDS = 10
 """A traceback keeps this many lines of code at either end; a deep recursion has a thousand."""
@@ -33,9 +40,19 @@ HINTS = {
 }
 OTHERWISE = "use text, numbers, booleans, None, lists and mappings with text as keys"
 
-to_text = json.encoder.JSONEncoder(
-    allow_nan=False, ensure_ascii=False, separators=(",", ":")
-).encode
+
+def to_text(value: Any) -> str:
+    """As `json.JSONEncoder(allow_nan=False, ensure_ascii=False, separators=(",", ":"))` does."""
+    if isinstance(value, str):
+        return str(encode_basestring(value))
+    # What is around a value, what stands for no JSON, how text is written; no indent, separators,
+    # unsorted, no key skipped, no NaN.
+    encode = make_encoder({}, no_json, encode_basestring, None, ":", ",", False, False, False)
+    return "".join(encode(value, 0))
+
+
+def no_json(value: Any) -> Any:
+    raise TypeError(f"Object of type {type(value).__name__} is not JSON serializable")
 
 
 class ResultRefused(Exception):

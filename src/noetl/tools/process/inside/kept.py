@@ -1,13 +1,18 @@
 """What must be the same before and after a call, so that no call sees another."""
 
+from __future__ import annotations
+
 import os
 import sys
 
 # By name, since code may replace what the module holds.
 from _thread import _count as count_threads
-from typing import Any
 
 from .limits import has_children
+
+TYPE_CHECKING = False  # `typing` takes longer to load than all the rest
+if TYPE_CHECKING:
+    from typing import Any
 
 FORGOTTEN = ("logging", "random")
 """Modules with a state, which others bring along: who imports them finds them new."""
@@ -50,9 +55,14 @@ class Kept:
         sys.path.insert(0, libs)
         self._take()
 
+    @staticmethod
+    def alone() -> bool:
+        """Whether no thread and no process was left behind."""
+        return not count_threads() and not has_children()
+
     def restore(self) -> bool:
         """Make modules, folder and limits new again; False if something stays changed."""
-        if count_threads() or has_children():
+        if not self.alone():
             return False
         foreign = self._drop_modules()
         sys.setrecursionlimit(RECURSION)

@@ -1,12 +1,17 @@
 """What can be known of a playbook's code before it runs, and how it is run."""
 
+from __future__ import annotations
+
 import builtins
-import contextvars
 import opcode
 import sys
-from collections.abc import Iterator
+from _contextvars import Context
 from types import CodeType, CoroutineType, ModuleType
-from typing import Any
+
+TYPE_CHECKING = False  # `typing` takes longer to load than all the rest
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
 
 
 def words(text: str) -> frozenset[str]:
@@ -24,6 +29,8 @@ REACHING = words(
     "ag_frame cr_frame f_back f_builtins f_globals gi_frame tb_frame"
 )
 """Names by which code without an import reaches out of its own names; so does any private one."""
+HEARD = words("print input exit quit help id hash object memoryview SystemExit")
+"""Names by which code is heard outside, or tells one run of it from another."""
 LASTING = words(
     "atexit ctypes dup2 faulthandler gc locale multiprocessing putenv register_at_fork resource "
     "setprofile settrace signal tracemalloc"
@@ -49,6 +56,8 @@ class Program:
             IMPORT in part.co_code[::2] for part in parts
         )
         """Touches nothing but its own names, so nothing needs to be looked over afterwards."""
+        self.pure = self.harmless and names.isdisjoint(HEARD)
+        """Says nothing either: nobody can tell whether it ran once or twice."""
         self.lasting = not names.isdisjoint(LASTING)
         self.modules = sorted(names & STATELESS)
         if any(part.co_name == "main" and part.co_flags & COROUTINE for part in parts):
@@ -75,7 +84,7 @@ def run(program: Program, args: dict[str, Any]) -> Any:
     names["__builtins__"] = builtins
     names.update(args)
     sys.modules["task"] = module
-    context = contextvars.Context()
+    context = Context()
     try:
         context.run(exec, program.code, names)
         given = args.get("result", names)

@@ -3,9 +3,11 @@ What a warm child does: one request after the other, each in fresh names, answer
 
 It is started with `-I -S` and uses the standard library alone. It never imports NoETL, so that
 neither the worker's memory nor its packages are within reach of the code of a playbook.
-A request is a length and marshalled `(code, args, libs, memory, seconds of processor time)`; an
-answer is a length, a tag and JSON. The worker's side is `tools/python/child.py`.
+A request is a length and marshalled `(code, args, libs, memory, seconds of processor time,
+shared)`; an answer is a length, a tag and JSON. The worker's side is `tools/python/child.py`.
 """
+
+from __future__ import annotations
 
 import gc
 import io
@@ -17,15 +19,18 @@ import sys
 from marshal import loads
 from os import _exit, getpid, write
 from resource import setrlimit
-from time import process_time
-from typing import Any
+from time import monotonic, process_time
 
 from .answer import failure, to_json
-from .frames import AGAIN, FAILED, FAILED_WITH_STRAYS, LAST, receive, send
+from .frames import AGAIN, FAILED, FAILED_WITH_STRAYS, LAST, QUICK, SOON, Frames
 from .kept import Kept
 from .limits import LIMITS, address_space, has_children, limit
 from .namespaces import bind_to
 from .program import Program, run
+
+TYPE_CHECKING = False  # `typing` takes longer to load than all the rest
+if TYPE_CHECKING:
+    from typing import Any
 
 PROGRAMS = 64
 """Compiled codes that are kept."""
@@ -67,26 +72,31 @@ def serve(control: int, printed: int, parent: int) -> None:
     kept = Kept(os.getcwd())
     gc.freeze()
     programs: dict[str, Program] = {}
+    frames = Frames(control)
     bound, pid, cpu_hard = False, getpid(), resource.getrlimit(resource.RLIMIT_CPU)[1]
+    allowed = 0
     while True:
-        text, args, libs, memory, seconds = loads(receive(control))
-        setrlimit(resource.RLIMIT_CPU, (int(process_time()) + seconds, cpu_hard))
+        text, args, libs, memory, seconds, shared = loads(frames.receive())
+        most = int(process_time()) + seconds
+        if most != allowed:
+            setrlimit(resource.RLIMIT_CPU, (most, cpu_hard))
+            allowed = most
         if not bound:  # to one set of libs and one limit, for all calls that follow
             limit(resource.RLIMIT_AS, address_space() + memory)
             if libs:
                 kept.find(libs)
             bound = True
-        tag, body = answer(text, args, kept, programs)
+        tag, body = answer(text, args, kept, programs, shared=shared)
         if getpid() != pid:  # a fork that the code did not end: only one may answer
             _exit(0)
-        send(control, tag, body)
+        frames.send(tag, body)
         del text, args, body
 
 
 def answer(
-    text: str, args: dict[str, Any], kept: Kept, programs: dict[str, Program]
+    text: str, args: dict[str, Any], kept: Kept, programs: dict[str, Program], *, shared: bool
 ) -> tuple[bytes, bytes]:
-    """Run the code; a fault of any kind is an answer too."""
+    """Run the code; a fault of any kind is an answer too. What is shared is not looked over."""
     out, err = sys.stdout, sys.stderr
     try:
         program = programs.get(text)
@@ -95,12 +105,16 @@ def answer(
                 programs.clear()
             program = programs[text] = Program(text)
             kept.learn(program.modules)
+        began = monotonic()
         body = to_json(run(program, args))
     except BaseException as fault:
         flush(out, err)
         return FAILED_WITH_STRAYS if has_children() else FAILED, failure(fault, text)
+    if program.pure:
+        took = monotonic() - began
+        return (QUICK if took < 0.0001 else SOON if took < 0.001 else AGAIN), body
     flush(out, err)
-    if program.harmless:
+    if program.harmless or (shared and kept.alone()):
         return AGAIN, body
     return AGAIN if not program.lasting and restored(kept) else LAST, body
 

@@ -9,11 +9,11 @@ before it where the kernel allows no namespaces and has no Landlock. The worker'
 `tools/process/running.py`.
 """
 
+from __future__ import annotations
+
 import marshal
 import os
 import resource
-import signal
-from typing import Any
 
 from .landlock import shield, version
 from .limits import LIMITS, has_children, limit
@@ -29,6 +29,13 @@ from .namespaces import (
     let_go,
     mount_own,
 )
+
+TYPE_CHECKING = False  # `typing` takes longer to load than all the rest
+if TYPE_CHECKING:
+    import signal
+    from typing import Any
+else:
+    import _signal as signal  # without the names that `enum` gives to its numbers
 
 STREAMS = (0, 1, 2)
 IGNORED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)
