@@ -6,9 +6,7 @@ INTO := $(BIN)/uv pip install --quiet --python $(BIN)/python --compile-bytecode
 PARALLEL ?= -n 4 --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check lint types floors words tools ui screenshots unit bench bench-ui bench-distributed chaos faults soak growth chance fuzz audit sbom size docs site format lock clean
-.PHONY: help setup run test check lint types floors words tools ui screenshots unit bench bench-ui bench-distributed chaos faults simulate simulate-reach chance fuzz audit sbom size docs site format lock clean
-.PHONY: help setup run test check lint types floors words tools ui screenshots unit bench bench-ui bench-distributed chaos faults chance model mutants fuzz audit sbom size docs site format lock clean
+.PHONY: help setup run test check lint types floors words tools ui screenshots unit bench bench-ui bench-distributed chaos faults soak growth chance fuzz audit sbom size docs site format lock clean simulate simulate-reach model mutants
 
 help: ## show what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -86,6 +84,7 @@ soak: setup ## random kills and pauses of servers, workers, PostgreSQL and NATS 
 
 growth: setup ## 100,000 executions: memory, descriptors, tasks and rows stay as after 1,000
 	NOETL_FAULTS=full $(RUN) pytest -s tests/faults/test_growth.py
+
 SEEDS ?= 10000
 simulate: setup ## SEEDS=N seeds of the simulated world, on all cores; FIRST=N begins there
 	$(RUN) tests.simulation --seeds $(SEEDS) --first $(or $(FIRST),0)
