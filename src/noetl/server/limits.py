@@ -163,14 +163,10 @@ class LimitKeeper:
         if active.execution.admitted and any(type(one) is e.ExecutionAdmitted for one in events):
             arm_execution(self._server, active)
         if any(isinstance(one, WAITING) for one in events):
-            commit.add_done_callback(partial(self._committed, active))
+            commit.add_done_callback(partial(_ask_when_committed, self, active))
 
     def take_up(self, active: ActiveExecution) -> None:
         self._server.chore(self._ask_for(active))
-
-    def _committed(self, active: ActiveExecution, commit: Commit) -> None:
-        if commit.exception() is None:
-            self.take_up(active)
 
     async def _ask_for(self, active: ActiveExecution) -> None:
         """Ask for all that waits in an execution: who has asked before keeps what it has."""
@@ -204,17 +200,13 @@ class LimitKeeper:
         if self._parking is not None:
             self._free.set()
         elif self._watching is None or self._watching.done():
-            self._watching = asyncio.get_running_loop().create_task(self._watch_all())
-
-    async def _watch_all(self) -> None:
-        while self._waiting or self._awaited:
-            await self._watch_once()
+            self._watching = asyncio.get_running_loop().create_task(self.watch())
 
     async def watch(self) -> None:
         """Until cancelled: what is parked, whoever parked it, gets its place and an owner."""
-        assert self._parking is not None, "only who parks looks for what is parked"
-        while True:
-            if await self._watch_once():
+        while self._parking is not None or self._waiting or self._awaited:
+            elsewhere = await self._watch_once()
+            if elsewhere and self._parking is not None:
                 await self._parking.adopt()
 
     async def _watch_once(self) -> bool:
@@ -326,3 +318,8 @@ def claim_of(
         seconds=limit.seconds,
         priority=priority,
     )
+
+
+def _ask_when_committed(keeper: LimitKeeper, active: ActiveExecution, commit: Commit) -> None:
+    if commit.exception() is None:
+        keeper.take_up(active)
