@@ -53,8 +53,8 @@ async def read_off_loop(size: int, work: Callable[P, T], *args: P.args, **named:
 
 class Drafts:
     """
-    The same for texts that are only being written. They are read one at a time, apart from those
-    that something runs of, and few wait: whoever may only look keeps nobody else from working.
+    The same for texts that are only being written or looked at. They are read one at a time, apart
+    from those that something runs of, and few wait: who may only look keeps nobody from working.
     """
 
     def __init__(self) -> None:

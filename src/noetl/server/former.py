@@ -1,6 +1,5 @@
 """The lines of the text that its author has, where what ran was translated from it (DIA)."""
 
-import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ from noetl.playbook.finding import Place
 from noetl.playbook.plan import digest_of
 from noetl.ports.catalog import number_in
 from noetl.ports.event_log import ExecutionRow, Playbooks
+from noetl.ports.large import DRAFTS
 from noetl.ports.storage import Storage
 from noetl.tools.plugins import KnownKinds
 
@@ -40,7 +40,7 @@ async def former_lines(
 
     from noetl.playbook.dialects.migrate import migrate  # only where something was translated
 
-    made = await asyncio.to_thread(migrate, former, KnownKinds(), read)
+    made = await DRAFTS.read(len(former), migrate, former, KnownKinds(), read)
     return made.origins if made.text == text else ()  # a newer version may translate otherwise
 
 

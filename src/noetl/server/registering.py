@@ -36,7 +36,7 @@ async def examined(storage: Storage, text: str, read: ReadText = read_off_loop) 
         for name in dict.fromkeys((path, beside(parent, path))):
             entry = await storage.catalog.find(name)
             kept = None if entry is None else await storage.playbooks.text(entry.digest)
-            if kept is not None and not is_trigger(kept[0]):
+            if kept is not None and not await read(len(kept[0]), is_trigger, kept[0]):
                 found.setdefault(path, await read(len(kept[0]), inputs_from, kept[0]))
     paths = [] if len(found) == len(wanted) else await known_paths(storage.catalog)
     around = Neighbours(playbook=found.get, paths=lambda: paths)
@@ -103,7 +103,7 @@ async def refuse_taken(storage: Storage, path: str, *, trigger: bool) -> None:
     if newest is None:
         return
     kept = await storage.playbooks.text(newest.digest)
-    was_trigger = kept is not None and is_trigger(kept[0])
+    was_trigger = kept is not None and await read_off_loop(len(kept[0]), is_trigger, kept[0])
     if was_trigger != trigger:
         kind, other = ("trigger", "playbook") if trigger else ("playbook", "trigger")
         raise ServerRefused(

@@ -13,6 +13,7 @@ from noetl.playbook.load import load_kept
 from noetl.playbook.model import Playbook
 from noetl.playbook.plan import Plan
 from noetl.ports.event_log import ExecutionRow, Printed
+from noetl.ports.large import DRAFTS
 from noetl.ports.storage import Storage
 from noetl.server.causes import (
     Cause,
@@ -93,7 +94,7 @@ async def explanation_of(
     kept = await storage.playbooks.text(row.digest)
     if kept is None:
         raise NoetlError(f"the playbook of '{row.execution_id}' is not in this home any more")
-    playbook = load_kept(kept[0], KnownKinds())
+    playbook = await DRAFTS.read(len(kept[0]), load_kept, kept[0], KnownKinds())
     lines = await former_lines(storage, row, *kept)
     playbook = relined(playbook, lines) if lines else playbook
     document = PlaybookText(playbook, kept[0], lines)

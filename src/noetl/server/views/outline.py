@@ -7,6 +7,7 @@ import msgspec
 from noetl.errors import PlaybookNotFound, PlaybookRejected
 from noetl.playbook.load import load_kept
 from noetl.playbook.model import Playbook
+from noetl.ports.large import DRAFTS
 from noetl.ports.storage import Storage
 from noetl.server.views.drawing import Box, Edge, draw
 from noetl.tools.plugins import KnownKinds
@@ -28,10 +29,13 @@ async def outline_of(storage: Storage, digest: str) -> Outline:
     if kept is None:
         raise PlaybookNotFound("the text of this playbook is not kept any more")
     try:
-        playbook = load_kept(kept[0], KnownKinds())
+        return await DRAFTS.read(len(kept[0]), outlined_text, kept[0])
     except PlaybookRejected:  # what was registered is a playbook or a trigger
         raise PlaybookNotFound("a trigger has no steps to draw") from None
-    return outlined(playbook)
+
+
+def outlined_text(text: str) -> Outline:
+    return outlined(load_kept(text, KnownKinds()))
 
 
 def outlined(playbook: Playbook) -> Outline:
