@@ -34,7 +34,6 @@ from noetl.ports.result_store import ResultStore
 from noetl.ports.session import Taken
 from noetl.server.active import ActiveExecution
 from noetl.server.appending import Appender
-from noetl.server.asked import AskedPeople
 from noetl.server.clocks import WaitClock
 from noetl.server.handout import Handout, Runner
 from noetl.server.loading import Decided, Loading, Spoiled, offers_in
@@ -154,6 +153,8 @@ class Server:
         active = ActiveExecution(execution, plan, folder=folder, term=first)
         active.settle = partial(self._settle, active)
         if plan.waits:
+            from noetl.server.asked import AskedPeople  # few playbooks wait
+
             active.clock, active.asked = WaitClock(self, active), AskedPeople(execution)
         self._active[execution.execution_id] = active
         return active
