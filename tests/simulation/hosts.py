@@ -1,6 +1,7 @@
 """Machines: each runs a server or a worker, dies, and starts another one."""
 
 import asyncio
+from abc import ABC, abstractmethod
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
@@ -34,7 +35,7 @@ class Quiet:
         await asyncio.get_running_loop().create_future()
 
 
-class Host:
+class Host(ABC):
     """A machine; `node` is the process on it."""
 
     def __init__(self, world: "World", name: str) -> None:
@@ -64,8 +65,9 @@ class Host:
             self.world.audit.check(False, f"{node} ended: {fault!r}")
             raise
 
+    @abstractmethod
     async def _live(self, node: Node) -> None:
-        raise NotImplementedError
+        """What a process on it does, from its start on."""
 
     def kill(self) -> None:
         if self.node is not None and not self.node.dead:

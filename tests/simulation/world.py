@@ -10,7 +10,7 @@ import sys
 import traceback
 import warnings
 from collections import Counter
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Generator
 from functools import partial
 from typing import Any
 
@@ -226,8 +226,22 @@ def _registered(text: str, plane: ServerNode) -> Coroutine[Any, Any, Any]:
     return plane.register(text)
 
 
+def _once() -> Generator[bool, None, None]:
+    yield True
+    while True:
+        yield False
+
+
+WARM = Scenario(seed=1)
+"""Run first in every process: what is imported and remembered with the first use is there then,
+so that a seed is the same story whether it is the first of its process or not."""
+WARMED = _once()
+
+
 def run(scenario: Scenario) -> Ended:
     """Let it happen; raises Violation. What is left of the world is gone when this returns."""
+    if scenario is not WARM and WARMED.send(None):
+        run(WARM)
     gc.freeze()
     gc.disable()
     kept = [(module, name, getattr(module, name)) for module, name in PLANNING]
