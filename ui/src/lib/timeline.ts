@@ -1,5 +1,6 @@
 // Folds events into what the page shows of step runs: times, tasks with attempts, loops as counts.
 import type { EventView } from "./api-types";
+import type { Counts, Told } from "./live.svelte";
 
 export interface Attempt {
   number: number;
@@ -55,12 +56,26 @@ export class Timeline {
   from: number | null = null;
   to = 0;
 
-  take(event: EventView): void {
+  take(event: Told): void {
     this.seq = Math.max(this.seq, event.seq);
     const at = Date.parse(event.timestamp);
     this.from ??= at;
     this.to = Math.max(this.to, at);
-    TAKE[event.name]?.(this, event, at);
+    if ("runs" in event) this.count(event);
+    else TAKE[event.name]?.(this, event, at);
+  }
+
+  /** Of iterations nobody reads each event here: they come as counts. */
+  private count({ runs }: Counts): void {
+    for (const [id, counted] of Object.entries(runs)) {
+      const run = this.runs.get(id);
+      if (!run) continue;
+      const loop = loopOf(run);
+      loop.started += counted.started ?? 0;
+      loop.done += counted.done ?? 0;
+      loop.failed += counted.failed ?? 0;
+      loop.failures = [...loop.failures, ...(counted.failures ?? [])].slice(0, MOST_FAILURES);
+    }
   }
 
   run(event: EventView, at: number): StepRun {
@@ -86,14 +101,6 @@ function end(status: string): Taking {
     run.status = status;
     run.ended = at;
     run.error = (event.data as Data).error?.message ?? "";
-  };
-}
-
-function iteration(change: (loop: LoopCount, index: number) => void): Taking {
-  return (line, event, at) => {
-    const loop = loopOf(line.run(event, at));
-    // Iterations of nested loops are counted by their tasks, not by the step.
-    if (event.entity_id.split(".").length === 2) change(loop, Number((event.data as Data).index ?? 0));
   };
 }
 
@@ -146,12 +153,6 @@ const TAKE: Record<string, Taking> = {
     const run = line.run(event, at);
     if (!run.loop) loopOf(run).total = (event.data as Data).total ?? null;
   },
-  "loop.iteration.started": iteration((loop) => void loop.started++),
-  "loop.iteration.done": iteration((loop) => void loop.done++),
-  "loop.iteration.failed": iteration((loop, index) => {
-    loop.failed++;
-    if (loop.failures.length < MOST_FAILURES) loop.failures.push(index);
-  }),
   "loop.done": (line, event, at) => {
     const data = event.data as Data;
     const run = line.run(event, at);
