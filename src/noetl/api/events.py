@@ -14,7 +14,7 @@ from noetl.api import types as t
 from noetl.api.answers import answered
 from noetl.api.context import USUAL, ApiContext, Asking, Limit
 from noetl.api.executions import known
-from noetl.api.frames import Followed, Form, SharedFrames
+from noetl.api.frames import FollowedLog, SharedFrames, StreamForm
 from noetl.errors import NoetlError
 from noetl.ports.event_log import LogRow
 
@@ -86,12 +86,12 @@ class EventsRoutes:
         if last is not None and row.finished_at is not None and start >= row.seq:
             # It has all of it, and came back only because the stream had ended: 204 stops that.
             return Stream(iter(()), status_code=204, headers=HEADERS)
-        form = Form(name, True if iterations is None else iterations)
+        form = StreamForm(name, True if iterations is None else iterations)
         frames = self._frames(request.scope.get("auth"), execution_id, start, form)
         return Stream(frames, media_type="text/event-stream", headers=HEADERS)
 
     async def _frames(
-        self, reader: object, execution_id: str, after: int, form: Form
+        self, reader: object, execution_id: str, after: int, form: StreamForm
     ) -> AsyncIterator[bytes]:
         """
         Frames, a page of the log at a time: the next is read when these are sent, so a slow
@@ -100,7 +100,7 @@ class EventsRoutes:
         """
         yield b"retry: 1000\n\n"
         try:
-            log = Followed(execution_id, await self._questions.trace(execution_id), form)
+            log = FollowedLog(execution_id, await self._questions.trace(execution_id), form)
             while (kept := self._shared.kept(log, after)) is not None:
                 if not await self._context.gate.lasts(reader):
                     return

@@ -26,19 +26,19 @@ COUNTS = "counts"
 """The event of a frame that counts what happened inside iterations."""
 
 
-class Form(NamedTuple):
+class StreamForm(NamedTuple):
     """What of a log a reader asked for."""
 
     name: str | None = None
     iterations: bool = True
 
 
-class Followed(NamedTuple):
+class FollowedLog(NamedTuple):
     """The log that a reader follows."""
 
     execution_id: str
     trace: str | None
-    form: Form
+    form: StreamForm
 
 
 class Piece(NamedTuple):
@@ -53,13 +53,13 @@ class SharedFrames:
 
     def __init__(self, most: int = MOST_KEPT) -> None:
         self._most = most
-        self._pieces: OrderedDict[tuple[Followed, int], Piece] = OrderedDict()
+        self._pieces: OrderedDict[tuple[FollowedLog, int], Piece] = OrderedDict()
         self._size = 0
         self._secrets = KNOWN.generation
         self.made = 0
         """How many pieces were encoded."""
 
-    def kept(self, log: Followed, after: int) -> Piece | None:
+    def kept(self, log: FollowedLog, after: int) -> Piece | None:
         """What follows `after`, where somebody else has read it before."""
         if self._secrets != KNOWN.generation:
             self._pieces.clear()
@@ -69,7 +69,7 @@ class SharedFrames:
             self._pieces.move_to_end((log, after))
         return found
 
-    def of(self, log: Followed, rows: Sequence[LogRow], after: int) -> bytes:
+    def of(self, log: FollowedLog, rows: Sequence[LogRow], after: int) -> bytes:
         """The frames of these rows behind `after`."""
         found = self.kept(log, after)
         if found is not None and found.last == rows[-1].last:
@@ -79,7 +79,7 @@ class SharedFrames:
         self._keep((log, after), Piece(made, rows[-1].last))
         return made
 
-    def _keep(self, key: tuple[Followed, int], piece: Piece) -> None:
+    def _keep(self, key: tuple[FollowedLog, int], piece: Piece) -> None:
         before = self._pieces.pop(key, None)
         self._size += len(piece.frames) - (0 if before is None else len(before.frames))
         self._pieces[key] = piece
@@ -88,7 +88,7 @@ class SharedFrames:
             self._size -= len(gone.frames)
 
 
-def frames_of(log: Followed, rows: Sequence[LogRow], after: int) -> Iterator[bytes]:
+def frames_of(log: FollowedLog, rows: Sequence[LogRow], after: int) -> Iterator[bytes]:
     if not log.form.iterations:
         yield from counted_frames(log, rows, after)
         return
@@ -99,7 +99,7 @@ def frames_of(log: Followed, rows: Sequence[LogRow], after: int) -> Iterator[byt
                 yield frame(event)
 
 
-def counted_frames(log: Followed, rows: Sequence[LogRow], after: int) -> Iterator[bytes]:
+def counted_frames(log: FollowedLog, rows: Sequence[LogRow], after: int) -> Iterator[bytes]:
     """
     What happens outside iterations, and counts of the rest. Each event is in one frame: the id of
     counts is the last `seq` in them, so that whoever resumes there misses and doubles nothing.

@@ -15,8 +15,7 @@ from tests.support.scenario import Gate, ok
 from tests.support.steps import arc, call, playbook, step
 
 from noetl.api.events import with_beats
-from noetl.api.frames import Followed as LogFollowed
-from noetl.api.frames import Form, SharedFrames
+from noetl.api.frames import FollowedLog, SharedFrames, StreamForm
 from noetl.api.tokens import make_token
 from noetl.errors import LogUnavailable
 from noetl.masking import KNOWN
@@ -409,7 +408,7 @@ async def test_a_log_is_encoded_once_however_many_follow_it() -> None:
     await large_log(plane)
     rows = list(await plane.storage.log.read("e1", limit=20))
     shared = SharedFrames()
-    log = LogFollowed("e1", None, Form())
+    log = FollowedLog("e1", None, StreamForm())
     first = shared.of(log, rows, 0)
     assert all(shared.of(log, rows, 0) is first for _ in range(50))
     assert shared.made == 1
@@ -424,7 +423,7 @@ async def test_frames_that_are_kept_are_bounded() -> None:
     plane = Followed()
     await large_log(plane)
     shared = SharedFrames(3 * LARGE)
-    log = LogFollowed("e1", None, Form())
+    log = FollowedLog("e1", None, StreamForm())
     for row in await plane.storage.log.read("e1", limit=20):
         shared.of(log, [row], row.first - 1)
     kept = [seq for seq in range(20) if shared.kept(log, seq) is not None]
