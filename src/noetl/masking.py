@@ -50,6 +50,8 @@ class Masking:
         self._encoded: tuple[bytes, ...] = ()
         self._marks: tuple[str, ...] = ()
         self._needles: tuple[str, ...] = ()
+        self.generation = 0
+        """Changes with what is known: what was masked before may have to be masked again."""
 
     def __bool__(self) -> bool:
         return bool(self._values)
@@ -71,6 +73,7 @@ class Masking:
         self._rebuild()
 
     def _rebuild(self) -> None:
+        self.generation += 1
         forms = {form for forms in self._values.values() for form in forms}
         self._whole = frozenset(value for value in self._values if len(value) < SHORTEST)
         # Longest first, so that no part of a longer one is left standing.

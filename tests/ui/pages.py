@@ -3,7 +3,7 @@
 import json
 
 from tests.system.servers import Node
-from tests.ui.stories import DEPLOY, HOSTILE, SHOP, start
+from tests.ui.stories import DEPLOY, INVOICE, NIGHT, start
 
 Seen = dict[str, str]
 """Ids of what the pages show, by the names that their addresses use."""
@@ -13,23 +13,35 @@ PAGES = {
     "execution": ("executions/{failed}", "button:text-is('charge')"),
     "graph": ("executions/{failed}?tab=graph", ".svelte-flow__node"),
     "events": ("executions/{failed}?tab=events", "text=step.started"),
-    "output": ("executions/{failed}?tab=output", "text=priced"),
+    "output": ("executions/{failed}?tab=output", "text=priced 0"),
     "values": ("executions/{failed}?tab=values", "text=workload: what it was given"),
-    "iteration": ("executions/{failed}?tab=graph&step=price_each", "[aria-label=Details]"),
+    "arcs": (
+        "executions/{failed}?tab=graph&step=price_each",
+        "text=not taken: its guard was false",
+    ),
+    "iteration": ("executions/{failed}?run={loop}&iteration=7", "text=ZeroDivisionError"),
+    "attempts": ("executions/{failed}?run={stock}", "text=Attempt 3"),
+    "event": ("executions/{failed}?tab=events&q=step.failed&event={last}", "[aria-label=Event]"),
     "approval": ("executions/{waiting}", "text=Ship release 4.2?"),
     "playbooks": ("playbooks", "tbody tr"),
     "playbook": ("playbooks/shop/orders", ".svelte-flow__node"),
     "runs": (
         "playbooks/shop/orders?tab=runs",
-        "tr:has-text('settle') td:nth-child(2) [data-status]",
+        "tr:has(th:text-is('settle')) td:nth-child(2) [data-status]",
     ),
-    "edit": ("playbooks/shop/orders?tab=edit", "text=No findings"),
+    "edit": (
+        "playbooks/shop/orders?tab=edit",
+        "[aria-label='Graph of the text'] .svelte-flow__node",
+    ),
     "compare": ("playbooks/shop/orders?tab=compare", ".cm-content"),
-    "template": ("executions/{failed}?tab=template&template=%7B%7B+workload+%7D%7D", "pre"),
+    "template": (
+        "executions/{failed}?tab=template&template=%7B%7B+workload+%7D%7D",
+        "[aria-label='What it comes to'] pre",
+    ),
     "restart": ("executions/{failed}?restart=*", "text=taken over and not run again"),
     "waiting": ("waiting", "text=Ship release 4.2?"),
     "triggers": ("triggers", ".mark"),
-    "runtime": ("runtime", "text=Mean answer"),
+    "runtime": ("runtime", "figure:has-text('Mean answer') polyline"),
     "credentials": ("credentials", "text=shop/db"),
     "tokens": ("tokens", "text=night-shift"),
     "audit": ("audit", "td:text-is('credential.put')"),
@@ -45,9 +57,10 @@ SCHEDULES = {
 
 def busy(at: Node, *, iterations: int) -> Seen:
     """Executions that failed, that wait and that ended, schedules, a credential and a token."""
-    priced = SHOP.replace("workload: {size: 12}", f"workload: {{size: {iterations}}}")
-    priced = priced.replace(json.dumps(HOSTILE), "order 8812")
-    good = priced.replace("raise ValueError('card declined: ' + words)", "pass")
+    priced = NIGHT.lstrip().replace("{size: 12,", f"{{size: {iterations},")
+    good = priced.replace('raise ValueError("card declined: " + words)', "pass")
+    registered = at.there("register", "-", stdin=INVOICE.encode())
+    assert registered.code == 0, registered
     for text in (good, priced, good, good):
         start(at, text, "shop/orders")
     deployed = start(at, DEPLOY, "ops/deploy")
@@ -71,4 +84,19 @@ spec: {{playbook: {playbook}, on: {{schedule: {schedule}}}}}
     assert kept.code == 0, kept
     made = at.here("server", "token", "add", "night-shift", "--role", "operator")
     assert made.code == 0, made
-    return {"failed": failed, "waiting": waiting}
+    ended(at, failed)
+    return {"failed": failed, "waiting": waiting, **found_in(at, failed)}
+
+
+def ended(at: Node, execution_id: str) -> None:
+    """Returns when it has; nobody looks at pictures of what is half done."""
+    at.there("events", execution_id, "--follow", "--name", "playbook.processed")
+
+
+def found_in(at: Node, execution_id: str) -> Seen:
+    """The runs that pages about one of them show."""
+    told = at.there("events", execution_id, "--name", "step.*", "--json").objects()
+    runs = {str(one["step"]): str(one["step_run_id"]) for one in told}
+    [last] = [str(one["seq"]) for one in told if one["name"] == "step.failed"][-1:]
+    stock = f"{runs['reserve'].partition('.')[0]}.1"
+    return {"loop": runs["price_each"], "stock": stock, "last": last}

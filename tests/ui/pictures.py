@@ -10,7 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Literal
 
-from playwright.sync_api import Browser, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 from tests.system.servers import node
 from tests.ui.conftest import ALONE, CHROMIUM, PATIENCE
 from tests.ui.pages import PAGES, Seen, busy
@@ -69,9 +69,17 @@ def take(
         address, ready = PAGES[name]
         page.goto(f"{url}/ui/{address.format(**seen)}")
         expect(page.locator(ready).first).to_be_visible()
+        settled(page)
         page.screenshot(path=folder / f"{name}-{scheme}-{width}.png", full_page=width < 1000)
         print(f"{name}-{scheme}-{width}", flush=True)
     context.close()
+
+
+def settled(page: Page) -> None:
+    """Nothing on it says any more that it is on its way."""
+    for words in ("Loading…", "Loading the editor…", "Drawing…", "Checking…"):
+        expect(page.get_by_text(words, exact=True)).to_have_count(0)
+    expect(page.locator("[title=Loading]")).to_have_count(0)
 
 
 if __name__ == "__main__":

@@ -43,7 +43,7 @@ def test_the_log_is_searched_and_an_event_is_shared_by_its_address(at: Node, pag
     # The list may be at its end, which it follows while the execution runs.
     expect(page.get_by_text(re.compile(r"^\d{2,} events$"))).to_be_visible()
     page.get_by_label("Search in events").fill("ctx.patched")
-    expect(page.get_by_text(re.compile("^1 event"))).to_be_visible()
+    expect(page.get_by_text(re.compile("^1 match"))).to_be_visible()
     page.get_by_role("button", name="ctx.patched").click()
     shared = page.url
     page.goto("about:blank")

@@ -1,9 +1,9 @@
 """Routes of the log: pages of events, and the live stream with resume (EVT-1)."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import suppress
-from typing import Annotated, Any
+from typing import Annotated, TypeVar
 
 import msgspec
 from litestar import Response
@@ -11,14 +11,14 @@ from litestar.params import FromPath, HeaderParameter, QueryParameter
 from litestar.response import Stream
 
 from noetl.api import types as t
-from noetl.api.answers import answered, shown
+from noetl.api.answers import answered
 from noetl.api.context import USUAL, ApiContext, Asking, Limit
 from noetl.api.executions import known
+from noetl.api.frames import FollowedLog, SharedFrames, StreamForm
 from noetl.errors import NoetlError
-from noetl.messages.filtering import Wanted, wanted
 from noetl.ports.event_log import LogRow
-from noetl.server.replay import enveloped
 
+T = TypeVar("T")
 LAST = 2**31 - 2
 """No execution has more events."""
 After = Annotated[int | None, QueryParameter(ge=0, le=LAST, description="The last `seq` known.")]
@@ -33,6 +33,13 @@ About = Annotated[
     QueryParameter(max_length=200, description="A step run, a task run or an iteration."),
 ]
 
+Iterations = Annotated[
+    bool | None,
+    QueryParameter(description="`false`: what happens inside iterations is counted, not told."),
+]
+
+PIECE = 256 * 1024
+"""Bytes of the log that are sent at once, about."""
 BEAT = 15.0
 """Seconds of silence after which a comment says that the stream is alive."""
 HEADERS = {"cache-control": "no-store", "x-accel-buffering": "no"}
@@ -46,6 +53,7 @@ class EventsRoutes:
         self._plane = context.plane
         self._questions = context.questions
         self._beat = beat
+        self._shared = SharedFrames()
 
     async def page(
         self,
@@ -68,6 +76,7 @@ class EventsRoutes:
         after: After = None,
         last: LastEventId = None,
         name: Glob = None,
+        iterations: Iterations = None,
     ) -> Stream:
         """Every event as it comes, as server-sent events, until the execution has ended."""
         row = await self._plane.row(known(execution_id))
@@ -77,29 +86,37 @@ class EventsRoutes:
         if last is not None and row.finished_at is not None and start >= row.seq:
             # It has all of it, and came back only because the stream had ended: 204 stops that.
             return Stream(iter(()), status_code=204, headers=HEADERS)
-        frames = self._frames(request.scope.get("auth"), execution_id, start, wanted(name))
+        form = StreamForm(name, True if iterations is None else iterations)
+        frames = self._frames(request.scope.get("auth"), execution_id, start, form)
         return Stream(frames, media_type="text/event-stream", headers=HEADERS)
 
     async def _frames(
-        self, reader: object, execution_id: str, after: int, is_wanted: Wanted
+        self, reader: object, execution_id: str, after: int, form: StreamForm
     ) -> AsyncIterator[bytes]:
         """
-        Frames, one row of the log at a time: the next is read when these are sent, so a slow
-        reader costs one row of memory and slows nobody else (T13).
+        Frames, a page of the log at a time: the next is read when these are sent, so a slow
+        reader costs one page of memory, shared with who is at the same place, and slows nobody
+        else (T13).
         """
         yield b"retry: 1000\n\n"
         try:
-            trace = await self._questions.trace(execution_id)
-            rows = self._plane.follow(execution_id, after=after)
-            async for row in with_beats(rows, self._context.closing, self._beat):
+            log = FollowedLog(execution_id, await self._questions.trace(execution_id), form)
+            while (kept := self._shared.kept(log, after)) is not None:
+                if not await self._context.gate.lasts(reader):
+                    return
+                yield kept.frames
+                after = kept.last
+            pages = self._plane.follow(execution_id, after=after)
+            async for page in with_beats(pages, self._context.closing, self._beat):
                 if not await self._context.gate.lasts(reader):
                     return  # revoked or over: who comes back is told so
-                if row is None:
+                if page is None:
                     yield b": nothing new\n\n"
                     continue
-                for event in enveloped(row, execution_id, trace, after):
-                    if is_wanted(event):
-                        yield frame(event)
+                for rows in pieces(page):
+                    if found := self._shared.of(log, rows, after):
+                        yield found
+                    after = rows[-1].last
             if not self._context.closing.is_set():
                 ended = await self._plane.row(execution_id)
                 status = msgspec.json.encode({"status": ended.status, "seq": ended.seq})
@@ -108,25 +125,28 @@ class EventsRoutes:
             yield b": the log cannot be read now\n\n"
 
 
-def frame(event: dict[str, Any]) -> bytes:
-    """JSON has no line breaks of its own, so one `data` line holds it."""
-    return b"id: %d\nevent: %s\ndata: %s\n\n" % (
-        event["seq"],
-        event["name"].encode(),
-        shown(event),
-    )
+def pieces(page: Sequence[LogRow]) -> Iterator[Sequence[LogRow]]:
+    """The rows of a page, so many at once as are sent at once; one that is larger goes alone."""
+    begin, size = 0, 0
+    for place, row in enumerate(page):
+        if size and size + len(row.events) > PIECE:
+            yield page[begin:place]
+            begin, size = place, 0
+        size += len(row.events)
+    if page:
+        yield page[begin:]
 
 
 async def with_beats(
-    rows: AsyncIterator[LogRow], closing: asyncio.Event, beat: float
-) -> AsyncIterator[LogRow | None]:
-    """The rows; None after each `beat` seconds without one. Ends when the server stops."""
+    pages: AsyncIterator[T], closing: asyncio.Event, beat: float
+) -> AsyncIterator[T | None]:
+    """The pages; None after each `beat` seconds without one. Ends when the server stops."""
     stopping = asyncio.create_task(closing.wait())
-    pending: asyncio.Task[LogRow] | None = None
+    pending: asyncio.Task[T] | None = None
     try:
         while not closing.is_set():
             if pending is None:
-                pending = asyncio.ensure_future(anext(rows))
+                pending = asyncio.ensure_future(anext(pages))
             await asyncio.wait(
                 [pending, stopping], timeout=beat, return_when=asyncio.FIRST_COMPLETED
             )
@@ -136,15 +156,15 @@ async def with_beats(
                 continue
             done, pending = pending, None
             try:
-                row = done.result()
+                page = done.result()
             except StopAsyncIteration:
                 return
-            yield row
+            yield page
     finally:
         stopping.cancel()
         if pending is not None:
             pending.cancel()
             with suppress(asyncio.CancelledError, StopAsyncIteration, Exception):
                 await pending
-        if hasattr(rows, "aclose"):
-            await rows.aclose()
+        if hasattr(pages, "aclose"):
+            await pages.aclose()

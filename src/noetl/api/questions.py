@@ -14,6 +14,7 @@ from noetl.errors import NoetlError, PlaybookNotFound, PlaybookRejected
 from noetl.messages.codec import recorded_mappings
 from noetl.messages.filtering import wanted
 from noetl.node.control_plane import ControlPlane
+from noetl.node.gathering import Gathered
 from noetl.node.trigger_trials import Tried, passed, problem_of, timezone_of, try_out, upcoming
 from noetl.ports.event_log import ExecutionRow
 from noetl.ports.storage import Storage
@@ -43,6 +44,8 @@ FARTHEST = 1_000_000
 SCANNED_EVENTS = 5000
 """Events that one page looks at for a glob; a page may be short of its limit for that."""
 ROWS = 100
+MOST_EXPLAINED = 32
+"""Executions that have ended whose explanation is kept: it takes a walk through the log."""
 
 
 class PlaneQuestions(RegisterQuestions):
@@ -52,6 +55,11 @@ class PlaneQuestions(RegisterQuestions):
         self.plane = plane
         self.storage = plane.storage
         self.labels = PlaybookLabels(plane.storage.playbooks)
+        # Many pages may follow one execution, and ask after it at the same event.
+        self._state = Gathered(plane.state)
+        self.standing = Gathered(self._standing)
+        self.explanation = Gathered(self._explanation)
+        self._explained: dict[str, tuple[int, Explanation]] = {}
 
     # ── executions ───────────────────────────────────────────────────────────────────────────
 
@@ -116,9 +124,9 @@ class PlaneQuestions(RegisterQuestions):
             listed.append(listed_of(row, interrupted=interrupted))
         return listed
 
-    async def standing(self, execution_id: str) -> Standing:
+    async def _standing(self, execution_id: str) -> Standing:
         row = await self.plane.row(execution_id)
-        return await standing_of(self.storage, row, *await self.plane.state(execution_id))
+        return await standing_of(self.storage, row, *await self._state(execution_id))
 
     async def waiting(self, *, cursor: str | None = None, limit: int = PAGE) -> t.WaitingPage:
         """
@@ -137,9 +145,17 @@ class PlaneQuestions(RegisterQuestions):
                 break
         return t.WaitingPage(waiting=waiting, next=next)
 
-    async def explanation(self, execution_id: str) -> Explanation:
+    async def _explanation(self, execution_id: str) -> Explanation:
         row = await self.plane.row(execution_id)
-        return await explanation_of(self.storage, row, *await self.plane.state(execution_id))
+        known = self._explained.get(execution_id)
+        if known is not None and known[0] == row.seq:
+            return known[1]
+        made = await explanation_of(self.storage, row, *await self._state(execution_id))
+        if row.finished_at is not None:  # then nothing of it changes any more
+            if len(self._explained) >= MOST_EXPLAINED:
+                self._explained.pop(next(iter(self._explained)))
+            self._explained[execution_id] = (row.seq, made)
+        return made
 
     async def state(self, execution_id: str, *, seq: int | None = None) -> t.ExecutionState:
         """What the log alone comes to, without a snapshot (EVT-5); with `seq`, after that event."""

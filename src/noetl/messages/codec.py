@@ -15,6 +15,7 @@ import msgspec
 
 from noetl.errors import LogDamaged
 from noetl.messages.events import AnyEvent, Event
+from noetl.messages.iterations import EventHint
 from noetl.messages.reference import Reference, secret
 
 REF = "$ref"
@@ -34,6 +35,7 @@ def _written(value: object) -> dict[str, Any]:
     raise TypeError(f"a value of type {type(value).__name__} has no JSON form")
 
 
+_hints = msgspec.json.Decoder(list[EventHint])
 _encoder = msgspec.json.Encoder(enc_hook=_written)
 encode_shown: Callable[[Any], bytes] = _encoder.encode
 """The JSON for readers, who never turn it back: no marks, whatever looks like a reference."""
@@ -106,6 +108,14 @@ def recorded_mappings(execution_id: str, first: int, text: bytes) -> list[dict[s
         if not isinstance(event.get("name"), str):
             raise _damaged(execution_id, first, "an event has no name")
     return found
+
+
+def recorded_hints(execution_id: str, first: int, text: bytes) -> list[EventHint]:
+    """Where they happened, and no more: of a long loop nobody reads the rest."""
+    try:
+        return _hints.decode(text)
+    except (msgspec.DecodeError, ValueError) as wrong:
+        raise _damaged(execution_id, first, wrong) from None
 
 
 def _damaged(execution_id: str, first: int, wrong: object) -> LogDamaged:

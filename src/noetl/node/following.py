@@ -2,11 +2,12 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
+from collections import Counter
+from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from noetl.ports.event_log import LogRow
+from noetl.ports.event_log import ExecutionRow, LogRow
 
 if TYPE_CHECKING:
     from noetl.node.control_plane import ControlPlane
@@ -17,12 +18,19 @@ PAGE = 200
 ELSEWHERE = 0.5
 """Seconds between two looks at the log of an execution that another server owns."""
 
+QUICKEST, SLOWEST = 0.01, 0.25
+"""Seconds between two pages of one reader, for each who follows, and at the most."""
+
 
 class Following:
     """Whoever waits is told in this process where it owns the execution, else looks at the log."""
 
     def __init__(self, plane: "ControlPlane") -> None:
         self._plane = plane
+        self._followers: Counter[str] = Counter()
+        self._reading: dict[
+            tuple[str, int], asyncio.Future[tuple[ExecutionRow, Sequence[LogRow]]]
+        ] = {}
 
     async def ended(self, execution_id: str, wait: float) -> bool:
         """Whether it has ended, after waiting so many seconds for it at the most."""
@@ -49,24 +57,54 @@ class Following:
         finally:
             closing.cancel()
 
-    async def follow(self, execution_id: str, *, after: int = 0) -> AsyncIterator[LogRow]:
+    async def follow(self, execution_id: str, *, after: int = 0) -> AsyncIterator[Sequence[LogRow]]:
         """
-        The log from a `seq` on, and what comes until the end.
+        The log from a `seq` on, and what comes until the end, in pages that are never empty.
 
-        It is read page by page as the caller takes it: a slow reader holds up nobody (T13).
+        A page is read when the caller has taken the one before: a slow reader holds up nobody
+        (T13). Those who are at the same place share what is read, and are told together, the less
+        often the more they are (decision 0080).
         """
         await self._plane.row(execution_id)
-        while not self._plane.closing.is_set():
-            row = await self._plane.row(execution_id)
-            rows = await self._plane.storage.log.read(execution_id, after=after, limit=PAGE)
-            for found in rows:
-                yield found
-                after = found.last
-            if rows:
-                continue
-            if row.finished_at is not None:
-                return
-            await self._news(execution_id, after)
+        self._followers[execution_id] += 1
+        try:
+            while not self._plane.closing.is_set():
+                row, rows = await self._read(execution_id, after)
+                if rows:
+                    yield rows
+                    after = rows[-1].last
+                    if len(rows) < PAGE:
+                        await self._rest(execution_id)
+                elif row.finished_at is not None:
+                    return
+                else:
+                    await self._news(execution_id, after)
+        finally:
+            self._followers[execution_id] -= 1
+            if not self._followers[execution_id]:
+                del self._followers[execution_id]
+
+    async def _read(self, execution_id: str, after: int) -> tuple[ExecutionRow, Sequence[LogRow]]:
+        """The row and the next page of the log; who asks while it is being read gets the same."""
+        key = (execution_id, after)
+        reading = self._reading.get(key)
+        if reading is None:
+            reading = asyncio.ensure_future(self._read_now(execution_id, after))
+            self._reading[key] = reading
+            reading.add_done_callback(lambda _: self._reading.pop(key, None))
+        return await asyncio.shield(reading)
+
+    async def _read_now(
+        self, execution_id: str, after: int
+    ) -> tuple[ExecutionRow, Sequence[LogRow]]:
+        row = await self._plane.row(execution_id)  # before the log: what ended has all of it
+        return row, await self._plane.storage.log.read(execution_id, after=after, limit=PAGE)
+
+    async def _rest(self, execution_id: str) -> None:
+        """Until the next moment at which all who follow are told; of one reader it is near."""
+        pace = min(SLOWEST, QUICKEST * self._followers[execution_id])
+        at = asyncio.get_running_loop().time()
+        await asyncio.sleep(pace - at % pace)
 
     async def _news(self, execution_id: str, after: int) -> None:
         """Wait until there may be something new after a `seq`."""

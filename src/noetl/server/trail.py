@@ -1,7 +1,7 @@
 """What the log says about failures: one pass over an execution's events."""
 
 from collections.abc import Iterable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -48,9 +48,47 @@ class Trail(msgspec.Struct):
 async def trail_of(log: EventLog, execution_id: str) -> Trail:
     trail = Trail()
     async for row in rows_of(log, execution_id):
+        if is_uneventful(row.events):
+            continue
         for event in recorded_events(execution_id, row.first, row.events):
             note(trail, event)
     return trail
+
+
+class _Ended(msgspec.Struct, gc=False):
+    status: Any = None
+
+
+class _Glimpse(msgspec.Struct, gc=False):
+    """So much of an event as says whether it can be part of a failure."""
+
+    name: str
+    do: Any = None
+    outcome: _Ended | None = None
+
+
+QUIET = frozenset(
+    {
+        *("loop.iteration.started", "loop.iteration.done", "task.started", "task.done"),
+        *("token.claimed", "token.enqueued", "task.suspended", "ctx.patched"),
+    }
+)
+"""Names that `note` passes over, unless a task failed: of a long loop most rows have no other."""
+_glimpses = msgspec.json.Decoder(list[_Glimpse])
+
+
+def is_uneventful(events: bytes) -> bool:
+    """Whether nothing in a row concerns `note`; what cannot be told by a glimpse may."""
+    try:
+        found = _glimpses.decode(events)
+    except (msgspec.DecodeError, ValueError):
+        return False
+    return all(
+        one.name in QUIET
+        and one.do != "fail"
+        and (one.outcome is None or one.outcome.status != "error")
+        for one in found
+    )
 
 
 def note(trail: Trail, event: e.Event) -> None:

@@ -1,7 +1,7 @@
 """Events in pages and as a live stream: the same ones, resumed anywhere, at the reader's pace."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +12,13 @@ from tests.support.api import Api, SmallPlane, api_of, begin
 from tests.support.canned import CannedTools
 from tests.support.cluster import Cluster, clustered
 from tests.support.scenario import Gate, ok
-from tests.support.steps import call, playbook, step
+from tests.support.steps import arc, call, playbook, step
 
 from noetl.api.events import with_beats
+from noetl.api.frames import FollowedLog, SharedFrames, StreamForm
 from noetl.api.tokens import make_token
 from noetl.errors import LogUnavailable
+from noetl.masking import KNOWN
 from noetl.ports.event_log import Decision, ExecutionRow, LogRow
 
 ONE = playbook(step("start", call("fetch")))
@@ -231,14 +233,15 @@ class Followed(SmallPlane):
         assert row is not None
         return row
 
-    async def followed(self, execution_id: str, *, after: int = 0) -> AsyncIterator[LogRow]:
+    async def followed(
+        self, execution_id: str, *, after: int = 0
+    ) -> AsyncIterator[Sequence[LogRow]]:
         reader = len(self.given)
         self.given.append(0)
         try:
             while rows := await self.storage.log.read(execution_id, after=after, limit=5):
-                for row in rows:
-                    yield row
-                    self.given[reader] += 1
+                yield rows
+                self.given[reader] += len(rows)
                 after = rows[-1].last
         finally:
             self.left += 1
@@ -256,7 +259,6 @@ async def test_a_reader_that_does_not_read_costs_nothing_and_slows_nobody() -> N
         assert await reader.readline() == b"HTTP/1.1 200 OK\r\n"
         quick = await streamed(api, "e1")
         assert len(quick) == ROWS + 1
-        assert plane.given[1] == ROWS
         assert plane.given[0] < ROWS / 2, "no more than fits into the sockets"
         # The reader goes without a word: what was held for it is let go.
         writer.transport.abort()
@@ -267,9 +269,10 @@ async def test_a_reader_that_does_not_read_costs_nothing_and_slows_nobody() -> N
 class Lost(Followed):
     """A plane whose log goes away in the middle."""
 
-    async def followed(self, execution_id: str, *, after: int = 0) -> AsyncIterator[LogRow]:
-        for row in await self.storage.log.read(execution_id, after=after, limit=2):
-            yield row
+    async def followed(
+        self, execution_id: str, *, after: int = 0
+    ) -> AsyncIterator[Sequence[LogRow]]:
+        yield await self.storage.log.read(execution_id, after=after, limit=2)
         raise LogUnavailable("the database is away")
 
 
@@ -346,3 +349,83 @@ async def test_a_stop_ends_the_rows_at_once() -> None:
         found.append(row)
         closing.set()
     assert len(found) == 1
+
+
+# ── what happens inside iterations, as counts ────────────────────────────────────────────────
+
+EACH = playbook(
+    step("start", call("fetch"), arcs=[arc("each")]),
+    step("each", call("one"), loop={"in": [1, 2, 3, 4, 5], "iterator": "n"}),
+)
+
+
+def totals(found: list[Frame]) -> dict[str, int]:
+    """The counts of all frames, added."""
+    sums = {"started": 0, "done": 0, "failed": 0}
+    for frame in found:
+        for counted in frame.data.get("runs", {}).values() if frame.event == "counts" else ():
+            for word in sums:
+                sums[word] += counted.get(word, 0)
+    return sums
+
+
+@pytest.mark.rule("SRV-1")
+def test_iterations_are_counted_for_those_who_ask_for_counts(tmp_path: Path) -> None:
+    async def test(cluster: Cluster, api: Api) -> None:
+        cluster.worker(CannedTools())
+        execution_id = (await cluster.run(EACH)).execution_id
+        whole = await streamed(api, execution_id)
+        counted = await streamed(api, execution_id, "?iterations=false")
+        assert totals(counted) == {"started": 5, "done": 5, "failed": 0}
+        told = [frame for frame in counted if frame.event != "counts"]
+        inside = {"loop.iteration.started", "loop.iteration.done"}
+        assert inside.isdisjoint(frame.event for frame in told)
+        assert [frame.event for frame in told if frame.event.startswith("task.")] == [
+            "task.started",
+            "task.done",
+        ], "of the step that has no loop"
+        assert [frame.data for frame in told] == [
+            frame.data for frame in whole if frame.id in {one.id for one in told}
+        ]
+
+    on_api(test, tmp_path)
+
+
+@pytest.mark.rule("SRV-1")
+def test_counts_are_resumed_anywhere_without_gap_and_double(tmp_path: Path) -> None:
+    async def test(cluster: Cluster, api: Api) -> None:
+        cluster.worker(CannedTools())
+        execution_id = (await cluster.run(EACH)).execution_id
+        counted = await streamed(api, execution_id, "?iterations=false")
+        for place, frame in enumerate(counted[:-1]):
+            rest = await streamed(api, execution_id, f"?iterations=false&after={frame.id}")
+            assert [one.data for one in rest] == [one.data for one in counted[place + 1 :]]
+
+    on_api(test, tmp_path)
+
+
+async def test_a_log_is_encoded_once_however_many_follow_it() -> None:
+    plane = Followed()
+    await large_log(plane)
+    rows = list(await plane.storage.log.read("e1", limit=20))
+    shared = SharedFrames()
+    log = FollowedLog("e1", None, StreamForm())
+    first = shared.of(log, rows, 0)
+    assert all(shared.of(log, rows, 0) is first for _ in range(50))
+    assert shared.made == 1
+    KNOWN.add("a secret that became known")
+    try:
+        assert shared.kept(log, 0) is None, "what was encoded before may hold it"
+    finally:
+        KNOWN.clear()
+
+
+async def test_frames_that_are_kept_are_bounded() -> None:
+    plane = Followed()
+    await large_log(plane)
+    shared = SharedFrames(3 * LARGE)
+    log = FollowedLog("e1", None, StreamForm())
+    for row in await plane.storage.log.read("e1", limit=20):
+        shared.of(log, [row], row.first - 1)
+    kept = [seq for seq in range(20) if shared.kept(log, seq) is not None]
+    assert kept == [18, 19]

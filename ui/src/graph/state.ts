@@ -1,6 +1,6 @@
 // What a log says about the boxes and arcs of its playbook.
 import type { Outline } from "../lib/api-types";
-import type { StepRun, Timeline } from "../lib/timeline";
+import type { ArcVerdict, StepRun, Timeline } from "../lib/timeline";
 
 export interface BoxState {
   status: string;
@@ -13,6 +13,8 @@ export interface LinkState {
   taken: number;
   /** How often the arcs of its step were evaluated. */
   asked: number;
+  /** Of one that was evaluated and never taken: what kept it. */
+  why: string;
 }
 
 const BUSY = ["running", "waiting", "queued"];
@@ -43,11 +45,12 @@ function stateOf(runs: StepRun[]): BoxState {
 
 /** One state for each link of the outline, in its order. */
 export function linkStates(outline: Outline, line: Timeline): LinkState[] {
-  const arcs = new Map<string, { asked: number; taken: Map<number, number> }>();
+  const arcs = new Map<string, { asked: number; taken: Map<number, number>; last: ArcVerdict }>();
   for (const verdict of line.arcs) {
     let found = arcs.get(verdict.step);
-    if (!found) arcs.set(verdict.step, (found = { asked: 0, taken: new Map() }));
+    if (!found) arcs.set(verdict.step, (found = { asked: 0, taken: new Map(), last: verdict }));
     found.asked++;
+    found.last = verdict;
     for (const arc of verdict.fired) found.taken.set(arc, (found.taken.get(arc) ?? 0) + 1);
   }
   const seen = new Map<number, number>();
@@ -55,6 +58,15 @@ export function linkStates(outline: Outline, line: Timeline): LinkState[] {
     const place = seen.get(link.source) ?? 0;
     seen.set(link.source, place + 1);
     const found = arcs.get(outline.boxes[link.source]?.name ?? "");
-    return { asked: found?.asked ?? 0, taken: found?.taken.get(place) ?? 0 };
+    const fork = outline.boxes[link.source]?.marks.some((mark) => mark.sort === "fork") ?? false;
+    const why = found ? reason(found.last, place, link.failure ?? false, fork) : "";
+    return { asked: found?.asked ?? 0, taken: found?.taken.get(place) ?? 0, why };
   });
+}
+
+/** NEXT-2: of an exclusive router the first arc that matches is taken, of an inclusive one all. */
+function reason(verdict: ArcVerdict, place: number, failure: boolean, fork: boolean): string {
+  if (!fork && verdict.fired.some((arc) => arc < place)) return "an earlier arc matched";
+  if (verdict.on === "step.failed" && !failure) return "the step failed";
+  return failure && verdict.on !== "step.failed" ? "the step did not fail" : "its guard was false";
 }

@@ -534,6 +534,7 @@ export interface Standing {
   failures_handled?: number;
   origin_execution_id?: string | null;
   trigger?: string | null;
+  parent_execution_id?: string | null;
   occurrence?: string | null;
 }
 
@@ -1038,7 +1039,7 @@ export interface Operations {
   };
   events_stream: {
     path: { execution_id: string };
-    query: { after?: number | null; name?: string | null };
+    query: { after?: number | null; name?: string | null; iterations?: boolean | null };
     body: undefined;
     answer: null;
   };

@@ -21,8 +21,17 @@ export function repeat(ask: (signal: AbortSignal) => Promise<void>, every: numbe
   };
 }
 
+/** What happened inside iterations, as counts by step run: a loop of ten thousand is a few of these. */
+export interface Counts {
+  seq: number;
+  name: "counts";
+  timestamp: string;
+  runs: Record<string, { step: string; started?: number; done?: number; failed?: number; failures?: number[] }>;
+}
+export type Told = EventView | Counts;
+
 export interface Following {
-  events: (batch: EventView[]) => void;
+  events: (batch: Told[]) => void;
   ended: () => void;
   /** What is wrong with the stream, or nothing. */
   trouble: (words: string) => void;
@@ -30,6 +39,9 @@ export interface Following {
 
 const SOONEST = 500;
 const LATEST = 10_000;
+
+/** A batch that takes longer to fold would hold up the page. */
+const BATCH = 500;
 
 /** Follows a log from a `seq` on, without gap or double, however often the stream breaks. */
 export function followLog(executionId: string, after: number, tell: Following): () => void {
@@ -39,21 +51,26 @@ export function followLog(executionId: string, after: number, tell: Following): 
     let pause = SOONEST;
     while (!ending.signal.aborted) {
       try {
-        const address = `/api/executions/${encodeURIComponent(executionId)}/stream?after=${seen}`;
+        const address = `/api/executions/${encodeURIComponent(executionId)}/stream?after=${seen}&iterations=false`;
         const answer = await send(address, { signal: ending.signal });
         tell.trouble("");
         for await (const frames of framesOf(answer)) {
           pause = SOONEST;
-          const batch: EventView[] = [];
+          const batch: Told[] = [];
           for (const frame of frames) {
             if (frame.name === "end") {
               if (batch.length) tell.events(batch);
               return tell.ended();
             }
-            const event = JSON.parse(frame.data) as EventView;
+            const event = JSON.parse(frame.data) as Told;
             if (event.seq > seen) {
               seen = event.seq;
               batch.push(event);
+            }
+            if (batch.length === BATCH) {
+              tell.events(batch.splice(0));
+              await new Promise((go) => setTimeout(go));
+              if (ending.signal.aborted) return;
             }
           }
           if (batch.length) tell.events(batch);

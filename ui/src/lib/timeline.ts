@@ -1,5 +1,6 @@
 // Folds events into what the page shows of step runs: times, tasks with attempts, loops as counts.
 import type { EventView } from "./api-types";
+import type { Counts, Told } from "./live.svelte";
 
 export interface Attempt {
   number: number;
@@ -37,13 +38,23 @@ export interface StepRun {
   tasks: Map<string, TaskRun>;
   loop: LoopCount | null;
   lost: number[];
+  waits: { from: number; to: number | null }[];
   worker: string;
 }
 
 export interface ArcVerdict {
   step: string;
+  /** The event that the arcs were evaluated on. */
+  on: string;
   fired: number[];
-  at: number;
+}
+
+/** What the admission of a step said to the tokens that came. */
+export interface Admissions {
+  allowed: number;
+  refused: number;
+  /** The rule that refused the last one. */
+  rule: number | null;
 }
 
 const MOST_FAILURES = 50;
@@ -51,16 +62,31 @@ const MOST_FAILURES = 50;
 export class Timeline {
   runs = new Map<string, StepRun>();
   arcs: ArcVerdict[] = [];
+  admissions = new Map<string, Admissions>();
   seq = 0;
   from: number | null = null;
   to = 0;
 
-  take(event: EventView): void {
+  take(event: Told): void {
     this.seq = Math.max(this.seq, event.seq);
     const at = Date.parse(event.timestamp);
     this.from ??= at;
     this.to = Math.max(this.to, at);
-    TAKE[event.name]?.(this, event, at);
+    if ("runs" in event) this.count(event);
+    else TAKE[event.name]?.(this, event, at);
+  }
+
+  /** Of iterations nobody reads each event here: they come as counts. */
+  private count({ runs }: Counts): void {
+    for (const [id, counted] of Object.entries(runs)) {
+      const run = this.runs.get(id);
+      if (!run) continue;
+      const loop = loopOf(run);
+      loop.started += counted.started ?? 0;
+      loop.done += counted.done ?? 0;
+      loop.failed += counted.failed ?? 0;
+      loop.failures = [...loop.failures, ...(counted.failures ?? [])].slice(0, MOST_FAILURES);
+    }
   }
 
   run(event: EventView, at: number): StepRun {
@@ -69,7 +95,7 @@ export class Timeline {
     if (!found) {
       found = {
         ...{ id, step: event.step ?? "", scheduled: at, started: null, ended: null },
-        ...{ status: "queued", error: "", tasks: new Map(), loop: null, lost: [], worker: "" },
+        ...{ status: "queued", error: "", tasks: new Map(), loop: null, lost: [], waits: [], worker: "" },
       };
       this.runs.set(id, found);
     }
@@ -86,14 +112,6 @@ function end(status: string): Taking {
     run.status = status;
     run.ended = at;
     run.error = (event.data as Data).error?.message ?? "";
-  };
-}
-
-function iteration(change: (loop: LoopCount, index: number) => void): Taking {
-  return (line, event, at) => {
-    const loop = loopOf(line.run(event, at));
-    // Iterations of nested loops are counted by their tasks, not by the step.
-    if (event.entity_id.split(".").length === 2) change(loop, Number((event.data as Data).index ?? 0));
   };
 }
 
@@ -125,6 +143,17 @@ function attemptOf(line: Timeline, event: EventView, at: number): Attempt {
   return found;
 }
 
+/** What an attempt comes to that ended in an error, by what follows it (TASK-2). */
+const ON_ERROR: Record<string, string> = { retry: "retried", continue: "passed", jump: "passed", break: "passed" };
+
+function waited(line: Timeline, event: EventView, at: number): void {
+  if (!inIteration(event)) attemptOf(line, event, at).status = "running";
+  const run = line.run(event, at);
+  run.status = "running";
+  const open = run.waits.find((one) => one.to === null);
+  if (open) open.to = at;
+}
+
 const TAKE: Record<string, Taking> = {
   "step.scheduled": (line, event, at) => void line.run(event, at),
   "step.restored": (line, event, at) => void line.run(event, at),
@@ -146,12 +175,6 @@ const TAKE: Record<string, Taking> = {
     const run = line.run(event, at);
     if (!run.loop) loopOf(run).total = (event.data as Data).total ?? null;
   },
-  "loop.iteration.started": iteration((loop) => void loop.started++),
-  "loop.iteration.done": iteration((loop) => void loop.done++),
-  "loop.iteration.failed": iteration((loop, index) => {
-    loop.failed++;
-    if (loop.failures.length < MOST_FAILURES) loop.failures.push(index);
-  }),
   "loop.done": (line, event, at) => {
     const data = event.data as Data;
     const run = line.run(event, at);
@@ -178,19 +201,26 @@ const TAKE: Record<string, Taking> = {
     const run = line.run(event, at);
     if (run.started !== null) run.started = Math.min(run.started, attempt.from);
     attempt.do = String(data.do ?? "");
-    attempt.status = data.outcome?.status === "error" ? (data.do === "retry" ? "retried" : "failed") : "done";
+    attempt.status = data.outcome?.status === "error" ? (ON_ERROR[String(data.do)] ?? "failed") : "done";
     attempt.event = event;
   },
   "wait.started": (line, event, at) => {
     if (!inIteration(event)) attemptOf(line, event, at).status = "waiting";
-    line.run(event, at).status = "waiting";
+    const run = line.run(event, at);
+    run.status = "waiting";
+    run.waits.push({ from: at, to: null });
   },
-  "wait.done": (line, event, at) => {
-    if (!inIteration(event)) attemptOf(line, event, at).status = "running";
-    line.run(event, at).status = "running";
+  "wait.done": (line, event, at) => waited(line, event, at),
+  "wait.withdrawn": (line, event, at) => waited(line, event, at),
+  "policy.admit.evaluated": (line, event) => {
+    const { allow, rule = null } = event.data as Data;
+    const found = line.admissions.get(event.step ?? "") ?? { allowed: 0, refused: 0, rule: null };
+    if (allow) found.allowed++;
+    else [found.refused, found.rule] = [found.refused + 1, rule];
+    line.admissions.set(event.step ?? "", found);
   },
-  "next.evaluated": (line, event, at) => {
-    const fired = ((event.data as Data).arcs ?? []) as number[];
-    line.arcs.push({ step: event.step ?? "", fired, at });
+  "next.evaluated": (line, event) => {
+    const { arcs = [], on = "" } = event.data as Data;
+    line.arcs.push({ step: event.step ?? "", on, fired: arcs });
   },
 };

@@ -68,6 +68,8 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
     """The execution that it was restarted from (RST)."""
     trigger: str | None = None
     """The path of the trigger that started it."""
+    parent_execution_id: str | None = None
+    """The execution whose task started it (TOOL-1)."""
     occurrence: str | None = None
     """What that start was for: a planned time, a delivery, a message, an execution (START-2)."""
 
@@ -129,6 +131,7 @@ async def standing_of(
         origin_execution_id=execution.origin_execution_id,
         trigger=trigger,
         occurrence=occurrence,
+        parent_execution_id=row.parent_execution_id,
     )
 
 

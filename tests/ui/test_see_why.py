@@ -1,0 +1,59 @@
+"""Somebody sees why arcs were taken or not, what was attempted again, and what a run started."""
+
+import re
+
+from playwright.sync_api import Page, expect
+from tests.system.servers import Node
+from tests.ui.stories import INVOICE, NIGHT, start, status
+
+
+def test_arcs_attempts_and_children_are_explained(at: Node, page: Page) -> None:
+    assert at.there("register", "-", stdin=INVOICE.encode()).code == 0
+    begun = start(at, NIGHT, "shop/orders")
+    page.goto(f"{at.url}/ui/executions/{begun}")
+    expect(status(page)).to_have_text("Failed")
+
+    steps = page.get_by_label("Step runs")
+    expect(steps).to_contain_text("12 / 12")
+    expect(steps).to_contain_text("1 failed")
+    steps.get_by_role("button", name="stock", exact=True).click()
+    details = page.get_by_label("Details", exact=True)
+    for word in ("Attempt 1", "Attempt 2", "Attempt 3"):
+        expect(details.get_by_text(word, exact=True)).to_be_visible()
+    expect(details.locator("[data-status=retried]")).to_have_count(2)
+    expect(details.locator("[data-status=passed]")).to_have_text("Passed over")
+    steps.get_by_role("button", name="charge", exact=True).click()
+    expect(details.get_by_text("Printed lines", exact=True)).to_be_visible()
+    expect(details.get_by_text("charging order 8812", exact=True)).to_be_visible()
+
+    page.get_by_role("tab", name="Graph", exact=True).click()
+    graph = page.locator(".svelte-flow")
+    graph.get_by_text("start", exact=True).click()
+    arcs = page.get_by_label("Arcs of start", exact=True)
+    expect(arcs).to_contain_text("not taken: its guard was false")
+    expect(arcs).to_contain_text(re.compile(r"price_each.*taken", re.S))
+    graph.get_by_text("reserve", exact=True).click()
+    reserved = page.get_by_label("Arcs of reserve", exact=True)
+    expect(reserved).to_contain_text("Admission: 1 token admitted, 0 refused")
+
+    child = page.get_by_label("Child executions").get_by_role("link", name="shop/invoice")
+    child.click()
+    expect(status(page)).to_have_text("Completed")
+    expect(page.get_by_text("Started by", exact=True)).to_be_visible()
+    page.get_by_role("link", name=begun, exact=True).click()
+    expect(page).to_have_url(re.compile(f"/ui/executions/{begun}$"))
+
+
+def test_an_order_can_be_copied_as_a_command(at: Node, page: Page) -> None:
+    page.goto(f"{at.url}/ui/playbooks/shop/orders")
+    page.get_by_role("button", name="Run", exact=True).click()
+    form = page.get_by_role("dialog")
+    form.get_by_label("region", exact=True).fill("north & south")
+    expect(
+        form.get_by_role(
+            "button",
+            name="Copy as command: noetl execute shop/orders --version 1"
+            " --set 'region=north & south'",
+            exact=True,
+        )
+    ).to_be_visible()
