@@ -8,11 +8,12 @@ import psycopg
 import pytest
 from tests.support.fleet import Member
 from tests.support.nats import NatsServer
-from tests.support.oracle import Event, judge
+from tests.support.oracle import judge
 from tests.support.postgres import Database
 from tests.support.steps import arc, loop, noop, step
 from tests.support.trial import FULL, Trial, lasting, sized, trial, until, written
 
+from noetl.api.types import EventView
 from noetl.client.client import Client
 from noetl.server.active import SNAPSHOT_AFTER
 
@@ -20,7 +21,7 @@ ROUNDS = sized(3_000, 250_000)
 """Iterations of four events each: a million of them at full size."""
 EFFECTS = sized(40, 5_000)
 """Iterations that are rows of their own: at full size enough for snapshots."""
-PAGE = 500
+PAGE = 200
 MORE_MEMORY = sized(64, 400)
 """Megabytes that a server may need more for this log than for a small one."""
 LARGE = written(
@@ -79,9 +80,9 @@ def tail(database: Database, execution_id: str) -> tuple[int, int]:
     return int(row[0]), int(row[1])
 
 
-def pages_of(client: Client, execution_id: str) -> list[Event]:
+def pages_of(client: Client, execution_id: str) -> list[EventView]:
     """Page by page, none of which is longer than asked for."""
-    events: list[Event] = []
+    events: list[EventView] = []
     after = 0
     while True:
         page = client.events(execution_id, after=after, limit=PAGE)

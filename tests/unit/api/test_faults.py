@@ -41,6 +41,7 @@ def client_of(plane: SmallPlane) -> AsyncTestClient[Litestar]:
         (ServerRefused("no"), 409, "refused"),
         (NoetlError("no"), 400, "refused"),
         (RecursionError("deep"), 400, "malformed"),
+        (UnicodeDecodeError("utf-8", b"\xf2", 0, 1, "invalid"), 400, "malformed"),
         (RuntimeError("inside"), 500, "internal"),
     ],
 )
