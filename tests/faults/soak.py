@@ -244,9 +244,9 @@ def finish(fate: Fate, drivers: list[Driver]) -> None:
         for execution_id in driver.started:
             while execution_id not in driver.ended and time.monotonic() < late:
                 driver.look(execution_id, 2.0)
-    for thread in (fate, *drivers):
-        if thread.broke is not None:
-            raise thread.broke
+    for broke in (fate.broke, *(driver.broke for driver in drivers)):
+        if broke is not None:
+            raise broke
 
 
 @click.command()

@@ -5,6 +5,7 @@ import gc
 import os
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.support.canned import CannedTools
@@ -15,10 +16,12 @@ from tests.support.trial import FULL, sized
 
 from noetl.adapters.files.object_store import FileObjectStore
 from noetl.adapters.sqlite.storage import open_storage
+from noetl.messages.outcome import Outcome
 from noetl.node.server import ServerNode
 from noetl.node.work_plane import WorkPlane
 from noetl.ports.result_store import ResultStore
 from noetl.settings import Settings
+from noetl.tools.tool import ToolCall, Workplace
 
 FEW, MANY = sized(60, 1_000), sized(300, 100_000)
 AT_ONCE = 50
@@ -36,13 +39,9 @@ TEXT = playbook(
 class Forgetful(CannedTools):
     """It keeps no list of its calls: that would grow."""
 
-    @property
-    def calls(self) -> list[object]:
-        return []
-
-    @calls.setter
-    def calls(self, _: object) -> None:
-        pass
+    async def call(self, call: ToolCall[Any], workplace: Workplace) -> Outcome:
+        self.calls.clear()
+        return await super().call(call, workplace)
 
 
 class Plant:

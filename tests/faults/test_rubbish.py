@@ -77,14 +77,14 @@ def post_rubbish(server: Member, chance: random.Random) -> Counter[int]:
         connection = http.client.HTTPConnection(host, int(port), timeout=PATIENCE)
         kind = chance.choice(["application/json", "application/yaml", "text/plain", "x"])
         path = "/".join("x" if "{" in part else part for part in route.path.split("/"))
-        connection.request(
-            route.method, path, spoilt(chance, BODIES), {"Content-Type": kind, "Accept": "*/*"}
-        )
+        sent = spoilt(chance, BODIES)
+        connection.request(route.method, path, sent, {"Content-Type": kind, "Accept": "*/*"})
         answer = connection.getresponse()
         body = answer.read()
         connection.close()
         found[answer.status] += 1
-        assert answer.status < 500, f"{route.method} {path}: {body!r}"
+        told = f"{route.method} {path} ({kind}) {sent!r}: {body!r}\n{server.running.err[-3000:]}"
+        assert answer.status < 500, told
         if answer.status >= 400:
             error = json.loads(body)["error"]
             assert error["code"], body

@@ -16,7 +16,7 @@ from tests.support.programs import Program
 from tests.support.slowness import SLOWNESS
 
 from noetl.client.client import Client
-from noetl.errors import ServerAway
+from noetl.errors import ServerAway, ServerRefused
 
 PATIENCE = 120.0 * SLOWNESS
 """Seconds before something that hangs fails its test; never a time that is expected to pass."""
@@ -134,7 +134,7 @@ class Fleet:
             assert server.url is not None, "a server has an address"
             until = time.monotonic() + PATIENCE
             while True:
-                with suppress(ServerAway), Client(server.url, pauses=()) as client:
+                with suppress(ServerAway, ServerRefused), Client(server.url, pauses=()) as client:
                     client.ready()
                     break
                 assert server.running.process.is_alive(), server.running.err

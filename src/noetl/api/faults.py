@@ -55,6 +55,8 @@ def fault_of(wrong: Exception) -> tuple[int, ApiError]:
         return framework_fault(wrong)
     if isinstance(wrong, RecursionError):
         return 400, ApiError(code="malformed", message="the body is nested too deeply")
+    if isinstance(wrong, UnicodeDecodeError):  # the framework passes it on as it comes
+        return 400, ApiError(code="malformed", message=f"the body is not UTF-8: {wrong.reason}")
     return 500, ApiError(code="internal", message="internal server error")
 
 

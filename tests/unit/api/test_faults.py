@@ -170,3 +170,10 @@ async def test_a_body_that_is_too_large_is_refused(path: str, size: int, status:
     async with client_of(SmallPlane()) as client:
         answer = await client.post(path, content=body, headers={"content-type": media})
     assert (answer.status_code, answer.json()["error"]["code"]) == (status, "too_large")
+
+
+def test_a_body_that_is_no_text_is_malformed() -> None:
+    wrong = UnicodeDecodeError("utf-8", b"\xf2", 0, 1, "invalid")
+    status, fault = fault_of(wrong)
+    assert (status, fault.code) == (400, "malformed")
+    assert fault.message == "the body is not UTF-8: invalid"
