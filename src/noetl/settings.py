@@ -88,7 +88,7 @@ class Setting(msgspec.Struct, frozen=True):
     """What of it may be printed: all, all but the password in it, or nothing."""
     folder: Literal["never", "any", "inside"] | tuple[Any, ...] = "never"
     """
-    What the file of the current folder may set it to (decision 0073): nothing, anything, a path
+    What the file of the current folder may set it to (decision 0072): nothing, anything, a path
     inside that folder, or one of these values, which protect no less than the default.
     """
 

@@ -173,7 +173,7 @@ def with_settings(page: Path) -> str:
 
 
 def in_folder(field: str) -> str:
-    """What the `noetl.toml` of a folder can set (decision 0073)."""
+    """What the `noetl.toml` of a folder can set (decision 0072)."""
     allowed = SETTINGS[field].folder
     if isinstance(allowed, tuple):
         return ", ".join(f"`{int(one) if isinstance(one, bool) else one}`" for one in allowed)

@@ -42,7 +42,7 @@ def sleeps_in(tree: ast.Module) -> list[int]:
 
 
 def test_no_test_waits_for_time() -> None:
-    # In the simulation no time passes but the simulated one (decision 0083).
+    # In the simulation no time passes but the simulated one (decision 0075).
     simulated = ROOT / "tests" / "simulation"
     tests = [
         path

@@ -167,8 +167,8 @@ OF_CONTROL = (
     ),
     Mutant(
         "control/reporting.py",
-        "if report.after is not None and report.after != (0 if fresh else part.taken):",
-        "if False:",
+        "return report.after is None or report.after == (0 if fresh else part.taken)",
+        "return True",
         CHANCE + LOSSES,
         "a report is taken twice",
     ),

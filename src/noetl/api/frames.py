@@ -1,5 +1,5 @@
 """
-The frames of a live stream, made once for all who follow (decision 0080).
+The frames of a live stream, made once for all who follow (decision 0074).
 
 However many read the log of one execution, each page of it is encoded once. A page is kept while
 others may still come for it; what is kept is bounded, and forgotten when a secret becomes known.

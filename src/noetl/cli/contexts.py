@@ -77,7 +77,7 @@ def target_in(reading: Reading) -> Target:
 
 
 def named_by_user(target: Target, why: str) -> Target:
-    """The target, unless only the file of a folder names it (decision 0073)."""
+    """The target, unless only the file of a folder names it (decision 0072)."""
     if target.users:
         return target
     raise SettingRefused(

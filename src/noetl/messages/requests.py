@@ -216,7 +216,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     beside: "Sequence[Report]" = ()
     """
     Of other parts of the same loop, from the same turn of one worker: they are one decision, and
-    what may start next is handed out once, as one part (decision 0093).
+    what may start next is handed out once, as one part (decision 0077).
     """
 
 

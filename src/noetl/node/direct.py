@@ -17,7 +17,7 @@ from noetl.playbook.plan import Plan
 from noetl.ports.commit import Commit
 from noetl.ports.session import ChildAsked, Taken
 from noetl.server.active import ActiveExecution
-from noetl.server.server import Server
+from noetl.server.server import Server, take_turn
 from noetl.server.timers import moved_by_pauses
 from noetl.worker.through import run_through
 from noetl.worker.worker import Worker, error_of
@@ -74,7 +74,7 @@ class DirectSession:
         return self._server.take(execution_id, report)
 
     def report_turn(self, execution_id: str, reports: list[r.Report]) -> list[Taken]:
-        return self._server.take_turn(execution_id, reports)
+        return take_turn(self._server, execution_id, reports)
 
     def hand_back(self, command: Command) -> None:
         """A process that is its own worker waits itself."""

@@ -63,7 +63,7 @@ class Following:
 
         A page is read when the caller has taken the one before: a slow reader holds up nobody
         (T13). Those who are at the same place share what is read, and are told together, the less
-        often the more they are (decision 0080).
+        often the more they are (decision 0074).
         """
         await self._plane.row(execution_id)
         self._followers[execution_id] += 1

@@ -3,7 +3,7 @@ Who asks for places under limits, and goes on with what has got one (LIMIT).
 
 What waits is kept in the home (`ports.limits`), so a place is never given twice and a server that
 dies takes none with it. A server keeps no queued execution in memory either: it parks them, looks
-for places as long as anything waits, and adopts what got one (decision 0076). A process that parks
+for places as long as anything waits, and adopts what got one (decision 0073). A process that parks
 nothing looks only while it has something waiting itself.
 """
 
@@ -94,9 +94,12 @@ class LimitKeeper:
         await self._limits.withdraw(execution_id)
         return not any(one.place == 0 for one in await self._limits.places(execution_id))
 
-    async def give_back(self, execution_id: str) -> None:
-        """What was asked for an execution that had ended."""
-        await self._limits.release(execution_id)
+    async def give_back(self, execution_id: str, holder: str = "") -> None:
+        """What was asked for an execution that had ended, or for a token that is gone (LIMIT-3)."""
+        try:
+            await self._limits.release(execution_id, holder)
+        except NoetlError as away:  # it ends with the execution, or with the next sweep
+            self._says(f"a place that nobody needs is not given back: {away}")
         self._free.set()
 
     async def before(self, answer: r.LimitAnswer, execution_id: str) -> list[str]:
@@ -258,23 +261,17 @@ class LimitKeeper:
         if active is None or not self._server.is_active(active):
             return
         taken = self._server.receive(active, r.LimitGranted(holder=holder))
+
+        def loaded(commit: Commit) -> None:
+            """It had to wait for what lies outside, and then nothing was recorded of it."""
+            unused = isinstance(commit.exception(), PartLost) and not is_used(active, holder, [])
+            if unused and holder:
+                self._server.chore(self.give_back(execution_id, holder))
+
         if taken.events is None:
-            taken.committed.add_done_callback(partial(self._loaded, active, holder))
+            taken.committed.add_done_callback(loaded)
         elif holder and not is_used(active, holder, taken.events):
-            self._server.chore(self._give_up(execution_id, holder))
-
-    def _loaded(self, active: ActiveExecution, holder: str, commit: Commit) -> None:
-        """It had to wait for what lies outside, and then nothing was recorded of it."""
-        if isinstance(commit.exception(), PartLost) and holder and not is_used(active, holder, []):
-            self._server.chore(self._give_up(active.execution_id, holder))
-
-    async def _give_up(self, execution_id: str, holder: str) -> None:
-        """LIMIT-3: the token went another way, into a join or out; its place is nobody's."""
-        try:
-            await self._limits.release(execution_id, holder)
-        except NoetlError as away:  # it ends with the execution
-            self._says(f"a place that nobody needs is not given back: {away}")
-        self._free.set()
+            self._server.chore(self.give_back(execution_id, holder))
 
     async def close(self) -> None:
         if self._watching is not None:

@@ -3,7 +3,7 @@ Where queued executions are while they wait: in the home, and in no server's mem
 
 One of them is let go first and parked then: what comes meanwhile is left as a note, which ends the
 parking, and one that the home does not park, because it has got its place or a note, is brought
-back. So there is no moment in which nobody would find it (decision 0076).
+back. So there is no moment in which nobody would find it (decision 0073).
 """
 
 from noetl.errors import NoetlError

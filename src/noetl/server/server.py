@@ -235,18 +235,6 @@ class Server:
             return REFUSED
         return self.receive(active, report)
 
-    def take_turn(self, execution_id: str, reports: list[r.Report]) -> list[Taken]:
-        """Reports on parts of one loop that a worker made in one turn: one decision, one row."""
-        active = self._active.get(execution_id)
-        if active is None or active.inputs or len(reports) == 1 or any(map(has_failed, reports)):
-            return [self.take(execution_id, report) for report in reports]
-        run = active.execution.runs.get(reports[0].step_run_id)
-        good = [one for one in reports if one.epoch >= active.term and stands(run, one)]
-        if not good:
-            return [REFUSED] * len(reports)
-        taken = self.receive(active, msgspec.structs.replace(good[0], beside=good[1:]))
-        return [taken if one in good else REFUSED for one in reports]
-
     # ── deciding ─────────────────────────────────────────────────────────────────────────────
 
     def _decided(self, active: ActiveExecution, given: r.Input, at: int) -> list[e.Event]:
@@ -396,3 +384,16 @@ def show(watchers: list[Watcher], active: ActiveExecution, events: list[e.Event]
             watcher(active, events)
         except Exception:  # promise 7: a run does not end because its picture cannot be drawn
             watchers.remove(watcher)
+
+
+def take_turn(server: Server, execution_id: str, reports: list[r.Report]) -> list[Taken]:
+    """Reports on parts of one loop that a worker made in one turn: one decision, one row."""
+    active = server.find(execution_id)
+    if active is None or active.inputs or len(reports) == 1 or any(map(has_failed, reports)):
+        return [server.take(execution_id, report) for report in reports]
+    run = active.execution.runs.get(reports[0].step_run_id)
+    good = [one for one in reports if one.epoch >= active.term and stands(run, one)]
+    if not good:
+        return [REFUSED] * len(reports)
+    taken = server.receive(active, msgspec.structs.replace(good[0], beside=good[1:]))
+    return [taken if one in good else REFUSED for one in reports]

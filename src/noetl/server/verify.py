@@ -141,7 +141,7 @@ def decisions_in(state: Execution, recorded: list[e.Event]) -> list[list[e.Event
     """
     A row holds a decision, and those on runs that needed no worker: each begins with a claim of a
     part that the row itself orders. Parts that were there before are claimed by reports of one turn
-    (decision 0093).
+    (decision 0077).
     """
     starts = [n for n in claims_in(recorded) if not was_open(state, recorded[n])]
     bounds = [0, *starts, len(recorded)]
@@ -468,10 +468,7 @@ def compare(decided: list[e.Event], recorded: list[e.Event], first: int) -> None
 
 
 def shown(event: e.Event | None) -> str:
-    if event is None:
-        return "no event"
-    text = encode(event).decode()
-    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
+    return "no event" if event is None else cut(event)
 
 
 def plain(value: Any) -> Any:

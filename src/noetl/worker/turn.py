@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Turn:
-    """The parts that have something to tell in this turn of the event loop (decision 0093)."""
+    """The parts that have something to tell in this turn of the event loop (decision 0077)."""
 
     def __init__(self) -> None:
         self._parts: dict[PartWork, None] = {}

@@ -59,7 +59,7 @@ class PythonChild:
     A process that runs code for one worker; it lives in its own session and folder.
 
     Several calls may be on their way to it at once, which it answers in order. Only pure code is
-    asked so (decision 0094): if the child dies, or one of them takes long, the others are asked
+    asked so (decision 0078): if the child dies, or one of them takes long, the others are asked
     again elsewhere, and nobody can tell.
     """
 

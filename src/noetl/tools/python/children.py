@@ -29,7 +29,7 @@ right after it: namespaces make a start half as long again, and it needs a core 
 IDLE = 60.0
 """Seconds after which a child without work is ended."""
 QUEUE = {QUICK: 32, SOON: 4}
-"""Calls of pure code that may be in a child at once, by how long the last took (decision 0094)."""
+"""Calls of pure code that may be in a child at once, by how long the last took (decision 0078)."""
 RUN_IN = 0.05
 """Seconds that the first children of a call have to themselves before others are started."""
 STALLED = 0.1
@@ -217,7 +217,7 @@ class PythonChildren:
         return PythonChild(start(self._python, folder, self.mode, self._hidden), folder)
 
     def _may_start(self) -> bool:
-        """As many at once as can run: more would only make each other late (decision 0095)."""
+        """As many at once as can run: more would only make each other late (decision 0079)."""
         new = [child.begun for child in self._busy if not child.answered]
         long_ago = asyncio.get_running_loop().time() - RUN_IN
         if len(new) < self._lanes or min(new) <= long_ago:
