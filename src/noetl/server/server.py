@@ -395,5 +395,6 @@ def take_turn(server: Server, execution_id: str, reports: list[r.Report]) -> lis
     good = [one for one in reports if one.epoch >= active.term and stands(run, one)]
     if not good:
         return [REFUSED] * len(reports)
+    active.tail += len(good) - 1  # recovery reads each like a row of its own
     taken = server.receive(active, msgspec.structs.replace(good[0], beside=good[1:]))
     return [taken if one in good else REFUSED for one in reports]
