@@ -184,7 +184,7 @@ insert into limit_begun (limit_group, limit_key, at, until) values (?, ?, ?, ?)
 delete from limit_begun where until < ?
 
 -- name: waiting_groups
--- By steps through the index: as long as there are groups, however many wait in each.
+-- By steps through the index, as long as there are groups, however many wait in each.
 with recursive named (limit_group) as (
     select min(limit_group) from limit_claim where granted_at is null
     union all
@@ -224,7 +224,7 @@ left join execution on execution.execution_id = claim.execution_id
 where execution.execution_id is null or execution.finished_at is not null
 
 -- name: limit_place
--- Counted up to a thousand: whoever starts something does not wait for a long queue to be counted.
+-- Counted up to a thousand, since whoever starts something does not wait for a long queue to be counted.
 select iif(claim.granted_at is not null, 0, (
     select 1 + count(*) from (
         select 1 from limit_claim as other indexed by limit_order
