@@ -3,7 +3,8 @@ PYTHON ?= python3
 BIN := .venv/bin
 RUN := $(BIN)/python -m
 INTO := $(BIN)/uv pip install --quiet --python $(BIN)/python --compile-bytecode
-PARALLEL ?= -n 4 --dist worksteal
+# More than there are cores: many tests wait for processes that they started.
+PARALLEL ?= -n 6 --dist worksteal
 
 .DEFAULT_GOAL := help
 .PHONY: help setup run test check lint types floors words tools ui screenshots unit bench bench-ui bench-distributed chaos faults soak growth chance fuzz audit sbom size docs site format lock clean simulate simulate-reach model mutants

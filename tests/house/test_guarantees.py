@@ -2,6 +2,7 @@
 
 import ast
 import re
+from functools import cache
 from pathlib import Path
 
 from tests.house.tree import ROOT, functions_of, tree_of
@@ -12,6 +13,7 @@ ROW = re.compile(r"^\| (T\d+) \|", re.MULTILINE)
 TEST = re.compile(r"`(tests/[\w/]+\.py)::(\w+)`")
 
 
+@cache
 def marked() -> dict[str, set[tuple[str, str]]]:
     """Number of a fault → the tests that carry it."""
     found: dict[str, set[tuple[str, str]]] = {}
@@ -39,7 +41,8 @@ def rows() -> dict[str, set[tuple[str, str]]]:
 
 
 def test_every_fault_has_a_test() -> None:
-    assert [number for number in FAULTS if number not in marked()] == []
+    carried = marked()
+    assert [number for number in FAULTS if number not in carried] == []
 
 
 def test_no_test_carries_a_number_that_there_is_not() -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 
 import msgspec
 
@@ -100,3 +100,10 @@ class Tool(Protocol):
     async def forget(self, scratch: str) -> None: ...
 
     async def close(self) -> None: ...
+
+
+@runtime_checkable
+class Warmable(Protocol):
+    """A tool that can have ready what its first call needs."""
+
+    def warm(self) -> None: ...

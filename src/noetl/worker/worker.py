@@ -19,6 +19,7 @@ from noetl.ports.event_log import Printed
 from noetl.ports.result_store import ResultStore
 from noetl.ports.session import PartLost, Session
 from noetl.tools.table import Toolbox
+from noetl.tools.tool import Warmable
 from noetl.worker.turn import Turn
 
 if TYPE_CHECKING:
@@ -151,7 +152,9 @@ class Worker:
         """Have ready what the first step will ask for: its order is not committed yet."""
         kinds = {task.kind for task in plan.steps[plan.entry].pipeline.tasks}
         for kind in kinds & WARMED:
-            self.tools[kind].warm()  # type: ignore[attr-defined]
+            tool = self.tools[kind]
+            if isinstance(tool, Warmable):  # canned answers have nothing to prepare
+                tool.warm()
 
     # ── what parts need ───────────────────────────────────────────────────────────────────────
 
