@@ -22,7 +22,7 @@ STEP = """  - step: s{n}
 """
 ARC = "    next: {{ arcs: [ {{ step: s{n} }} ] }}\n"
 HEAD = "apiVersion: noetl.io/v2\nkind: Playbook\nmetadata: { name: seen, path: seen }\nworkflow:\n"
-CALL = re.compile(r"^(?P<pid>\d+) (?:(?P<name>\w+)\(|<\.\.\. (?P<over>\w+) resumed>)(?P<rest>.*)$")
+CALL = re.compile(r"^(?P<pid>\d+) +(?:(?P<name>\w+)\(|<\.\.\. (?P<over>\w+) resumed>)(?P<rest>.*)$")
 SYNCS = ("fsync", "fdatasync")
 
 
