@@ -351,7 +351,19 @@ class Reader:
             self.fold(run.loop)
         if run.loop is not None and run.loop.error is None:
             more["loop"] = run.loop.summary
+            self.same_summary(run.loop.summary, event.loop)
         self.route(event.step_run_id, run, {"name": "step.failed", "error": error, **more})
+
+    def same_summary(self, summary: Tree, told: Tree | None) -> None:
+        """Of a loop that was cut short: what never ended has no result, and may not be listed."""
+        must(told is not None, "a loop that fails says what it came to")
+        assert told is not None
+        missing = [None] * (summary["total"] - len(told["results"]))
+        same("the results", summary["results"], [*told["results"], *missing])
+        for key in ("total", "done", "failed"):
+            same(f"iterations {key}", summary[key], told[key])
+        indexes = [[one["index"] for one in side["errors"]] for side in (summary, told)]
+        same("the failed ones", *indexes)
 
     def loop_done(self, event: e.LoopDone) -> None:
         loop = self.loop_of(event)

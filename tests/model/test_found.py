@@ -73,6 +73,57 @@ def test_what_two_iterations_wrote_alike_neither_may_change() -> None:
     assert "several iterations wrote another value" in failed.error["message"]
 
 
+@pytest.mark.rule("LOOP-5", "LOOP-6", "LOOP-4")
+@pytest.mark.parametrize("where", ["local", "distributed"])
+def test_what_ended_behind_an_iteration_that_did_not_counts(where: str) -> None:
+    """A loop was cancelled: it counted iteration 1 as done, and lost its result and its writes."""
+    gate = Gate(ok("b"))
+    adding = call("add", otherwise(set_ctx={"total": 3, "seen": "{{ iter.n }}"}))
+    reduce = {"total": "sum", "seen": "append"}
+    looped = loop(["a", "b", "c"], mode="parallel", flight=3, exec=where, reduce=reduce)
+    found = scenario(step("start", adding, loop=looped)).answers("add", gate)
+
+    async def story(local: LocalNode, active: ActiveExecution) -> None:
+        keys = {key: key.split(".")[1] for key in await gate.held(3)}
+        (run,) = active.execution.runs.values()
+        assert run.loop is not None
+        loop_run = run.loop
+        await gate.let_go(next(key for key, number in keys.items() if number == "2"))
+        await until(lambda: loop_run.done == 1)
+        await local.order("x1", "cancel")
+
+    ran = found.act(story)
+    assert ran.ctx == {"total": 3, "seen": ["b"]}
+    summary = ran.one(e.StepFailed).loop
+    assert summary is not None
+    assert (summary["done"], summary["results"][:2]) == (1, [None, "b"])
+
+
+@pytest.mark.rule("LOOP-5", "LOOP-6", "WAIT-2")
+@pytest.mark.parametrize("where", ["local", "distributed"])
+def test_what_ended_behind_an_iteration_that_waits_counts(where: str) -> None:
+    """The same, where no worker holds the iteration that does not end."""
+    tasks = [
+        noop("pick", when("iter.index == 1", "jump", to="add")),
+        waits("ask", signal="go"),
+        noop("add", otherwise(set_ctx={"total": 3})),
+    ]
+    looped = loop(["a", "b"], mode="parallel", flight=2, exec=where, reduce={"total": "sum"})
+    found = scenario(step("start", *tasks, loop=looped))
+
+    async def story(local: LocalNode, active: ActiveExecution) -> None:
+        loops = (run.loop for run in active.execution.runs.values())
+        (loop_run,) = (one for one in loops if one is not None)
+        await until(lambda: any(pending(active.execution)) and loop_run.done == 1)
+        await local.order("x1", "cancel")
+
+    ran = found.act(story)
+    assert ran.ctx == {"total": 3}
+    summary = ran.one(e.StepFailed).loop
+    assert summary is not None
+    assert (summary["done"], len(summary["results"])) == (1, 2)
+
+
 @pytest.mark.rule("LIMIT-3")
 def test_a_place_whose_token_is_dropped_is_free_again() -> None:
     """A token got its place and then was one too many: the place was held, and the rest hung."""

@@ -264,6 +264,18 @@ def _fold_ended(execution: Execution, loop: LoopRun, plan: LoopPlan) -> None:
         loop.low += 1
 
 
+def fold_rest(execution: Execution, loop: LoopRun, plan: LoopPlan) -> None:
+    """
+    Of a loop that is cut short, what ended behind an iteration that did not end counts as well
+    (LOOP-5); the one that did not end has no result (LOOP-6). Before rules 5 it was left out.
+    """
+    if execution.rules < 5 or not loop.ended:
+        return
+    for index in range(loop.low, max(loop.ended)):
+        loop.ended.setdefault(index, Ended())
+    _fold_ended(execution, loop, plan)
+
+
 def _reduce(
     execution: Execution, loop: LoopRun, plan: LoopPlan, ended: Ended
 ) -> dict[str, Any] | None:

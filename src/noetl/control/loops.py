@@ -5,7 +5,7 @@ from typing import Any
 from noetl.control.deciding import Deciding
 from noetl.control.dispatch import may_run_ahead
 from noetl.control.execution import LoopRun, Run, is_stopped
-from noetl.control.folding import length_of, whole
+from noetl.control.folding import fold_rest, length_of, whole
 from noetl.control.reducers import onto
 from noetl.errors import TemplateFailed
 from noetl.expression.lookup import body_of
@@ -97,6 +97,7 @@ def end_loop(deciding: Deciding, run: Run, plan: LoopPlan, source: e.Source) -> 
     loop = run.loop
     assert loop is not None, "the loop has started"
     ids = run.ids
+    fold_rest(deciding.execution, loop, plan)
     fault = patch_reduced(deciding, run, loop, plan)
     done = came_to(deciding, run, loop, source)
     cut_short = loop.done + loop.failed < loop.total
@@ -119,6 +120,7 @@ def end_early(deciding: Deciding, run: Run, error: dict[str, Any], source: e.Sou
     if loop is None or plan is None:
         end(deciding, run, e.StepFailed(**run.ids, error=error, source=source))
         return
+    fold_rest(deciding.execution, loop, plan)
     patch_reduced(deciding, run, loop, plan)
     done = summary(came_to(deciding, run, loop, source))
     failed = e.StepFailed(**run.ids, error=error, loop=done, source=source)

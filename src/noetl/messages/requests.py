@@ -21,7 +21,8 @@ The rules that new executions are decided by. A log names its own (`ExecutionReq
    `loop.in` that is no list is told of in other words; messages count arcs from 1.
    `execution.resumed` says how long the pause was, and the clocks move by it (WAIT-6).
 5. A loop writes those reduced keys that an iteration wrote, and leaves the others alone; what two
-   iterations wrote alike, neither may change (LOOP-5).
+   iterations wrote alike, neither may change; of a loop that is cut short every iteration counts
+   that ended, also behind one that did not (LOOP-5).
 """
 
 
