@@ -53,3 +53,40 @@ def test_packages_are_pinned_and_name_no_registry() -> None:
     lock = json.loads((UI / "package-lock.json").read_text("utf-8"))["packages"]
     assert [name for name, package in lock.items() if "resolved" in package] == []
     assert [name for name, package in lock.items() if name and "integrity" not in package] == []
+
+
+COLOUR = re.compile(r"--([a-z-]+): light-dark\(#(\w{6}), #(\w{6})\)")
+INKS = {"text", "soft", "faint", "accent", "good", "bad", "busy", "wait", "calm"}
+GROUNDS = {"ground", "raised", "sunken", "hover"} | {f"{one}-ground" for one in INKS}
+READABLE = 4.5
+"""The contrast that WCAG 2 (1.4.3) asks of small text."""
+
+
+def _light(colour: str) -> float:
+    parts = [int(colour[n : n + 2], 16) / 255 for n in (0, 2, 4)]
+    red, green, blue = (
+        one / 12.92 if one <= 0.04045 else ((one + 0.055) / 1.055) ** 2.4 for one in parts
+    )
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def _contrast(one: str, other: str) -> float:
+    dark, bright = sorted((_light(one), _light(other)))
+    return (bright + 0.05) / (dark + 0.05)
+
+
+@pytest.mark.parametrize("scheme", [0, 1], ids=["light", "dark"])
+def test_every_ink_can_be_read_on_every_ground(scheme: int) -> None:
+    """A line that is chosen or pointed at keeps its inks: no page decides which pairs there are."""
+    found = COLOUR.findall((UI / "src/app.css").read_text("utf-8"))
+    colours = {name: pair[scheme] for name, *pair in found}
+    inks, grounds = INKS & colours.keys(), GROUNDS & colours.keys()
+    assert inks == INKS
+    assert len(grounds) == 10
+    pale = {
+        f"{ink} on {ground}": round(contrast, 2)
+        for ink in inks
+        for ground in grounds
+        if (contrast := _contrast(colours[ink], colours[ground])) < READABLE
+    }
+    assert pale == {}

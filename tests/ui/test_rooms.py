@@ -19,7 +19,7 @@ def test_an_approval_is_rejected_from_the_inbox(at: Node, page: Page) -> None:
     expect(page.get_by_text("Ship release 4.2?")).to_be_visible()
     page.get_by_label("ticket").fill("OPS-8")
     page.get_by_label("Reason").fill("not today")
-    page.get_by_role("button", name="Reject").click()
+    page.get_by_role("button", name="Reject", exact=True).click()
     expect(page.get_by_text("Nobody is waited for")).to_be_visible()
     told = at.there("events", begun, "--name", "wait.done", "--json")
     assert "not today" in told.out, told

@@ -49,11 +49,10 @@ def test_an_order_can_be_copied_as_a_command(at: Node, page: Page) -> None:
     page.get_by_role("button", name="Run", exact=True).click()
     form = page.get_by_role("dialog")
     form.get_by_label("region", exact=True).fill("north & south")
-    expect(
-        form.get_by_role(
-            "button",
-            name="Copy as command: noetl execute shop/orders --version 1"
-            " --set 'region=north & south'",
-            exact=True,
-        )
-    ).to_be_visible()
+    command = "noetl execute shop/orders --version 1 --set 'region=north & south'"
+    expect(form.get_by_text(command, exact=True)).to_be_visible()
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    form.get_by_role("button", name="Copy as command", exact=True).click()
+    page.wait_for_function(
+        "async (command) => (await navigator.clipboard.readText()) === command", arg=command
+    )

@@ -16,7 +16,7 @@ def test_a_run_is_watched_approved_and_seen_to_end(at: Node, page: Page) -> None
     waits = page.get_by_label("Why it waits")
     expect(waits.get_by_text("Ship release 4.2?")).to_be_visible()
     waits.get_by_label("ticket").fill("OPS-7")
-    waits.get_by_role("button", name="Approve").click()
+    waits.get_by_role("button", name="Approve", exact=True).click()
     expect(status(page)).to_have_text("Completed")
     expect(waits).to_have_count(0)
     expect(page.get_by_role("button", name="ship", exact=True)).to_be_visible()
