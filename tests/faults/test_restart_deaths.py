@@ -117,10 +117,10 @@ def test_a_restart_goes_on_although_whoever_runs_it_dies(
         (old,) = fleet.start("slow", {})
         assert fleet.ended(old).status == "completed"
         payload = {"fails": 0, "seconds": 5 * LEASE}
+        done = len(fleet.ledger.effects)  # before it is asked for: it may begin before the answer
         again = fleet.ask(
             lambda client: client.restart(old, chosen=["load:2,3"], payload=payload).execution_id
         )
-        done = len(fleet.ledger.effects)
         fleet.came(done + 4)  # both have failed no more, and rest
         fleet.fleet.server()
         fleet.fleet.ready()

@@ -135,18 +135,29 @@ def accepted_in(execution_id: str, events: list[Event]) -> set[Effect]:
 
 
 def losses_in(events: list[Event]) -> list[Event]:
-    """Leases that ran out and are counted as the loss of a worker."""
+    """Leases that ran out, whether or not they count as the loss of a worker."""
     return [
         event
         for event in events
-        if event["name"] == "lease.expired"
-        and not event["data"].get("returned", False)
-        and event["data"].get("counted", True)
+        if event["name"] == "lease.expired" and not event["data"].get("returned", False)
     ]
 
 
 def losses(logs: Logs) -> int:
     return sum(len(losses_in(events)) for events in logs.values())
+
+
+def lost_workers(logs: Logs) -> Counter[str]:
+    """
+    Execution → leases that count as the loss of a worker. A grant that never arrived does not:
+    whether one was on its way when a line broke, or a worker died, is chance (WRK-1).
+    """
+    return Counter(
+        execution_id
+        for execution_id, events in logs.items()
+        for event in losses_in(events)
+        if not event["data"].get("uncounted", False)
+    )
 
 
 def end_of(events: list[Event]) -> tuple[str, str | None]:

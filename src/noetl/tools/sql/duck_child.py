@@ -76,7 +76,11 @@ class OneDatabase:
     def __init__(self, line: socket.socket) -> None:
         self._line = line
         self._calls: dict[int, DuckCall] = {}
-        self._in_memory: list[duckdb.DuckDBPyConnection] = []
+        self._lock = threading.Lock()
+        self._base: duckdb.DuckDBPyConnection | None = None
+        """The others are made from it: the library refuses a file that two threads open at once."""
+        self._used = 0
+        """Connections that calls have."""
 
     def serve(self) -> None:
         poll = select.poll()
@@ -97,17 +101,26 @@ class OneDatabase:
         word, given, *_ = socket.recv_fds(self._line, 1, 1)
         if not word:
             os._exit(0)
-        call = self._calls[given[0]] = DuckCall(given[0], self.opened)
+        call = self._calls[given[0]] = DuckCall(given[0], self)
         call.thread.start()
         return given[0]
 
     def opened(self, asked: DuckRequest) -> duckdb.DuckDBPyConnection:
-        """A file is let go after each call, so that other processes can use it."""
-        if asked.path != MEMORY:
-            return connected(asked)
-        if not self._in_memory:
-            self._in_memory.append(connected(asked))
-        return self._in_memory[0].cursor()
+        """A connection for one call; it is opened and confined once for all of them."""
+        with self._lock:
+            if self._base is None:
+                self._base = connected(asked)
+            self._used += 1
+            return self._base.cursor()
+
+    def closed(self, asked: DuckRequest, connection: duckdb.DuckDBPyConnection) -> None:
+        """A file is let go after the last call, so that other processes can use it."""
+        with self._lock:
+            connection.close()
+            self._used -= 1
+            if asked.path != MEMORY and not self._used and self._base is not None:
+                self._base.close()
+                self._base = None
 
 
 def connected(asked: DuckRequest) -> duckdb.DuckDBPyConnection:
@@ -123,13 +136,11 @@ def connected(asked: DuckRequest) -> duckdb.DuckDBPyConnection:
 class DuckCall:
     """One call and the thread that answers it."""
 
-    def __init__(
-        self, descriptor: int, opened: Callable[[DuckRequest], duckdb.DuckDBPyConnection]
-    ) -> None:
+    def __init__(self, descriptor: int, database: OneDatabase) -> None:
         self.stopping = False
         self.thread = threading.Thread(target=self._run, daemon=True)
         self._socket = socket.socket(fileno=descriptor)
-        self._opened = opened
+        self._database = database
         self._connection: duckdb.DuckDBPyConnection | None = None
 
     def over(self) -> bool:
@@ -147,7 +158,7 @@ class DuckCall:
             length = int.from_bytes(self._exactly(4), "big")
             asked = msgspec.msgpack.decode(self._exactly(length), type=DuckRequest)
             try:
-                self._connection = self._opened(asked)
+                self._connection = self._database.opened(asked)
                 self._answer(self._connection, asked)
             except Refusal as refusal:
                 self._say(REFUSED, str(refusal))
@@ -155,7 +166,7 @@ class DuckCall:
                 self._say(FAILED, DuckFault(type(fault).__name__, str(fault).strip()))
             finally:
                 if self._connection is not None:
-                    self._connection.close()
+                    self._database.closed(asked, self._connection)
         except OSError:
             return  # the worker has let go
         finally:

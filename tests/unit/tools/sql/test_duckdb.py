@@ -357,19 +357,30 @@ def test_sql_that_aborts_its_process_leaves_the_worker_alone(tmp_path: Path) -> 
     assert (ended.returncode, ended.stdout) == (0, "error [{'v': 1}]\n" * 2), ended.stderr
 
 
-def test_calls_of_one_step_run_share_a_file(tmp_path: Path) -> None:
-    async def calls() -> list[str]:
-        tool, place = DuckDbTool(), BenchPlace()
-        made = DuckdbInputs(command="create table t (a int)", database="x.db")
-        await tool.call(call_of(made, folder=str(tmp_path)), place)
-        asked = DuckdbInputs(command="insert into t select * from range(1000)", database="x.db")
-        ended = await asyncio.gather(
-            *(tool.call(call_of(asked, folder=str(tmp_path)), place) for _ in range(4))
-        )
-        await tool.close()
-        return [outcome.status for outcome in ended]
+@pytest.mark.parametrize("bounded", [False, True], ids=["free", "bounded"])
+def test_calls_of_one_step_run_share_a_file(bounded: bool, tmp_path: Path) -> None:
+    """However many open it at once, and whether or not `files` bounds them."""
+    calls_at_once, rounds = 8, 5
+    more = {"folder": str(tmp_path), "files": str(tmp_path) if bounded else None}
 
-    assert asyncio.run(calls()) == ["ok"] * 4
+    async def calls() -> list[Any]:
+        tool, place = DuckDbTool(), BenchPlace()
+
+        async def ask(command: str) -> Outcome:
+            inputs = DuckdbInputs(command=command, database="x.db")
+            return await tool.call(call_of(inputs, **more), place)
+
+        await ask("create table t (a int)")
+        errors = []
+        for _ in range(rounds):
+            insert = "insert into t select * from range(1000)"
+            ended = await asyncio.gather(*(ask(insert) for _ in range(calls_at_once)))
+            errors += [outcome.error for outcome in ended if outcome.error is not None]
+        counted = await ask("select count(*) as n from t")
+        await tool.close()
+        return [errors, counted.result]
+
+    assert asyncio.run(calls()) == [[], [{"n": calls_at_once * rounds * 1000}]]
 
 
 def test_large_results_go_into_the_store() -> None:
