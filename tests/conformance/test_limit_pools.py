@@ -2,7 +2,7 @@
 
 import asyncio
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from tests.conformance.test_limit import Busy
@@ -164,6 +164,58 @@ def test_other_pools_are_not_bound_and_a_wait_takes_no_place(tmp_path: Path) -> 
             await server.order(name, "cancel")
             assert (await cluster.end_of(name)).status == "cancelled"
         await nothing_leaks(cluster)
+
+    clustered(test, tmp_path)
+
+
+@pytest.mark.rule("LIMIT-1", "LIMIT-3")
+def test_a_server_that_died_before_it_gave_a_place_back_keeps_none(tmp_path: Path) -> None:
+    """The part has ended in the log, and only the dead knew of its place."""
+
+    async def test(cluster: Cluster) -> None:
+        first = await cluster.server()
+        await limit(cluster, 1)
+        claims, limits = cluster.root.tables.claims, cast(Any, first.storage.limits)
+        limits.release = lambda *_: asyncio.Event().wait()
+        cluster.worker(CannedTools())
+        waiting = playbook(step("start", task("wait", "wait", signal="go"), call("work")))
+        (name,) = await begun([first], waiting, 1)
+        await until(lambda: is_parked(first, name) and (name, "part 4.0/0") in claims)
+        await cluster.kill_server(first)
+        second = await cluster.server()
+        await until(lambda: (name, "part 4.0/0") not in claims)
+        await second.order(name, "cancel")
+        assert (await cluster.end_of(name)).status == "cancelled"
+        await nothing_leaks(cluster)
+
+    clustered(test, tmp_path)
+
+
+@pytest.mark.rule("LIMIT-1", "LIMIT-3")
+def test_a_part_that_ends_while_its_place_is_asked_for_keeps_none(tmp_path: Path) -> None:
+    """A worker had it before the server did: the question comes after the end."""
+
+    async def test(cluster: Cluster) -> None:
+        server = await cluster.server()
+        await limit(cluster, 1)
+        cluster.worker(CannedTools())
+        waiting = playbook(step("start", task("wait", "wait", signal="go"), call("work")))
+        (name,) = await begun([server], waiting, 1)
+        await until(lambda: is_parked(server, name) and not cluster.root.tables.claims)
+        asked, limits = asyncio.Event(), cast(Any, server.storage.limits)
+        take = limits.take
+
+        async def taken(claims: Any) -> list[int]:
+            places: list[int] = await take(claims)
+            asked.set()
+            return places
+
+        limits.take = taken
+        server.pools.keep("default", (name, "4.0", 0))
+        await asked.wait()
+        await until(lambda: not cluster.root.tables.claims)
+        await server.order(name, "cancel")
+        assert (await cluster.end_of(name)).status == "cancelled"
 
     clustered(test, tmp_path)
 

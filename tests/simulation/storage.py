@@ -22,6 +22,7 @@ from noetl.adapters.memory.storage import MemoryStorage
 from noetl.errors import LogUnavailable, NoetlError
 from noetl.ports.commit import Commit
 from noetl.ports.event_log import Adoption, Decision, LogRow, Snapshot, clock
+from noetl.ports.limits import LimitClaim
 from noetl.ports.object_store import Spool, StoreAway, StoreRefused
 
 PATIENCE = 20.0
@@ -31,8 +32,8 @@ RENEWALS = 3
 WRITES = frozenset(
     {
         "claim", "put", "settle", "note", "remove", "leave", "discard", "release", "adopt",
-        "register", "keep", "take", "grant", "withdraw", "abandoned", "server_seen", "seen",
-        "server_gone",
+        "register", "keep", "take", "grant", "park", "withdraw", "abandoned", "server_seen",
+        "seen", "server_gone",
     }
 )  # fmt: skip
 """What changes something: the answer to it can be lost after it was done."""
@@ -315,6 +316,19 @@ class SimulatedOwners(Asked):
         self.sure_until = sent + self._seconds
 
 
+class SimulatedLimits(Asked):
+    """LimitClaims; whoever asks is known before, or its claims would be those of a dead process."""
+
+    def __init__(self, real: Any, disk: Disk, owners: SimulatedOwners) -> None:
+        super().__init__(real, disk)
+        self._owners = owners
+        self._asked = Asked(real, disk)
+
+    async def take(self, claims: Sequence[LimitClaim]) -> list[int]:
+        await self._owners.enter()
+        return list(await self._asked.take(claims))
+
+
 class SimulatedStorage:
     """One process's view of the database."""
 
@@ -328,6 +342,7 @@ class SimulatedStorage:
         self.printed = SimulatedPrinted(real.printed)
         for name in NEIGHBOURS:
             setattr(self, name, Asked(getattr(real, name), disk))
+        self.limits = SimulatedLimits(real.limits, disk, self.owners)
         self.key = real.key
         self.folder = None
 
@@ -336,8 +351,8 @@ class SimulatedStorage:
 
 
 NEIGHBOURS = (
-    "executions", "playbooks", "catalog", "keys", "tokens", "roster", "limits", "pools", "audit",
-    "cache", "triggers", "removals", "credentials",
+    "executions", "playbooks", "catalog", "keys", "tokens", "roster", "pools", "audit", "cache",
+    "triggers", "removals", "credentials",
 )  # fmt: skip
 
 

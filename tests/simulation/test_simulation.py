@@ -13,7 +13,7 @@ from tests.simulation.scenario import Scenario, drawn
 from tests.simulation.shrink import failure, shrunk
 from tests.simulation.world import run
 
-CPU = 40
+CPU = 22
 """Seconds of CPU for new seeds, in all; `make simulate` runs more."""
 KEPT = json.loads(Path(__file__).with_name("kept.json").read_text())
 """Scenarios that failed once, and what was wrong."""

@@ -62,6 +62,7 @@ class ServerNode(ControlPlane):
         self.pools = PoolKeeper(self.server, self.limits, storage, says)
         self.dispatcher.watch_pools(self.pools)
         self.ownership.released = self._released
+        self.ownership.taken_up = self.pools.take_up
         self.watchdog = Watchdog()
         self.housekeeping = Housekeeping(self)
         self.starts = TriggerStarts(self)

@@ -66,6 +66,8 @@ class Ownership:
         """As of the last comparison: more of them mean that others may have taken over."""
         self.released: Callable[[str], None] = lambda _: None
         """Called when an execution is not decided here any more."""
+        self.taken_up: Callable[[ActiveExecution], None] = lambda _: None
+        """Called when an execution that began elsewhere, or earlier, is decided here."""
         self.aside: dict[str, str] = {}
         """Executions that cannot be taken up, and why (promise 7)."""
         self.parking: set[str] = set()
@@ -208,6 +210,7 @@ class Ownership:
         self.looked = time.monotonic()
         active = self.mind(self._server.go_on(execution, plan, row, folder, term))
         active.resumed = True
+        self.taken_up(active)
         self._fallen.discard(execution_id)
         self.aside.pop(execution_id, None)
         if execution.stop == "cancel":  # the owner before may have died before it told them

@@ -15,8 +15,8 @@ import msgspec
 from noetl.control.dispatch import Command
 from noetl.errors import NoetlError
 from noetl.messages import events as e
-from noetl.ports.limits import LimitClaim
-from noetl.ports.pools import PLACE, group_of
+from noetl.ports.limits import LimitClaim, LimitPlace
+from noetl.ports.pools import OF_POOLS, PLACE, group_of
 from noetl.ports.storage import Storage
 from noetl.server.active import ActiveExecution
 from noetl.server.leases import PartKey
@@ -78,6 +78,27 @@ class PoolKeeper:
             self._held.setdefault(key[0], set()).add(key)
             with suppress(NoetlError):
                 await self._storage.limits.take([claim])
+            active = self._server.find(key[0])
+            if active is not None and not is_open(active, key):
+                self._let_go(key[0], [key])  # it ended while this was asked
+
+    def take_up(self, active: ActiveExecution) -> None:
+        """It is decided here from now on: see to places that nobody knows of any more."""
+        if active.plan.executor.pool in self._at_once:
+            self._server.chore(self._tidy(active))
+
+    async def _tidy(self, active: ActiveExecution) -> None:
+        """Whoever decided before may have gone between the end of a part and its release."""
+        while self._server.is_active(active):
+            try:
+                places = await self._storage.limits.places(active.execution_id)
+            except NoetlError:
+                await asyncio.sleep(LOOK)
+                continue
+            keys = [key_of(active.execution_id, one.holder) for one in places if is_place(one)]
+            if self._server.is_active(active):
+                self._let_go(active.execution_id, [one for one in keys if not is_open(active, one)])
+            return
 
     async def _ask(self, wait: PoolWait) -> None:
         key = wait.offer.key
@@ -207,3 +228,12 @@ def is_open(active: ActiveExecution, key: PartKey) -> bool:
 
 def holder_of(key: PartKey) -> str:
     return f"{PLACE}{key[1]}/{key[2]}"
+
+
+def key_of(execution_id: str, holder: str) -> PartKey:
+    run, _, part = holder.removeprefix(PLACE).rpartition("/")
+    return execution_id, run, int(part)
+
+
+def is_place(place: LimitPlace) -> bool:
+    return place.group.startswith(OF_POOLS)
