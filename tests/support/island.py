@@ -3,6 +3,7 @@
 import os
 import subprocess
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import count
@@ -81,14 +82,18 @@ class Weather(threading.Thread):
         self.storms = 0
 
     def run(self) -> None:
-        while not self._over.wait(self._good):
+        while not self._over.is_set():
             self._island.cut()
+            self.storms += 1
             self._over.wait(self._bad)
             self._island.fix()
-            self.storms += 1
+            self._over.wait(self._good)
 
     def __enter__(self) -> "Weather":
+        """From here on there was a storm, however short what follows is."""
         self.start()
+        while not self.storms and self.is_alive():
+            time.sleep(0.001)
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -3,7 +3,9 @@
 import asyncio
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -17,6 +19,14 @@ import apsw, sys
 connection = apsw.Connection(sys.argv[1])
 connection.execute("begin immediate")
 print("held", flush=True)
+sys.stdin.read()
+"""
+
+QUEUES = """
+import fcntl, os, sys
+os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+file = open(sys.argv[1], "r+b")
+fcntl.lockf(file, fcntl.LOCK_EX)
 sys.stdin.read()
 """
 
@@ -36,6 +46,31 @@ def foreigner(home: SqliteHomes) -> Iterator["subprocess.Popen[bytes]"]:
         assert process.stdout.readline() == b"held\n"
         yield process
         process.kill()
+
+
+@pytest.fixture
+def crowd(tmp_path: Path, foreigner: "subprocess.Popen[bytes]") -> Iterator[None]:
+    """
+    Two others at a lock that is no business of ours: one has it, one waits for it.
+
+    They come later and on the first processor: the system lists them before the foreigner.
+    """
+    assert foreigner.poll() is None
+    file = tmp_path / "theirs"
+    file.touch()
+    with ExitStack() as both:
+        words = [sys.executable, "-c", QUEUES, str(file)]
+        for _ in range(2):
+            process = both.enter_context(subprocess.Popen(words, stdin=subprocess.PIPE))
+            both.callback(process.kill)
+        place = f":{file.stat().st_ino}"
+        while not any("->" in line and place in line for line in locks()):
+            time.sleep(0.001)
+        yield
+
+
+def locks() -> list[str]:
+    return Path("/proc/locks").read_text("utf-8").splitlines()
 
 
 async def made(homes: SqliteHomes) -> None:
@@ -63,6 +98,7 @@ async def test_a_lock_is_waited_for_with_a_word(
     assert told[-1] == f"{file} is free again"
 
 
+@pytest.mark.usefixtures("crowd")
 async def test_a_lock_that_stays_ends_in_a_refusal(
     home: SqliteHomes, foreigner: "subprocess.Popen[bytes]"
 ) -> None:

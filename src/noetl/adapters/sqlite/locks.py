@@ -19,6 +19,8 @@ QUIET = 3.0
 PATIENCE = 60.0
 JOURNAL_LOCK = "120"
 """The byte of the journal's index that whoever writes has locked."""
+HELD_LOCK = ("number", "family", "strength", "kind", "process", "place", "first", "last")
+"""What a line of /proc/locks says of a lock that is held."""
 
 T = TypeVar("T")
 Says = Callable[[str], None]
@@ -75,7 +77,10 @@ class Locks:
         with suppress(OSError, ValueError):
             inodes = {path.stat().st_ino: path for path in (self._file, index) if path.exists()}
             for line in Path("/proc/locks").read_text("utf-8").splitlines():
-                _, _, _, kind, pid, place, start, _ = line.split()
+                words = line.split()
+                if len(words) != len(HELD_LOCK):
+                    continue  # whoever waits for a lock has a line of its own, with an arrow
+                _, _, _, kind, pid, place, start, _ = words
                 path = inodes.get(int(place.rpartition(":")[2]))
                 ours = path == self._file or (path == index and start == JOURNAL_LOCK)
                 if ours and kind == "WRITE" and int(pid) not in (0, os.getpid()):
