@@ -7,6 +7,7 @@ from hypothesis import HealthCheck, settings
 pytest_plugins = [
     "tests.support.fixtures",
     "tests.support.patience",
+    "tests.support.spreading",
     "tests.support.verification",
 ]
 
