@@ -234,6 +234,24 @@ def end_iteration(
     _fold_ended(execution, loop, step.loop)
 
 
+def end_whole(execution: Execution, run: Run, event: e.IterationDone, step: StepPlan) -> None:
+    """An iteration that ended well and wrote nothing, whose frame was not followed."""
+    loop = run.loop
+    assert loop is not None, "the loop has started"
+    assert step.loop is not None, "only a step with a loop starts one"
+    loop.active.pop(event.index, None)
+    loop.done += 1
+    if event.index == loop.low:
+        pile_up(execution, loop.results, event.result)
+        loop.low += 1
+    else:
+        loop.ended[event.index] = Ended(event.result)
+    if loop.exec == "distributed":
+        _shorten(run, event.part)
+    if loop.ended:
+        _fold_ended(execution, loop, step.loop)
+
+
 def _end_nested(frame: Frame, event: e.IterationDone | e.IterationFailed) -> None:
     nested = frame.inner
     assert nested is not None, "the loop has started"
