@@ -19,6 +19,7 @@ from noetl.messages.outcome import make_error
 from noetl.playbook.plan import Plan
 from noetl.ports.commit import Commit, committed
 from noetl.server.active import ActiveExecution
+from noetl.server.clocks import LOOK
 from noetl.server.timers import arm_step, now
 
 if TYPE_CHECKING:
@@ -98,7 +99,10 @@ class Handout:
         left = 0.0 if due is None else due / 1000 - time.time()
         if left > 0:
             active, run_id, number = key
-            timer = asyncio.get_running_loop().call_later(left, self.offer_when_due, key, None)
+            later = due if left > LOOK else None  # somebody may set the clock meanwhile
+            timer = asyncio.get_running_loop().call_later(
+                min(left, LOOK), self.offer_when_due, key, later
+            )
             active.timers[f"{run_id}/{number}"] = timer
             return
         self._ready.append(key)
