@@ -175,8 +175,10 @@ def test_a_place_that_is_asked_for_again_after_its_run_is_free() -> None:
 
     async def story(local: LocalNode, active: ActiveExecution) -> None:
         execution, limits = active.execution, cast(Any, local.storage.limits)
-        take, waits = limits.take, lambda: len(list(waiting(execution)))
-        asked = 0
+        take, asked = limits.take, 0
+
+        def waits() -> int:
+            return len(list(waiting(execution)))
 
         async def late(claims: list[LimitClaim]) -> list[int]:
             """The first question is answered when both wait, the next when one has run."""

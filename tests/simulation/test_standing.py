@@ -12,7 +12,7 @@ from noetl.ports.event_log import ExecutionRow
 from noetl.ports.limits import LimitClaim
 
 ROW = ExecutionRow(
-    execution_id="a", path="p", version=None, digest="d", status="running", started_at=0, updated_at=0
+    execution_id="a", path="p", digest="d", status="running", started_at=0, updated_at=0
 )
 LATE = 3 * QUIET
 
