@@ -1,15 +1,19 @@
 """What the reference model found in the engine, each as the smallest playbook that shows it."""
 
+from typing import Any, cast
+
 import pytest
 from tests.support.scenario import Gate, error, ok, scenario
 from tests.support.steps import arc, call, loop, noop, otherwise, sets, step, when
 from tests.support.waiting import until, waits
 
+from noetl.control.limits import waiting
 from noetl.control.waits_held import pending
 from noetl.errors import ServerRefused
 from noetl.messages import events as e
 from noetl.messages.requests import SendSignal
 from noetl.node.local import LocalNode
+from noetl.ports.limits import LimitClaim
 from noetl.server.active import ActiveExecution
 
 
@@ -155,6 +159,43 @@ def test_tokens_that_meet_while_they_wait_for_a_place_need_one() -> None:
         ),
     ).run()
     assert (ran.status, ran.ctx) == ("completed", {"n": 3})
+
+
+@pytest.mark.rule("LIMIT-3")
+def test_a_place_that_is_asked_for_again_after_its_run_is_free() -> None:
+    """Two tokens ask; the first has run when it asks the second time, and kept the place."""
+    gate = Gate(ok(1), ok(2))
+    found = scenario(
+        step("start", arcs=[arc("a"), arc("b")], mode="inclusive"),
+        step("a", call("work"), arcs=[arc("turn")]),
+        step("b", call("work"), arcs=[arc("turn")]),
+        step("turn", limit={"at_once": 1}, arcs=[arc("end")]),
+        step("end", sets("count", n="{{ (ctx.n | default(0)) + 1 }}")),
+    ).answers("work", gate)
+
+    async def story(local: LocalNode, active: ActiveExecution) -> None:
+        execution, limits = active.execution, cast(Any, local.storage.limits)
+        take, asked = limits.take, 0
+
+        def waits() -> int:
+            return len(list(waiting(execution)))
+
+        async def late(claims: list[LimitClaim]) -> list[int]:
+            """The first question is answered when both wait, the next when one has run."""
+            nonlocal asked
+            asked += 1
+            first = asked == 1
+            await until((lambda: waits() == 2) if first else (lambda: waits() < 2))
+            return cast(list[int], await take(claims))
+
+        limits.take = late
+        one, other = await gate.held(2)
+        await gate.let_go(one)
+        await until(lambda: asked == 1)
+        await gate.let_go(other)
+        await until(lambda: execution.finished)
+
+    assert found.act(story).ctx == {"n": 2}
 
 
 @pytest.mark.rule("WAIT-4", "NEXT-6")
