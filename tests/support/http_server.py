@@ -245,9 +245,11 @@ async def _pieces(size: int, kind: str) -> AsyncIterator[bytes]:
 
 
 async def _bomb(request: web.Request) -> web.Response:
-    """A small compressed body that unfolds to `size` bytes."""
-    packed = gzip.compress(b"0" * int(request.query["size"]))
-    headers = {"Content-Encoding": "gzip", "Content-Type": "text/plain"}
+    """A small compressed body of `as` that unfolds to `size` bytes."""
+    kind = request.query.get("as", "text/plain")
+    quote = b'"' if "json" in kind else b""
+    packed = gzip.compress(quote + b"0" * (int(request.query["size"]) - 2 * len(quote)) + quote)
+    headers = {"Content-Encoding": "gzip", "Content-Type": kind}
     return web.Response(body=packed, headers=headers)
 
 

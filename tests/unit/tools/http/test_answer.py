@@ -128,6 +128,11 @@ def served(content: str, content_type: str | None, **more: Any) -> Outcome:
         ("[" * 100_000, "application/json", "claims to be JSON and is not"),
         ("abc", "text/plain; charset=utf-16", "not in its charset 'utf-16'"),
         ("x", "text/plain; charset=klingon", "not in its charset 'klingon'"),
+        ("a" * 99, "text/plain; charset=punycode", "not in its charset 'punycode'"),
+        ("a" * 99, "application/json; charset=punycode", "claims to be JSON and is not"),
+        ("aa", "text/plain; charset=idna", "not in its charset 'idna'"),
+        ("\\x41", "text/plain; charset=unicode_escape", "not in its charset 'unicode_escape'"),
+        ("aa", "text/plain; charset=zip", "not in its charset 'zip'"),
     ],
 )
 @pytest.mark.parametrize("max_inline", [1_048_576, 0])
@@ -252,6 +257,37 @@ def test_a_body_without_end_is_cut_off(http_server: HttpServer) -> None:
 
 def test_a_compressed_body_is_unfolded(http_server: HttpServer) -> None:
     assert ask(f"{http_server.url}/bomb", params={"size": 5}).result["data"] == "00000"
+
+
+@pytest.mark.parametrize("kind", ["text/plain", "application/json", "image/png"])
+def test_a_body_that_unfolds_leaves_others_their_turns(http_server: HttpServer, kind: str) -> None:
+    """A few kilobytes are many megabytes of work; a worker renews its leases meanwhile (WRK-1)."""
+    size, place = 24_000_000, BenchPlace()
+
+    async def run() -> tuple[Outcome, int]:
+        loop, tool, ended = asyncio.get_running_loop(), HttpTool(), False
+        between = longest = 0
+
+        def turn() -> None:
+            nonlocal between, longest
+            longest = max(longest, place.results.taken - between)
+            between = place.results.taken
+            if not ended:
+                loop.call_soon(turn)
+
+        turn()
+        params = {"size": size, "as": kind}
+        try:
+            call = call_of(HttpInputs(url=f"{http_server.url}/bomb", params=params))
+            return await tool.call(call, place), longest
+        finally:
+            ended = True
+            await tool.close()
+
+    outcome, longest = asyncio.run(run())
+    assert outcome.status == "ok", outcome.error
+    assert place.results.taken >= size
+    assert 0 < longest < size / 8
 
 
 def free_port() -> int:
