@@ -67,7 +67,9 @@ def test_what_is_over_the_limit_is_queued_and_then_runs(tmp_path: Path) -> None:
         assert names(await cluster.events(third))[2:] == ["execution.queued"]
         (wait,) = await waits(server, third)
         assert wait.kind == "limit"
-        said, _, holders = wait.words.partition("; held by ")
+        said, _, more = wait.words.partition("; held by ")
+        holders, _, to_do = more.partition("; ")
+        assert to_do.startswith("wait until one of them ends, or end one: `noetl cancel ")
         assert said == (
             "place 1 in the queue: the limit of playbook 'tests/scenario' (at_once: 2) is reached"
         )
@@ -329,7 +331,7 @@ def test_a_token_that_waits_says_for_what(tmp_path: Path) -> None:
         (wait,) = await waits(server, second)
         assert (wait.step, wait.kind) == ("work", "limit")
         reached = "the limit of step 'work' (at_once: 1) is reached for 'a'"
-        assert wait.words.endswith(f"{reached}; held by {first}")
+        assert f"{reached}; held by {first}; wait until it ends" in wait.words
         await server.order(second, "pause")
         for key in await gate.held(2):
             await gate.let_go(key)

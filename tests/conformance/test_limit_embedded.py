@@ -92,7 +92,8 @@ def test_a_second_process_waits_for_the_first(tmp_path: Path) -> None:
         (wait,) = await reasons(one, second)
         assert wait.words == (
             "place 1 in the queue: the limit of playbook 'tests/scenario' (at_once: 1) is reached; "
-            f"held by {first.execution_id}"
+            f"held by {first.execution_id}; wait until it ends, or end it: "
+            f"`noetl cancel {first.execution_id}`"
         )
         row = await one.row(second.execution_id)
         assert (row.status, row.owner) == ("queued", other.storage.owners.me), "it stays with it"
@@ -191,7 +192,7 @@ def test_a_token_of_a_limited_step_waits_for_another_process(tmp_path: Path) -> 
         await gate.held(2)
         (wait,) = await reasons(one, second)
         reached = "the limit of step 'work' (at_once: 1) is reached for 'a'"
-        assert wait.words.endswith(f"{reached}; held by {first.execution_id}")
+        assert f"{reached}; held by {first.execution_id}; wait until it ends" in wait.words
         for key in await gate.held(2):
             await gate.let_go(key)
         await gate.let_go((await gate.held(1))[0])

@@ -85,6 +85,20 @@ async def test_each_key_counts_for_itself_and_the_total_over_all(homes: Homes) -
     assert await home.limits.grant() == [("z1", "")], "x has its two"
 
 
+@pytest.mark.rule("LIMIT-2")
+async def test_who_holds_a_place_is_named_under_a_key_and_under_all(homes: Homes) -> None:
+    home = await homes.open()
+    both: dict[str, Any] = {"at_once": 2, "total": 3}
+    for name, key in (("a", "x"), ("b", "x"), ("c", "y"), ("d", "z"), ("e", "x")):
+        await home.limits.take([claim(name, key=key, **both)])
+    await home.limits.take([claim("b", holder="run", group="elsewhere")])
+    assert await home.limits.holding("jobs", "x", 9) == ["a", "b"]
+    assert await home.limits.holding("jobs", "z", 9) == [], "it waits: others have all places"
+    assert await home.limits.holding("jobs", None, 9) == ["a", "b", "c"]
+    assert await home.limits.holding("jobs", None, 2) == ["a", "b"]
+    assert await home.limits.holding("elsewhere", None, 9) == ["b"]
+
+
 @pytest.mark.rule("LIMIT-4")
 async def test_priority_then_keys_in_turn_then_age(homes: Homes) -> None:
     home = await homes.open()

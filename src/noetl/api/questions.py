@@ -20,6 +20,7 @@ from noetl.ports.event_log import ExecutionRow
 from noetl.ports.storage import Storage
 from noetl.ports.triggers import TriggerRow
 from noetl.server.finding import Version, find_entry
+from noetl.server.holders import is_left
 from noetl.server.labels import PlaybookLabels
 from noetl.server.origins import history_of
 from noetl.server.replay import enveloped, replay
@@ -35,7 +36,7 @@ from noetl.server.views.standing import (
     standing_of,
 )
 from noetl.server.views.state import state_of
-from noetl.server.waiting import is_left, waits_of
+from noetl.server.waiting import waits_of
 
 LOOKED = 20
 """Pages that are looked through for what waits for people before an empty answer."""

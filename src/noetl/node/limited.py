@@ -10,6 +10,7 @@ from noetl.control.restoring import onto_old
 from noetl.errors import ExecutionNotFound, LimitReached, ServerRefused
 from noetl.messages import requests as r
 from noetl.playbook.plan import Plan
+from noetl.server.holders import holders_of, listed
 
 if TYPE_CHECKING:
     from noetl.node.control_plane import ControlPlane
@@ -38,12 +39,20 @@ class LimitedStarts:
                 return {"limit": replace(answer, place=0)}
             key = f" for '{answer.key}'" if answer.key else ""
             numbers = words_of(plan.limit.spec)
+            held = await self._held(plan, answer.key)
             raise LimitReached(
-                f"the limit of playbook '{plan.path}' is reached{key} ({numbers}); try again later"
+                f"the limit of playbook '{plan.path}' is reached{key} ({numbers}){held}"
             )
         if answer.place and over == "cancel_old":
             self._plane.server.chore(self._cancel_older(answer, execution_id))
         return {"limit": answer}
+
+    async def _held(self, plan: Plan, key: str) -> str:
+        assert plan.limit is not None, "it is reached"
+        names = await holders_of(self._plane.storage, plan.path, key, plan.limit.spec)
+        if not names:
+            return "; try again later"
+        return f", held by {listed(names)}; try again when one of them has ended"
 
     async def _counts_with_its_parent(self, path: str, parent: str | None) -> bool:
         """A child under the limit of an execution above it would wait for itself."""

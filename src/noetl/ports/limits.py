@@ -57,7 +57,8 @@ class LimitClaims(Protocol):
       note does, and names them: nobody owns or adopts such a one until its claim is granted or
       gone, a note is left for it, or somebody claims it. Then it is an orphan like any other, so
       that nothing is forgotten;
-    - `holding` are executions that hold a place under a key, up to so many, the oldest grant first;
+    - `holding` are executions that hold a place under a key, or under any key (None), up to so
+      many, the oldest grant first;
     - `withdraw` ends what an execution waits for and leaves what it holds: another server may have
       begun it under that;
     - a claim ends with the decision that releases it (`Decision.releases`), or by `release`; with
@@ -81,6 +82,6 @@ class LimitClaims(Protocol):
 
     async def holders(self, group: str, key: str) -> list[str]: ...
 
-    async def holding(self, group: str, key: str, limit: int) -> list[str]: ...
+    async def holding(self, group: str, key: str | None, limit: int) -> list[str]: ...
 
     async def places(self, execution_id: str) -> list[LimitPlace]: ...

@@ -21,18 +21,15 @@ from noetl.messages.envelope import timestamp
 from noetl.messages.places import place_of
 from noetl.pipeline.frame import TaskWait
 from noetl.playbook.plan import Pipeline, Plan
-from noetl.ports.event_log import ExecutionRow
 from noetl.ports.limits import LimitPlace
 from noetl.ports.pools import OF_POOLS, PLACE, group_of
 from noetl.ports.storage import Storage
+from noetl.server.holders import HOLDERS, held_by, listed
 
 RECENT = 60_000
 """Milliseconds after which a server or worker that was not seen is not there."""
 LOOKED_AT = 500
 """Rows of the log that are read for the moment from which something waits."""
-
-HOLDERS = 5
-"""Of those that have a place under a limit, how many are named."""
 
 SHOWN = 50
 """Waits of one run that are named; of a loop thousands may wait."""
@@ -116,7 +113,7 @@ async def waits_in(
     if plan.limited and not execution.finished:
         places = await storage.limits.places(execution.execution_id)
         limits = [
-            wait_for_limit(execution, plan, place, await held_by(storage, place))
+            await wait_for_limit(storage, execution, plan, place)
             for place in places
             if place.place and not place.group.startswith(OF_POOLS)
         ]
@@ -151,10 +148,12 @@ async def places_in_pool(storage: Storage, execution_id: str, pool: str) -> dict
     if pool not in most:
         return {}
     found: dict[str, str] = {}
+    names = await storage.limits.holding(group_of(pool), None, HOLDERS + 1)
+    held = f"; held by {listed(names)}" if names else ""
     for place in await storage.limits.places(execution_id):
         if place.place and place.group == group_of(pool):
             run = place.holder.removeprefix(PLACE).partition("/")[0]
-            reached = f"the limit of pool '{pool}' (at_once: {most[pool]}) is reached"
+            reached = f"the limit of pool '{pool}' (at_once: {most[pool]}) is reached{held}"
             found.setdefault(run, f"place {place.place:,} in the queue: {reached}")
     return found
 
@@ -200,31 +199,17 @@ def waits_of(execution: Execution, plan: Plan, workers: Workers = UNCOUNTED) -> 
     return runs + [wait_of_token(execution, token, plan) for token in tokens]
 
 
-async def held_by(storage: Storage, place: LimitPlace) -> str:
-    """Who has the places of its key, a few of them; one that nobody runs keeps its place."""
-    words = []
-    for name in await storage.limits.holding(place.group, place.key, HOLDERS):
-        row = await storage.executions.find(name)
-        left = row is not None and is_left(row) and await storage.owners.holder(name) is None
-        how = f", which nobody runs: `noetl resume {name}` or `noetl cancel {name}`"
-        words.append(f"{name}{how if left else ''}")
-    return f"; held by {', '.join(words)}" if words else ""
-
-
-def is_left(row: ExecutionRow) -> bool:
-    """Whether somebody should decide for it; one that is parked needs nobody (LIMIT-2)."""
-    return row.finished_at is None and row.queued_at is None
-
-
-def wait_for_limit(
-    execution: Execution, plan: Plan, place: LimitPlace, held: str = ""
+async def wait_for_limit(
+    storage: Storage, execution: Execution, plan: Plan, place: LimitPlace
 ) -> WaitReason:
     """LIMIT-2: what a queued execution or a token of a limited step waits for."""
     found = waiting_for(execution, place.holder)
     limit = plan.steps[found.step].limit if found is not None else plan.limit
     of = f"step '{found.step}'" if found is not None else f"playbook '{plan.path}'"
     key = f" for '{place.key}'" if place.key else ""
-    numbers = f" ({words_of(limit.spec)})" if limit is not None else ""
+    spec = None if limit is None else limit.spec
+    numbers = f" ({words_of(spec)})" if spec is not None else ""
+    held = await held_by(storage, place.group, place.key, spec)
     reached = f"the limit of {of}{numbers} is reached{key}{held}"
     return WaitReason(
         step=plan.entry if found is None else found.step,

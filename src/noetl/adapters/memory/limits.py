@@ -83,8 +83,8 @@ class MemoryLimits:
         rows = [row for row in self._of(group) if row.claim.key == key]
         return [row.claim.execution_id for row in sorted(rows, key=_age)]
 
-    async def holding(self, group: str, key: str, limit: int) -> list[str]:
-        rows = [row for row in self._of(group) if row.claim.key == key and row.granted_at]
+    async def holding(self, group: str, key: str | None, limit: int) -> list[str]:
+        rows = [row for row in self._of(group) if key in (None, row.claim.key) and row.granted_at]
         rows.sort(key=lambda row: (row.granted_at, row.claim.execution_id))
         return list(dict.fromkeys(row.claim.execution_id for row in rows))[:limit]
 

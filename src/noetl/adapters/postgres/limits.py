@@ -55,7 +55,7 @@ class PostgresLimits:
     async def holders(self, group: str, key: str) -> list[str]:
         return [row[0] for row in await self._reader.rows("limit_holders", group, key)]
 
-    async def holding(self, group: str, key: str, limit: int) -> list[str]:
+    async def holding(self, group: str, key: str | None, limit: int) -> list[str]:
         return [row[0] for row in await self._reader.rows("limit_holding", group, key, limit)]
 
     async def places(self, execution_id: str) -> list[LimitPlace]:

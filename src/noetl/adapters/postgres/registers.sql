@@ -240,7 +240,7 @@ from noetl.limit_claim as claim where execution_id = $1
 
 -- name: limit_holding
 select execution_id from noetl.limit_claim
-where limit_group = $1 and limit_key = $2 and granted_at is not null
+where limit_group = $1 and ($2::text is null or limit_key = $2) and granted_at is not null
 group by execution_id order by min(granted_at), execution_id limit $3
 
 -- name: limit_holders

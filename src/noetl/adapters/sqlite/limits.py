@@ -84,8 +84,8 @@ class SqliteLimits:
     async def holders(self, group: str, key: str) -> list[str]:
         return [row[0] for row in await self._reader.rows("limit_holders", (group, key))]
 
-    async def holding(self, group: str, key: str, limit: int) -> list[str]:
-        rows = await self._reader.rows("limit_holding", (group, key, limit))
+    async def holding(self, group: str, key: str | None, limit: int) -> list[str]:
+        rows = await self._reader.rows("limit_holding", (group, key, key, limit))
         return [row[0] for row in rows]
 
     async def places(self, execution_id: str) -> list[LimitPlace]:

@@ -255,7 +255,7 @@ from limit_claim as claim where execution_id = ?
 
 -- name: limit_holding
 select execution_id from limit_claim
-where limit_group = ? and limit_key = ? and granted_at is not null
+where limit_group = ? and (? is null or limit_key = ?) and granted_at is not null
 group by execution_id order by min(granted_at), execution_id limit ?
 
 -- name: limit_holders

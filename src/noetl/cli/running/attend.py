@@ -11,6 +11,7 @@ import msgspec
 
 from noetl.cli import exits
 from noetl.cli.background.signals import stop_on_signals, unless
+from noetl.cli.running.held import HeldBack, held_here
 from noetl.cli.running.show import Show
 from noetl.errors import LogUnavailable, NoetlError
 from noetl.messages.places import place_of
@@ -79,13 +80,15 @@ async def _attend(settings: Settings, begin: Begin, show: Show) -> Attended:
     local = await unless(interrupted, LocalNode.open(settings))
     if local is None:
         return Attended(None, None)
+    held = watched(local, show)
     try:
-        watched(local, show)
         active = await unless(interrupted, begin(local))
         if active is None:
             return Attended(None, None)
         if not active.finished.done():  # of one that has ended only the result is shown
             show.begin(active.execution)
+            if active.plan.limited and active.execution.status == "queued":
+                held.look(active.execution_id)  # it was queued before this process took it up
         while going := [one.finished for one in local.server.owned if not one.finished.done()]:
             if interrupted.is_set():
                 break
@@ -95,16 +98,18 @@ async def _attend(settings: Settings, begin: Begin, show: Show) -> Attended:
             await local.clean_up(active)
         return await attended(local, active)
     finally:
+        held.end()
         show.end()
         await local.close()
 
 
-def watched(local: LocalNode, show: Show) -> None:
-    """Show what this process decides, and what its tasks print."""
+def watched(local: LocalNode, show: Show) -> HeldBack:
+    """Show what this process decides, what its tasks print, and who holds it back."""
     local.server.watchers.append(lambda active, events: show.take(active.execution, events))
     local.overheard.listeners.append(
         lambda line: show.hear(line.execution_id, place_of(line.step, line.task_run_id), line.text)
     )
+    return held_here(local, show)
 
 
 async def attended(local: LocalNode, active: ActiveExecution) -> Attended:

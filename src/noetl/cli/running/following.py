@@ -2,7 +2,9 @@
 
 import asyncio
 import signal
+from collections.abc import Sequence
 from contextlib import suppress
+from functools import partial
 
 import msgspec
 
@@ -13,6 +15,7 @@ from noetl.cli.contexts import Target
 from noetl.cli.output import print_line
 from noetl.cli.running.attend import runner
 from noetl.cli.running.ending import EXITS, last_words, make_show, tells_more
+from noetl.cli.running.held import HeldBack
 from noetl.cli.running.show import Show
 from noetl.client.async_client import AsyncClient
 from noetl.client.stream import LAST
@@ -22,6 +25,7 @@ from noetl.messages import events as e
 from noetl.messages.codec import decode_events
 from noetl.messages.places import place_of
 from noetl.server.views.explanation import Explanation
+from noetl.server.waiting import WaitReason
 
 MOST_LINES = 10_000
 """Printed lines that are shown; `noetl logs` has all."""
@@ -63,12 +67,14 @@ async def _follow(target: Target, far: Execution, show: Show) -> Ended | None:
 async def _see_end(client: AsyncClient, far: Execution, show: Show) -> Ended:
     hearing = Hearing(client, far.execution_id, show)
     live = asyncio.ensure_future(hearing.live())
+    held = HeldBack(show, partial(_waits, client))
     try:
-        await _watch(client, far, show)
+        await _watch(client, far, show, held)
         live.cancel()
         await hearing.rest()
     finally:
         live.cancel()
+        held.end()
         show.end()
     summary = await ended(client, far.execution_id)
     return summary, await explained(client, summary)
@@ -78,7 +84,11 @@ async def explained(client: AsyncClient, summary: Summary) -> Explanation | None
     return await client.explanation(summary.execution_id) if tells_more(summary) else None
 
 
-async def _watch(client: AsyncClient, far: Execution, show: Show) -> None:
+async def _waits(client: AsyncClient, execution_id: str) -> Sequence[WaitReason]:
+    return (await client.standing(execution_id)).waits
+
+
+async def _watch(client: AsyncClient, far: Execution, show: Show, held: HeldBack) -> None:
     """Show what comes, a decision at a time as far as the stream brings it so."""
     coming: asyncio.Queue[EventView | None] = asyncio.Queue()
     reading = asyncio.ensure_future(_read(client, far.execution_id, coming))
@@ -88,7 +98,9 @@ async def _watch(client: AsyncClient, far: Execution, show: Show) -> None:
             batch = [first]
             while not coming.empty() and (event := coming.get_nowait()) is not None:
                 batch.append(event)
-            show.take(far, [event for one in batch for event in inside(one)])
+            events = [event for one in batch for event in inside(one)]
+            show.take(far, events)
+            held.take(far.execution_id, events)
             if not begun:
                 show.begin(far)
                 begun = True

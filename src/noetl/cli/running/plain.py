@@ -73,6 +73,9 @@ class PlainShow:
     def hear(self, execution_id: str, place: str, text: str) -> None:
         print_line(f"{self.place(execution_id, place)} | {short(text, 10_000)}", err=True)
 
+    def tell(self, execution_id: str, step: str, text: str) -> None:
+        self.line(execution_id, step, text)
+
     def end(self) -> None:
         """Every line is out already."""
 

@@ -22,6 +22,9 @@ class Show(Protocol):
 
     def hear(self, execution_id: str, place: str, text: str) -> None: ...
 
+    def tell(self, execution_id: str, step: str, text: str) -> None:
+        """What was found out about a step beside the events: who holds the place it waits for."""
+
     def end(self) -> None: ...
 
 
@@ -40,6 +43,9 @@ class SteadyShow:
 
     def hear(self, execution_id: str, place: str, text: str) -> None:
         self._try(lambda: self._show.hear(execution_id, place, text))
+
+    def tell(self, execution_id: str, step: str, text: str) -> None:
+        self._try(lambda: self._show.tell(execution_id, step, text))
 
     def end(self) -> None:
         self._try(self._show.end)

@@ -55,6 +55,10 @@ class TreeShow:
         else:
             print_line(text, err=True)
 
+    def tell(self, execution_id: str, step: str, text: str) -> None:
+        del execution_id
+        self._console.print(Text(f"{step}: {text}", style="yellow"))
+
     def end(self) -> None:
         if self._timer is not None:
             self._timer.cancel()

@@ -26,9 +26,10 @@ from noetl.server.causes import (
 )
 from noetl.server.failed_tasks import PRINTED, FailedTask, PassedError, PlaybookText, passed_of
 from noetl.server.former import former_lines, relined
+from noetl.server.holders import is_left
 from noetl.server.trail import Trail, again_of, trail_of
 from noetl.server.views.standing import lasted
-from noetl.server.waiting import WaitReason, is_left, waits_in
+from noetl.server.waiting import WaitReason, waits_in
 from noetl.tools.plugins import KnownKinds
 
 T = TypeVar("T", bound=FailedTask)

@@ -12,9 +12,10 @@ from noetl.messages.events import AdmitEvaluated, ExecutionRequested, TokenDropp
 from noetl.playbook.plan import Plan
 from noetl.ports.event_log import ExecutionRow, PrintedLine
 from noetl.ports.storage import Storage
+from noetl.server.holders import is_left
 from noetl.server.replay import rows_of
 from noetl.server.report import steps_of
-from noetl.server.waiting import WaitReason, is_left, waits_in
+from noetl.server.waiting import WaitReason, waits_in
 
 
 class Listed(msgspec.Struct, frozen=True, kw_only=True):
