@@ -17,9 +17,7 @@ COMMANDS: dict[str, Entry] = {
     "execute": Entry("noetl.cli.execute:execute", "Execute a registered playbook."),
     "schedule": Entry("noetl.cli.schedule:schedule", "Start playbooks by the clock."),
     "trigger": Entry("noetl.cli.trigger:trigger", "Inspect and manage what starts executions."),
-    "test": Entry(
-        "noetl.cli.testing.command:test", "Run the tests of playbooks with prepared outcomes."
-    ),
+    "test": Entry("noetl.cli.test:test", "Run the tests of playbooks with prepared outcomes."),
     "status": Entry("noetl.cli.status:status", "Show the status of an execution."),
     "list": Entry("noetl.cli.listing:listing", "List executions, the newest first."),
     "explain": Entry("noetl.cli.explain:explain", "Explain why an execution failed or waits."),

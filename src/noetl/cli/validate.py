@@ -72,10 +72,10 @@ def validate_one(name: str, as_json: bool, *, migrated: bool = False, strict: bo
 
 def validate_tests(source: PlaybookSource, as_json: bool) -> int:
     """Tests often lie beside their playbook: `*.yaml` names both."""
-    from noetl.cli.testing.document import suite_in
+    from noetl.node.testing.document import suite_in
 
     try:
-        suite_in(source)
+        suite_in(source.content, source.name)
     except UnreadableFile as wrong:
         return not_read(wrong, as_json)
     if as_json:
