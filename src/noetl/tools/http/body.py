@@ -15,6 +15,9 @@ from noetl.tools.refusal import Refusal
 from noetl.tools.spill import spilled
 from noetl.tools.tool import ToolCall
 
+TURN = 256 * 1024
+"""Bytes of a body after which everybody else has a turn."""
+
 
 class Body(msgspec.Struct, frozen=True):
     """`fault` says why `value` is not what the content type claims (error kind `decode`)."""
@@ -74,12 +77,16 @@ async def read_body(
 
 async def with_turns(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
     """
-    The pieces, with a turn for everybody else after each: what unfolds from a few packed bytes is
+    The pieces, with a turn for everybody else now and then: what unfolds from a few packed bytes is
     there without a wait, and a worker that has no turn for a lease loses all that it runs (WRK-1).
     """
+    since = 0
     async for piece in pieces:
         yield piece
-        await asyncio.sleep(0)
+        since += len(piece)
+        if since >= TURN:
+            since = 0
+            await asyncio.sleep(0)
 
 
 def _at_hand(body: bytes, form: Form, charset: str | None) -> Body:
