@@ -1,5 +1,5 @@
 """
-Runs the tests of playbooks for a server, in processes that have nothing of it (decision 9301).
+Runs the tests of playbooks for a server, in processes that have nothing of it (decision 0081).
 
 A server runs no code of users. Tests run none either, but templates and loops take time and
 memory: each run has a process of its own, which is killed when it takes too much of either.
