@@ -102,13 +102,6 @@ class LimitKeeper:
             self._says(f"a place that nobody needs is not given back: {away}")
         self._free.set()
 
-    async def _give_up(self, execution_id: str, holder: str) -> None:
-        """A decision that was not recorded is none: loaded again, a token may ask again."""
-        await self.give_back(execution_id, holder)
-        active = self._server.find(execution_id)
-        if active is not None and any(one.holder == holder for one in claims_of(active)):
-            self.take_up(active)
-
     async def before(self, answer: r.LimitAnswer, execution_id: str) -> list[str]:
         """Older executions under the same key that have not ended, oldest first."""
         names = await self._limits.holders(answer.limit, answer.key)
@@ -195,7 +188,7 @@ class LimitKeeper:
         for claim, place in zip(claims, places, strict=True):
             if claim.holder and not is_used(active, claim.holder, []):
                 # Its run was over when this was asked: the claim is a new one, for nobody.
-                self._server.chore(self._give_up(claim.execution_id, claim.holder))
+                self._server.chore(_give_up(self, self._server, claim.execution_id, claim.holder))
             elif place == 0:
                 self._go_on(claim.execution_id, claim.holder)
         if self._parking is not None and active.execution.status == "queued" and all(places):
@@ -276,12 +269,12 @@ class LimitKeeper:
             """It had to wait for what lies outside, and then nothing was recorded of it."""
             unused = isinstance(commit.exception(), PartLost) and not is_used(active, holder, [])
             if unused and holder:
-                self._server.chore(self._give_up(execution_id, holder))
+                self._server.chore(_give_up(self, self._server, execution_id, holder))
 
         if taken.events is None:
             taken.committed.add_done_callback(loaded)
         elif holder and not is_used(active, holder, taken.events):
-            self._server.chore(self._give_up(execution_id, holder))
+            self._server.chore(_give_up(self, self._server, execution_id, holder))
 
     async def close(self) -> None:
         if self._watching is not None:
@@ -329,4 +322,12 @@ def claim_of(
 
 def _ask_when_committed(keeper: LimitKeeper, active: ActiveExecution, commit: Commit) -> None:
     if commit.exception() is None:
+        keeper.take_up(active)
+
+
+async def _give_up(keeper: LimitKeeper, server: Server, execution_id: str, holder: str) -> None:
+    """A decision that was not recorded is none: loaded again, a token may ask again."""
+    await keeper.give_back(execution_id, holder)
+    active = server.find(execution_id)
+    if active is not None and any(one.holder == holder for one in claims_of(active)):
         keeper.take_up(active)
