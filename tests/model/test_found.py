@@ -4,7 +4,7 @@ from typing import Any, cast
 
 import pytest
 from tests.support.scenario import Gate, error, ok, scenario
-from tests.support.steps import arc, call, loop, noop, otherwise, sets, step, when
+from tests.support.steps import arc, call, loop, nested, noop, otherwise, sets, step, when
 from tests.support.waiting import until, waits
 
 from noetl.control.limits import waiting
@@ -15,6 +15,8 @@ from noetl.messages.requests import SendSignal
 from noetl.node.local import LocalNode
 from noetl.ports.limits import LimitClaim
 from noetl.server.active import ActiveExecution
+
+SEEN = "{{ [ctx.k, ctx.new | default('none')] }}"
 
 
 @pytest.mark.rule("TASK-3", "WAIT-1")
@@ -75,6 +77,38 @@ def test_what_two_iterations_wrote_alike_neither_may_change() -> None:
     failed = ran.one(e.IterationFailed)
     assert (failed.index, failed.error["kind"]) == (1, "ctx_conflict")
     assert "several iterations wrote another value" in failed.error["message"]
+
+
+@pytest.mark.rule("SCOPE-4", "LOOP-7")
+def test_what_a_nested_iteration_wrote_is_seen_after_the_loop() -> None:
+    """One that wrote nothing put back the value that it had begun with."""
+    tasks = [
+        sets("begin", k=0),
+        nested(
+            "inner",
+            loop([0, 1], mode="parallel", flight=1),
+            noop("write", when("iter.index == 0", set_ctx={"k": 1, "nothing": None})),
+        ),
+        sets("look", seen="{{ [ctx.k, ctx.nothing] }}"),
+    ]
+    ran = scenario(step("start", *tasks)).run()
+    assert ran.ctx == {"k": 1, "nothing": None, "seen": [1, None]}
+
+
+@pytest.mark.rule("SCOPE-4", "LOOP-7", "TASK-9")
+@pytest.mark.parametrize("around", [None, "local", "distributed"])
+def test_a_nested_iteration_sees_no_other_one_also_after_a_wait(around: str | None) -> None:
+    """Whoever went on after the wait began the loop anew, with what its iterations had written."""
+    inner = nested(
+        "inner",
+        loop([0, 1], iterator="m", mode="parallel", flight=1),
+        noop("write", when("iter.index == 0", set_ctx={"k": 1, "new": 1})),
+        waits("rest", seconds=0),
+        noop("look", when("iter.index == 1", set_ctx={"seen": SEEN})),
+    )
+    outer = None if around is None else loop([0], mode="parallel", exec=around)
+    ran = scenario(step("start", sets("begin", k=0), inner, loop=outer)).run()
+    assert ran.ctx == {"k": 1, "new": 1, "seen": [0, "none"]}
 
 
 @pytest.mark.rule("LOOP-5", "LOOP-6", "LOOP-4")
