@@ -1,5 +1,6 @@
 """Whose rights the code of playbooks has: those of whoever started the worker (trust model)."""
 
+import base64
 import json
 import os
 import shutil
@@ -7,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from tests.system.servers import NEUTRAL, Node, node
 
 from noetl.cli.background.serving import AS_ROOT
 
+KEY = base64.b64encode(b"planted-master-key-of-32-bytes!!").decode()
 OTHER = 65534
 """A user who owns nothing here."""
 PLAYBOOK = """
@@ -114,12 +116,44 @@ def worker_of_another(up: Node, home: Path) -> Iterator[int]:
         worker.wait(60)
 
 
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
+    """A server with a worker, and its key in the environment."""
+    folder = tmp_path_factory.mktemp("served")
+    with ExitStack() as running:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("NOETL_KEY", KEY)
+            up = running.enter_context(node(folder / "home", workers=1))
+        yield up
+
+
 @pytest.mark.rule("CLI-2")
-def test_workers_of_a_server_have_its_user_and_root_is_told(tmp_path: Path) -> None:
-    with node(tmp_path / "home", workers=1) as up:
-        assert asked(up, tmp_path)["user"] == os.geteuid()
-        said = (tmp_path / "home" / "run" / "server.log").read_text()
-        assert (AS_ROOT in said) == (os.geteuid() == 0)
+def test_workers_of_a_server_have_its_user_and_root_is_told(served: Node, tmp_path: Path) -> None:
+    assert asked(served, tmp_path)["user"] == os.geteuid()
+    said = (served.home / "run" / "server.log").read_text()
+    assert (AS_ROOT in said) == (os.geteuid() == 0)
+
+
+def family_of(pid: int) -> list[int]:
+    """A process and those that it began."""
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return [pid, *(one for child in children for one in family_of(int(child)))]
+
+
+@pytest.mark.rule("KEY-2")
+def test_keys_are_in_no_environment_and_no_dump(served: Node) -> None:
+    """Of a server and its workers, whoever asks: root can read what nobody else can."""
+    family = family_of(served.status()["pid"])
+    assert len(family) >= 2
+    for pid in family:
+        assert "Max core file size        0 " in Path(f"/proc/{pid}/limits").read_text()
+        try:
+            found = Path(f"/proc/{pid}/environ").read_bytes()
+        except PermissionError:
+            assert os.geteuid() != 0
+        else:
+            assert KEY.encode() not in found
+            assert b"NOETL_TOKEN=noetl" not in found
 
 
 @pytest.mark.rule("CLI-2", "WRK-1")

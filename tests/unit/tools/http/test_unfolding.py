@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 from tests.support.http_server import HttpServer
+from tests.support.turns import most_between_turns
 from tests.support.workplace import BenchPlace, call_of
 
 from noetl.kinds.http import HttpInputs
@@ -17,23 +18,12 @@ def test_a_body_that_unfolds_leaves_others_their_turns(http_server: HttpServer, 
     size, place = 24_000_000, BenchPlace()
 
     async def run() -> tuple[Outcome, int]:
-        loop, tool, ended = asyncio.get_running_loop(), HttpTool(), False
-        between = longest = 0
-
-        def turn() -> None:
-            nonlocal between, longest
-            longest = max(longest, place.results.taken - between)
-            between = place.results.taken
-            if not ended:
-                loop.call_soon(turn)
-
-        turn()
-        params = {"size": size, "as": kind}
+        tool = HttpTool()
+        inputs = HttpInputs(url=f"{http_server.url}/bomb", params={"size": size, "as": kind})
+        asking = tool.call(call_of(inputs), place)
         try:
-            call = call_of(HttpInputs(url=f"{http_server.url}/bomb", params=params))
-            return await tool.call(call, place), longest
+            return await most_between_turns(asking, lambda: place.results.taken)
         finally:
-            ended = True
             await tool.close()
 
     outcome, longest = asyncio.run(run())
