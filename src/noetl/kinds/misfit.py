@@ -20,7 +20,7 @@ WORDS: Final = {
 }
 
 
-def misfit_words(fault: msgspec.ValidationError) -> str:
+def misfit_words(fault: msgspec.ValidationError | str) -> str:
     """`'args' is a whole number, expected a mapping`; anything else as msgspec says it."""
     found = _SAID.fullmatch(str(fault))
     if found is None:
