@@ -155,7 +155,10 @@ def test_what_proves_nothing_starts_nothing(tmp_path: Path) -> None:
                 "shop/small": 1,
                 "": 1,
             }
-            assert (await PlaneQuestions(server).trigger("shop/order")).unproved == 6
+            shown = await PlaneQuestions(server).trigger("shop/order")
+            assert (shown.unproved, "300 s" in (shown.unproved_why or "")) == (6, True)
+            locked_why = (await PlaneQuestions(server).trigger("shop/locked")).unproved_why
+            assert "'no'" in (locked_why or ""), "the caller learns no name, its owner does"
             assert (await server.counts())["calls_unproved"]["shop/other"] == 1
 
     clustered(test, tmp_path)

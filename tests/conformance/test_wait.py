@@ -302,7 +302,7 @@ def test_an_approval_is_answered_by_a_person(approved: bool, where: str, tmp_pat
 
 
 REFUSALS: dict[str, tuple[dict[str, Any], str]] = {
-    "a field is missing": ({}, r"the field 'limit' \(number\) is missing"),
+    "a field is missing": ({}, r"'limit' \(number\) is missing; `noetl waiting` shows"),
     "all faults at once": (
         {"fields": {"limit": "x", "account": "c", "more": 1}},
         r"no field 'more'.*'limit' is 'x', expected number.*'account' is 'c', expected one of",
@@ -354,6 +354,9 @@ def test_a_second_answer_is_refused_and_names_the_first(where: str, tmp_path: Pa
         await stage.signal(execution_id, "end")
         await stage.ended(execution_id)
         assert len(await stage.of(execution_id, e.WaitDone)) == 2
+        said = "completed: no approval waits: that of 'start' was approved by alice at 2"
+        with pytest.raises(ServerRefused, match=said):  # who comes second comes after the end
+            await stage.plane.answer(execution_id, None, approved=False, sender="bob")
 
     staged(test, where, tmp_path)
 

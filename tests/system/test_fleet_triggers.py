@@ -109,6 +109,11 @@ def test_the_commands_say_the_same_of_a_home_and_of_a_server(tmp_path: Path) -> 
         )
         assert (started.code, started.out.count("execution ")) == (0, 2)
         assert "2 planned times from 2026-03-01 to 2026-03-03" in started.err
+        fill = ("schedule", "backfill", "tests/nightly", "--from", "2026-03-01", "--to")
+        again = up.there(*fill, "2026-03-04")
+        assert "; 1 started, 2 had been started before" in again.err
+        assert again.out.startswith(started.out.splitlines()[0] + ", started before\n")
+        assert up.here(*fill, "2026-03-04", "--dry-run").out.count(", started before\n") == 3
         [at, *_, first] = started.out.splitlines()[0].split()
         assert f", by trigger tests/nightly for {at}" in up.there("status", first).out
         assert up.there("schedule", "pause", "tests/nightly").code == 0
@@ -151,7 +156,7 @@ def test_the_documented_alarm_that_reaches_nobody_ends_failed_and_tells(tmp_path
 def alarmed(answer: Answer) -> list[Any]:
     """Of all starts of the alarm those that no backfill made."""
     rows = [json.loads(line) for line in answer.out.splitlines()]
-    return rows[2:]
+    return rows[3:]
 
 
 def test_a_schedule_that_never_fires_is_refused(tmp_path: Path) -> None:

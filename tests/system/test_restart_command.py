@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from tests.system.program import ROOT, Answer, noetl
+from tests.system.servers import FAILING, node
 
 EXAMPLE = ROOT / "examples" / "32-restart" / "playbook.yaml"
 
@@ -202,7 +203,30 @@ def test_many_are_restarted_after_their_number_was_shown(home: Home) -> None:
     assert [told["status"] for told in done.objects()] == ["completed", "completed"]
     rows = home.noetl("list", "--json").objects()
     assert sorted(filter(None, (row["origin_execution_id"] for row in rows))) == sorted(ids)
-    assert "0 failed executions to restart" in home.noetl(*many, "--yes").err
+    assert home.noetl(*many, "--yes").err == "0 failed executions to restart\n"
+    other = home.noetl("restart", "--failed", "--path", "exmples/*", "--yes")
+    assert other.err == "0 failed executions to restart: no execution has the path 'exmples/*'\n"
+
+
+@pytest.mark.rule("RST-1", "SRV-1", "CLI-1")
+def test_many_are_restarted_and_compared_at_a_server(tmp_path: Path) -> None:
+    with node(tmp_path / "home") as up:
+        assert up.there("register", "-", stdin=FAILING).code == 0
+        old = [up.there("execute", "tests/failing", "--wait", "--json") for _ in range(2)]
+        ids = sorted(answer.objects()[0]["execution_id"] for answer in old)
+        many = ("restart", "--failed", "--path", "tests/*", "--since", "1h")
+        declined = up.there(*many, stdin=b"n\n")
+        assert "2 failed executions to restart: go on?" in declined.err
+        later = up.there(*many, "--since", "2999-01-01T00:00:00Z", "--yes")
+        assert later.err == "0 failed executions to restart\n"
+        assert up.there(*many, "--yes", "--wait").code == 1, "they fail as before"
+        rows = up.there("list", "--json").objects()
+        again = {row["origin_execution_id"]: row for row in rows if row["origin_execution_id"]}
+        assert sorted(again) == ids
+        assert {row["status"] for row in again.values()} == {"failed"}
+        pair = ("diff", ids[0], again[ids[0]]["execution_id"])
+        near, there = up.here(*pair), up.there(*pair)
+        assert (near.code, near.out) == (there.code, there.out)
 
 
 @pytest.mark.rule("RST-1")

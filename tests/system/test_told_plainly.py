@@ -74,6 +74,38 @@ def test_a_trigger_that_would_start_nothing_is_told_at_once(newcomer: Newcomer) 
     )
 
 
+HOOK = """\
+apiVersion: noetl.io/v2
+kind: Trigger
+metadata: { name: hook, path: tests/hook }
+spec:
+  playbook: tests/orders
+  payload: { order: "{{ trigger.data.id }}", shop: "{{ trigger.headers['x-shop'] }}" }
+  on: { webhook: { scheme: noetl, credential: shop, max_bytes: 9000000 } }
+"""
+
+
+@pytest.mark.rule("START-1", "START-4")
+def test_a_webhook_says_where_it_is_called_and_is_tried_with_headers(newcomer: Newcomer) -> None:
+    newcomer.noetl("register", newcomer.file(WAITS))
+    wrong = newcomer.noetl("validate", newcomer.file(HOOK))
+    assert "'max_bytes' is the number 9000000, expected a whole number from 1 to 8388608" in (
+        wrong.out + wrong.err
+    )
+    made = newcomer.noetl("register", newcomer.file(HOOK.replace("9000000", "9000")))
+    assert made.code == 0, made.err
+    assert (
+        "called by  POST /hooks/tests/hook" in newcomer.noetl("trigger", "show", "tests/hook").out
+    )
+    test = ("trigger", "test", "tests/hook", "--data", '{"id": 7}')
+    lacks = newcomer.noetl(*test)
+    assert (lacks.code, lacks.out.endswith("; give it: --header NAME=VALUE\n")) == (1, True)
+    tried = newcomer.noetl(*test, "--header", "X-Shop=berlin=mitte")
+    assert (tried.code, '"shop":"berlin=mitte"' in tried.out) == (0, True)
+    refused = newcomer.noetl(*test, "--header", "x-shop")
+    assert "--header takes NAME=VALUE, got 'x-shop'" in refused.err
+
+
 @pytest.mark.rule("START-3")
 def test_times_of_a_schedule_are_told_in_its_own_zone_too(newcomer: Newcomer) -> None:
     newcomer.noetl("register", newcomer.file(WAITS))
@@ -119,6 +151,12 @@ def test_times_of_a_schedule_are_told_in_its_own_zone_too(newcomer: Newcomer) ->
             3,
             "error: say when it starts, by one of --cron, --every and --at\n"
             "  see: noetl schedule add --help\n",
+        ),
+        (
+            ["schedule", "add", "x", "--playbook", "y", "--cron", "0 3 * * *", "--every", "5m"],
+            3,
+            "error: say when it starts, by one of --cron, --every and --at; got --cron and "
+            "--every\n  see: noetl schedule add --help\n",
         ),
         (
             ["list", "--server", "http://127.0.0.1:1"],

@@ -13,6 +13,7 @@ from noetl.api.refusals import refusal_of
 from noetl.api.routes import methods_at
 from noetl.api.types import ApiError, ErrorBody
 from noetl.errors import NoetlError, ServerRefused
+from noetl.kinds.misfit import misfit_words
 
 LOG = logging.getLogger("noetl.api")
 
@@ -74,7 +75,7 @@ def words_of(wrong: HTTPException) -> str:
     """What was wrong and where; the framework keeps it in a list beside its sentence."""
     details: Any = wrong.extra if isinstance(wrong.extra, list) else []
     found = [
-        f"{source_of(one)} {one.get('key', '')}: {one.get('message', '')}"
+        f"{source_of(one)} {one.get('key', '')}: {misfit_words(str(one.get('message', '')))}"
         for one in details
         if isinstance(one, dict)
     ]

@@ -12,10 +12,21 @@ from noetl.control.approvals import approvals
 from noetl.control.forgetting import History
 from noetl.errors import NoetlError, PlaybookNotFound, PlaybookRejected
 from noetl.messages.codec import recorded_mappings
+from noetl.messages.envelope import timestamp
 from noetl.messages.filtering import wanted
 from noetl.node.control_plane import ControlPlane
 from noetl.node.gathering import Gathered
-from noetl.node.trigger_trials import Tried, passed, problem_of, timezone_of, try_out, upcoming
+from noetl.node.trigger_trials import (
+    Tried,
+    passed,
+    planned_in,
+    problem_of,
+    timezone_of,
+    try_out,
+    upcoming,
+)
+from noetl.node.triggers import key_of
+from noetl.playbook.triggers import Trigger
 from noetl.ports.event_log import ExecutionRow
 from noetl.ports.storage import Storage
 from noetl.ports.triggers import TriggerRow
@@ -323,6 +334,7 @@ class PlaneQuestions(RegisterQuestions):
             upcoming=upcoming(row, trigger, count),
             problem=await problem_of(self.plane, trigger) or passed(row, trigger),
             unproved=self.plane.unproved[path],
+            unproved_why=self.plane.unproved_why.get(path),
         )
 
     async def trial(
@@ -337,6 +349,17 @@ class PlaneQuestions(RegisterQuestions):
         _, trigger = await find_trigger(self.storage, path)
         tried = await try_out(self.plane, trigger, Tried(at, data, dict(headers or {})))
         return view_of(t.Trial, tried)
+
+
+async def planned_times(
+    storage: Storage, trigger: Trigger, begin: str, end: str
+) -> list[t.BackfillTime]:
+    """The planned times of a range, those that were started before with their execution."""
+    found = []
+    for at in map(timestamp, planned_in(trigger, begin, end)):
+        held = await storage.keys.find(key_of(trigger.path, at))
+        found.append(t.BackfillTime(at=at, execution_id=held, before=held is not None))
+    return found
 
 
 async def timezone_in(storage: Storage, row: TriggerRow) -> str | None:

@@ -50,6 +50,8 @@ class TriggerDetail(TriggerView, frozen=True, kw_only=True):
     """Why it can start nothing now."""
     unproved: int
     """Of a webhook: calls that proved nothing, since the server that answers began."""
+    unproved_why: str | None = None
+    """What the last such call lacked."""
 
 
 class TrialRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -87,7 +89,9 @@ class BackfillTime(msgspec.Struct, frozen=True, kw_only=True):
 
     at: str
     execution_id: str | None = None
-    """What was started for it; one that was started before is named again."""
+    """What was started for it, now or before."""
+    before: bool = False
+    """It was started before, and is not started again."""
     error: str | None = None
 
 

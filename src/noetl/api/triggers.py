@@ -10,10 +10,10 @@ from noetl.api import types as t
 from noetl.api.answers import answered
 from noetl.api.catalog import path_in
 from noetl.api.context import USUAL, ApiContext, Cursor, Limit
-from noetl.api.questions import timezone_in
+from noetl.api.questions import planned_times, timezone_in
 from noetl.api.rows import view_of
-from noetl.messages.envelope import timestamp
-from noetl.node.trigger_trials import backfill, planned_in, timezone_of
+from noetl.node.trigger_trials import backfill, moment_in, timezone_of
+from noetl.playbook.triggers import Trigger
 from noetl.ports.triggers import TriggerRow
 from noetl.server.triggering import find_trigger, pause, remove, resume
 
@@ -69,16 +69,13 @@ class TriggersRoutes:
     ) -> Response[t.Backfill]:
         """The planned times of a range; each is started once, unless it is a dry run."""
         _, trigger = await find_trigger(self._plane.storage, path_in(path))
-        found = []
-        for time in planned_in(trigger, data.begin, data.end):
-            started: tuple[str | None, str] = (None, "")
-            if not data.dry_run:
-                started = await backfill(self._plane.starts, trigger, time)
-            found.append(
-                t.BackfillTime(
-                    at=timestamp(time), execution_id=started[0], error=started[1] or None
-                )
-            )
+        found = await planned_times(self._plane.storage, trigger, data.begin, data.end)
+        if not data.dry_run:
+            found = [one if one.before else await self._filled(trigger, one) for one in found]
         return answered(
             t.Backfill(times=found, dry_run=data.dry_run, timezone=timezone_of(trigger))
         )
+
+    async def _filled(self, trigger: Trigger, one: t.BackfillTime) -> t.BackfillTime:
+        started, error = await backfill(self._plane.starts, trigger, moment_in(one.at))
+        return t.BackfillTime(at=one.at, execution_id=started, error=error or None)

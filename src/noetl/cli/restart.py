@@ -204,7 +204,8 @@ def restart_many(
     found = ask(target, lambda asked: failed_ones(asked, path, since))
     said = f"{count(len(found), 'failed execution')} to restart"
     if not found:
-        print_line(said, err=True)
+        known = path is None or ask(target, lambda asked: has_any(asked, path))
+        print_line(said if known else f"{said}: no execution has the path '{path}'", err=True)
         return exits.OK
     if not yes and not click.confirm(f"{said}: go on? (--yes does not ask)", err=True):
         return exits.UNUSABLE
@@ -217,6 +218,14 @@ def restart_many(
             print_line(f"{execution_id}: {wrong}", err=True)
             worst = max(worst, exits.FAILED)
     return worst
+
+
+async def has_any(asked: Asked, path: str) -> bool:
+    """A path that nothing has is likely misspelt."""
+    async for page in pages(asked.executions, path=path):
+        if page.executions:
+            return True
+    return False
 
 
 async def failed_ones(asked: Asked, path: str | None, since: int | None) -> list[str]:

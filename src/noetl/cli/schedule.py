@@ -7,6 +7,7 @@ from typing import Any
 import click
 import yaml
 
+from noetl.api.questions import planned_times
 from noetl.api.types import Backfill, BackfillTime
 from noetl.cli import exits
 from noetl.cli.contexts import Target
@@ -23,7 +24,7 @@ from noetl.cli.validate import tell_findings
 from noetl.errors import PlaybookRejected
 from noetl.messages.envelope import timestamp
 from noetl.node.local import LocalNode
-from noetl.node.trigger_trials import planned_in, timezone_of
+from noetl.node.trigger_trials import timezone_of
 from noetl.playbook.load import load_document
 from noetl.playbook.occurrences import BadSchedule, moment
 from noetl.server.triggering import find_trigger, now_ms
@@ -88,8 +89,10 @@ def add(
     It is registered as a document of `kind: Trigger`; templates of the payload see `trigger`.
     """
     given = {key: value for key, value in options.items() if value is not None}
-    if len(given.keys() & {"cron", "every", "at"}) != 1:
-        raise click.UsageError("say when it starts, by one of --cron, --every and --at")
+    times = [f"--{key}" for key in ("cron", "every", "at") if key in given]
+    if len(times) != 1:
+        found = f"; got {' and '.join(times)}" if times else ""
+        raise click.UsageError(f"say when it starts, by one of --cron, --every and --at{found}")
     if "every" in given:
         given["every"] = seconds_in(given["every"])
     refuse_past(given.get("at"), given.get("timezone", "UTC"))
@@ -206,13 +209,15 @@ def backfill_words(found: Backfill, begin: str, end: str) -> str:
     if found.dry_run:
         return f"{times}; nothing was started (--dry-run)" if found.times else times
     failed = sum(one.error is not None for one in found.times)
+    before = sum(one.before for one in found.times)
     not_started = f", {failed:,} not" if failed else ""
-    return f"{times}; {len(found.times) - failed:,} started{not_started}"
+    earlier = f", {before:,} had been started before" if before else ""
+    return f"{times}; {len(found.times) - failed - before:,} started{not_started}{earlier}"
 
 
 async def planned(local: LocalNode, path: str, begin: str, end: str) -> Backfill:
     _, trigger = await find_trigger(local.storage, path)
-    times = [BackfillTime(at=timestamp(time)) for time in planned_in(trigger, begin, end)]
+    times = await planned_times(local.storage, trigger, begin, end)
     return Backfill(times=times, dry_run=True, timezone=timezone_of(trigger))
 
 
@@ -220,7 +225,9 @@ def time_line(one: BackfillTime, timezone: str | None) -> str:
     at = in_zone(one.at, timezone)
     if one.error is not None:
         return f"{at}  not started: {one.error}"
-    return f"{at}  {'execution ' + one.execution_id if one.execution_id else 'would start'}"
+    if one.execution_id is None:
+        return f"{at}  would start"
+    return f"{at}  execution {one.execution_id}{', started before' if one.before else ''}"
 
 
 def seconds_in(text: str) -> float:

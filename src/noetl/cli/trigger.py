@@ -68,21 +68,36 @@ def show(path: str, as_json: bool, target: Target) -> None:
 @trigger.command(
     epilog=examples(
         "trigger test sales/nightly --at 2026-03-01T03:00:00Z",
-        "trigger test shop/order --data '{}'",
+        "trigger test shop/order --data '{}' --header x-shop=berlin",
     )
 )
 @PATH
 @click.option("--at", metavar="TIME", help="The time that it is for, in RFC 3339; else now.")
 @click.option("--data", metavar="JSON", help="What `trigger.data` is.")
+@click.option(
+    "--header",
+    "headers",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="What `trigger.headers` has; may be repeated.",
+)
 @JSON
 @aimed
-def test(path: str, at: str | None, data: str | None, as_json: bool, target: Target) -> int:
+def test(
+    path: str,
+    at: str | None,
+    data: str | None,
+    headers: tuple[str, ...],
+    as_json: bool,
+    target: Target,
+) -> int:
     """Show what a trigger would start and with which payload; nothing is started."""
     try:
         given = None if data is None else msgspec.json.decode(data)
     except msgspec.DecodeError as wrong:
         raise click.UsageError(f"--data is not JSON: {wrong}") from None
-    found = ask(target, lambda asked: asked.trial(path, at=at, data=given))
+    brought = headers_in(headers)
+    found = ask(target, lambda asked: asked.trial(path, at=at, data=given, headers=brought))
     if as_json:
         print_json(found)
     elif found.problem is None:
@@ -91,8 +106,24 @@ def test(path: str, at: str | None, data: str | None, as_json: bool, target: Tar
         for one in found.warnings:
             print_line(f"warning: {one.message}; {one.hint}", err=True)
     else:
-        print_line(f"would start nothing: {found.problem}")
+        print_line(f"would start nothing: {found.problem}{missing_words(found.problem)}")
     return exits.OK if found.problem is None else exits.FAILED
+
+
+def headers_in(words: tuple[str, ...]) -> dict[str, str]:
+    """Names are in lower case, as those of a call."""
+    for word in words:
+        if "=" not in word:
+            raise click.UsageError(f"--header takes NAME=VALUE, got '{word}'")
+    return {name.strip().lower(): text for name, _, text in (word.partition("=") for word in words)}
+
+
+def missing_words(problem: str) -> str:
+    """The option that brings what a template reads of a call, where it was not given."""
+    if "is undefined" not in problem:
+        return ""
+    given = {"trigger.headers": "--header NAME=VALUE", "trigger.data": "--data JSON"}
+    return "".join(f"; give it: {option}" for name, option in given.items() if name in problem)
 
 
 # ── shared with `noetl schedule` ─────────────────────────────────────────────────────────────
@@ -209,6 +240,11 @@ def warn_of(found: TriggerDetail) -> None:
         print_line(f"warning: it would start nothing now: {found.problem}", err=True)
 
 
+def refused_words(found: TriggerDetail) -> str:
+    why = f"; the last one: {found.unproved_why}" if found.unproved_why else ""
+    return f"{count(found.unproved, 'call')} that proved nothing{why}"
+
+
 def lines_of(found: TriggerDetail) -> list[str]:
     shown = [
         (
@@ -221,7 +257,8 @@ def lines_of(found: TriggerDetail) -> list[str]:
         ("skipped", found.skipped_at and f"{found.skipped_at}: {found.skipped_why}"),
         ("waits for", found.waits_for and f"execution {found.waits_for} to end"),
         ("problem", found.problem),
-        ("refused", found.unproved and f"{count(found.unproved, 'call')} that proved nothing"),
+        ("called by", found.kind == "webhook" and f"POST /hooks/{found.path}"),
+        ("refused", found.unproved and refused_words(found)),
     ]
     return [found.path, *(f"  {name:<10} {text}" for name, text in shown if text)]
 

@@ -39,7 +39,7 @@ AGAIN = re.compile(r"\b(?:try|ask) again\b")
 LOCKED = {
     401: "set NOETL_TOKEN to a token of this server (`noetl server token add`); on the home of the "
     "server (NOETL_HOME) its owner needs none",
-    403: "the token's role does not allow it; ask for one that does",
+    403: "ask an admin for a token of that role (`noetl server token add NAME --role ROLE`)",
 }
 
 

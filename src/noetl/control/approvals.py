@@ -139,7 +139,7 @@ def filled_in(
         elif field.get("required", True) and approved:
             faults.append(f"the field '{name}' ({field['type']}) is missing")
     if faults:
-        raise AnswerRefused("; ".join(faults))
+        raise AnswerRefused(f"{'; '.join(faults)}; `noetl waiting` shows the whole answer")
     return found
 
 

@@ -58,7 +58,10 @@ def take_over(
             iteration.away, iteration.waits = "", {}
     missing = [*missing_in(execution, plan), *fitted_runs(execution, history.plan, plan)]
     if missing:
-        raise RestartRefused(f"the new text does not have what is kept: {'; '.join(missing)}")
+        raise RestartRefused(
+            f"the new text does not have what is kept: {'; '.join(missing)}; keep it in the text, "
+            "or restart from a step before it: --from STEP"
+        )
     if execution.failed and plan.executor.fail_fast:
         steps = ", ".join(dict.fromkeys(f"'{one.step}'" for one in execution.failures))
         raise RestartRefused(

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Mapping
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -86,7 +86,7 @@ def arm(label: str, given: WaitInputs, guards: Collection[str]) -> dict[str, Any
         case WaitInputs(approval=str() as title) if title:
             return {"by": "approval", **named, "title": title}
         case WaitInputs(approval=dict() as asked):
-            approval = msgspec.convert(asked, Approval, strict=False)
+            approval = _fitting(asked, Approval, "`approval`")
             if "roles" in asked and not approval.roles:  # a template may come to nothing at all
                 raise ValueError("`roles` is empty: nobody could answer")
             more = {"form": form_of(approval), "roles": approval.roles}
@@ -94,6 +94,17 @@ def arm(label: str, given: WaitInputs, guards: Collection[str]) -> dict[str, Any
             return {"by": "approval", **named, "title": approval.title, **shown}
     where = f" in `{label}`" if label else ""
     raise ValueError(f"expected one of seconds, until, signal, approval{where}")
+
+
+T = TypeVar("T")
+
+
+def _fitting(given: Any, type_: type[T], name: str) -> T:
+    """The value as its type; raises ValueError, which begins with its name."""
+    try:
+        return msgspec.convert(given, type_, strict=False)
+    except msgspec.ValidationError as fault:
+        raise ValueError(f"{name}: {misfit_words(fault)}") from None
 
 
 def form_of(approval: Approval) -> dict[str, Any]:
@@ -107,7 +118,9 @@ def form_field(name: str, given: Any) -> dict[str, Any]:
     """A field as it is recorded: what is usual is left out."""
     if name in RESERVED:
         raise ValueError(f"a form cannot have a field '{name}': the answer has one of its own")
-    field = msgspec.convert({"type": given} if isinstance(given, str) else given, FormField)
+    field = _fitting(
+        {"type": given} if isinstance(given, str) else given, FormField, f"field '{name}'"
+    )
     if field.type not in FIELD_TYPES:
         known = ", ".join(FIELD_TYPES)
         raise ValueError(f"field '{name}' has type '{field.type}', expected one of {known}")

@@ -98,6 +98,8 @@ class ControlPlane:
         """Who starts executions here where nobody else is named."""
         self.unproved: Counter[str] = Counter()
         """Calls of hooks that proved nothing, by trigger; "" for those of none."""
+        self.unproved_why: dict[str, str] = {}
+        """By trigger, what the last such call lacked: for whoever may look at triggers."""
         following = Following(self)
         self.ended, self.follow = following.ended, following.follow
         self.closing = asyncio.Event()

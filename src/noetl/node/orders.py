@@ -94,6 +94,7 @@ class Orders:
         """WAIT-5: `known_as` are the role and the name of whoever answers, where they bind him."""
         from noetl.control.approvals import AnswerRefused, approval_for, filled_in, refuse_stranger
 
+        await self._not_answered(execution_id, step)
         await self._not_over(execution_id, "answer")
         try:
             wait, arm = approval_for(await self._latest(execution_id), step)
@@ -118,6 +119,18 @@ class Orders:
             said = f"execution {execution_id}: the approval of step '{wait.step}' was {how}"
             raise ServerRefused(said, code="refused", status=409)
         return row
+
+    async def _not_answered(self, execution_id: str, step: str | None) -> None:
+        """WAIT-5: the first answer is named also where the execution has ended since."""
+        from noetl.control.approvals import nothing_waits
+
+        row = await self._plane.row(execution_id)
+        if row.finished_at is None:
+            return
+        execution = await self._latest(execution_id)
+        if execution.answers:
+            said = f"execution {execution_id} {row.status}: {nothing_waits(execution, step)}"
+            raise ServerRefused(said, code="finished", status=409)
 
     async def _answered(self, execution_id: str, wait: TaskWait) -> WaitDone | None:
         """What ended it; None where its owner has not come to it within a few seconds."""

@@ -169,6 +169,7 @@ class ServerNode(ControlPlane):
     def refuse_call(self, path: str, reason: str) -> None:
         """A call of a hook that proved nothing: counted by trigger, the reason is said once."""
         self.unproved[path] += 1
+        self.unproved_why[path] = reason
         if self.unproved[path] == 1 and path:
             self.says(f"a call of the hook '{path}' was refused ({reason}); more are counted only")
 

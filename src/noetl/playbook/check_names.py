@@ -112,7 +112,8 @@ class NameRead(msgspec.Struct, frozen=True):
 
 def check_unknown_names(reader: Reader, playbook: Playbook) -> None:
     """VAL-5: tell the names, each where its template stands; no verdict where parts are unread."""
-    if any(finding.code in _UNREAD for finding in reader.findings):
+    unread = (one for one in reader.findings if one.code in _UNREAD)
+    if any(finding.path not in reader.misfits for finding in unread):
         return
     found = list(islice(unknown_names(playbook, reader.kinds, reader.brought), MOST_TOLD))
     if not found:

@@ -154,6 +154,7 @@ CODES: dict[str, Code] = {
     ),
     **_errors("SCOPE-2", reserved_name="`set_iter` writes what a loop says about itself."),
     **_errors("SCOPE-6", reduced_twice="A loop reduces a key that the executor reduces already."),
+    **_errors("WAIT-5", approval_shape="An approval has a key, a form or `roles` that do not fit."),
     **_warnings("WAIT-5", unknown_role="`roles` of an approval names no role that may answer."),
     **_warnings("SCOPE-6", racing_write="Branches that run at once read and write a ctx key."),
     **_errors("VAL-5", unknown_name="A template reads a name that nothing can define."),

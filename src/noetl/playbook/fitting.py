@@ -118,8 +118,14 @@ _FITS: dict[type, Callable[[Any, Any], str | None]] = {
 def _number_words(type_: Number) -> str:
     noun = "a whole number" if type_.whole else "a number"
     if type_.maximum is not None:
-        return f"{noun} from {type_.minimum:g} to {type_.maximum:g}"
-    return noun if type_.minimum is None else f"{noun} of {type_.minimum:g} or more"
+        return f"{noun} from {_plain(type_.minimum)} to {_plain(type_.maximum)}"
+    return noun if type_.minimum is None else f"{noun} of {_plain(type_.minimum)} or more"
+
+
+def _plain(number: float | None) -> str:
+    """As a person writes it: no exponent before it needs one."""
+    assert number is not None, "asked of a bound that is there"
+    return str(int(number)) if float(number).is_integer() else f"{number:g}"
 
 
 def _choice_words(type_: Choice) -> str:

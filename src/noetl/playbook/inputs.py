@@ -128,6 +128,7 @@ def _check_value(reader: Reader, name: str, type_: inspect.Type, at: At) -> None
         return
     value = reader.value(wrong.at)
     where = f"'{name}'" if wrong.at is at else f"a value of '{name}'"
+    reader.misfits.add(wrong.at.path)
     hint = f"{description(type_)} A template '{{{{ … }}}}' is allowed too."
     if isinstance(wrong.type, inspect.BoolType) and str(value).lower() in _SWITCHES:
         hint = f"write {_SWITCHES[str(value).lower()]}; '{value}' is text"

@@ -67,7 +67,12 @@ class Loaded(msgspec.Struct, frozen=True):
     """The trigger that it is, where `load_document` was asked."""
 
 
-LATER = frozenset({"unknown-name", "reserved-name", "missing-input", "code-syntax", "sql-params"})
+LATER = frozenset(
+    {
+        *("unknown-name", "reserved-name", "missing-input", "code-syntax", "sql-params"),
+        "approval-shape",
+    }
+)
 """Errors that texts may have which were accepted before there was a check for them."""
 
 

@@ -112,6 +112,8 @@ class Reader:
         self.places: dict[str, At] = {}
         self.older: set[int] = set()
         """Nodes that hold a word of an older dialect: what else they lack is not worth telling."""
+        self.misfits: set[str] = set()
+        """Where inputs of tasks do not fit: the model has them as they are."""
         self._seen: set[tuple[str, int, int, str]] = set()
         self._templates = Templates()
         self._suggested = 0

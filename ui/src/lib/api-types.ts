@@ -51,6 +51,7 @@ export interface BackfillRequest {
 export interface BackfillTime {
   at: string;
   execution_id?: string | null;
+  before?: boolean;
   error?: string | null;
 }
 
@@ -752,6 +753,7 @@ export interface TriggerDetail {
   upcoming: (string)[];
   problem: string | null;
   unproved: number;
+  unproved_why?: string | null;
 }
 
 export interface TriggerPage {
