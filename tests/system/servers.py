@@ -52,7 +52,7 @@ class Node:
             elsewhere["NOETL_TOKEN"] = (self.home / TOKEN).read_text().strip()
         return noetl(*words, stdin=stdin, **{**NEUTRAL, **elsewhere, **environment})
 
-    def start(self, *words: str, **environment: str) -> dict[str, Any]:
+    def start(self, *words: str, **environment: Any) -> dict[str, Any]:
         answer = self.here("server", "start", "--port", "0", "--json", *words, **environment)
         assert answer.code == 0, answer
         [told] = answer.objects()
@@ -65,7 +65,7 @@ class Node:
 
 
 @contextmanager
-def node(home: Path, *words: str, workers: int = 1, **environment: str) -> Iterator[Node]:
+def node(home: Path, *words: str, workers: int = 1, **environment: Any) -> Iterator[Node]:
     """A server with workers; whatever is left of it at the end is stopped."""
     made = Node(home)
     try:
