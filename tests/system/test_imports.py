@@ -42,7 +42,8 @@ ELSEWHERE = (
 """Parts of ours that the first example does not use."""
 LIBRARIES = (
     "inspect ast tokenize ssl _ssl _hashlib json textwrap ipaddress typing_extensions uvloop "
-    "asyncio.sslproto asyncio.staggered"
+    "asyncio.sslproto asyncio.staggered gettext locale yaml yaml.loader yaml.dumper yaml.resolver "
+    "msgspec.inspect msgspec.msgpack msgspec.toml msgspec.yaml concurrent.futures.thread copy"
 )
 """What libraries import and a short run does not use (decision 0070)."""
 HELP = (
