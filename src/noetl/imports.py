@@ -18,7 +18,7 @@ from types import FunctionType, ModuleType
 from typing import Any
 
 from noetl.late import late_patterns
-from noetl.module_files import find_in_package
+from noetl.module_files import find_source
 
 LATE = frozenset(
     (
@@ -130,15 +130,16 @@ class LateLoader:
 
 
 class LateFinder:
-    """Finds the modules in `LATE` as Python does, and those of packages in fewer steps."""
+    """Finds modules in few steps, and those in `LATE` without running them."""
 
     @staticmethod
     def find_spec(
         name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
+        found = find_source(name, path)
         if name not in LATE:
-            return find_in_package(name, path)
-        spec = PathFinder.find_spec(name, path, target)
+            return found
+        spec = found or PathFinder.find_spec(name, path, target)
         if spec is not None and spec.loader is not None:
             spec.loader = LateLoader(spec.loader)  # type: ignore[assignment]
         return spec

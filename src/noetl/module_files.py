@@ -1,5 +1,5 @@
 """
-Modules of packages, found and read in few steps.
+Modules found and read in few steps.
 
 Nearly every module is one file of source with its compiled form beside it, written by whoever
 installed it. Python finds it among all that could have its name: it looks at the folder again for
@@ -15,13 +15,14 @@ import sys
 from _frozen_importlib_external import MAGIC_NUMBER
 from collections.abc import Sequence
 from functools import cache
-from importlib.machinery import EXTENSION_SUFFIXES, ModuleSpec, SourceFileLoader
+from importlib.machinery import EXTENSION_SUFFIXES, FileFinder, ModuleSpec, SourceFileLoader
 from types import CodeType
 
 HEAD = 16
 """Bytes before the code: the number of the format, flags, time and size of the source."""
 WORD = 0xFFFF_FFFF
-FIRST = "__init__"
+OTHER_SUFFIXES = (*EXTENSION_SUFFIXES, ".pyc")
+"""Of what a name can be beside a package and source."""
 AS_USUAL = sys.flags.optimize == 0 and sys.pycache_prefix is None and os.sep == "/"
 """Whether compiled modules are where Python keeps them unless it is told otherwise."""
 
@@ -61,28 +62,46 @@ def compiled_path(path: str) -> str:
 
 
 @cache
-def names_in(folder: str) -> frozenset[str]:
+def names_in(folder: str) -> frozenset[str] | None:
+    """What is in a folder; nothing where Python finds nothing, None where others look for it."""
+    finder = sys.path_importer_cache.get(folder, FileFinder)
+    if finder is None:
+        return frozenset()
+    if not folder.startswith("/") or not (finder is FileFinder or type(finder) is FileFinder):
+        return None
     try:
         return frozenset(os.listdir(folder))
-    except OSError:  # an archive
-        return frozenset()
+    except OSError:
+        return None
 
 
-def find_in_package(name: str, path: Sequence[str] | None) -> ModuleSpec | None:
-    """A module or a package inside a package, if its source is where one expects it."""
-    if path is None or len(path) != 1 or not AS_USUAL:
+def find_source(name: str, path: Sequence[str] | None) -> ModuleSpec | None:
+    """A module or a package whose source is where one expects it; None: Python has to look."""
+    if not AS_USUAL:
         return None
-    folder, last = path[0], name.rpartition(".")[2]
-    inside = last in names_in(folder)
-    if inside:
-        folder, last = f"{folder}/{last}", FIRST
-    names = names_in(folder)
-    if f"{last}.py" not in names or any(last + suffix in names for suffix in EXTENSION_SUFFIXES):
+    last = name.rpartition(".")[2]
+    for folder in sys.path if path is None else path:
+        names = names_in(folder)
+        if names is None or not names.isdisjoint(last + suffix for suffix in OTHER_SUFFIXES):
+            return None
+        if last in names:
+            return package_in(name, f"{folder}/{last}")
+        if f"{last}.py" in names:
+            return spec_of(name, f"{folder}/{last}.py")
+    return None
+
+
+def package_in(name: str, folder: str) -> ModuleSpec | None:
+    names = names_in(folder) or ()
+    if "__init__.py" not in names or any(f"__init__{one}" in names for one in OTHER_SUFFIXES):
         return None
-    file = f"{folder}/{last}.py"
-    found = ModuleSpec(name, FreshLoader(name, file), origin=file, is_package=inside)
+    found = spec_of(name, f"{folder}/__init__.py")
+    found.submodule_search_locations = [folder]
+    return found
+
+
+def spec_of(name: str, file: str) -> ModuleSpec:
+    found = ModuleSpec(name, FreshLoader(name, file), origin=file)
     found.has_location = True
     found.cached = compiled_path(file)
-    if inside:
-        found.submodule_search_locations = [folder]
     return found

@@ -4,6 +4,7 @@ import os
 import py_compile
 import sys
 import zipfile
+import zipimport
 from collections.abc import Callable
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
@@ -11,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from noetl import module_files
-from noetl.module_files import FreshLoader, find_in_package, names_in
+from noetl.module_files import FreshLoader, find_source, names_in
 
 MODULE = "package.part"
 
@@ -33,7 +34,7 @@ def compiled(folder: Path, name: str, text: str = "value = 1\n") -> Path:
 
 
 def found(folder: Path, name: str = MODULE) -> ModuleSpec | None:
-    return find_in_package(name, [str(folder)])
+    return find_source(name, [str(folder)])
 
 
 def value_in(spec: ModuleSpec | None) -> object:
@@ -75,12 +76,40 @@ def test_what_is_not_plain_source_is_left_to_python(files: tuple[str, ...], tmp_
     assert found(tmp_path) is None
 
 
-def test_modules_outside_of_a_package_or_in_several_folders_are_left_to_python(
-    tmp_path: Path,
+def test_of_several_folders_the_first_with_the_name_decides(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    write(tmp_path / "first", "another.py")
+    write(tmp_path / "second", "part.py")
+    write(tmp_path / "third", "part/__init__.py")
+    folders = [str(tmp_path / name) for name in ("first", "second", "third")]
+    monkeypatch.setattr(sys, "path", folders)
+    for spec in (find_source("part", None), find_source(MODULE, folders)):
+        assert spec is not None
+        assert spec.origin == str(tmp_path / "second" / "part.py")
+    write(tmp_path / "first", "part.pyc")
+    names_in.cache_clear()
+    assert find_source("part", None) is None
+
+
+def test_folders_in_which_python_does_not_look_itself_are_left_to_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here, away = str(tmp_path), "/nowhere.zip"
     write(tmp_path, "part.py")
-    assert find_in_package("part", None) is None
-    assert find_in_package(MODULE, [str(tmp_path), str(tmp_path)]) is None
+    monkeypatch.setitem(sys.path_importer_cache, away, None)
+    assert find_source("part", [away, here]) is not None
+    for other in ("", "relative", "/a path that only a hook knows"):
+        assert find_source("part", [other, here]) is None
+    names_in.cache_clear()
+    monkeypatch.setitem(sys.path_importer_cache, here, zipimporter_of(tmp_path))
+    assert find_source("part", [here]) is None
+
+
+def zipimporter_of(folder: Path) -> zipimport.zipimporter:
+    with zipfile.ZipFile(folder / "all.zip", "w") as archive:
+        archive.writestr("other.py", "")
+    return zipimport.zipimporter(str(folder / "all.zip"))
 
 
 def test_a_module_in_an_archive_is_left_to_python(tmp_path: Path) -> None:

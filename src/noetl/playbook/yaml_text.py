@@ -167,6 +167,8 @@ class Tree:
 
     def _number(self, node: Node) -> Any:
         text = node.value
+        if text.isdecimal() and text.isascii() and text[0] != "0" and len(text) <= MAX_DIGITS:
+            return int(text)  # as nearly all are
         if _INTEGER.fullmatch(text) and not _LEADING_ZERO.fullmatch(text):
             if len(text) <= MAX_DIGITS:
                 return int(text, 0)
