@@ -1,13 +1,12 @@
 """Which commands there are. `noetl --help` reads this table and imports none of them."""
 
-from typing import NamedTuple
 
-
-class Entry(NamedTuple):
+class Entry:
     """Where a command lives (`module:attribute`) and what it does, in one line."""
 
-    target: str
-    summary: str
+    def __init__(self, target: str, summary: str) -> None:
+        self.target = target
+        self.summary = summary
 
 
 COMMANDS: dict[str, Entry] = {

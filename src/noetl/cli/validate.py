@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from noetl.cli import exits
 from noetl.cli.neighbours import at_home, neighbours_of
 from noetl.cli.output import print_json, print_line
-from noetl.cli.source import FILE, PlaybookSource, read_source
+from noetl.cli.source import FILE, PlaybookSource, read_source, text_of
 from noetl.cli.terminal import Paint, columns, wants_colour
 from noetl.errors import PlaybookRejected, UnreadableFile
 from noetl.late import late
@@ -167,7 +167,7 @@ def loaded_for(
     if made is not None:  # with the lines of what the author wrote
         told = (*(one for one in told if one.line == 0), *made.findings)
     tell_warnings(source, told, heed, left=loaded.findings)
-    return content.decode("utf-8-sig"), loaded.playbook
+    return text_of(content), loaded.playbook
 
 
 def findings_of(source: PlaybookSource, *, migrated: bool) -> tuple[Finding, ...]:

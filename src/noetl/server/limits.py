@@ -24,7 +24,7 @@ from noetl.ports.commit import Commit
 from noetl.ports.limits import LimitClaim, LimitClaims
 from noetl.ports.session import PartLost
 from noetl.server.active import ActiveExecution
-from noetl.server.loading import SLOW
+from noetl.server.loading import slow_thread
 from noetl.server.parking import Parking
 from noetl.server.server import Server
 from noetl.server.timers import arm_execution
@@ -79,7 +79,7 @@ class LimitKeeper:
             asked = start_asked(plan, payload, execution_id, hurried=True)
         except TakesLong:
             ask = partial(start_asked, plan, payload, execution_id)
-            asked = await asyncio.get_running_loop().run_in_executor(SLOW, ask)
+            asked = await asyncio.get_running_loop().run_in_executor(slow_thread(), ask)
         if not isinstance(asked, r.LimitAnswer) or plan.limit is None:
             return asked
         claim = claim_of(plan.limit.spec, plan.path, asked.key, asked.priority, execution_id)
