@@ -6,7 +6,7 @@ installed it. Python finds it among all that could have its name: it looks at th
 each import, tries the suffixes one after the other, and asks the file system a dozen questions per
 module. A run of the program imports four hundred. Here a folder is listed once, and where the
 compiled form is fresh it is read at once. Whatever is not as usual is left to Python, which knows
-all cases (decision 9501).
+all cases (decision 0082).
 """
 
 import marshal
