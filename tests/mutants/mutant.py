@@ -18,7 +18,6 @@ CHANCE = ("tests/property/test_control.py",)
 LOG = ("tests/contracts/test_event_log.py",)
 CLAIMS = ("tests/contracts/test_limits.py",)
 DUE = ("tests/property/test_due.py", "tests/conformance/test_start.py")
-WIRE = ("tests/unit/worker/test_wire.py",)
 REPLAY = ("tests/unit/server/test_verify.py", "tests/conformance/test_evt.py")
 SECRETS = ("tests/conformance/test_key.py", "tests/unit/worker/test_secrecy.py")
 

@@ -1,10 +1,13 @@
 """What a command carries of a loop: the elements of its own part, and no others (LOOP-2)."""
 
+from typing import Any
+
 import pytest
 from tests.support.decided import ByHand
 from tests.support.steps import call, loop, noop, step
 
 from noetl.control.dispatch import command, open_parts
+from noetl.messages import events as e
 from noetl.messages.codec import encode
 
 
@@ -42,3 +45,19 @@ def test_iterations_that_touch_nothing_are_not_spread() -> None:
     hand = ByHand(step("start", noop("a"), loop=looped))
     parts = [(part.first, part.last) for _, part in open_parts(hand.execution)]
     assert parts == [(0, 100)]
+
+
+@pytest.mark.rule("LOOP-1", "LOOP-2")
+def test_with_each_that_ends_one_more_is_handed_out() -> None:
+    looped = loop(list(range(6)), mode="parallel", exec="distributed", flight=2)
+    hand = ByHand(step("start", call("ask"), loop=looped))
+
+    def handed_out() -> list[int]:
+        parts = [part for _, part in open_parts(hand.execution)]
+        return [index for part in parts for index in range(part.first, part.last)]
+
+    assert handed_out() == [0, 1]
+    hand.claim()
+    ids: dict[str, Any] = {**hand.run.ids, "index": 0, "iteration_id": "4.1", "part": 0}
+    hand.report(e.IterationStarted(**ids), e.IterationDone(**ids, result=1))
+    assert handed_out() == [1, 2]
