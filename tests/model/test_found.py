@@ -176,6 +176,28 @@ def test_a_place_whose_token_is_dropped_is_free_again() -> None:
     assert ran.error["kind"] == "limit"
 
 
+@pytest.mark.rule("NEXT-5", "LIMIT-2")
+def test_a_token_that_is_one_too_many_stops_the_others_at_once() -> None:
+    """It had waited for its place: the others went on to their next end, and routed."""
+    gate = Gate(ok(1))
+    found = scenario(
+        step("start", arcs=[arc("slow"), arc("turn")], mode="inclusive"),
+        step("slow", call("hold"), arcs=[arc("after")]),
+        step("turn", arcs=[arc("turn")], limit={"at_once": 1}),
+        step("after", call("never")),
+        executor={"spec": {"policy": {"fail_fast": True, "limits": {"max_step_runs": 4}}}},
+    ).answers("hold", gate)
+
+    async def story(local: LocalNode, active: ActiveExecution) -> None:
+        del local
+        await gate.held(1)
+        await until(lambda: active.execution.failed)
+        assert active.execution.stop == "fail_fast"
+
+    ran = found.act(story)
+    assert (ran.error["kind"], ran.labels()) == ("limit", ["hold"])
+
+
 @pytest.mark.rule("LIMIT-3", "NEXT-7")
 def test_tokens_that_meet_while_they_wait_for_a_place_need_one() -> None:
     """Each of them asked for a place; the one run took both tokens and gave one place back."""

@@ -9,6 +9,7 @@ SEEDS = int(os.environ.get("NOETL_MODEL", "240"))
 KEPT = {
     1336: "after a wait, parallel iterations of a nested loop saw what others of it had written",
     3197: "a place was asked for again after its run, and kept for nobody",
+    6206: "a token that was one too many under a limit did not stop the others (fail_fast)",
     3564: "a nested iteration put back what ctx had before another one wrote",
 }
 """Seeds that differed once; `test_found.py` has the smallest playbook of each."""

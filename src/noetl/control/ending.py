@@ -16,6 +16,8 @@ def settle(deciding: Deciding) -> None:
     """Follow everything that the input has set in motion, until something must be waited for."""
     execution = deciding.execution
     tried = False
+    if execution.failed and not execution.finished and execution.rules >= 5:
+        fail_fast(deciding)  # the input itself was a failure: a token that is one too many
     while True:
         while deciding.boundaries or deciding.tokens:
             if deciding.boundaries:

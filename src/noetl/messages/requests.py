@@ -22,7 +22,8 @@ The rules that new executions are decided by. A log names its own (`ExecutionReq
    `execution.resumed` says how long the pause was, and the clocks move by it (WAIT-6).
 5. A loop writes those reduced keys that an iteration wrote, and leaves the others alone; what two
    iterations wrote alike, neither may change; of a loop that is cut short every iteration counts
-   that ended, also behind one that did not (LOOP-5).
+   that ended, also behind one that did not (LOOP-5). A token that got its place and is one too
+   many stops the others at once, where `fail_fast` is set (NEXT-5).
 """
 
 
