@@ -6,6 +6,7 @@ from tests.mutants.mutant import (
     FOUND,
     LOG,
     LOSSES,
+    OWNERS,
     REPLAY,
     SCOPE,
     SECRETS,
@@ -184,7 +185,7 @@ ELSEWHERE = (
         "adapters/memory/event_log.py",
         "stands_at != decision.expected or not mine:",
         "stands_at != decision.expected:",
-        LOG,
+        OWNERS,
         "a stale owner writes",
     ),
     Mutant(
@@ -198,7 +199,7 @@ ELSEWHERE = (
         "adapters/memory/event_log.py",
         "            tables.notes.pop(number, None)",
         "            pass",
-        ("tests/contracts/test_owners.py", *LOG),
+        OWNERS,
         "an order is obeyed twice",
     ),
     Mutant(
@@ -226,14 +227,14 @@ ELSEWHERE = (
         "adapters/sqlite/batch.py",
         "        if seq != chain.expected or not mine:",
         "        if seq != chain.expected:",
-        LOG,
+        OWNERS,
         "a stale owner writes",
     ),
     Mutant(
         "adapters/sqlite/batch.py",
         "[(number,) for chain in chains.values() for number in chain.notes]",
         "[]",
-        ("tests/contracts/test_owners.py", *LOG),
+        OWNERS,
         "an order is obeyed twice",
     ),
     Mutant(

@@ -298,7 +298,7 @@ OF_CONTROL = (
         "control/waits.py",
         'due > execution.now or execution.status == "paused":',
         "due > execution.now:",
-        WAIT,
+        ("tests/unit/control/test_paused_waits.py",),
         "clocks run while the execution is paused",
     ),
     Mutant(
