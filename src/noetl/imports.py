@@ -18,15 +18,20 @@ from types import FunctionType, ModuleType
 from typing import Any
 
 from noetl.late import late_patterns
+from noetl.module_files import find_source
 
 LATE = frozenset(
     (
-        *("ssl", "asyncio.sslproto", "asyncio.staggered", "hashlib", "ipaddress", "json"),
-        *("inspect", "ast", "tokenize", "linecache", "textwrap", "jinja2"),
+        *("ssl", "asyncio.sslproto", "asyncio.staggered", "gettext", "hashlib", "ipaddress"),
+        *("json", "locale"),
+        *("inspect", "ast", "tokenize", "linecache", "textwrap", "jinja2", "yaml"),
+        *("msgspec.inspect", "msgspec.msgpack", "msgspec.structs", "msgspec.toml", "msgspec.yaml"),
     )
 )
 """Modules that a library imports whole (`import ssl`) and a run may never use."""
-WITH_LATE_PATTERNS = ("gettext", "jinja2", "platform", "yaml")
+WITH_LATE_PATTERNS = frozenset(
+    ("click", "jinja2", "logging", "platform", "string", "urllib", "yaml")
+)
 """Packages whose patterns only their own functions use."""
 
 IS_COROUTINE = 0x80
@@ -91,7 +96,19 @@ def iscoroutinefunction(thing: Any) -> bool:
     return bool(module.iscoroutinefunction(thing))
 
 
-STAND_INS = {"inspect": {"cleandoc": cleandoc, "iscoroutinefunction": iscoroutinefunction}}
+def gettext(message: str) -> str:
+    """`gettext.gettext` where no translations are installed: there are none of click's words."""
+    return message
+
+
+def ngettext(one: str, many: str, count: int) -> str:
+    return one if count == 1 else many
+
+
+STAND_INS: dict[str, dict[str, object]] = {
+    "gettext": {"gettext": gettext, "ngettext": ngettext},
+    "inspect": {"cleandoc": cleandoc, "iscoroutinefunction": iscoroutinefunction},
+}
 """What is asked of a module in every run, until it is read: it is too little to read it for."""
 
 
@@ -113,15 +130,16 @@ class LateLoader:
 
 
 class LateFinder:
-    """Finds the modules in `LATE` as Python does."""
+    """Finds modules in few steps, and those in `LATE` without running them."""
 
     @staticmethod
     def find_spec(
         name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
+        found = find_source(name, path)
         if name not in LATE:
-            return None
-        spec = PathFinder.find_spec(name, path, target)
+            return found
+        spec = found or PathFinder.find_spec(name, path, target)
         if spec is not None and spec.loader is not None:
             spec.loader = LateLoader(spec.loader)  # type: ignore[assignment]
         return spec
@@ -130,9 +148,10 @@ class LateFinder:
 @contextmanager
 def sparing() -> Iterator[None]:
     """What is imported in here brings of its libraries only what it needs."""
-    sys.meta_path.insert(0, LateFinder)
+    # Whoever has put a finder of his own before Python's is asked first.
+    sys.meta_path.insert(sys.meta_path.index(PathFinder), LateFinder)
     try:
-        with late_patterns(*WITH_LATE_PATTERNS):
+        with late_patterns(WITH_LATE_PATTERNS):
             yield
     finally:
         sys.meta_path.remove(LateFinder)

@@ -8,7 +8,7 @@ and to the functions of `re`.
 
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from contextlib import contextmanager
 from typing import Any, cast
 
@@ -43,12 +43,12 @@ def late(text: str, flags: int = 0) -> re.Pattern[str]:
 
 
 @contextmanager
-def late_patterns(*packages: str) -> Iterator[None]:
+def late_patterns(packages: Container[str]) -> Iterator[None]:
     """Modules of these packages that are imported in here get late patterns, and nobody else."""
 
     def compiled(text: Any, flags: int = 0) -> Any:
         asks = sys._getframe(1).f_globals.get("__name__", "").partition(".")[0]
-        known = asks in packages and isinstance(text, str)
+        known = asks in packages and isinstance(text, str | bytes)
         return late(text, flags) if known else compile_now(text, flags)
 
     re.compile = compiled  # type: ignore[assignment]

@@ -222,7 +222,7 @@ def test_iterations_and_inner_tasks_have_entries_of_their_own(tmp_path: Path, wh
         assert sorted(await entries(runs)) == [
             "tests/scenario b.each.get 1",
             "tests/scenario b.each.get 2",
-            "tests/scenario b.get 1",
+            'tests/scenario b.get "1"',
             "tests/scenario start.get 1",
             "tests/scenario start.get 2",
         ]

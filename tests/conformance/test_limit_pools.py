@@ -11,7 +11,12 @@ from tests.support.cluster import Cluster, clustered, until
 from tests.support.scenario import Gate
 from tests.support.steps import call, loop, playbook, step, task
 
+from noetl.errors import LogUnavailable
+from noetl.messages import events as e
+from noetl.messages.codec import decode_events
 from noetl.node.server import ServerNode
+from noetl.ports.commit import Commit
+from noetl.ports.event_log import Decision
 from noetl.ports.pools import PoolRow
 from noetl.server.waiting import waits_in
 
@@ -217,6 +222,60 @@ def test_a_part_that_ends_while_its_place_is_asked_for_keeps_none(tmp_path: Path
         assert (await cluster.end_of(name)).status == "cancelled"
 
     clustered(test, tmp_path)
+
+
+@pytest.mark.rule("LIMIT-1", "LIMIT-3")
+def test_a_part_whose_end_was_not_recorded_gets_a_place_again(tmp_path: Path) -> None:
+    """Its place was given back, and once more when it had asked again: nobody was told of it."""
+
+    async def test(cluster: Cluster) -> None:
+        tools, gate = CannedTools(), Gate()
+        tools.answers["work"] = [gate]
+        server = await cluster.server()
+        await limit(cluster, 1)
+        log, limits = cast(Any, server.storage.log), cast(Any, server.storage.limits)
+        append, release = log.append, limits.release
+        released: list[str] = []
+        again = asyncio.Event()
+
+        def refuses(decision: Decision, *, alone: bool = False) -> Commit:
+            if not any(isinstance(one, e.StepDone) for one in decode_events(decision.events)):
+                return cast(Commit, append(decision, alone=alone))
+            log.append = append
+            commit = Commit()
+            commit.settle(LogUnavailable("the disk is full"))
+            return commit
+
+        async def unheard(execution_id: str, holder: str = "") -> None:
+            released.append(execution_id)
+            if len(released) == 2:
+                await again.wait()
+            await release(execution_id, holder)
+            if len(released) == 1:
+                raise LogUnavailable("the answer is lost")
+
+        log.append, limits.release = refuses, unheard
+        worker = cluster.worker(tools)
+        ids = await begun([server], WORK, 2)
+        await gate.let_go((await gate.held(1))[0])
+        claims = cluster.root.tables.claims
+        await until(lambda: released and (released[0], "part 4.0/0") not in claims)
+        await cluster.kill_worker(worker)  # it would report again
+        others = CannedTools()
+        others.answers["work"] = [second := Gate()]
+        cluster.worker(others)
+        (key,) = await second.held(1)  # the other execution has the place now
+        await until(lambda: (released[0], "part 4.0/0") in claims)
+        again.set()
+        await until(lambda: len(released) == 2)
+        await second.let_go(key)
+        await until(lambda: second._waiting)
+        await second.let_go((await second.held(1))[0])
+        for name in ids:
+            assert (await cluster.end_of(name)).status == "completed"
+        await nothing_leaks(cluster)
+
+    clustered(test, tmp_path, ttl=2.0)
 
 
 def is_parked(server: ServerNode, execution_id: str) -> bool:

@@ -366,6 +366,34 @@ def test_tokens_are_made_listed_and_revoked(tmp_path: Path) -> None:
 
 
 @pytest.mark.rule("SRV-1")
+def test_errors_and_failures_that_failed_no_execution_are_counted(tmp_path: Path) -> None:
+    """The summary of an execution has them, `/metrics` their sum."""
+
+    async def test(cluster: Cluster, api: Api) -> None:
+        tools = CannedTools()
+        cluster.worker(tools)
+        went_on = call("get", {"else": {"then": {"do": "continue"}}})
+        taken = arc("alarm", "event.name == 'step.failed'")
+        await register(api, at("demo/passes", step("start", went_on)))
+        await register(
+            api, at("demo/handled", step("start", call("get"), arcs=[taken]), step("alarm"))
+        )
+        counts = []
+        for path in ("demo/passes", "demo/handled", "demo/handled"):
+            tools.answers["get"] = [failed("http", "closed")]
+            one = await execute(api, path)
+            told = await api.get(f"/api/executions/{one}/result", wait=30)
+            assert told["status"] == "completed"
+            counts.append((told["errors_passed"], told["failures_handled"]))
+        assert counts == [(1, 0), (0, 1), (0, 1)]
+        metrics = await api.get("/metrics")
+        assert "\nnoetl_errors_passed 1.0\n" in metrics
+        assert "\nnoetl_failures_handled 2.0\n" in metrics
+
+    on_api(test, tmp_path)
+
+
+@pytest.mark.rule("SRV-1")
 def test_runtime_health_and_metrics(tmp_path: Path) -> None:
     async def test(cluster: Cluster, api: Api) -> None:
         now = 9_999_999_999_999

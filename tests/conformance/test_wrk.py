@@ -187,6 +187,8 @@ def test_ten_deliveries_of_everything_leave_one_log(tmp_path: Path) -> None:
         done = Counter(event.task_run_id for event in events if isinstance(event, e.TaskDone))
         assert set(done.values()) == {1}
         assert len(done) == 21
+        assert labels(tools) == {"do": 20, "tell": 1}, "no answer to a copy makes anybody do more"
+        assert not any(isinstance(event, e.LeaseExpired) for event in events)
 
     clustered(test, tmp_path, ttl=2.0)
 

@@ -17,7 +17,7 @@ from noetl.ports.credentials import SealedCredential
 from noetl.ports.event_log import PrintedLine
 from noetl.ports.link import SPEAKS, Answer, Call, Caller, Hold, Reply, Sent
 from noetl.ports.session import ChildAsked
-from noetl.server import dispatcher
+from noetl.server import dispatcher, granting
 from noetl.server.inspection import inspected
 
 EVIL = Caller("aaaaaaaa", "default")
@@ -383,6 +383,11 @@ BOUNDS: list[dict[str, Any]] = [
     {"holds": [["e", "1", 2**63, 1]]},
     {"holds": [["e", "1", 0, -1]]},
     {"reports": [{"hold": ["e", "1", 0, 1], "after": 2**63, "events": []}]},
+    {"host": "x" * 256},
+    {"version": "x" * 256},
+    {"holds": [["e", "1", 0, 1]] * 100_001},
+    {"returns": [["e", "1", 0, 1]] * 100_001},
+    {"reports": [{"hold": ["e", "1", 0, 1], "after": 0, "events": []}] * 100_001},
 ]
 LINE = {
     "execution_id": "e",
@@ -408,6 +413,50 @@ def test_numbers_and_names_in_calls_have_bounds(said: dict[str, Any]) -> None:
     msgspec.json.decode(msgspec.json.encode(usual), type=Call)
     with pytest.raises(msgspec.ValidationError):
         msgspec.json.decode(msgspec.json.encode(usual | said), type=Call)
+
+
+class CountedName(str):
+    """A text that knows how often texts of its kind were compared."""
+
+    compared = 0
+    __hash__ = str.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        CountedName.compared += 1
+        return super().__eq__(other)
+
+
+@pytest.mark.rule("WRK-1")
+def test_leases_that_nobody_gave_are_looked_at_once_each(tmp_path: Path) -> None:
+    """A call of many thousand leases of executions that are nowhere holds nobody else up."""
+    many = 2_000
+
+    async def act(scene: Scene) -> None:
+        made_up = [Hold(CountedName(f"e{number}"), "1", 0, 1) for number in range(many)]
+        CountedName.compared = 0
+        answer = await scene.evil.say(holds=[scene.evil.hold, *made_up])
+        assert (answer.moved, answer.lost) == (made_up, [])
+        assert CountedName.compared <= 3 * many  # of which the line above has one for each
+
+    staged(tmp_path, act)
+
+
+@pytest.mark.rule("WRK-1")
+def test_names_that_one_token_makes_up_are_not_kept_without_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The one that was silent longest makes room; who calls is known."""
+    monkeypatch.setattr(granting, "MOST_KNOWN", 5)
+
+    async def act(scene: Scene) -> None:
+        for number in range(20):
+            await scene.evil.say(worker=f"made-up-{number}-aaaaaaaa")
+            await scene.good.say()
+        seen = scene.server.dispatcher.granting.seen
+        assert len(seen) == 5
+        assert {scene.good.me.worker, "made-up-19-aaaaaaaa"} <= set(seen)
+
+    staged(tmp_path, act)
 
 
 @pytest.mark.rule("WRK-1")

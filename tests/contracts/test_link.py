@@ -9,6 +9,7 @@ from tests.contracts.lines import Desk, Lines, call
 from noetl.errors import ServerAway
 from noetl.ports.event_log import PrintedLine
 from noetl.ports.link import (
+    Call,
     CancelWanted,
     ChildWanted,
     CredentialWanted,
@@ -43,6 +44,16 @@ FULL = call(
     pid=1,
 )
 
+
+def printed(size: int) -> list[PrintedLine]:
+    """So much text in one call."""
+    return [msgspec.structs.replace(LINE, text="x" * size)]
+
+
+def printed_in(heard: Call) -> int:
+    return sum(len(line.text) for line in heard.lines)
+
+
 QUESTIONS: list[Question] = [
     PlaybookWanted("d"),
     ChildWanted(msgspec.Raw(b'{"payload":{"x":[1]}}')),
@@ -69,7 +80,7 @@ async def test_calls_arrive_in_the_order_in_which_they_were_made(lines: Lines) -
     link = await lines.link()
     # Large ones between small ones: they take longer, and must not be overtaken.
     sizes = [3_000_000 if number % 40 == 10 else 10 for number in range(200)]
-    calls = [call(number, host="x" * size) for number, size in enumerate(sizes)]
+    calls = [call(number, lines=printed(size)) for number, size in enumerate(sizes)]
     answers = await asyncio.gather(*(link.call("s1", each) for each in calls))
     assert [heard.free for heard in desk.heard] == list(range(200))
     assert [answer.tidy for answer in answers] == [[str(number)] for number in range(200)]
@@ -179,8 +190,8 @@ async def test_calls_and_answers_of_any_size(lines: Lines, size: int) -> None:
     desk.refusal = "y" * size
     await lines.serve(desk)
     link = await lines.link()
-    answer = await link.call("s1", call(host="x" * size))
-    assert (len(desk.heard[0].host), answer.refusal) == (size, "y" * size)
+    answer = await link.call("s1", call(lines=printed(size)))
+    assert (printed_in(desk.heard[0]), answer.refusal) == (size, "y" * size)
 
 
 async def test_a_ring_wakes_who_is_hungry(lines: Lines) -> None:
@@ -276,10 +287,10 @@ async def test_everything_ten_times_is_the_same(lines: Lines) -> None:
     link = await lines.link()
     await lines.repeat(10)
     sizes = [10, 2_000_000, 10]
-    calls = [call(number, host="x" * size) for number, size in enumerate(sizes)]
+    calls = [call(number, lines=printed(size)) for number, size in enumerate(sizes)]
     answers = await asyncio.gather(*(link.call("s1", each) for each in calls))
     assert [answer.tidy for answer in answers] == [["0"], ["1"], ["2"]]
-    assert {(heard.free, len(heard.host)) for heard in desk.heard} == set(enumerate(sizes))
+    assert {(heard.free, printed_in(heard)) for heard in desk.heard} == set(enumerate(sizes))
     assert list(dict.fromkeys(heard.free for heard in desk.heard)) == [0, 1, 2]
 
 

@@ -45,3 +45,16 @@ def test_the_core_is_small() -> None:
     found = sizes()
     assert not found.keys() & {"duckdb", "psycopg", "asyncpg", "litestar", "faker"}
     assert sum(found.values()) < MOST, found
+
+
+def test_make_run_installs_what_running_needs_and_make_test_the_rest() -> None:
+    rules = dict(
+        re.findall(
+            r"^(\S+): ([^#\n]*)(?:##.*)?$", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE
+        )
+    )
+    assert rules["run"].split() == [".venv/core"]
+    made = (ROOT / "Makefile").read_text("utf-8").partition("\n.venv/core:")[2].partition("\n\n")[0]
+    assert "-r requirements.lock" not in made, "that is everything"
+    assert rules["setup"].split() == [".venv/ready"]
+    assert "setup" in rules["unit"].split()

@@ -22,6 +22,7 @@ EMPTY_STARTS = ("do_", "handle_", "perform_", "get_")
 
 # A name, and why it must be so.
 ALLOWED: dict[str, str] = {
+    "get_code": "Python asks a loader of modules for the code by this name",
     "get_command": "click asks its groups for a command by this name",
 }
 

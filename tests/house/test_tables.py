@@ -30,7 +30,7 @@ UNASKED = {
     *("GET /api/executions/{execution_id:str}/stream", "POST /hooks/{path:path}"),
     *("POST /api/sign-in", "POST /api/sign-out", "GET /api/me"),
     *("GET /api/executions/{execution_id:str}/outline", "GET /api/catalog/outline/{path:path}"),
-    *(f"POST /api/editing/{what}" for what in ("check", "complete", "about", "translate")),
+    *(f"POST /api/editing/{what}" for what in ("check", "complete", "about", "translate", "test")),
     *(f"POST /api/executions/{{execution_id:str}}/{what}" for what in ("render", "restart/plan")),
     "GET /api/executions/{execution_id:str}/bodies/{checksum:str}",
     "GET /api/executions/{execution_id:str}/bodies/{checksum:str}/download",

@@ -1,16 +1,22 @@
 """What the reference model found in the engine, each as the smallest playbook that shows it."""
 
+from typing import Any, cast
+
 import pytest
 from tests.support.scenario import Gate, error, ok, scenario
-from tests.support.steps import arc, call, loop, noop, otherwise, sets, step, when
+from tests.support.steps import arc, call, loop, nested, noop, otherwise, sets, step, when
 from tests.support.waiting import until, waits
 
+from noetl.control.limits import waiting
 from noetl.control.waits_held import pending
 from noetl.errors import ServerRefused
 from noetl.messages import events as e
 from noetl.messages.requests import SendSignal
 from noetl.node.local import LocalNode
+from noetl.ports.limits import LimitClaim
 from noetl.server.active import ActiveExecution
+
+SEEN = "{{ [ctx.k, ctx.new | default('none')] }}"
 
 
 @pytest.mark.rule("TASK-3", "WAIT-1")
@@ -71,6 +77,38 @@ def test_what_two_iterations_wrote_alike_neither_may_change() -> None:
     failed = ran.one(e.IterationFailed)
     assert (failed.index, failed.error["kind"]) == (1, "ctx_conflict")
     assert "several iterations wrote another value" in failed.error["message"]
+
+
+@pytest.mark.rule("SCOPE-4", "LOOP-7")
+def test_what_a_nested_iteration_wrote_is_seen_after_the_loop() -> None:
+    """One that wrote nothing put back the value that it had begun with."""
+    tasks = [
+        sets("begin", k=0),
+        nested(
+            "inner",
+            loop([0, 1], mode="parallel", flight=1),
+            noop("write", when("iter.index == 0", set_ctx={"k": 1, "nothing": None})),
+        ),
+        sets("look", seen="{{ [ctx.k, ctx.nothing] }}"),
+    ]
+    ran = scenario(step("start", *tasks)).run()
+    assert ran.ctx == {"k": 1, "nothing": None, "seen": [1, None]}
+
+
+@pytest.mark.rule("SCOPE-4", "LOOP-7", "TASK-9")
+@pytest.mark.parametrize("around", [None, "local", "distributed"])
+def test_a_nested_iteration_sees_no_other_one_also_after_a_wait(around: str | None) -> None:
+    """Whoever went on after the wait began the loop anew, with what its iterations had written."""
+    inner = nested(
+        "inner",
+        loop([0, 1], iterator="m", mode="parallel", flight=1),
+        noop("write", when("iter.index == 0", set_ctx={"k": 1, "new": 1})),
+        waits("rest", seconds=0),
+        noop("look", when("iter.index == 1", set_ctx={"seen": SEEN})),
+    )
+    outer = None if around is None else loop([0], mode="parallel", exec=around)
+    ran = scenario(step("start", sets("begin", k=0), inner, loop=outer)).run()
+    assert ran.ctx == {"k": 1, "new": 1, "seen": [0, "none"]}
 
 
 @pytest.mark.rule("LOOP-5", "LOOP-6", "LOOP-4")
@@ -155,6 +193,43 @@ def test_tokens_that_meet_while_they_wait_for_a_place_need_one() -> None:
         ),
     ).run()
     assert (ran.status, ran.ctx) == ("completed", {"n": 3})
+
+
+@pytest.mark.rule("LIMIT-3")
+def test_a_place_that_is_asked_for_again_after_its_run_is_free() -> None:
+    """Two tokens ask; the first has run when it asks the second time, and kept the place."""
+    gate = Gate(ok(1), ok(2))
+    found = scenario(
+        step("start", arcs=[arc("a"), arc("b")], mode="inclusive"),
+        step("a", call("work"), arcs=[arc("turn")]),
+        step("b", call("work"), arcs=[arc("turn")]),
+        step("turn", limit={"at_once": 1}, arcs=[arc("end")]),
+        step("end", sets("count", n="{{ (ctx.n | default(0)) + 1 }}")),
+    ).answers("work", gate)
+
+    async def story(local: LocalNode, active: ActiveExecution) -> None:
+        execution, limits = active.execution, cast(Any, local.storage.limits)
+        take, asked = limits.take, 0
+
+        def waits() -> int:
+            return len(list(waiting(execution)))
+
+        async def late(claims: list[LimitClaim]) -> list[int]:
+            """The first question is answered when both wait, the next when one has run."""
+            nonlocal asked
+            asked += 1
+            first = asked == 1
+            await until((lambda: waits() == 2) if first else (lambda: waits() < 2))
+            return cast(list[int], await take(claims))
+
+        limits.take = late
+        one, other = await gate.held(2)
+        await gate.let_go(one)
+        await until(lambda: asked == 1)
+        await gate.let_go(other)
+        await until(lambda: execution.finished)
+
+    assert found.act(story).ctx == {"n": 2}
 
 
 @pytest.mark.rule("WAIT-4", "NEXT-6")

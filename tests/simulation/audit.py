@@ -76,8 +76,8 @@ class Auditor:
         self.effects = self.decisions = 0
         self.zombies = 0
         """Effects of workers that had lost their lease."""
-        self.acted = 0.0
-        """When something was decided or called last."""
+        self.acted: dict[str, float] = {}
+        """Execution → when something of it was decided or called last."""
         self.broken: Violation | None = None
 
     def say(self, what: str) -> None:
@@ -96,7 +96,7 @@ class Auditor:
 
     def committed(self, me: str, decision: Decision) -> None:
         self.decisions += 1
-        self.acted = self._loop.now
+        self.acted[decision.execution_id] = self._loop.now
         events = decode_events(decision.events)
         name = decision.execution_id
         names = ",".join(type(event).__name__ for event in events)
@@ -194,7 +194,7 @@ class Auditor:
 
     def effect(self, call: ToolCall[Any], command: Command, worker: str) -> None:
         self.effects += 1
-        self.acted = self._loop.now
+        self.acted[call.execution_id] = self._loop.now
         name, key = call.execution_id, (call.task_run_id, call.attempt)
         self.say(f"{worker} calls {name[-6:]} {key[0]}/{key[1]} epoch {command.epoch}")
         story = self.stories.get(name)

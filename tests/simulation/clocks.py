@@ -9,6 +9,7 @@ from typing import Any
 
 from tests.simulation.loop import NODE, SimulatedLoop
 
+from noetl.adapters.memory import limits
 from noetl.node import trigger_subjects, triggers
 from noetl.server.dispatcher import Dispatcher
 
@@ -36,6 +37,7 @@ def simulated(loop: SimulatedLoop, chance: random.Random) -> Iterator[None]:
         (time, "monotonic"): steady,
         (time, "clock_gettime"): steady,
         (time, "thread_time"): lambda: 0.0,
+        (limits, "_now"): lambda: int((EPOCH + loop.now) * 1000),  # the clock of the database
         (triggers, "LOOK"): SELDOM,
         (trigger_subjects, "LOOK"): SELDOM,
         (random, "random"): chance.random,

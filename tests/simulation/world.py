@@ -10,26 +10,25 @@ import sys
 import traceback
 import warnings
 from collections import Counter
-from collections.abc import Callable, Coroutine, Generator, Iterator
+from collections.abc import Callable, Coroutine, Generator
 from functools import partial
 from typing import Any
 
 import msgspec
 from tests.simulation import clients, troubles
 from tests.simulation.audit import Auditor, Violation, planned
-from tests.simulation.clocks import EPOCH, simulated
+from tests.simulation.clocks import simulated
 from tests.simulation.hosts import ServerHost, WorkerHost, settings
 from tests.simulation.line import Network
 from tests.simulation.loop import SimulatedLoop
 from tests.simulation.playbooks import schedule, written
 from tests.simulation.scenario import Scenario, drawn
+from tests.simulation.standing import QUIET, Standing
 from tests.simulation.storage import Disk, Living, SimulatedObjects
 
 from noetl.adapters.memory.storage import MemoryStorage
 from noetl.adapters.memory.tables import MemoryTables
 from noetl.control.execution import Execution
-from noetl.control.waits import next_due
-from noetl.control.waits_held import pending
 from noetl.node import work_plane
 from noetl.node.server import ServerNode
 from noetl.ports.pools import PoolRow
@@ -49,9 +48,6 @@ PLANNING = (
 PATIENT = 150.0
 """Seconds after the last fault for which executions may go on by themselves; then they are
 cancelled."""
-QUIET = 45.0
-"""Seconds within which something happens, as long as anything has not ended: longer than every
-lease, delay, wait and call."""
 BOUND = 120.0
 """Seconds within which every cancelled execution has ended, once all faults are over."""
 
@@ -159,14 +155,17 @@ class World:
 
     async def _end(self) -> None:
         """Liveness: whatever happened before, everything ends once nothing happens any more."""
+        standing = Standing(self.tables, self.loop.now)
         until = self.loop.now + PATIENT
         while self.open_rows() and self.loop.now < until:
             await clients.resume_all(self)
             self._compare()
             await asyncio.sleep(3.0)
-            quiet = self.loop.now - max(self.audit.acted, until - PATIENT)
-            if quiet > QUIET and not self._awaits_time():
-                raise Violation(f"nothing happens for {QUIET:g} s, and open: {self.open_rows()}")
+            still = standing.found(
+                self._states(), self.audit.acted, self.loop.now, crowded=self._crowded()
+            )
+            if still:
+                raise Violation(f"nothing happens for {QUIET:g} s to {still}")
         bound = self.loop.now + BOUND
         while self.open_rows():
             self.counts["cancelled at the end"] += 1
@@ -176,14 +175,13 @@ class World:
                 raise Violation(f"stuck for {BOUND:g} s after a cancel: {self.open_rows()}")
         self._compare()
 
-    def _awaits_time(self) -> bool:
-        """
-        Whether an execution is to wait: begun or paused by a clock that was wrong, a wait may last
-        for long by the right one.
-        """
-        owned = [one for host in self.servers if host.plane for one in host.plane.server.owned]
-        times = [time for active in owned for time in _times(active.execution)]
-        return max(times, default=0.0) > EPOCH + self.loop.now
+    def _states(self) -> list[Execution]:
+        planes = [host.plane for host in self.servers if host.plane is not None]
+        return [active.execution for plane in planes for active in plane.server.owned]
+
+    def _crowded(self) -> bool:
+        planes = [host.plane for host in self.workers if host.plane is not None]
+        return all(plane.session.free == 0 for plane in planes)
 
     def _compare(self) -> None:
         for host in self.servers:
@@ -233,15 +231,6 @@ class World:
         if not done:
             raise TimeoutError
         return task.result()
-
-
-def _times(execution: Execution) -> Iterator[float]:
-    """Until when its tasks wait (seconds)."""
-    for wait in pending(execution):
-        yield (next_due(wait) or 0) / 1000
-    for run in execution.runs.values():
-        for delay in run.suspended.values():
-            yield ((delay.due or 0) + delay.moved) / 1000  # a worker adds it to its own clock
 
 
 def _registered(text: str, plane: ServerNode) -> Coroutine[Any, Any, Any]:

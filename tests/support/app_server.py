@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from aiohttp import web
 
-PATIENCE = 20.0
+PATIENCE = 120.0
 
 
 @contextmanager

@@ -26,7 +26,7 @@ from noetl.tools.table import Toolbox
 
 OFTEN = 1000
 """How often a fact is asked for in each turn of the loop; after that, less often."""
-PATIENCE = 180.0
+PATIENCE = 600.0
 """Seconds before a test that hangs fails; never a time that is expected to pass."""
 
 

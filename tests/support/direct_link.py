@@ -27,6 +27,11 @@ class Sleeper(msgspec.Struct, frozen=True, eq=False):
     woken: "asyncio.Future[str]"
 
 
+async def _last(answering: "list[asyncio.Task[Answer]]") -> Answer:
+    answers = [await one for one in answering]
+    return next((one for one in answers if one.grants), answers[-1])
+
+
 class Exchange:
     """Where the servers of this process are found, and who waits to be woken."""
 
@@ -69,13 +74,16 @@ class Exchange:
         return task
 
     def deliver(self, call: Call, server: str) -> "asyncio.Task[Any]":
-        """The first copy is the one whose answer is waited for."""
+        """
+        The answer to the last copy is the one that arrives, unless another brings a part: whatever
+        is said again is answered as it was the first time.
+        """
         answer = self.find(server).answer
         tasks = [
             self.start(server, answer(carried(call, Call), ANYBODY))
             for _ in range(max(1, self.copies))
         ]
-        return tasks[0]
+        return tasks[0] if len(tasks) == 1 else self.start(server, _last(tasks))
 
     def wake_pool(self, server: str, pool: str) -> None:
         for sleeper in self._sleepers:

@@ -13,7 +13,7 @@ from typing import Any, Self, cast
 import msgspec
 from aiohttp import web
 
-PATIENCE = 20.0
+PATIENCE = 120.0
 """How long a test waits for a fact before it fails; never a time that is expected to pass."""
 CERTIFICATE = Path(__file__).with_name("loopback.pem")
 """Signed by itself, and its key: good for nothing but a test of refusal."""
@@ -245,9 +245,11 @@ async def _pieces(size: int, kind: str) -> AsyncIterator[bytes]:
 
 
 async def _bomb(request: web.Request) -> web.Response:
-    """A small compressed body that unfolds to `size` bytes."""
-    packed = gzip.compress(b"0" * int(request.query["size"]))
-    headers = {"Content-Encoding": "gzip", "Content-Type": "text/plain"}
+    """A small compressed body of `as` that unfolds to `size` bytes."""
+    kind = request.query.get("as", "text/plain")
+    quote = b'"' if "json" in kind else b""
+    packed = gzip.compress(quote + b"0" * (int(request.query["size"]) - 2 * len(quote)) + quote)
+    headers = {"Content-Encoding": "gzip", "Content-Type": kind}
     return web.Response(body=packed, headers=headers)
 
 

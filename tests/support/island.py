@@ -3,7 +3,6 @@
 import os
 import subprocess
 import threading
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import count
@@ -78,13 +77,14 @@ class Weather(threading.Thread):
     def __init__(self, island: Island, bad: float, good: float) -> None:
         super().__init__(daemon=True)
         self._island, self._bad, self._good = island, bad, good
-        self._over = threading.Event()
+        self._over, self._began = threading.Event(), threading.Event()
         self.storms = 0
 
     def run(self) -> None:
         while not self._over.is_set():
             self._island.cut()
             self.storms += 1
+            self._began.set()
             self._over.wait(self._bad)
             self._island.fix()
             self._over.wait(self._good)
@@ -92,8 +92,7 @@ class Weather(threading.Thread):
     def __enter__(self) -> "Weather":
         """From here on there was a storm, however short what follows is."""
         self.start()
-        while not self.storms and self.is_alive():
-            time.sleep(0.001)
+        self._began.wait()
         return self
 
     def __exit__(self, *_: object) -> None:

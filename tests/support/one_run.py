@@ -17,7 +17,7 @@ from noetl.server.replay import rows_of
 from noetl.settings import Settings
 from noetl.tools.table import Toolbox
 
-PATIENCE = 120
+PATIENCE = 600
 """Seconds before a run that hangs fails its test; never a time that is expected to pass."""
 
 

@@ -20,7 +20,7 @@ import apsw
 from noetl.messages import events as e
 from noetl.messages.codec import decode_events
 
-PATIENCE = 60.0
+PATIENCE = 600.0
 """Seconds before a process that hangs fails its test; never a time that is expected to pass."""
 Effect = tuple[str, int]
 """Idempotency key and attempt of one call."""

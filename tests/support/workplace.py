@@ -19,6 +19,8 @@ class KeptBodies(ResultStore):
         self.kept = objects.kept
         self.unfinished = 0
         self.largest_piece = 0
+        self.taken = 0
+        """Bytes of all bodies so far."""
         self.full = False
         """Whether the disk is full."""
 
@@ -48,6 +50,7 @@ class _CountedWriter(BodyWriter):
     def write(self, piece: bytes) -> None:
         if self._counts.full:
             raise ResultsUnavailable("a result cannot be stored: No space left on device")
+        self._counts.taken += len(piece)
         self._counts.largest_piece = max(self._counts.largest_piece, len(piece))
         super().write(piece)
 

@@ -52,8 +52,8 @@ class Node:
             elsewhere["NOETL_TOKEN"] = (self.home / TOKEN).read_text().strip()
         return noetl(*words, stdin=stdin, **{**NEUTRAL, **elsewhere, **environment})
 
-    def start(self, *words: str) -> dict[str, Any]:
-        answer = self.here("server", "start", "--port", "0", "--json", *words)
+    def start(self, *words: str, **environment: Any) -> dict[str, Any]:
+        answer = self.here("server", "start", "--port", "0", "--json", *words, **environment)
         assert answer.code == 0, answer
         [told] = answer.objects()
         self.url = told["url"]
@@ -65,11 +65,11 @@ class Node:
 
 
 @contextmanager
-def node(home: Path, *words: str, workers: int = 1) -> Iterator[Node]:
+def node(home: Path, *words: str, workers: int = 1, **environment: Any) -> Iterator[Node]:
     """A server with workers; whatever is left of it at the end is stopped."""
     made = Node(home)
     try:
-        made.start("--worker", str(workers), *words)
+        made.start("--worker", str(workers), *words, **environment)
         yield made
     finally:
         made.here("worker", "stop")

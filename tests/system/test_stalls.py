@@ -32,7 +32,8 @@ def large() -> str:
 
 def one_task() -> str:
     """All of it in the inputs of one task: templates that Python would compile as one function."""
-    body = {f"k{n}": f"{{{{ ctx.a{n} | default({n}) }}}}" for n in range(36_000)}
+    pad = "x" * 80
+    body = {f"k{n}": f"{{{{ ctx.a{n} | default({n}) }}}} {pad}" for n in range(13_000)}
     return playbook(step("first", call("fetch", body=body)))
 
 

@@ -58,7 +58,7 @@ def program(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Program:
             [python.with_name(by), *words],
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=600,
             check=False,
             cwd=folder,
             env={**settings, "NOETL_HOME": str(folder / "home"), **environment},

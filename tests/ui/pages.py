@@ -33,6 +33,7 @@ PAGES = {
         "playbooks/shop/orders?tab=edit",
         "[aria-label='Graph of the text'] .svelte-flow__node",
     ),
+    "tests": ("playbooks/shop/orders?tab=tests", ".cm-content"),
     "compare": ("playbooks/shop/orders?tab=compare", ".cm-content"),
     "template": (
         "executions/{failed}?tab=template&template=%7B%7B+workload+%7D%7D",

@@ -70,7 +70,8 @@ def take(
         page.goto(f"{url}/ui/{address.format(**seen)}")
         expect(page.locator(ready).first).to_be_visible()
         settled(page)
-        page.screenshot(path=folder / f"{name}-{scheme}-{width}.png", full_page=width < 1000)
+        page.evaluate("scrollTo(0, 0)")
+        page.screenshot(path=folder / f"{name}-{scheme}-{width}.png", full_page=True)
         print(f"{name}-{scheme}-{width}", flush=True)
     context.close()
 

@@ -1,6 +1,8 @@
 """What goes wrong beside the page: the server restarts, streams break, a session ends, rows go."""
 
 import re
+import sqlite3
+from contextlib import closing
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -8,6 +10,8 @@ from playwright.sync_api import Page, Route, expect
 from tests.system.servers import Node, node
 from tests.ui.stories import DEPLOY, SHOP, start, status
 from tests.ui.test_sign_in import sign_in, token
+
+from noetl.adapters.sqlite.locks import FILE
 
 
 def count_of(at: Node, execution_id: str) -> int:
@@ -65,9 +69,22 @@ def test_a_session_that_ends_asks_for_a_token_and_goes_on_where_it_was(
         expect(page.get_by_text("No execution matches")).to_be_visible()
         assert at.here("server", "token", "revoke", first_id).code == 0
         expect(page.get_by_role("button", name="Sign in")).to_be_visible()
-        sign_in(page, token(at, "vic", "viewer")[0])
+        second, second_id = token(at, "vic", "viewer")
+        sign_in(page, second)
         expect(page.get_by_text("No execution matches")).to_be_visible()
         expect(page).to_have_url(re.compile("status=failed"))
+        expire(at, second_id)
+        expect(page.get_by_role("button", name="Sign in")).to_be_visible()
+        sign_in(page, second)
+        expect(page.get_by_text("expired")).to_be_visible()
+
+
+def expire(at: Node, token_id: str) -> None:
+    """Its time passes, and that of its sessions, which are times in the home."""
+    with closing(sqlite3.connect(at.home / FILE)) as home:
+        these = "update api_token set expires_at = 1 where token_id like ?"
+        assert home.execute(these, [f"{token_id}%"]).rowcount == 2
+        home.commit()
 
 
 def test_an_execution_that_was_removed_is_said_to_be(at: Node, page: Page) -> None:

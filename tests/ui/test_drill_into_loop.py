@@ -4,7 +4,7 @@ from playwright.sync_api import Page, expect
 from tests.system.servers import Node
 from tests.ui.stories import start, status
 
-MANY = 2000
+MANY = 10_000
 """Enough that the log is not read as a whole."""
 LOOP = f"""
 apiVersion: noetl.io/v2
@@ -22,7 +22,7 @@ workflow:
       iterator: n
       spec: {{mode: parallel, policy: {{on_failure: continue}}}}
     tool:
-      - halve: {{kind: transform, value: "{{{{ 1 // (iter.n - 1500) }}}}"}}
+      - halve: {{kind: transform, value: "{{{{ 1 // (iter.n - 7500) }}}}"}}
 """
 
 
@@ -36,9 +36,9 @@ def test_one_iteration_of_thousands_is_looked_at(at: Node, page: Page) -> None:
     expect(steps).to_contain_text("1 failed")
     steps.get_by_role("button", name="each", exact=True).click()
     details = page.get_by_label("Details")
-    details.get_by_label("Iteration").fill("1500")
+    details.get_by_label("Iteration").fill("7500")
     expect(details).to_contain_text("division")
-    details.get_by_label("Iteration").fill("1501")
+    details.get_by_label("Iteration").fill("7501")
     expect(details.locator("[data-status=done]").nth(1)).to_be_visible()
 
     page.goto(f"{at.url}/ui/executions/{begun}?tab=values&at=8")

@@ -1,5 +1,6 @@
 """Modules are read when they are needed, and are then as they always were."""
 
+import gettext
 import inspect
 import subprocess
 import sys
@@ -21,7 +22,7 @@ assert "jinja2.environment" not in sys.modules, "too much is imported"
 """
 LOADED = """
 with sparing():
-    import asyncio, inspect, ssl, hashlib, json, textwrap
+    import asyncio, gettext, inspect, ssl, hashlib, json, msgspec, textwrap, yaml
 <before>
 for name in (<names>):
     assert type(sys.modules[name]) is not LateModule, name
@@ -79,6 +80,14 @@ def test_whatever_asks_a_package_for_more_gets_it(then: str) -> None:
         ("import json.decoder; assert json.loads('[1]') == [1]", "'json',"),
         ("import uvloop; assert uvloop.run(asyncio.sleep(0, 7)) == 7", "'ssl',"),
         ("import aiohttp, http.client, email.message", "'ssl', 'json'"),
+        ("import yaml; assert yaml.safe_load('a: [1]') == {'a': [1]}", "'yaml',"),
+        ("import yaml.loader; assert yaml.SafeLoader is yaml.loader.SafeLoader", "'yaml',"),
+        (
+            "import msgspec; assert msgspec.structs.fields(msgspec.Struct) == ()",
+            "'msgspec.structs',",
+        ),
+        ("from msgspec import inspect as types; types.type_info(int)", "'msgspec.inspect',"),
+        ("import gettext; assert gettext.find('nothing') is None", "'gettext',"),
     ],
 )
 def test_whatever_asks_a_module_for_a_name_gets_it(before: str, names: str) -> None:
@@ -175,6 +184,12 @@ DOCS = [
 def test_stand_ins_answer_as_what_they_stand_in_for() -> None:
     for text in DOCS:
         assert imports.cleandoc(text) == inspect.cleandoc(text), repr(text)
+
+    for text in DOCS[1:]:  # the empty one asks for the head of a catalog
+        assert imports.gettext(text) == gettext.gettext(text)
+    for number in range(4):
+        forms = ("one", "many", number)
+        assert imports.ngettext(*forms) == gettext.ngettext(*forms)
 
     async def later() -> None:
         pytest.fail("called")

@@ -40,6 +40,7 @@ BODIES: dict[Answering, Any] = {
     EditingRoutes.complete: t.CursorRequest,
     EditingRoutes.about: t.CursorRequest,
     EditingRoutes.translate: t.ValidateRequest,
+    EditingRoutes.test: t.TestsRequest,
     WorkerRoutes.call: Call,
     WorkerRoutes.ask: Question,
     WorkerRoutes.keep: Any,

@@ -7,6 +7,8 @@ from noetl.api import types as t
 from noetl.api.answers import answered
 from noetl.api.context import ApiContext, Asking
 from noetl.api.texts import decoded, refuse_large, text_in
+from noetl.errors import PlaybookRejected, ServerRefused
+from noetl.node.testing.runs import PlaybookTests
 from noetl.playbook.dialects.migrate import Migrated, migrate
 from noetl.playbook.dialects.rewrite import REASONS
 from noetl.playbook.editing.answers import Completion, OpenDocument
@@ -28,7 +30,9 @@ class EditingRoutes:
     """Answers for whoever writes a playbook. Nothing here changes anything."""
 
     def __init__(self, context: ApiContext) -> None:
+        self._context = context
         self._storage = context.plane.storage
+        self._tests = PlaybookTests(context.plane.settings.bounds)
 
     async def check(self, request: Asking) -> Response[t.TextChecked]:
         """All findings with their fixes, and the steps as they are drawn."""
@@ -59,6 +63,19 @@ class EditingRoutes:
         text = refuse_large((await text_in(request, t.ValidateRequest)).text)
         made = await DRAFTS.read(len(text), migrate, text, KnownKinds())
         return answered(translated(made))
+
+    async def test(self, request: Asking) -> Response[t.TestsRun]:
+        """Run the tests of a playbook: prepared outcomes replace tools, and nothing is kept."""
+        asked = await decoded(request, t.TestsRequest)
+        text, tests = refuse_large(asked.text), refuse_large(asked.tests)
+        loaded = await examined(self._storage, text, DRAFTS.read)
+        if loaded.playbook is None:
+            raise PlaybookRejected(loaded.findings)
+        done = await self._context.unless_gone(request, self._tests.run(text, tests))
+        if done is None:
+            raise ServerRefused("the server stops; try again", code="stopping", status=503)
+        passed = sum(one.ok for one in done)
+        return answered(t.TestsRun(passed=passed, failed=len(done) - passed, tests=done))
 
 
 def looked_at(text: str, loaded: Loaded) -> t.TextChecked:

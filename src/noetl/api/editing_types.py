@@ -4,6 +4,7 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
+from noetl.node.testing.verdict import CaseVerdict
 from noetl.playbook.dialects.rewrite import Rewrite
 from noetl.playbook.finding import Finding
 from noetl.server.views.outline import Outline
@@ -92,6 +93,21 @@ class TextTranslated(msgspec.Struct, frozen=True, kw_only=True):
     """False: the findings say what could not be translated."""
     rewrites: list[ExplainedRewrite]
     findings: list[Finding]
+
+
+class TestsRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A playbook and its tests, both as texts; `playbook` in the tests is not read."""
+
+    text: str
+    tests: str
+
+
+class TestsRun(msgspec.Struct, frozen=True, kw_only=True):
+    """How the tests of a playbook went, in their order."""
+
+    passed: int
+    failed: int
+    tests: list[CaseVerdict]
 
 
 class TemplateRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -92,6 +92,7 @@ ROUTES = (
     Route("POST", "/api/editing/complete", "viewer", X.complete, JSON, 2 * LARGEST),
     Route("POST", "/api/editing/about", "viewer", X.about, JSON, 2 * LARGEST),
     Route("POST", "/api/editing/translate", "viewer", X.translate, TAKEN, 2 * LARGEST),
+    Route("POST", "/api/editing/test", "author", X.test, JSON, 4 * LARGEST),
     Route("POST", ALL, "operator", E.execute, JSON, 8 * MB, status=201),
     Route("POST", f"{ALL}/batch", "operator", E.start_many, JSON, 32 * MB, status=201),
     Route("POST", f"{ALL}/prune", "admin", E.prune, JSON),

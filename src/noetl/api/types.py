@@ -14,6 +14,8 @@ from noetl.api.editing_types import ExplainedRewrite as ExplainedRewrite
 from noetl.api.editing_types import FoundFault as FoundFault
 from noetl.api.editing_types import TemplateRequest as TemplateRequest
 from noetl.api.editing_types import TemplateTried as TemplateTried
+from noetl.api.editing_types import TestsRequest as TestsRequest
+from noetl.api.editing_types import TestsRun as TestsRun
 from noetl.api.editing_types import TextChecked as TextChecked
 from noetl.api.editing_types import TextEdit as TextEdit
 from noetl.api.editing_types import TextOffer as TextOffer

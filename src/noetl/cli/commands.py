@@ -1,13 +1,12 @@
 """Which commands there are. `noetl --help` reads this table and imports none of them."""
 
-from typing import NamedTuple
 
-
-class Entry(NamedTuple):
+class Entry:
     """Where a command lives (`module:attribute`) and what it does, in one line."""
 
-    target: str
-    summary: str
+    def __init__(self, target: str, summary: str) -> None:
+        self.target = target
+        self.summary = summary
 
 
 COMMANDS: dict[str, Entry] = {
@@ -17,9 +16,7 @@ COMMANDS: dict[str, Entry] = {
     "execute": Entry("noetl.cli.execute:execute", "Execute a registered playbook."),
     "schedule": Entry("noetl.cli.schedule:schedule", "Start playbooks by the clock."),
     "trigger": Entry("noetl.cli.trigger:trigger", "Inspect and manage what starts executions."),
-    "test": Entry(
-        "noetl.cli.testing.command:test", "Run the tests of playbooks with prepared outcomes."
-    ),
+    "test": Entry("noetl.cli.test:test", "Run the tests of playbooks with prepared outcomes."),
     "status": Entry("noetl.cli.status:status", "Show the status of an execution."),
     "list": Entry("noetl.cli.listing:listing", "List executions, the newest first."),
     "explain": Entry("noetl.cli.explain:explain", "Explain why an execution failed or waits."),

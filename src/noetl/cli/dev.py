@@ -10,10 +10,10 @@ from noetl.cli import exits
 from noetl.cli.output import examples, print_line
 from noetl.cli.source import FILE, read_source
 from noetl.cli.terminal import Paint, wants_colour
-from noetl.cli.testing.command import RUN, last_line, refuse_strangers, tell, tested_file
-from noetl.cli.testing.document import playbook_file, suite_in
+from noetl.cli.test import RUN, last_line, refuse_strangers, tell, tested_file
 from noetl.cli.validate import findings_of, tell_findings
 from noetl.errors import NoetlError, UnreadableFile
+from noetl.node.testing.document import playbook_file, suite_in
 
 EPILOG = examples("dev playbook.yaml", "dev playbook.yaml --run python") + (
     "\n\n\b\nTests are the files *.test.yaml next to FILE, and tests/*.yaml, that name it."
@@ -95,7 +95,7 @@ def names(tests: Path, file: Path) -> bool:
         source = read_source(str(tests))
         if b"playbook:" not in source.content or b"tests:" not in source.content:
             return False
-        suite = suite_in(source)
+        suite = suite_in(source.content, source.name)
     except UnreadableFile as wrong:
         print_line(f"error: {wrong}", err=True)
         return False

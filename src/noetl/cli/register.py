@@ -111,7 +111,7 @@ def texts_in(
 def decoded(source: PlaybookSource) -> str:
     """Bytes that are no text are for the parser to refuse, with its finding (DOC-7)."""
     try:
-        return source.content.decode("utf-8-sig")
+        return source.text
     except UnicodeDecodeError:
         load_valid(source.content)
         raise

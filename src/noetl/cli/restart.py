@@ -161,7 +161,7 @@ async def followed_in(local: LocalNode, source: PlaybookSource, wish: Wish) -> F
     """The text of a file, kept like one that `noetl run` begins with."""
     file = wish.file or "-"
     folder = str(Path.cwd() if file == "-" else Path(file).absolute().parent)
-    plan = await local.library.plan_of(source.content.decode("utf-8-sig"), folder)
+    plan = await local.library.plan_of(source.text, folder)
     return Followed(plan, plan.version, folder)
 
 
@@ -171,7 +171,7 @@ def there(target: Target, execution_id: str, wish: Wish, source: PlaybookSource 
     def begin(client: Client) -> StartedExecution:
         version: int | str | None = wish.version
         if source is not None:
-            entry = client.register(source.content.decode("utf-8-sig")).entry
+            entry = client.register(source.text).entry
             path = client.standing(execution_id).path
             if entry.path != path:
                 raise RestartRefused(f"the file is of '{entry.path}', the execution of '{path}'")

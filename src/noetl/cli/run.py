@@ -62,7 +62,7 @@ def run(
     except PlaybookRejected as rejected:
         strict = heed == "strict"
         return tell_findings(source, rejected.findings, as_json, err=True, strict=strict)
-    own = source.content.decode("utf-8-sig")
+    own = source.text
     former = None if own == text else own
     plan = make_plan(playbook, text, KnownKinds())
     folder = str(Path.cwd() if file == "-" else Path(file).absolute().parent)

@@ -2,6 +2,7 @@
 
 import os
 import sys
+from codecs import BOM_UTF8
 from pathlib import Path
 
 import click
@@ -48,8 +49,18 @@ class PlaybookSource(msgspec.Struct, frozen=True):
             return None
         return text if len(text) < READ_AT_MOST else None
 
+    @property
+    def text(self) -> str:
+        """What was read as UTF-8; UnicodeDecodeError where it is none."""
+        return text_of(self.content)
+
     def lines(self) -> list[str]:
         return LINE_END.split(self.content.decode("utf-8-sig", errors="replace"))
+
+
+def text_of(content: bytes) -> str:
+    """UTF-8, without the mark that some editors put before it."""
+    return content.removeprefix(BOM_UTF8).decode()
 
 
 def read_source(name: str, at_most: int = READ_AT_MOST) -> PlaybookSource:

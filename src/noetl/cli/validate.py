@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from noetl.cli import exits
 from noetl.cli.neighbours import at_home, neighbours_of
 from noetl.cli.output import print_json, print_line
-from noetl.cli.source import FILE, PlaybookSource, read_source
+from noetl.cli.source import FILE, PlaybookSource, read_source, text_of
 from noetl.cli.terminal import Paint, columns, wants_colour
 from noetl.errors import PlaybookRejected, UnreadableFile
 from noetl.late import late
@@ -72,10 +72,10 @@ def validate_one(name: str, as_json: bool, *, migrated: bool = False, strict: bo
 
 def validate_tests(source: PlaybookSource, as_json: bool) -> int:
     """Tests often lie beside their playbook: `*.yaml` names both."""
-    from noetl.cli.testing.document import suite_in
+    from noetl.node.testing.document import suite_in
 
     try:
-        suite_in(source)
+        suite_in(source.content, source.name)
     except UnreadableFile as wrong:
         return not_read(wrong, as_json)
     if as_json:
@@ -167,7 +167,7 @@ def loaded_for(
     if made is not None:  # with the lines of what the author wrote
         told = (*(one for one in told if one.line == 0), *made.findings)
     tell_warnings(source, told, heed, left=loaded.findings)
-    return content.decode("utf-8-sig"), loaded.playbook
+    return text_of(content), loaded.playbook
 
 
 def findings_of(source: PlaybookSource, *, migrated: bool) -> tuple[Finding, ...]:

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from noetl.control.evolve import EVOLVE
+from noetl.control.evolve import EVOLVE, evolve_iteration
 from noetl.control.execution import Execution, Run, Token
 from noetl.errors import NeedsBody, TemplateFailed
 from noetl.expression.limits import LARGEST_LOADED
@@ -128,6 +128,11 @@ class Deciding:
         change = EVOLVE.get(type(event))
         if change is not None:
             change(execution, event, self.plan)
+
+    def emit_iteration(self, run: Run, events: list[e.Event]) -> None:
+        """Add all events of one iteration, which has ended well and wrote nothing."""
+        self.events += events
+        evolve_iteration(self.execution, run, events, self.plan)
 
     def note(self, event: e.Event) -> None:
         """Add an event that moves nothing that outlives this decision."""

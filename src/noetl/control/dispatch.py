@@ -1,6 +1,5 @@
 """Which commands follow from the state? The queue can be rebuilt from here at any time."""
 
-import copy
 from collections.abc import Iterable
 from typing import Any
 
@@ -102,7 +101,7 @@ def waits_for(plan: Plan, run: Run, part: Part) -> dict[str, TaskWait]:
         for index in range(part.first, part.last):
             if index in run.loop.active:
                 found |= run.loop.active[index].waits
-    return {key: copy.copy(wait) for key, wait in found.items()}
+    return {key: msgspec.structs.replace(wait) for key, wait in found.items()}
 
 
 def share(loop: LoopRun, part: Part) -> Share:

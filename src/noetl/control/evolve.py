@@ -26,6 +26,7 @@ from noetl.control.folding import (
     begin_iteration,
     begin_loop,
     end_iteration,
+    end_whole,
     part_of,
     take_task_done,
 )
@@ -54,6 +55,16 @@ def evolve(execution: Execution, event: e.Event, plan: Plan) -> None:
     change = EVOLVE.get(type(event))
     if change is not None:
         change(execution, event, plan)
+
+
+def evolve_iteration(execution: Execution, run: Run, events: list[e.Event], plan: Plan) -> None:
+    """What `evolve` comes to for an iteration from start to good end, in one go (LOOP-9)."""
+    done = cast(e.IterationDone, events[-1])
+    execution.seq += len(events)
+    part = run.parts[done.part]
+    part.taken += len(events) - 1
+    _progress(execution, part)
+    end_whole(execution, run, done, plan.steps[run.step])
 
 
 def _requested(execution: Execution, event: e.ExecutionRequested, plan: Plan) -> None:

@@ -37,6 +37,8 @@ class Around(msgspec.Struct):
     iteration: Iteration
     writes: dict[str, tuple[int, Any]]
     plan: LoopPlan
+    before: dict[str, Any] | None = None
+    """Of a loop inside a task: what its writes have replaced."""
 
 
 class Spot(msgspec.Struct, frozen=True):
@@ -73,7 +75,8 @@ def locate(run: Run, task_run_id: str, step: StepPlan) -> Spot:
         assert frame.inner is not None, "the loop has started"
         index = index_in(rest[0])
         iteration = frame.inner.active[index]
-        around = (Around(index, iteration, frame.inner.writes, inner.loop), *around)
+        nested = frame.inner
+        around = (Around(index, iteration, nested.writes, inner.loop, nested.before), *around)
         frame, pipeline, rest = iteration.frame, inner.pipeline, rest[2:]
     return Spot(frame, pipeline, around)
 
@@ -105,11 +108,11 @@ def take_task_done(
         assert inner is not None, "only an iterator task has iterations"
         plans = [place.plan for place in spot.around]
         for key, value in passed_on(nested, inner.loop, plans):
-            remember(execution, spot.around, key, value)
+            remember(execution, run, spot.around, key, value)
     if event.set_ctx and spot.around:
         for key, value in event.set_ctx.items():
             if key not in folded:  # else it is the execution's (SCOPE-6)
-                remember(execution, spot.around, key, value)
+                remember(execution, run, spot.around, key, value)
     advance(spot.frame, event, spot.pipeline)
 
 
@@ -131,7 +134,9 @@ def folded_by(loop: LoopPlan, around: Sequence[LoopPlan]) -> frozenset[str]:
     return frozenset(key for key, how in loop.reduce.items() if nearest.get(key) != how)
 
 
-def remember(execution: Execution, around: tuple[Around, ...], key: str, value: Any) -> None:
+def remember(
+    execution: Execution, run: Run, around: tuple[Around, ...], key: str, value: Any
+) -> None:
     """
     A write that some loop around reduces is kept with its iteration, and counts when that ends
     well; by rules 1 it went to the loop at once. Any other goes to ctx, under its owner.
@@ -141,12 +146,26 @@ def remember(execution: Execution, around: tuple[Around, ...], key: str, value: 
             kept = around[0] if execution.rules >= 2 else place
             kept.iteration.writes.append((key, value))
             return
+    if execution.rules >= 5:  # snapshots of older logs do not have it
+        _keep_before(run, around, key)
     for place in around:
         if place.plan.mode == "parallel":
             first = place.writes.get(key, (place.index, value))
             several = first[0] != place.index and execution.rules >= 5
             place.writes[key] = (SEVERAL if several else place.index, value)
             place.iteration.ctx[key] = value
+
+
+def _keep_before(run: Run, around: tuple[Around, ...], key: str) -> None:
+    """What parallel iterations of nested loops see, whoever goes on with them (SCOPE-4)."""
+    for depth, place in enumerate(around):
+        if place.before is None or place.plan.mode != "parallel" or key in place.writes:
+            continue
+        outside = [other.iteration.ctx for other in around[depth + 1 :]]
+        for ctx in (*outside, run.ctx):
+            if key in ctx:
+                place.before[key] = ctx[key]
+                break
 
 
 def plain_writes(around: tuple[Around, ...], writes: dict[str, Any]) -> dict[str, Any]:
@@ -232,6 +251,24 @@ def end_iteration(
     if loop.exec == "distributed":
         _shorten(run, event.part)
     _fold_ended(execution, loop, step.loop)
+
+
+def end_whole(execution: Execution, run: Run, event: e.IterationDone, step: StepPlan) -> None:
+    """An iteration that ended well and wrote nothing, whose frame was not followed."""
+    loop = run.loop
+    assert loop is not None, "the loop has started"
+    assert step.loop is not None, "only a step with a loop starts one"
+    loop.active.pop(event.index, None)
+    loop.done += 1
+    if event.index == loop.low:
+        pile_up(execution, loop.results, event.result)
+        loop.low += 1
+    else:
+        loop.ended[event.index] = Ended(event.result)
+    if loop.exec == "distributed":
+        _shorten(run, event.part)
+    if loop.ended:
+        _fold_ended(execution, loop, step.loop)
 
 
 def _end_nested(frame: Frame, event: e.IterationDone | e.IterationFailed) -> None:

@@ -23,7 +23,9 @@ WIDEST = 100
 
 def likely(plan: Plan, execution: Execution, given: r.Input) -> list[Reference]:
     """References that the templates of this decision look into, as far as can be told."""
-    if execution.finished:
+    if execution.finished or (
+        type(given) is r.Report and not plan.looked_behind and not execution.tokens
+    ):
         return []
     found: dict[str, Reference] = {}
     if isinstance(given, r.StartExecution):

@@ -62,12 +62,43 @@ def _take_in(deciding: Deciding, run: Run, report: Report) -> None:
     if run.loop is None and type(report.events[-1]) in ENDS:
         _take_end(deciding, run, report.events)
         return
-    for event in report.events:
-        take = TAKEN.get(type(event))
+    events, at = report.events, 0
+    follows = run.loop is None or bool(deciding.plan.waits or run.suspended)
+    while at < len(events):
+        length = 0 if follows else whole_iteration(events, at)
+        if length:
+            deciding.emit_iteration(run, events[at : at + length])
+            at += length
+            continue
+        take = TAKEN.get(type(events[at]))
         if take is None:
-            deciding.emit(event)
+            deciding.emit(events[at])
         else:
-            take(deciding, run, event)
+            take(deciding, run, events[at])
+        at += 1
+
+
+def whole_iteration(events: list[e.Event], at: int) -> int:
+    """
+    How many events from there on are one iteration, from its start to a good end, that wrote
+    nothing; 0 for anything else. Its frame need not be followed: nothing is left of it.
+    """
+    first = events[at]
+    if type(first) is not e.IterationStarted or first.parent_id is not None:
+        return 0
+    prefix = f"{first.iteration_id}."
+    for last in range(at + 1, len(events)):
+        event = events[last]
+        if type(event) is e.TaskStarted:
+            plain = True
+        elif type(event) is e.TaskDone:
+            plain = not event.set_ctx and event.outcome["status"] == "ok"
+        else:
+            own = type(event) is e.IterationDone and event.iteration_id == first.iteration_id
+            return last + 1 - at if own else 0
+        if not plain or not event.task_run_id.startswith(prefix):
+            return 0
+    return 0
 
 
 def _take_end(deciding: Deciding, run: Run, events: list[e.Event]) -> None:

@@ -18,8 +18,11 @@ PAGE = 200
 ELSEWHERE = 0.5
 """Seconds between two looks at the log of an execution that another server owns."""
 
-QUICKEST, SLOWEST = 0.01, 0.25
-"""Seconds between two pages of one reader, for each who follows, and at the most."""
+QUICKEST, SLOWEST = 0.02, 1.0
+"""
+Seconds between two pages of one reader, for each who follows, and at the most: what they are told
+costs the server a write to each, so it makes no more than fifty in a second for one execution.
+"""
 
 
 class Following:

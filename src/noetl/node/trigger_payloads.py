@@ -10,7 +10,7 @@ from noetl.masking import KNOWN
 from noetl.messages.envelope import timestamp
 from noetl.playbook.triggers import OWN, SEEN, Trigger
 from noetl.ports.large import encoded, off_loop
-from noetl.server.loading import SLOW
+from noetl.server.loading import slow_thread
 
 HIDDEN: Final = (
     *("authorization", "cookie", "signature", "token", "secret", "password", "credential"),
@@ -34,7 +34,7 @@ async def payload_of(
         made = _evaluated(trigger, seen, hurried=True)
     except TakesLong:
         work = partial(_evaluated, trigger, seen)
-        made = await asyncio.get_running_loop().run_in_executor(SLOW, work)
+        made = await asyncio.get_running_loop().run_in_executor(slow_thread(), work)
     return await _without_secrets({**made, OWN: about})
 
 

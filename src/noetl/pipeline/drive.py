@@ -112,7 +112,8 @@ def run_pipeline(
         done = settled(task, verdict, outcome, answer, task_run_id, attempt, around)
         if answer.keep is not None and done.do in KEPT:
             done = msgspec.structs.replace(done, cache=answer.keep)
-        done = around.fit(done)
+        if not (answer is NO_ANSWER and plain and frame.prev is None):  # else it carries nothing
+            done = around.fit(done)
         events.append(done)
         if done.set_ctx or answer.passed:
             done = yield from write(done, scope, around, writes, answer.passed)

@@ -71,7 +71,16 @@ class Nested(msgspec.Struct, kw_only=True):
     results: dict[int, Any] = {}
     errors: dict[int, dict[str, Any]] = {}
     writes: dict[str, tuple[int, Any]] = {}
+    before: dict[str, Any] = {}
+    """What `ctx` had, when the loop began, under keys that parallel iterations wrote (SCOPE-4)."""
     reduced: dict[int, list[tuple[str, Any]]] = {}
+
+    def seen_in(self, ctx: dict[str, Any]) -> dict[str, Any]:
+        """`ctx` as parallel iterations see it: as it was before any of them wrote (SCOPE-4)."""
+        if not self.writes:
+            return ctx
+        others = {key: value for key, value in ctx.items() if key not in self.writes}
+        return {**others, **self.before}
 
 
 # The worker moves its frames, the server moves its own; the values in them are nobody's to change,
@@ -97,5 +106,6 @@ def _copied_loop(loop: Nested) -> Nested:
         results=dict(loop.results),
         errors=dict(loop.errors),
         writes=dict(loop.writes),
+        before=dict(loop.before),
         reduced={index: list(written) for index, written in loop.reduced.items()},
     )

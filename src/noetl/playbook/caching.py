@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 LONGEST = 500
 """Characters of a key as it is kept."""
+HASHED, STORED = "sha256:", "stored:"
+"""How keys begin that are too long, or of values that lie outside the log."""
 
 UNCACHED = {
     "noop": "calls nothing",
@@ -46,27 +48,51 @@ class CachePlan(msgspec.Struct, frozen=True, kw_only=True):
         value = self.key(scope)
         if value is None or any(one.sealed is not None for one in references_in(value)):
             return None  # a secret is no key (KEY-3)
-        value = by_content(value)
-        text = value if isinstance(value, str) else encode(value).decode()
-        if not text:
+        if value == "":
             raise TemplateFailed("`key` is empty: it says what the outcome depends on")
-        return text
+        return text_of(value)
 
 
 def kept_as(key: str) -> str:
     """The key as it leaves the worker; what is hashed can hold a secret that nobody finds."""
     if len(key) > LONGEST:
-        return f"sha256:{digest_of_short(key.encode())}"
+        return f"{HASHED}{digest_of_short(key.encode())}"
     return key
 
 
+def text_of(value: Any) -> str:
+    """
+    The value as a text that no other has: a payload that could choose the text of another one's
+    value would answer for it. A text that could be one of ours is in quotes, as JSON has it.
+    """
+    if isinstance(value, str):
+        ours = value.startswith((HASHED, STORED)) or is_json(value)
+        return encode(value).decode() if ours else value
+    if next(iter(references_in(value)), None) is None:
+        return encode(value).decode()
+    return STORED + encode(by_content(value)).decode()
+
+
+def is_json(text: str) -> bool:
+    try:
+        msgspec.json.decode(text, type=msgspec.Raw)
+    except (msgspec.DecodeError, RecursionError, UnicodeError):
+        return False
+    return True
+
+
 def by_content(value: Any) -> Any:
-    """The value; what of it lies outside the log is named by its checksum, wherever it lies."""
+    """
+    The value, each part of it with its sort; what of it lies outside the log is named by its
+    checksum, wherever it lies, and nothing else looks like that.
+    """
     if isinstance(value, Reference):
-        return value.checksum
+        return {"r": value.checksum}
     if isinstance(value, dict):
-        return {key: by_content(below) for key, below in value.items()}
-    return [by_content(below) for below in value] if isinstance(value, list) else value
+        return {"m": {key: by_content(below) for key, below in value.items()}}
+    if isinstance(value, list | tuple):
+        return {"l": [by_content(below) for below in value]}
+    return value
 
 
 def plan_cache(task: Task, within: str, workbook: Mapping[str, Task]) -> CachePlan | None:

@@ -1,27 +1,28 @@
 """Do a task's inputs fit its kind? Raw values against its types, templates aside (TOOL-0)."""
 
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING
 
-import msgspec
-from msgspec import inspect
-from yaml.nodes import MappingNode, ScalarNode
+from yaml.nodes import MappingNode
 
-from noetl.expression.syntax import is_template
 from noetl.kinds.kind import Inputs, Kind
 from noetl.playbook.blocks import TASK
-from noetl.playbook.fitting import shown
 from noetl.playbook.reader import At, Reader, below_of
 from noetl.playbook.retired import EMPTY_INPUT
 from noetl.playbook.suggest import listed
 
+if TYPE_CHECKING:
+    from msgspec.inspect import Field
+
 
 @lru_cache(maxsize=256)
-def input_fields(inputs: type[Inputs]) -> dict[str, inspect.Field]:
+def input_fields(inputs: type[Inputs]) -> "dict[str, Field]":
     """The fields of a kind's inputs by the name that a document uses."""
-    info = inspect.type_info(inputs)
-    assert isinstance(info, inspect.StructType)
-    return {field.encode_name: field for field in info.fields}
+    if not inputs.__struct_fields__:
+        return {}
+    from noetl.playbook.input_types import fields_of  # a `noop` has no types to inspect
+
+    return fields_of(inputs)
 
 
 def check_inputs(reader: Reader, kind: Kind, at: At, given: dict[str, At]) -> None:
@@ -40,21 +41,27 @@ def check_inputs(reader: Reader, kind: Kind, at: At, given: dict[str, At]) -> No
                 reader.suggest(name, known, below_of(TASK, name) or _inputs_of(kind, known)),
             )
         else:
-            _check_value(reader, name, known[name].type, entry)
+            from noetl.playbook.input_types import check_value
+
+            check_value(reader, name, known[name].type, entry)
         if kind.name != "iterator":
             reader.templates(entry)
     if id(at.node) not in reader.older:  # an older word may stand for what is missing
         _check_missing(reader, kind, at, given)
 
 
-def _is_older_blank(reader: Reader, known: dict[str, inspect.Field], name: str, entry: At) -> bool:
+def _is_older_blank(reader: Reader, known: "dict[str, Field]", name: str, entry: At) -> bool:
     """`auth: {}`: older dialects filled up with empty mappings what a task did not use."""
     if reader.value(entry) != {} or type(entry.node) is not MappingNode or entry.node.value:
         return False
-    return name not in known or _misfit(reader, known[name].type, entry) is not None
+    if name not in known:
+        return True
+    from noetl.playbook.input_types import misfit
+
+    return misfit(reader, known[name].type, entry) is not None
 
 
-def _inputs_of(kind: Kind, known: dict[str, inspect.Field]) -> str:
+def _inputs_of(kind: Kind, known: "dict[str, Field]") -> str:
     return f"inputs: {', '.join(known)}" if known else f"'{kind.name}' takes no inputs"
 
 
@@ -73,7 +80,7 @@ def _check_missing(reader: Reader, kind: Kind, at: At, given: dict[str, At]) -> 
                 at.path,
                 f"a task of kind '{kind.name}' without '{name}' uses the credential named "
                 f"'{kind.name}'",
-                f"add '{name}': {description(input_fields(kind.inputs)[name].type)}",
+                _how_to_add(kind, name),
             )
     for group in kind.one_of:
         found = [name for name in group if name in given]
@@ -97,134 +104,17 @@ def _report_missing(reader: Reader, kind: Kind, at: At, name: str) -> None:
         at.anchor,
         at.path,
         f"{of} of kind '{kind.name}' lacks the input '{name}'",
-        f"add '{name}': {description(input_fields(kind.inputs)[name].type)}",
+        _how_to_add(kind, name),
     )
+
+
+def _how_to_add(kind: Kind, name: str) -> str:
+    from noetl.playbook.input_types import description
+
+    return f"add '{name}': {description(input_fields(kind.inputs)[name].type)}"
 
 
 def _needed(reader: Reader, kind: Kind, given: dict[str, At]) -> tuple[str, ...]:
     """Inputs that the operation cannot do without."""
     operation = reader.value(given["operation"]) if "operation" in given else None
     return kind.needs.get(operation, ()) if isinstance(operation, str) and operation else ()
-
-
-def description(type_: inspect.Type) -> str:
-    """The sentence that documents a field."""
-    if isinstance(type_, inspect.Metadata):
-        return str((type_.extra_json_schema or {}).get("description", ""))
-    return ""
-
-
-class Misfit(msgspec.Struct, frozen=True):
-    """A value that does not fit, and the type that it should have."""
-
-    at: At
-    type: inspect.Type
-
-
-def _check_value(reader: Reader, name: str, type_: inspect.Type, at: At) -> None:
-    """Tell the first value at or below `at` that does not fit and is no template."""
-    wrong = _misfit(reader, type_, at)
-    if wrong is None or id(wrong.at.node) in reader.tree.broken:
-        return
-    value = reader.value(wrong.at)
-    where = f"'{name}'" if wrong.at is at else f"a value of '{name}'"
-    reader.misfits.add(wrong.at.path)
-    hint = f"{description(type_)} A template '{{{{ … }}}}' is allowed too."
-    if isinstance(wrong.type, inspect.BoolType) and str(value).lower() in _SWITCHES:
-        hint = f"write {_SWITCHES[str(value).lower()]}; '{value}' is text"
-    reader.report(
-        "wrong-type",
-        wrong.at,
-        f"{where} is {shown(value)}, expected {_words(wrong.type)}",
-        reader.suggest(str(value), _literals(wrong.type), hint),
-    )
-
-
-_SWITCHES = {
-    **dict.fromkeys(("yes", "on", "true", "y", "1"), "true"),
-    **dict.fromkeys(("no", "off", "false", "n", "0"), "false"),
-}
-"""Words of YAML 1.1 and of other languages for what is a boolean here."""
-
-
-def _literals(type_: inspect.Type) -> tuple[str, ...]:
-    """The words that a value is one of, if they are few."""
-    return tuple(map(str, type_.values)) if isinstance(type_, inspect.LiteralType) else ()
-
-
-def _misfit(reader: Reader, type_: inspect.Type, at: At) -> Misfit | None:
-    if isinstance(type_, inspect.Metadata):
-        type_ = type_.type
-    if isinstance(type_, inspect.AnyType):
-        return None
-    value = reader.tree.value(at.node)
-    if type(at.node) is ScalarNode:
-        return None if is_template(value) or _fits(type_, value) else Misfit(at, type_)
-    options = type_.types if isinstance(type_, inspect.UnionType) else (type_,)
-    for option in options:
-        if isinstance(option, inspect.ListType) and isinstance(value, list):
-            return _first(reader, option.item_type, reader.elements(at))
-        if isinstance(option, inspect.DictType) and isinstance(value, dict):
-            return _first(reader, option.value_type, list(reader.entries(at).values()))
-        if isinstance(option, inspect.AnyType):
-            return None
-    return Misfit(at, type_)
-
-
-def _first(reader: Reader, type_: inspect.Type, values: list[At]) -> Misfit | None:
-    if isinstance(type_, inspect.AnyType):
-        return None
-    return next((wrong for at in values if (wrong := _misfit(reader, type_, at))), None)
-
-
-def _fits(type_: inspect.Type, value: Any) -> bool:
-    """Whether a scalar fits its type as it is; nothing is converted."""
-    match type_:
-        case inspect.UnionType(types=types):
-            return any(_fits(one, value) for one in types)
-        case inspect.Metadata(type=inner):
-            return _fits(inner, value)
-        case inspect.AnyType():
-            return True
-        case inspect.NoneType():
-            return value is None
-        case inspect.StrType():
-            return isinstance(value, str)
-        case inspect.BoolType():
-            return isinstance(value, bool)
-        case inspect.IntType(ge=ge):
-            return _is_number(value) and value == int(value) and (ge is None or value >= ge)
-        case inspect.FloatType(ge=ge):
-            return _is_number(value) and (ge is None or value >= ge)
-        case inspect.LiteralType(values=values):
-            return value in values
-    return False
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def _words(type_: inspect.Type) -> str:
-    """The type in words, for 'expected …'."""
-    match type_:
-        case inspect.UnionType(types=types):
-            return listed(_words(one) for one in types if not isinstance(one, inspect.NoneType))
-        case inspect.Metadata(type=inner):
-            return _words(inner)
-        case inspect.LiteralType(values=values):
-            return f"one of {listed(map(str, values))}"
-        case inspect.IntType(ge=ge):
-            return "a whole number" if ge is None else f"a whole number of {ge} or more"
-        case inspect.FloatType(ge=ge):
-            return "a number" if ge is None else f"a number of {ge} or more"
-    return _PLAIN_WORDS.get(type(type_), "another value")
-
-
-_PLAIN_WORDS: dict[type, str] = {
-    inspect.StrType: "text",
-    inspect.BoolType: "true or false",
-    inspect.ListType: "a list",
-    inspect.DictType: "a mapping",
-    inspect.AnyType: "any value",
-}

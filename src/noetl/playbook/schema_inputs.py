@@ -6,7 +6,8 @@ from typing import Any
 from msgspec import inspect
 
 from noetl.kinds.kind import Kind
-from noetl.playbook.inputs import description, input_fields
+from noetl.playbook.input_types import description
+from noetl.playbook.inputs import input_fields
 
 Schema = dict[str, Any]
 

@@ -27,6 +27,8 @@ SEEN: Final = ("name", "at", "data", "headers")
 OWN: Final = "trigger"
 """The key of `workload` that says what started the execution; no payload may take it."""
 SEGMENTS: Final = frozenset(".-_/")
+LONGEST_NAME: Final = 255
+"""Characters of a subject or a stream."""
 
 
 class Webhook(msgspec.Struct, frozen=True, kw_only=True):
@@ -195,16 +197,38 @@ def _check_subject(
     reader: Reader, at: At, given: dict[str, At], known: dict[str, Any]
 ) -> dict[str, Any]:
     """What NoETL says to itself is nobody's to read: a wake-up would start, a result be read."""
-    for key, own in (("subject", is_own_subject), ("stream", is_own_stream)):
-        if own(known.get(key) or ""):
-            reader.report(
-                "wrong-value",
-                given[key],
-                f"{key} is {shown(known[key])}, by which NoETL and NATS speak to themselves",
-                "choose a stream of your own",
-            )
+    for key, own, sound in (
+        ("subject", is_own_subject, is_subject),
+        ("stream", is_own_stream, is_stream),
+    ):
+        name = known.get(key)
+        if name is None:
+            continue
+        said = f"{key} is {shown(name)}"
+        if own(name):
+            why = f"{said}, by which NoETL and NATS speak to themselves"
+            reader.report("wrong-value", given[key], why, "choose a stream of your own")
+        elif not sound(name):
+            hint = "names between dots, `*` for one of them, `>` for all that follow"
+            if key == "stream":
+                hint = "a stream's name has neither blanks, dots, slashes nor wildcards"
+            reader.report("wrong-value", given[key], f"{said}, which NATS does not take", hint)
     del at
     return known
+
+
+def is_subject(text: str) -> bool:
+    """As NATS takes them (START-5); a blank or a line break would end it in the middle."""
+    *before, _ = parts = text.split(".")
+    return len(text) <= LONGEST_NAME and ">" not in before and all(map(is_token, parts))
+
+
+def is_stream(text: str) -> bool:
+    return len(text) <= LONGEST_NAME and is_token(text) and not set(text) & set(".*>/\\")
+
+
+def is_token(text: str) -> bool:
+    return bool(text) and text.isprintable() and " " not in text
 
 
 def is_own_subject(subject: str) -> bool:

@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-import yaml
+from yaml.error import MarkedYAMLError, YAMLError
 from yaml.nodes import MappingNode, Node, ScalarNode
 
 from noetl.errors import NoetlError
@@ -106,9 +106,9 @@ def _from_utf8(source: bytes) -> str:
         ) from None
 
 
-def refusal_of(error: yaml.YAMLError, text: str) -> UnreadableText:
+def refusal_of(error: YAMLError, text: str) -> UnreadableText:
     """What the parser's own complaint means for the author."""
-    if not isinstance(error, yaml.MarkedYAMLError):
+    if not isinstance(error, MarkedYAMLError):
         return UnreadableText(
             "yaml-syntax", None, message=f"the text is not YAML: {error}", hint="check the file"
         )

@@ -9,7 +9,8 @@ from functools import cached_property
 from typing import Any
 
 import msgspec
-import yaml
+from yaml._yaml import CParser
+from yaml.error import YAMLError
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from noetl.late import late
@@ -47,7 +48,7 @@ class Fault(msgspec.Struct, frozen=True):
     hint: str
 
 
-class _Parser(yaml.CSafeLoader):
+class _Parser(CParser):
     """The C parser with our own resolver: it marks what is plain, and stops what is too much."""
 
     def __init__(self, text: str) -> None:
@@ -166,6 +167,8 @@ class Tree:
 
     def _number(self, node: Node) -> Any:
         text = node.value
+        if text.isdecimal() and text.isascii() and text[0] != "0" and len(text) <= MAX_DIGITS:
+            return int(text)  # as nearly all are
         if _INTEGER.fullmatch(text) and not _LEADING_ZERO.fullmatch(text):
             if len(text) <= MAX_DIGITS:
                 return int(text, 0)
@@ -244,7 +247,7 @@ def read_yaml(source: str | bytes) -> Tree:
     try:
         parser = _Parser(text)
         root = parser.get_single_node()
-    except yaml.YAMLError as error:
+    except YAMLError as error:
         raise refusal_of(error, text) from None
     finally:
         if parser is not None:

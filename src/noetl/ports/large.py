@@ -3,15 +3,18 @@
 import asyncio
 import re
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from functools import cache, cached_property
 from itertools import islice
-from typing import Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import msgspec
 
 from noetl.errors import ServerRefused
 from noetl.messages.codec import encode
 from noetl.messages.size import surely_fits
+
+if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
 
 LARGE = 262_144
 """Bytes of JSON that take about as long as a thread costs the event loop."""
@@ -25,7 +28,6 @@ CLOSES = {ord("{"): rb"\}", ord("["): rb"\]", ord('"'): b'"'}
 
 PARSED = 32
 """How much longer a character of a playbook takes than one of JSON."""
-READERS = ThreadPoolExecutor(2, thread_name_prefix="reader")
 MOST_DRAFTS = 8
 """Large texts that are being checked or wait for it."""
 
@@ -48,7 +50,14 @@ async def read_off_loop(size: int, work: Callable[P, T], *args: P.args, **named:
     if size * PARSED < LARGE:
         return work(*args, **named)
     loop = asyncio.get_running_loop()
-    return await loop.run_in_executor(READERS, lambda: work(*args, **named))
+    return await loop.run_in_executor(readers(), lambda: work(*args, **named))
+
+
+@cache
+def readers() -> "ThreadPoolExecutor":
+    from concurrent.futures import ThreadPoolExecutor  # most playbooks are small
+
+    return ThreadPoolExecutor(2, thread_name_prefix="reader")
 
 
 class Drafts:
@@ -58,8 +67,13 @@ class Drafts:
     """
 
     def __init__(self) -> None:
-        self._reader = ThreadPoolExecutor(1, thread_name_prefix="draft")
         self._waiting = 0
+
+    @cached_property
+    def _reader(self) -> "ThreadPoolExecutor":
+        from concurrent.futures import ThreadPoolExecutor
+
+        return ThreadPoolExecutor(1, thread_name_prefix="draft")
 
     async def read(self, size: int, work: Callable[P, T], *args: P.args, **named: P.kwargs) -> T:
         if size * PARSED < LARGE:

@@ -47,6 +47,10 @@ PROTOCOL: tuple[tuple[str, str, str, str], ...] = (
 Name = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
 Patience = Annotated[float, msgspec.Meta(ge=0, le=60)]
 Few = Annotated[int, msgspec.Meta(ge=0, le=1_000_000)]
+Short = Annotated[str, msgspec.Meta(max_length=255)]
+"""What is kept of a worker for people, as long as it calls."""
+Many = msgspec.Meta(max_length=100_000)
+"""Of a list in one call: it is gone through while everybody else waits."""
 
 
 class Hold(msgspec.Struct, frozen=True, array_like=True):
@@ -73,7 +77,7 @@ class Call(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     worker: Name
     pool: Name
-    version: str
+    version: Short
     """For people; `speaks` says whether it is understood."""
     speaks: int = 1
     slots: Few = 0
@@ -84,13 +88,13 @@ class Call(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Parts that it has room for in all: work is spread by it."""
     clock: Number = 0
     """Its clock (ms): times in its reports are moved by what it differs from the server's."""
-    reports: list[Sent] = []
-    holds: list[Hold] | None = None
+    reports: Annotated[list[Sent], Many] = []
+    holds: Annotated[list[Hold], Many] | None = None
     """Every lease that it has from this server, renewed by this; None: nothing is said of them."""
-    returns: list[Hold] = []
+    returns: Annotated[list[Hold], Many] = []
     """Leases that it gives back, because it stops: what is recorded is recorded."""
-    lines: list[PrintedLine] = []
-    host: str = ""
+    lines: Annotated[list[PrintedLine], Many] = []
+    host: Short = ""
     pid: Number = 0
 
 
@@ -164,8 +168,8 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     server that decides for its execution. `OwnerWanted` alone is asked of any.
     """
 
-    worker: str = ""
-    pool: str = ""
+    worker: Short = ""
+    pool: Short = ""
     hold: Hold | None = None
 
 

@@ -22,8 +22,9 @@ ATTEMPT = 20.0
 """Seconds for one attempt; a body has a second more for each megabyte."""
 SHORTEST = 1.0
 FIRST_PAUSE, LONGEST_PAUSE = 0.05, 2.0
-EXECUTION_ID = late(r"[A-Za-z0-9][A-Za-z0-9_.\-]{0,199}")
-KEY = late(rf"({EXECUTION_ID.pattern})/([0-9a-f]{{64}})")
+ID = r"[A-Za-z0-9][A-Za-z0-9_.\-]{0,199}"
+EXECUTION_ID = late(ID)
+KEY = late(rf"({ID})/([0-9a-f]{{64}})")
 SHAPES = {b"[": "list", b"{": "object", b'"': "string", b"t": "boolean", b"f": "boolean"}
 """By the first character of the JSON; what is neither here nor `null` is a number."""
 

@@ -4,7 +4,7 @@ import asyncio
 from collections import deque
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
@@ -20,6 +20,12 @@ if TYPE_CHECKING:
 
 SNAPSHOT_AFTER = 1000
 """Decisions in the tail before a snapshot is worth its place (design: max(1000, 4 x live))."""
+
+
+class Timer(Protocol):
+    """What is to happen at a time."""
+
+    def cancel(self) -> None: ...
 
 
 class Waiting(msgspec.Struct, frozen=True):
@@ -79,8 +85,8 @@ class ActiveExecution:
         """The answer to the first append of this ownership."""
         self.listeners: list[Callable[[], None]] = []
         """Called after each commit: there is something new to read."""
-        self.timers: dict[str, asyncio.TimerHandle] = {}
-        """Of the execution (under ""), and of step runs."""
+        self.timers: dict[str, Timer] = {}
+        """Of the execution (under ""), of step runs, and of parts that wait for a time."""
 
     @property
     def execution_id(self) -> str:

@@ -25,6 +25,9 @@ HURRY = 0.25
 FRESH = 2 * POLL
 """Seconds after its last call for which a worker counts as one that may take work."""
 
+MOST_KNOWN = 10_000
+"""Workers that are known at once. Whoever has a token gives itself names as it likes."""
+
 GrantTo = Callable[[str, Hold, float], PartLease]
 
 
@@ -66,9 +69,9 @@ class Granting:
 
     def note(self, call: Call) -> None:
         now, heard = time.time(), self._clock()
-        seen = self.seen.get(call.worker)
+        seen = self.seen.pop(call.worker, None)
         if seen is None:
-            seen = self.seen[call.worker] = KnownWorker(
+            seen = KnownWorker(
                 name=call.worker,
                 pool=call.pool,
                 slots=call.slots,
@@ -80,6 +83,9 @@ class Granting:
                 heard=heard,
             )
         seen.at, seen.heard, seen.slots, seen.room = now, heard, call.slots, call.room
+        self.seen[call.worker] = seen
+        while len(self.seen) > MOST_KNOWN:  # in the order of their calls: the longest silent goes
+            del self.seen[next(iter(self.seen))]
 
     # ── granting ─────────────────────────────────────────────────────────────────────────────
 

@@ -19,6 +19,7 @@ from noetl.messages.outcome import make_error
 from noetl.playbook.plan import Plan
 from noetl.ports.commit import Commit, committed
 from noetl.server.active import ActiveExecution
+from noetl.server.delays import Delays, Key
 from noetl.server.timers import arm_step, now
 
 if TYPE_CHECKING:
@@ -29,8 +30,6 @@ TURN = 0.005
 
 ENDS = (e.StepDone, e.StepFailed, e.LoopDone)
 STOPPED = make_error("cancelled", "it was stopped")
-
-Key = tuple[ActiveExecution, str, int]
 
 
 class Runner(Protocol):
@@ -56,6 +55,7 @@ class Handout:
     def __init__(self, server: "Server") -> None:
         self._server = server
         self._ready: deque[Key] = deque()
+        self._delays = Delays(self._offer_now)
         self._pumping = False
 
     def __bool__(self) -> bool:
@@ -95,12 +95,10 @@ class Handout:
 
     def offer_when_due(self, key: Key, due: int | None) -> None:
         """TASK-8: a part that waits for a time is begun when it has come."""
-        left = 0.0 if due is None else due / 1000 - time.time()
-        if left > 0:
-            active, run_id, number = key
-            timer = asyncio.get_running_loop().call_later(left, self.offer_when_due, key, None)
-            active.timers[f"{run_id}/{number}"] = timer
-            return
+        if due is None or not self._delays.add(key, due):
+            self._offer_now(key)
+
+    def _offer_now(self, key: Key) -> None:
         self._ready.append(key)
         self._pump_soon()
 

@@ -64,12 +64,23 @@ def look_at(event: e.Event, run: Run, part: Part) -> None:
         raise Unfit(f"'{name}' is about part {number}, the report about part {part.part}")
     if isinstance(event, ENDS) and event.source != "worker":
         raise Unfit(f"only the server may send '{name}'")
+    if isinstance(event, e.TaskDone):
+        look_at_outcome(event)
     if isinstance(event, e.StepStarted) and part.part != 0:
         raise Unfit("a step is started by its first part")
     if isinstance(event, e.LoopStarted) and event.parent_id is None:
         raise Unfit("a step's own loop is begun by the server (LOOP-2)")
     if isinstance(event, e.IterationEvent):
         look_at_iteration(event, run)
+
+
+def look_at_outcome(event: e.TaskDone) -> None:
+    """OUT-1, as far as decisions and views rely on it."""
+    status, error = event.outcome.get("status"), event.outcome.get("error")
+    if status != "ok" and (status != "error" or not isinstance(error, dict)):
+        raise Unfit(f"'{event.task}' has no outcome: expected `status` ok, or error with `error`")
+    if event.do == "jump" and event.to is None:
+        raise Unfit(f"a jump of '{event.task}' names no target")
 
 
 def look_at_iteration(event: e.IterationEvent, run: Run) -> None:

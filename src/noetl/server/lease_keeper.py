@@ -82,11 +82,11 @@ class LeaseKeeper:
 
     def renew(self, worker: str, pool: str, holds: list[Hold]) -> tuple[list[Hold], list[Hold]]:
         """Extend; what is lost for the worker, and what another server may know of."""
-        moved: list[Hold] = []
+        moved: dict[Hold, None] = {}  # looked up below: one call may name very many
         for hold in self.leases.renew(worker, holds):
             active = self._server.find(hold.execution_id)
             if active is None:
-                moved.append(hold)
+                moved[hold] = None
             elif not active.inputs:
                 # Who works quietly across a take-over keeps what nobody else was given.
                 self.may_speak(active, hold, worker, pool)
@@ -102,7 +102,7 @@ class LeaseKeeper:
             young = lease.until - now > 0.5 * lease.ttl  # its grant may be on the way still
             if lease.heard and key_of(lease.hold) not in named and not young:
                 self.end(lease, counted=False)  # the grant never arrived: nobody died
-        return lost, moved
+        return lost, list(moved)
 
     def give_back(self, worker: str, hold: Hold) -> None:
         lease = self.leases.find(key_of(hold))

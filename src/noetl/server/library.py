@@ -19,7 +19,6 @@ from noetl.server.finding import find_entry, near_path
 from noetl.server.replay import Load, first_event, replay
 from noetl.tools.bounds import Bounds
 from noetl.tools.plugins import KnownKinds
-from noetl.tools.refusal import Refusal
 
 if TYPE_CHECKING:
     from noetl.playbook.declared import DeclaredInputs
@@ -131,6 +130,7 @@ class Library:
             remedy = near or "; register it with `noetl register FILE`"
             raise PlaybookNotFound(f"the catalog has no playbook {tried}{remedy}")
         from noetl.tools.paths import open_file
+        from noetl.tools.refusal import Refusal
 
         file = child_file(path, folder, self._bounds)
         try:
@@ -168,6 +168,7 @@ def beside(parent: str, path: str) -> str:
 def child_file(path: str, folder: str, bounds: Bounds) -> Path:
     """TOOL-1: a file relative to the parent's, within the bounds of every path of a playbook."""
     from noetl.tools.paths import inside
+    from noetl.tools.refusal import Refusal
 
     try:
         for candidate in (path, f"{path}.yaml", f"{path}/playbook.yaml"):

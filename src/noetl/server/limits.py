@@ -24,7 +24,7 @@ from noetl.ports.commit import Commit
 from noetl.ports.limits import LimitClaim, LimitClaims
 from noetl.ports.session import PartLost
 from noetl.server.active import ActiveExecution
-from noetl.server.loading import SLOW
+from noetl.server.loading import slow_thread
 from noetl.server.parking import Parking
 from noetl.server.server import Server
 from noetl.server.timers import arm_execution
@@ -79,7 +79,7 @@ class LimitKeeper:
             asked = start_asked(plan, payload, execution_id, hurried=True)
         except TakesLong:
             ask = partial(start_asked, plan, payload, execution_id)
-            asked = await asyncio.get_running_loop().run_in_executor(SLOW, ask)
+            asked = await asyncio.get_running_loop().run_in_executor(slow_thread(), ask)
         if not isinstance(asked, r.LimitAnswer) or plan.limit is None:
             return asked
         claim = claim_of(plan.limit.spec, plan.path, asked.key, asked.priority, execution_id)
@@ -186,7 +186,10 @@ class LimitKeeper:
             await self.give_back(active.execution.execution_id)  # it ended while this was asked
             return
         for claim, place in zip(claims, places, strict=True):
-            if place == 0:
+            if claim.holder and not is_used(active, claim.holder, []):
+                # Its run was over when this was asked: the claim is a new one, for nobody.
+                self._server.chore(_give_up(self, self._server, claim.execution_id, claim.holder))
+            elif place == 0:
                 self._go_on(claim.execution_id, claim.holder)
         if self._parking is not None and active.execution.status == "queued" and all(places):
             for claim in claims:
@@ -266,12 +269,12 @@ class LimitKeeper:
             """It had to wait for what lies outside, and then nothing was recorded of it."""
             unused = isinstance(commit.exception(), PartLost) and not is_used(active, holder, [])
             if unused and holder:
-                self._server.chore(self.give_back(execution_id, holder))
+                self._server.chore(_give_up(self, self._server, execution_id, holder))
 
         if taken.events is None:
             taken.committed.add_done_callback(loaded)
         elif holder and not is_used(active, holder, taken.events):
-            self._server.chore(self.give_back(execution_id, holder))
+            self._server.chore(_give_up(self, self._server, execution_id, holder))
 
     async def close(self) -> None:
         if self._watching is not None:
@@ -319,4 +322,12 @@ def claim_of(
 
 def _ask_when_committed(keeper: LimitKeeper, active: ActiveExecution, commit: Commit) -> None:
     if commit.exception() is None:
+        keeper.take_up(active)
+
+
+async def _give_up(keeper: LimitKeeper, server: Server, execution_id: str, holder: str) -> None:
+    """A decision that was not recorded is none: loaded again, a token may ask again."""
+    await keeper.give_back(execution_id, holder)
+    active = server.find(execution_id)
+    if active is not None and any(one.holder == holder for one in claims_of(active)):
         keeper.take_up(active)

@@ -3,8 +3,7 @@
 import asyncio
 from collections import ChainMap
 from collections.abc import Callable, MutableMapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -27,14 +26,20 @@ from noetl.server.replay import replay
 from noetl.server.timers import now
 
 if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
+
     from noetl.server.server import Server
 
 
-SLOW = ThreadPoolExecutor(1, thread_name_prefix="decider")
-"""One at a time: each takes its turns with the interpreter from the event loop."""
-
-
 NOTHING = Needs(())
+
+
+@cache
+def slow_thread() -> "ThreadPoolExecutor":
+    """One at a time: each takes its turns with the interpreter from the event loop."""
+    from concurrent.futures import ThreadPoolExecutor  # most decisions take no time
+
+    return ThreadPoolExecutor(1, thread_name_prefix="decider")
 
 
 class Spoiled(Exception):
@@ -158,7 +163,7 @@ class Loading:
             hoped = hoping(active.plan, execution)
             ask = partial(decide, at=at, bodies=self.bodies(), lost=self.lost)
             work = partial(_written, partial(ask, active.plan, execution, given))
-            found, text = await asyncio.get_running_loop().run_in_executor(SLOW, work)
+            found, text = await asyncio.get_running_loop().run_in_executor(slow_thread(), work)
             if not isinstance(found, Needs):
                 active.execution = execution
                 left = given_up(hoped, active.plan, execution)

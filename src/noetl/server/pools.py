@@ -80,7 +80,7 @@ class PoolKeeper:
                 await self._storage.limits.take([claim])
             active = self._server.find(key[0])
             if active is not None and not is_open(active, key):
-                self._let_go(key[0], [key])  # it ended while this was asked
+                self._let_go([key])  # it ended while this was asked
 
     def take_up(self, active: ActiveExecution) -> None:
         """It is decided here from now on: see to places that nobody knows of any more."""
@@ -97,7 +97,7 @@ class PoolKeeper:
                 continue
             keys = [key_of(active.execution_id, one.holder) for one in places if is_place(one)]
             if self._server.is_active(active):
-                self._let_go(active.execution_id, [one for one in keys if not is_open(active, one)])
+                self._let_go([one for one in keys if not is_open(active, one)])
             return
 
     async def _ask(self, wait: PoolWait) -> None:
@@ -113,7 +113,7 @@ class PoolKeeper:
         if is_open(active, key):
             self.offers(wait.pool, wait.offer)
         else:
-            self._let_go(key[0], [key])
+            self._let_go([key])
 
     def _claim(self, pool: str, key: PartKey) -> LimitClaim | None:
         active, most = self._server.find(key[0]), self._at_once.get(pool)
@@ -138,25 +138,38 @@ class PoolKeeper:
         if held is not None:
             over = [key for key in held if not is_open(active, key)]
             if over:
-                self._let_go(name, over)
+                self._let_go(over)
 
-    def _let_go(self, execution_id: str, keys: Iterable[PartKey]) -> None:
+    def _let_go(self, keys: Iterable[PartKey]) -> None:
         for key in keys:
             wait = self._drop(key)
             # A question on its way would make the claim anew: the next one comes after it.
             claim = None if wait is None else self._claim(wait.pool, key)
-            self._server.chore(self._release(execution_id, holder_of(key), claim))
+            self._server.chore(self._release(key, claim))
 
-    async def _release(self, execution_id: str, holder: str, again: LimitClaim | None) -> None:
-        while True:
+    async def _release(self, key: PartKey, again: LimitClaim | None) -> None:
+        """An end that was not recorded is none: loaded again, the part needs its place."""
+        over = False
+        while not over:
             try:
-                if again is not None:
+                wanted = self._wanted(key)
+                if wanted is None and again is not None:
                     await self._limits.ask(again)
-                await self._storage.limits.release(execution_id, holder)
-                break
+                if wanted is None:
+                    await self._storage.limits.release(key[0], holder_of(key))
+                    wanted = self._wanted(key)
+                if wanted is not None:
+                    await self._limits.ask(wanted)
+                over = True
             except NoetlError:
                 await asyncio.sleep(LOOK)
         self._limits.look_again()
+
+    def _wanted(self, key: PartKey) -> LimitClaim | None:
+        active = self._server.find(key[0])
+        if active is None or not is_open(active, key):
+            return None
+        return self._claim(active.plan.executor.pool, key)
 
     def _drop(self, key: PartKey) -> PoolWait | None:
         wait = self._waits.pop(key, None)
@@ -211,7 +224,7 @@ class PoolKeeper:
     def _set_free(self, pool: str) -> None:
         for key, wait in list(self._waits.items()):
             if wait.pool == pool:
-                self._let_go(key[0], [key])
+                self._let_go([key])
                 self.offers(pool, wait.offer)
 
     async def close(self) -> None:

@@ -293,8 +293,9 @@ class Server:
         if active.execution.finished and not expected:
             return False  # over with its first row: the next of many may begin beside it
         runs = active.execution.runs
-        if any(run.loop is not None and run.loop.exec == "distributed" for run in runs.values()):
-            return False  # other iterations are at work, and may have something to tell
+        for run in runs.values():
+            if run.loop is not None and run.loop.exec == "distributed":
+                return False  # other iterations are at work, and may have something to tell
         if not self._run_ahead:
             return True
         steps = active.plan.steps

@@ -3,15 +3,16 @@
 import importlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from noetl.extras import is_installed, needs
 from noetl.kinds.table import KINDS
-from noetl.messages.outcome import Outcome, failed
 from noetl.tools.bounds import Bounds
-from noetl.tools.frame import FramedTool
 from noetl.tools.plugins import Plugins, plugins
-from noetl.tools.tool import Tool, ToolCall, Workplace
+
+if TYPE_CHECKING:
+    from noetl.tools.broken import BrokenTool
+    from noetl.tools.tool import Tool
 
 TOOLS: dict[str, str] = {
     "noop": "noetl.tools.noop:NoopTool",
@@ -45,19 +46,13 @@ GIVEN: dict[str, tuple[str, ...]] = {
 """Kind → what of the bounds its tool is made with."""
 
 
-class BrokenTool(FramedTool):
-    """Stands for a tool that cannot be made, so that a policy learns why."""
+def broken(why: str, block: dict[str, None] | None = None) -> "BrokenTool":
+    from noetl.tools.broken import BrokenTool  # what all tools have in common comes with the first
 
-    def __init__(self, why: str, block: dict[str, Any] | None = None) -> None:
-        self._why = why
-        self._empty = block
-
-    async def _run(self, call: ToolCall[Any], workplace: Workplace) -> Outcome:
-        del call, workplace
-        return failed("not_found", self._why, block=self._empty)
+    return BrokenTool(why, block)
 
 
-class Toolbox(Mapping[str, Tool]):
+class Toolbox(Mapping[str, "Tool"]):
     """The tools of one worker."""
 
     def __init__(
@@ -73,7 +68,7 @@ class Toolbox(Mapping[str, Tool]):
         self._plugins = others or plugins()
         self._built: dict[str, Tool] = {}
 
-    def __getitem__(self, kind: str) -> Tool:
+    def __getitem__(self, kind: str) -> "Tool":
         if kind not in self._built and kind not in self._table:
             self._built[kind] = self._plugged(kind)
         if kind not in self._built:
@@ -91,14 +86,14 @@ class Toolbox(Mapping[str, Tool]):
             self._built[kind] = factory(*given, **kept)
         return self._built[kind]
 
-    def _without_extra(self, kind: str) -> Tool | None:
+    def _without_extra(self, kind: str) -> "Tool | None":
         """What stands in for a tool until its extra is installed; None: that is not the reason."""
         known = KINDS.get(kind)
         if known is None or known.extra is None or is_installed(known.extra):
             return None
-        return BrokenTool(needs(f"'{kind}'", known.extra), dict.fromkeys(known.tells or ()))
+        return broken(needs(f"'{kind}'", known.extra), dict.fromkeys(known.tells or ()))
 
-    def _plugged(self, kind: str) -> Tool:
+    def _plugged(self, kind: str) -> "Tool":
         """The tool of a plugin. What it fails to make fails the calls, and nothing else."""
         plugin = self._plugins.find(kind)
         if plugin is None:
@@ -109,7 +104,7 @@ class Toolbox(Mapping[str, Tool]):
                 return plugin.tool()
         except Exception as fault:
             why = f"its tool cannot be made: {type(fault).__name__}: {fault}"
-        return BrokenTool(f"the tool kind '{kind}' cannot be used: {why}")
+        return broken(f"the tool kind '{kind}' cannot be used: {why}")
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._table)
@@ -118,6 +113,6 @@ class Toolbox(Mapping[str, Tool]):
         return len(self._table)
 
     @property
-    def built(self) -> list[Tool]:
+    def built(self) -> "list[Tool]":
         """The tools that were needed so far."""
         return list(self._built.values())

@@ -13,7 +13,7 @@ from noetl.messages.outcome import make_error
 from noetl.messages.reference import Reference
 from noetl.pipeline.asks import Ask, AwaitAnswer, Parked
 from noetl.pipeline.drive import End
-from noetl.pipeline.frame import Frame, Iteration
+from noetl.pipeline.frame import Frame
 from noetl.playbook.plan import LoopPlan
 from noetl.worker.parking import let_go, parked
 from noetl.worker.part import CANCELLED, Driven, PartWork
@@ -103,8 +103,10 @@ class LoopWork(PartWork):
         command = self.command
         iteration_id = f"{self.prefix}.{index + 1}"
         begun = self.share.active.get(index)
+        ctx, bound = self.ctx, {self.loop.iterator: self.items[index - self.share.offset]}
+        bound["index"] = index
         if begun is None:
-            begun = Iteration(frame=Frame())
+            frame = Frame()
             self.events.append(
                 e.IterationStarted(
                     step=command.step,
@@ -114,14 +116,12 @@ class LoopWork(PartWork):
                     part=command.part,
                 )
             )
-        bound = {
-            self.loop.iterator: self.items[index - self.share.offset],
-            "index": index,
-            **begun.frame.iter,
-        }
-        ctx = {**self.ctx, **begun.ctx} if begun.ctx else self.ctx
+        else:
+            frame = begun.frame
+            bound.update(frame.iter)
+            ctx = {**ctx, **begun.ctx}
         scope = self.scope(ctx, bound)
-        driven = self.pipeline(self.step.pipeline, begun.frame, scope, iteration_id, self.around)
+        driven = self.pipeline(self.step.pipeline, frame, scope, iteration_id, self.around)
         return iteration_id, driven, scope
 
     def ended(self, index: int, iteration_id: str, end: End) -> None:

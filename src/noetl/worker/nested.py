@@ -4,7 +4,7 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 from noetl.control.folding import folded_by, number_of, passed_on
-from noetl.control.reducers import fold, owned
+from noetl.control.reducers import MISSING, fold, owned
 from noetl.errors import BodyLost, NeedsBody, TemplateFailed
 from noetl.messages import events as e
 from noetl.messages.outcome import Outcome, failed
@@ -73,7 +73,7 @@ class NestedWork:
         self.nested = nested
         self.attempt = ask.frame.attempt
         parallel = inner.loop.mode == "parallel"
-        self.ctx = ask.scope["ctx"] if parallel else None
+        self.ctx = nested.seen_in(ask.scope["ctx"]) if parallel else None
         """What parallel iterations see: ctx as it was when the loop began (SCOPE-4)."""
         self.fresh = part.command.rules >= 2
         """Whether what loops around reduce, too, is theirs to fold (LOOP-5)."""
@@ -125,9 +125,10 @@ class NestedWork:
         if begun is None:
             begun = nested.active[index] = Iteration(frame=Frame(), writes=[], ctx={})
             part.events.append(e.IterationStarted(**ids))
+        around = scope["ctx"] if self.ctx is None else self.ctx
         own = {
             **scope,
-            "ctx": {**(scope["ctx"] if self.ctx is None else self.ctx), **begun.ctx},
+            "ctx": {**around, **begun.ctx},
             "iter": {
                 self.inner.loop.iterator: nested.items[index],
                 "index": index,
@@ -145,11 +146,11 @@ class NestedWork:
             begun.writes,
         )
         end = await part.drive(driven)
-        self.take(index, begun, end, own)
+        self.take(index, begun, end, changes(around, own["ctx"]))
         event = e.IterationFailed if end.error is not None else e.IterationDone
         part.events.append(event(**ids, **ending(end)))
 
-    def take(self, index: int, begun: Iteration, end: End, own: Scope) -> None:
+    def take(self, index: int, begun: Iteration, end: End, wrote: dict[str, Any]) -> None:
         nested = self.nested
         nested.active.pop(index)
         if end.error is not None:
@@ -158,7 +159,7 @@ class NestedWork:
             nested.results[index] = end.result
             nested.reduced[index] = begun.writes
         # What an inner iteration wrote is the run's own write: the rest of it sees it (SCOPE-4).
-        self.ask.scope["ctx"] = {**self.ask.scope["ctx"], **changes(self.ask.scope, own)}
+        self.ask.scope["ctx"] = {**self.ask.scope["ctx"], **wrote}
 
     def outcome(self) -> Outcome:
         nested, loop, command = self.nested, self.inner.loop, self.part.command
@@ -211,7 +212,6 @@ def ending(end: End) -> dict[str, Any]:
     return {"error": end.error} if end.error is not None else {"result": end.result}
 
 
-def changes(before: Scope, after: Scope) -> dict[str, Any]:
-    """The ctx keys that an iteration wrote."""
-    old = before["ctx"]
-    return {key: value for key, value in after["ctx"].items() if old.get(key) is not value}
+def changes(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
+    """The ctx keys that an iteration wrote: others may have written since it began."""
+    return {key: value for key, value in after.items() if before.get(key, MISSING) is not value}

@@ -19,7 +19,6 @@ from noetl.ports.event_log import Printed
 from noetl.ports.result_store import ResultStore
 from noetl.ports.session import PartLost, Session
 from noetl.tools.table import Toolbox
-from noetl.tools.tool import Warmable
 from noetl.worker.turn import Turn
 
 if TYPE_CHECKING:
@@ -153,6 +152,8 @@ class Worker:
         kinds = {task.kind for task in plan.steps[plan.entry].pipeline.tasks}
         for kind in kinds & WARMED:
             tool = self.tools[kind]
+            from noetl.tools.tool import Warmable
+
             if isinstance(tool, Warmable):  # canned answers have nothing to prepare
                 tool.warm()
 

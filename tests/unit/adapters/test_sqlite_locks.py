@@ -1,9 +1,9 @@
 """A lock that another program holds is told, and not waited for in silence or for ever."""
 
 import asyncio
+import os
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -65,7 +65,7 @@ def crowd(tmp_path: Path, foreigner: "subprocess.Popen[bytes]") -> Iterator[None
             both.callback(process.kill)
         place = f":{file.stat().st_ino}"
         while not any("->" in line and place in line for line in locks()):
-            time.sleep(0.001)
+            os.sched_yield()
         yield
 
 

@@ -24,7 +24,7 @@ from noetl.ports.audit import AuditRow
 
 FREE = {
     *("validate", "trial", "call", "ask", "keep", "sign_in", "sign_out"),
-    *("check", "complete", "about", "translate", "render", "restart_plan"),
+    *("check", "complete", "about", "translate", "test", "render", "restart_plan"),
 }
 """Answers to a body that order nothing, or come from workers and hooks."""
 WAITS = playbook(step("start", task("wait", "wait", signal="go")))

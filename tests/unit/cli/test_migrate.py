@@ -7,10 +7,10 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
+from noetl.cli import test as testing
 from noetl.cli.graph.command import graph
 from noetl.cli.migrate import migrate_command
 from noetl.cli.run import run
-from noetl.cli.testing import command as testing
 from noetl.cli.validate import validate
 
 HEAD = "apiVersion: noetl.io/v2\nkind: Playbook\nmetadata: {name: small, path: tests/small}\n"

@@ -5,7 +5,8 @@ import pytest
 
 from noetl.kinds.kind import Kind
 from noetl.kinds.table import KINDS
-from noetl.playbook.inputs import description, input_fields
+from noetl.playbook.input_types import description
+from noetl.playbook.inputs import input_fields
 
 NAMED = {
     *("http", "postgres", "duckdb", "python", "script", "secrets", "playbook", "workbook"),

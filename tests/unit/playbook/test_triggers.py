@@ -90,6 +90,21 @@ def codes(text: str) -> list[tuple[str, str]]:
         ({"subject": {"subject": "$O.a.C.>"}}, "wrong-value", "spec.on.subject.subject"),
         ({"subject": {"subject": "$JS.EVENT.>"}}, "wrong-value", "spec.on.subject.subject"),
         ({"subject": {"subject": "_INBOX.>"}}, "wrong-value", "spec.on.subject.subject"),
+        ({"subject": {"subject": "a b"}}, "wrong-value", "spec.on.subject.subject"),
+        ({"subject": {"subject": "a\r\nPUB b 0"}}, "wrong-value", "spec.on.subject.subject"),
+        ({"subject": {"subject": "a..b"}}, "wrong-value", "spec.on.subject.subject"),
+        ({"subject": {"subject": "a.>.b"}}, "wrong-value", "spec.on.subject.subject"),
+        ({"subject": {"subject": "a." * 200 + "a"}}, "wrong-value", "spec.on.subject.subject"),
+        (
+            {"subject": {"subject": "a", "stream": "A.B.>"}},
+            "wrong-value",
+            "spec.on.subject.stream",
+        ),
+        (
+            {"subject": {"subject": "a", "stream": "../A"}},
+            "wrong-value",
+            "spec.on.subject.stream",
+        ),
         (
             {"subject": {"subject": ">", "stream": "OBJ_noetl-results"}},
             "wrong-value",

@@ -21,6 +21,10 @@ RUN: dict[str, Any] = {"step": "s", "step_run_id": "4.0"}
 PLAN = plan_from(playbook(step("s", task("t", "noop"))))
 
 
+def done(outcome: dict[str, Any], **more: Any) -> e.TaskDone:
+    return e.TaskDone(**RUN, task="t", task_run_id="4.1", outcome=outcome, **more)
+
+
 def look(*events: e.Event) -> list[e.Event]:
     hold = Hold(execution_id="x1", step_run_id="4.0", part=0, epoch=1)
     sent = Sent(hold=hold, after=0, events=msgspec.Raw(encode_events(list(events))))
@@ -42,6 +46,12 @@ def test_what_is_its_own_is_taken() -> None:
         (e.StepFailed(**RUN, error={}, source="server"), "only the server may send"),
         (e.StepDone(**RUN, source="server"), "only the server may send"),
         (e.LoopStarted(**RUN, total=1, items=[1], mode="parallel"), "begun by the server"),
+        (done({}), "no outcome"),
+        (done({"status": "weird"}), "no outcome"),
+        (done({"status": ["ok"]}), "no outcome"),
+        (done({"status": "error", "error": "a text"}), "no outcome"),
+        (done({"status": "error"}), "no outcome"),
+        (done({"status": "ok", "result": 1}, do="jump"), "names no target"),
     ],
 )
 def test_what_is_not_its_own_is_refused(event: e.Event, says: str) -> None:

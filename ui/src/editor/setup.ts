@@ -88,7 +88,7 @@ export function reading(label: string): Extension {
 
 export const fixed: Extension = [EditorState.readOnly.of(true), EditorView.editable.of(false)];
 
-export function writing(label: string): Extension {
+export function writing(label: string, asks: boolean): Extension {
   return [
     reading(label),
     history(),
@@ -102,8 +102,7 @@ export function writing(label: string): Extension {
     highlightActiveLine(),
     highlightActiveLineGutter(),
     highlightSelectionMatches(),
-    autocompletion({ override: [offers], icons: false, activateOnTypingDelay: 150 }),
-    about,
+    asks ? [autocompletion({ override: [offers], icons: false, activateOnTypingDelay: 150 }), about] : [],
     keymap.of([
       { key: "Tab", run: acceptCompletion },
       ...closeBracketsKeymap,

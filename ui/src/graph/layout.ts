@@ -1,5 +1,5 @@
-// Places steps from left to right; in a worker, so that a large playbook does not hold up the page.
-import ELK from "elkjs/lib/elk-api.js";
+// Places steps and arcs; in a worker, so that a large playbook does not hold up the page.
+import ELK, { type ElkNode } from "elkjs/lib/elk-api.js";
 import ElkWorker from "elkjs/lib/elk-worker.min.js?worker";
 import type { Outline } from "../lib/api-types";
 
@@ -7,34 +7,79 @@ export interface Place {
   x: number;
   y: number;
 }
+/** How an arc runs, as a path of SVG, and the middle of what is written on it. */
+export interface Way {
+  path: string;
+  label: Place | null;
+}
+export interface Layout {
+  boxes: Place[];
+  ways: Way[];
+  height: number;
+}
 export const WIDTH = 208;
-const HEAD = 46;
+const HEAD = 50;
 const ROW = 19;
 export const MOST_ROWS = 4;
 /** Characters of a guard that are drawn; all of it is beside the graph. */
 export const LABEL = 26;
+const LINE = 15;
+const CORNER = 6;
+/** A label lies on its arc, which shows whose it is. */
+const INLINE = { "elk.edgeLabels.inline": "true" };
 
 export function heightOf(rows: number): number {
-  return HEAD + Math.min(rows, MOST_ROWS) * ROW + (rows ? 8 : 0) + (rows > MOST_ROWS ? ROW : 0);
+  return HEAD + Math.min(rows, MOST_ROWS) * ROW + (rows ? 12 : 0) + (rows > MOST_ROWS ? ROW : 0);
 }
 
 let elk: InstanceType<typeof ELK> | null = null;
+let pen: CanvasRenderingContext2D | null = null;
 
-/** Room for the longest guard between two layers. */
-function between(outline: Outline): number {
-  const longest = Math.max(0, ...outline.links.map((link) => Math.min(link.label.length, LABEL)));
-  return longest ? 90 + longest * 4 : 60;
+function widthOf(text: string): number {
+  if (pen === null) {
+    pen = document.createElement("canvas").getContext("2d")!;
+    pen.font = `11px ${getComputedStyle(document.documentElement).fontFamily}`;
+  }
+  return Math.ceil(pen.measureText(text).width) + 12;
 }
 
-export async function placesOf(outline: Outline, down = false): Promise<Place[]> {
+/** Straight lines through the points, with round corners. */
+function pathOf(points: Place[]): string {
+  const [first, ...rest] = points;
+  if (!first) return "";
+  let path = `M${first.x},${first.y}`;
+  rest.forEach((at, number) => {
+    const before = points[number]!;
+    const after = rest[number + 1];
+    if (!after) {
+      path += `L${at.x},${at.y}`;
+      return;
+    }
+    const near = (to: Place) => {
+      const far = Math.hypot(to.x - at.x, to.y - at.y) || 1;
+      const part = Math.min(CORNER, far / 2) / far;
+      return `${at.x + (to.x - at.x) * part},${at.y + (to.y - at.y) * part}`;
+    };
+    path += `L${near(before)}Q${at.x},${at.y} ${near(after)}`;
+  });
+  return path;
+}
+
+/**
+ * Where everything goes. `labels` are what is written on the arcs, line by line: each has room of its
+ * own, so that none lies on another or on a step.
+ */
+export async function layoutOf(outline: Outline, labels: string[][], down = false): Promise<Layout> {
   elk ??= new ELK({ workerFactory: () => new ElkWorker() });
-  const placed = await elk.layout({
+  const graph: ElkNode = {
     id: "all",
     layoutOptions: {
       "elk.algorithm": "layered",
       "elk.direction": down ? "DOWN" : "RIGHT",
-      "elk.layered.spacing.nodeNodeBetweenLayers": String(down ? 56 : between(outline)),
+      "elk.layered.spacing.nodeNodeBetweenLayers": down ? "24" : "28",
+      "elk.layered.spacing.edgeNodeBetweenLayers": "12",
       "elk.spacing.nodeNode": "28",
+      "elk.spacing.edgeLabel": "0",
       "elk.layered.considerModelOrder.strategy": "NODES_AND_EDGES",
     },
     children: outline.boxes.map((box, number) => ({
@@ -42,11 +87,28 @@ export async function placesOf(outline: Outline, down = false): Promise<Place[]>
       width: WIDTH,
       height: heightOf(box.rows.length),
     })),
-    edges: outline.links.map((link, number) => ({
-      id: `e${number}`,
-      sources: [String(link.source)],
-      targets: [String(link.target)],
-    })),
-  });
-  return (placed.children ?? []).map((one) => ({ x: one.x ?? 0, y: one.y ?? 0 }));
+    edges: outline.links.map((link, number) => {
+      const lines = labels[number] ?? [];
+      const text = lines.join("\n");
+      return {
+        id: `e${number}`,
+        sources: [String(link.source)],
+        targets: [String(link.target)],
+        labels: text ? [{ id: `l${number}`, text, width: Math.max(...lines.map(widthOf)), height: LINE * lines.length + 2, layoutOptions: INLINE }] : [],
+      };
+    }),
+  };
+  const placed = await elk.layout(graph);
+  return {
+    boxes: (placed.children ?? []).map((one) => ({ x: one.x ?? 0, y: one.y ?? 0 })),
+    ways: (placed.edges ?? []).map((edge) => {
+      const section = edge.sections?.[0];
+      const label = edge.labels?.[0];
+      return {
+        path: section ? pathOf([section.startPoint, ...(section.bendPoints ?? []), section.endPoint]) : "",
+        label: label ? { x: (label.x ?? 0) + (label.width ?? 0) / 2, y: (label.y ?? 0) + (label.height ?? 0) / 2 } : null,
+      };
+    }),
+    height: placed.height ?? 0,
+  };
 }

@@ -112,6 +112,13 @@ export interface CardRow {
   depth?: number;
 }
 
+export interface CaseVerdict {
+  name: string;
+  ok: boolean;
+  problems: (string)[];
+  duration_ms: number;
+}
+
 export interface CatalogVersion {
   playbook_id: string;
   path: string;
@@ -624,6 +631,17 @@ export interface TemplateTried {
   names: Record<string, (string)[]>;
 }
 
+export interface TestsRequest {
+  text: string;
+  tests: string;
+}
+
+export interface TestsRun {
+  passed: number;
+  failed: number;
+  tests: (CaseVerdict)[];
+}
+
 export interface TextChecked {
   findings: (FoundFault)[];
   more: number;
@@ -894,6 +912,12 @@ export interface Operations {
     query: {  };
     body: ValidateRequest;
     answer: TextTranslated;
+  };
+  editing_test: {
+    path: {  };
+    query: {  };
+    body: TestsRequest;
+    answer: TestsRun;
   };
   executions_execute: {
     path: {  };
@@ -1228,6 +1252,7 @@ export const OPERATIONS = {
   editing_complete: ["POST", "/api/editing/complete"],
   editing_about: ["POST", "/api/editing/about"],
   editing_translate: ["POST", "/api/editing/translate"],
+  editing_test: ["POST", "/api/editing/test"],
   executions_execute: ["POST", "/api/executions"],
   executions_start_many: ["POST", "/api/executions/batch"],
   executions_prune: ["POST", "/api/executions/prune"],

@@ -9,6 +9,8 @@ MARGIN = 1024
 """The limit of the server counts headers too."""
 ROOM = 256 * 1024 * 1024
 """Bytes of unfinished messages that are kept; beyond it the oldest is forgotten."""
+EACH = 512
+"""Bytes that one part takes beside its own: any number of empty ones would cost nothing."""
 
 Part = tuple[bytes, dict[str, str] | None]
 
@@ -33,6 +35,11 @@ class MessageParts:
         self._open: OrderedDict[str, dict[int, bytes]] = OrderedDict()
         self._size = 0
 
+    @property
+    def count(self) -> int:
+        """Parts that wait."""
+        return sum(map(len, self._open.values()))
+
     def join(self, key: str, piece: bytes, headers: Mapping[str, str] | None) -> bytes | None:
         """The whole message, once all its parts are here; ValueError if the header is rubbish."""
         mark = headers.get(PART) if headers else None
@@ -42,7 +49,8 @@ class MessageParts:
         if not 1 <= number <= count:
             raise ValueError(f"part {mark} cannot be")
         parts = self._open.setdefault(key, {})
-        self._size += len(piece) - len(parts.get(number, b""))
+        known = parts.get(number)
+        self._size += len(piece) + EACH if known is None else len(piece) - len(known)
         parts[number] = piece
         if len(parts) < count:
             self._make_room()
@@ -52,7 +60,7 @@ class MessageParts:
 
     def forget(self, key: str) -> None:
         """Nobody waits for this one any more."""
-        self._size -= sum(map(len, self._open.pop(key, {}).values()))
+        self._size -= sum(len(piece) + EACH for piece in self._open.pop(key, {}).values())
 
     def _make_room(self) -> None:
         while self._size > self._room and self._open:

@@ -59,8 +59,8 @@ class SubjectFeed:
                 await self._follow(subject, take, stream, consumer_of(durable))
             except stream_errors.NotFoundError:
                 self._line.complain(LookupError(f"no stream keeps the subject '{subject}'"))
-            except LookupError as own:
-                self._line.complain(own)
+            except (LookupError, ValueError) as name:  # NoETL's own, or none that NATS takes
+                self._line.complain(name)
             except (*FAULTS, asyncio.CancelledError) as fault:
                 leave_if_cancelled()
                 self._line.complain(fault)
@@ -74,8 +74,8 @@ class SubjectFeed:
         try:
             name = stream or await line.find_stream_name_by_subject(subject)
             await line.delete_consumer(name, consumer_of(durable))
-        except stream_errors.NotFoundError:
-            pass
+        except (stream_errors.NotFoundError, ValueError):
+            pass  # there is none, nor can there be one of this name
         except FAULTS as fault:
             self._line.complain(fault)
 

@@ -2,9 +2,9 @@
 
 import asyncio
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import apsw
 
@@ -12,6 +12,9 @@ from noetl.adapters.sqlite.database import Parameters, open_reader, rows_of
 from noetl.adapters.sqlite.faults import unavailable
 from noetl.adapters.sqlite.locks import Locks
 from noetl.errors import LogUnavailable
+
+if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
 
 T = TypeVar("T")
 
@@ -23,8 +26,13 @@ class SqliteReader:
         self._folder = folder
         self._locks = locks
         self._connection: apsw.Connection | None = None
-        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="noetl-read")
         self._closed = False
+
+    @cached_property
+    def _thread(self) -> "ThreadPoolExecutor":
+        from concurrent.futures import ThreadPoolExecutor  # a short run reads nothing
+
+        return ThreadPoolExecutor(max_workers=1, thread_name_prefix="noetl-read")
 
     async def rows(self, statement: str, parameters: Parameters = ()) -> list[tuple[Any, ...]]:
         """All rows of the statement of this name."""
@@ -43,7 +51,8 @@ class SqliteReader:
     def close(self) -> None:
         """Wait for the read in progress and let go of the file."""
         self._closed = True
-        self._thread.shutdown()
+        if "_thread" in self.__dict__:
+            self._thread.shutdown()
         if self._connection is not None:
             self._connection.close()
 

@@ -1,6 +1,5 @@
 """A running execution as plain lines: for files, pipes and terminals that can do no more."""
 
-import re
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -12,6 +11,7 @@ from noetl.cli.running.words import awaited_words, count, error_words, seconds, 
 from noetl.control.evolve import GOES_ON
 from noetl.control.execution import Execution
 from noetl.control.waits_held import WAITS
+from noetl.late import late
 from noetl.messages import events as e
 from noetl.messages.places import iteration_place, place_of
 from noetl.messages.times import Interval, around, called
@@ -22,7 +22,7 @@ SHOWN_ITERATIONS = 5
 """Iterations of one loop that fail, or wait, and get a line each; the rest are counted."""
 
 
-OLD_RUN = re.compile(r"@[0-9]+\.0")
+OLD_RUN = late(r"@[0-9]+\.0")
 
 
 class LoopLine(msgspec.Struct):

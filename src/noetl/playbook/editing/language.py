@@ -13,7 +13,8 @@ from noetl.kinds.kind import Kind
 from noetl.playbook.blocks import BLOCKS, CREDENTIAL_KINDS, ROOT
 from noetl.playbook.editing.cursor import MARK, Cursor, Within
 from noetl.playbook.fitting import described
-from noetl.playbook.inputs import description, input_fields
+from noetl.playbook.input_types import description
+from noetl.playbook.inputs import input_fields
 from noetl.playbook.shape import (
     Block,
     Boolean,

@@ -1,5 +1,6 @@
 """A body that comes in pieces as a value, or, when it is large, as a reference to where it went."""
 
+import asyncio
 import base64
 import math
 from collections.abc import AsyncIterator, Callable
@@ -13,6 +14,9 @@ from noetl.tools.http.forms import Form, Undecodable, form_of, json_of, spelling
 from noetl.tools.refusal import Refusal
 from noetl.tools.spill import spilled
 from noetl.tools.tool import ToolCall
+
+TURN = 256 * 1024
+"""Bytes of a body after which everybody else has a turn."""
 
 
 class Body(msgspec.Struct, frozen=True):
@@ -47,6 +51,7 @@ async def read_body(
     longest: float = math.inf,
 ) -> Body:
     """The whole; beyond `call.max_inline` bytes it goes into the store while it arrives (EVT-4)."""
+    pieces = with_turns(pieces)
     head = bytearray()
     async for piece in pieces:
         head += piece
@@ -68,6 +73,20 @@ async def read_body(
     except Undecodable as fault:
         return Body(fault=str(fault))
     return Body(value, encoding="base64" if kind == "binary" else None)
+
+
+async def with_turns(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """
+    The pieces, with a turn for everybody else now and then: what unfolds from a few packed bytes is
+    there without a wait, and a worker that has no turn for a lease loses all that it runs (WRK-1).
+    """
+    since = 0
+    async for piece in pieces:
+        yield piece
+        since += len(piece)
+        if since >= TURN:
+            since = 0
+            await asyncio.sleep(0)
 
 
 def _at_hand(body: bytes, form: Form, charset: str | None) -> Body:

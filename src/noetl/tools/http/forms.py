@@ -13,6 +13,8 @@ VALIDATED = 16 * 1024 * 1024
 """A stored JSON body up to this length is checked whole; beyond it only its two ends are."""
 _PAIRS = {ord("{"): ord("}"), ord("["): ord("]"), ord('"'): ord('"')}
 _SPACE = b" \t\r\n"
+_FOREIGN = frozenset({"idna", "punycode", "undefined", "unicode-escape", "raw-unicode-escape"})
+"""Codecs of Python that are charsets of nobody; some take time by the square of the length."""
 _TEXTUAL = frozenset(
     f"application/{name}"
     for name in (
@@ -63,12 +65,18 @@ def json_of(body: bytes, charset: str | None) -> object:
 def _utf8(body: bytes, charset: str | None) -> bytes:
     if charset is None or _reader(charset) == "utf-8-sig":
         return body.removeprefix(codecs.BOM_UTF8)
-    return body.decode(charset).encode()
+    return body.decode(_reader(charset)).encode()
 
 
 def _reader(charset: str) -> str:
-    """The codec to read a charset with; UTF-8 may begin with a mark that is no text."""
-    name = codecs.lookup(charset).name
+    """
+    The codec to read a charset with; UTF-8 may begin with a mark that is no text. Whoever answers
+    names it: one that unpacks (`bz2`) would make gigabytes of a few bytes. Raises LookupError.
+    """
+    found = codecs.lookup(charset)
+    name = found.name
+    if name in _FOREIGN or not found._is_text_encoding:
+        raise LookupError(f"'{name}' is not a charset")
     return "utf-8-sig" if name in ("utf-8", "ascii") else name
 
 

@@ -9,7 +9,7 @@ from noetl.errors import CredentialMissing
 from noetl.messages.outcome import Outcome, failed, ok
 from noetl.tools.frame import FramedTool
 from noetl.tools.refusal import Refusal
-from noetl.tools.sql.rows import Rows
+from noetl.tools.sql.rows import TURN, Rows
 from noetl.tools.tool import ToolCall, Workplace
 
 Params = list[Any] | dict[str, Any]
@@ -87,6 +87,8 @@ class ThreadedWork:
         while more := await threaded(self.more):
             for row in more:
                 rows.add(row)
+                if rows.owed > TURN:
+                    await rows.turn()
         return {}
 
     def more(self) -> list[list[Any]]:

@@ -15,7 +15,7 @@ from noetl.tools.sql.commands import Params, SqlTool, credential_of, no_statemen
 from noetl.tools.sql.connections import Connection, SqlConnections, settings_of
 from noetl.tools.sql.copying import Copy, copy_of
 from noetl.tools.sql.loading import bound
-from noetl.tools.sql.rows import Rows
+from noetl.tools.sql.rows import TURN, Rows
 from noetl.tools.sql.statements import Statement, split, statements_of
 from noetl.tools.sql.values import distinct
 from noetl.tools.tool import ToolCall, Workplace
@@ -146,6 +146,8 @@ async def run_one(
                 if not rows.count:
                     rows.begin(distinct(column.name for column in cursor.description or ()))
                 rows.add(row)
+                if rows.owed > TURN:
+                    await rows.turn()
             return None
         await cursor.execute(text, params)
         if cursor.description is None:
@@ -153,6 +155,8 @@ async def run_one(
         rows.begin(distinct(column.name for column in cursor.description))
         async for row in cursor:
             rows.add(row)
+            if rows.owed > TURN:
+                await rows.turn()
         return None
 
 

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from noetl.adapters.nats.parts import MARGIN, PART, MessageParts, parts_of
+from noetl.adapters.nats.parts import EACH, MARGIN, PART, MessageParts, parts_of
 
 LARGEST = 4096
 MOST = LARGEST - MARGIN
@@ -55,11 +55,20 @@ def test_a_header_that_cannot_be_is_refused(mark: str) -> None:
 
 
 def test_unfinished_messages_have_bounded_room() -> None:
-    waiting = MessageParts(room=100)
+    waiting = MessageParts(room=10 * (30 + EACH))
     for number in range(1000):
         assert waiting.join(f"k{number}", b"x" * 30, {PART: "1/2"}) is None
     assert waiting.join("k999", b"y" * 30, {PART: "2/2"}) == b"x" * 30 + b"y" * 30
     assert waiting.join("k0", b"y" * 30, {PART: "2/2"}) is None, "it was forgotten"
+
+
+@pytest.mark.parametrize("key", ["the same", "k{}"])
+def test_parts_without_a_byte_take_room_too(key: str) -> None:
+    """Whoever reaches the queue can send any number of them."""
+    waiting = MessageParts(room=10 * EACH)
+    for number in range(1000):
+        assert waiting.join(key.format(number), b"", {PART: f"{number + 1}/5000"}) is None
+        assert waiting.count <= 10
 
 
 def test_what_is_forgotten_begins_anew() -> None:

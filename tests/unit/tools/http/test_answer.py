@@ -128,6 +128,11 @@ def served(content: str, content_type: str | None, **more: Any) -> Outcome:
         ("[" * 100_000, "application/json", "claims to be JSON and is not"),
         ("abc", "text/plain; charset=utf-16", "not in its charset 'utf-16'"),
         ("x", "text/plain; charset=klingon", "not in its charset 'klingon'"),
+        ("a" * 99, "text/plain; charset=punycode", "not in its charset 'punycode'"),
+        ("a" * 99, "application/json; charset=punycode", "claims to be JSON and is not"),
+        ("aa", "text/plain; charset=idna", "not in its charset 'idna'"),
+        ("\\x41", "text/plain; charset=unicode_escape", "not in its charset 'unicode_escape'"),
+        ("aa", "text/plain; charset=zip", "not in its charset 'zip'"),
     ],
 )
 @pytest.mark.parametrize("max_inline", [1_048_576, 0])

@@ -9,12 +9,14 @@ import msgspec
 import psycopg
 import pytest
 from tests.support.postgres import Database
+from tests.support.turns import most_between_turns
 from tests.support.workplace import BenchPlace, call_of
 
 from noetl.kinds.sql import PostgresInputs
 from noetl.messages.outcome import Outcome
 from noetl.messages.reference import Reference
 from noetl.playbook.model import Timeout
+from noetl.tools.sql import rows
 from noetl.tools.sql.postgres import PostgresTool, failure_of
 
 Ask = Callable[..., Awaitable[Outcome]]
@@ -356,6 +358,49 @@ def test_large_results_go_into_the_store_row_by_row(database: Database) -> None:
     assert outcome.block["rowcount"] == 5000
     assert place.results.largest_piece < 150_000
     assert place.results.unfinished == 0
+
+
+def test_rows_that_come_at_once_leave_others_their_turns(database: Database) -> None:
+    """What a statement gives back is all there when it ends; leases are renewed meanwhile."""
+    place = place_of(database)
+
+    async def run() -> tuple[Outcome, int]:
+        tool = PostgresTool()
+        command = (
+            "create temp table t (a int, b text); "
+            "insert into t select g, repeat('x', 500) from generate_series(1, 20000) g returning *"
+        )
+        asking = tool.call(call_of(PostgresInputs(command=command, auth="db")), place)
+        try:
+            return await most_between_turns(asking, lambda: place.results.taken)
+        finally:
+            await tool.close()
+
+    outcome, most = asyncio.run(run())
+    assert outcome.status == "ok", outcome.error
+    assert place.results.taken > 10_000_000
+    assert 0 < most < place.results.taken / 4
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "repeat('x', 70000)",
+        "decode(repeat('ab', 60000), 'hex')",
+        "(select json_agg(g) from generate_series(1, 20000) g)",
+    ],
+    ids=["text", "bytes", "json"],
+)
+def test_a_row_that_is_too_large_is_refused(
+    database: Database, value: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rows, "LARGEST_ROW", 60_000)
+    place = place_of(database)
+    outcome = run(database, f"select 1 as a union all select 2; select {value} as v", place=place)
+    assert outcome.error is not None
+    assert outcome.error["kind"] == "limit"
+    assert "row 1 has more than 60,000 bytes" in message_of(outcome)
+    assert (place.results.kept, place.results.unfinished) == ({}, 0)
 
 
 def test_a_large_result_that_fails_leaves_nothing(database: Database) -> None:

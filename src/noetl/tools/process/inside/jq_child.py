@@ -32,10 +32,16 @@ def serve(connection: int, worker: int, module: str) -> None:
     programs: dict[str, Any] = {}
     while True:
         memory, seconds, text, given = marshal.loads(receive(connection))
-        resource.setrlimit(resource.RLIMIT_AS, (own + memory, resource.RLIM_INFINITY))
-        until = int(time.process_time()) + seconds
-        resource.setrlimit(resource.RLIMIT_CPU, (until, resource.RLIM_INFINITY))
+        bound(resource.RLIMIT_AS, own + memory)
+        bound(resource.RLIMIT_CPU, int(time.process_time()) + seconds)
         send(connection, *answer(jq, programs, text, given))
+
+
+def bound(name: int, most: int) -> None:
+    """For the next program; a worker that is bounded itself can give no more than it has."""
+    hard = resource.getrlimit(name)[1]
+    inside = most if hard == resource.RLIM_INFINITY else min(most, hard)
+    resource.setrlimit(name, (inside, hard))
 
 
 def answer(jq: Any, programs: dict[str, Any], text: str, given: str) -> tuple[bytes, bytes]:

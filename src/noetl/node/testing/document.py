@@ -5,7 +5,6 @@ from typing import Any
 
 import msgspec
 
-from noetl.cli.source import PlaybookSource
 from noetl.errors import UnreadableFile
 from noetl.kinds.misfit import misfit_words
 from noetl.late import late
@@ -58,32 +57,32 @@ class Suite(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     tests: list[Case]
 
 
-def suite_in(source: PlaybookSource) -> Suite:
-    """The tests of a file; refuses with the place and what was expected there."""
+def suite_in(content: bytes, name: str) -> Suite:
+    """The tests of a file of this name; refuses with the place and what was expected there."""
     try:
-        tree = read_yaml(source.content)
+        tree = read_yaml(content)
     except UnreadableText as refused:
-        raise UnreadableFile(f"{source.name}:{refused.line}: {refused.message}") from None
+        raise UnreadableFile(f"{name}:{refused.line}: {refused.message}") from None
     value = tree.value(tree.root)
     for fault in tree.faults:
         line = fault.node.start_mark.line + 1
-        raise UnreadableFile(f"{source.name}:{line}: {fault.message}")
+        raise UnreadableFile(f"{name}:{line}: {fault.message}")
     try:
         suite = msgspec.convert(value, Suite)
     except msgspec.ValidationError as wrong:
         raise UnreadableFile(
-            f"{source.name} is not a playbook test file: {what_is_wrong(source, value, wrong)} "
+            f"{name} is not a playbook test file: {what_is_wrong(name, value, wrong)} "
             "(docs/learn/05-testing-playbooks.md)"
         ) from None
     if not suite.tests:
-        raise UnreadableFile(f"{source.name} has no tests; add one below `tests`")
+        raise UnreadableFile(f"{name} has no tests; add one below `tests`")
     return suite
 
 
-def what_is_wrong(source: PlaybookSource, value: Any, wrong: msgspec.ValidationError) -> str:
+def what_is_wrong(name: str, value: Any, wrong: msgspec.ValidationError) -> str:
     """Somebody named the playbook itself, misspelt a key, or wrote a value of another type."""
     if isinstance(value, dict) and "workflow" in value:
-        tests = source.name.removesuffix(".yaml") + ".test.yaml"
+        tests = name.removesuffix(".yaml") + ".test.yaml"
         return f"it is a playbook; name the file of its tests, such as {tests}"
     found = UNKNOWN.fullmatch(str(wrong))
     if found is None:

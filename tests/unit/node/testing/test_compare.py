@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from noetl.cli.testing.command import differences, missing_event
-from noetl.cli.testing.document import Expected
+from noetl.node.testing.cases import differences, missing_event
+from noetl.node.testing.document import Expected
 from noetl.server.report import ExecutionReport
 
 REPORT = ExecutionReport(

@@ -8,10 +8,10 @@ from typing import Any
 
 import msgspec
 
-from noetl.cli.running.words import value_words
-from noetl.cli.testing.document import Canned
 from noetl.messages.codec import encode
 from noetl.messages.outcome import Outcome, failed, make_error
+from noetl.messages.words import value_text
+from noetl.node.testing.document import Canned
 from noetl.playbook.plan import Pipeline, Plan
 from noetl.tools.bounds import Bounds
 from noetl.tools.noop import NoopTool
@@ -38,8 +38,10 @@ class CannedBox(Toolbox):
         real: Collection[str] = (),
         home: Path = Path(),
         bounds: Bounds | None = None,
+        room: int | None = None,
     ) -> None:
         super().__init__(home, bounds=bounds)
+        self._room = room
         self._outcomes = outcomes
         self._real = real
         self._calls: Counter[str] = Counter()
@@ -65,11 +67,11 @@ class CannedBox(Toolbox):
             return outcome_of(kind, canned)
         if canned is not None and number < len(canned):
             return outcome_of(kind, canned[number])
-        inputs = value_words(msgspec.json.decode(encode(call.inputs)))
+        inputs = value_text(msgspec.json.decode(encode(call.inputs)), self._room)
         given = f"has {len(canned)} for it" if canned else "has none"
         sentence = (
             f"call {number + 1} of {place} needs an outcome, and the test {given}: add it to "
-            f"`outcomes`, or run the task with --run {kind}; its inputs were {inputs}"
+            f"`outcomes`, or run the task by `noetl test --run {kind}`; its inputs were {inputs}"
         )
         self.missing.append(sentence)
         return failed("not_found", sentence)

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from noetl.cli.testing.canned import CannedBox, faults_in, outcome_of
 from noetl.kinds.http import HttpInputs
+from noetl.node.testing.canned import CannedBox, faults_in, outcome_of
 from noetl.playbook.load import load_valid
 from noetl.playbook.plan import make_plan
 from noetl.tools.noop import NoopTool
@@ -84,7 +84,7 @@ def test_a_list_serves_call_by_call_and_then_no_more() -> None:
     assert answers[2].status == "error"
     [sentence] = box.missing
     assert sentence.startswith("call 3 of start.get needs an outcome, and the test has 2 for it: ")
-    assert "or run the task with --run http; its inputs were " in sentence
+    assert "or run the task by `noetl test --run http`; its inputs were " in sentence
     assert "https://example.com" in sentence
 
 
