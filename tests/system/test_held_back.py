@@ -18,9 +18,9 @@ LIMITS: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
         "reached; held by {holder}; wait until it ends, or end it: `noetl cancel {holder}`",
     ),
     "total": (
-        {"limit": {"at_once": 2, "total": 1, "key": "{{ execution_id }}"}},
+        {"limit": {"at_once": 1, "total": 1, "key": "{{ execution_id }}"}},
         {},
-        "start: place 1 in the queue: the limit of playbook 'tests/scenario' (at_once: 2, "
+        "start: place 1 in the queue: the limit of playbook 'tests/scenario' (at_once: 1, "
         "total: 1) is reached for '{me}'; held by {holder}; wait until it ends, or end it: "
         "`noetl cancel {holder}`",
     ),

@@ -10,7 +10,6 @@ from noetl.control.restoring import onto_old
 from noetl.errors import ExecutionNotFound, LimitReached, ServerRefused
 from noetl.messages import requests as r
 from noetl.playbook.plan import Plan
-from noetl.server.holders import holders_of, listed
 
 if TYPE_CHECKING:
     from noetl.node.control_plane import ControlPlane
@@ -48,6 +47,8 @@ class LimitedStarts:
         return {"limit": answer}
 
     async def _held(self, plan: Plan, key: str) -> str:
+        from noetl.server.holders import holders_of, listed  # few starts are refused
+
         assert plan.limit is not None, "it is reached"
         names = await holders_of(self._plane.storage, plan.path, key, plan.limit.spec)
         if not names:

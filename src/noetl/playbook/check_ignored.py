@@ -100,6 +100,23 @@ def check_arc_specs(reader: Reader, playbook: Playbook) -> None:
             )
 
 
+def check_limits(reader: Reader, playbook: Playbook) -> None:
+    """LIMIT-1: `at_once` of each key beyond the `total` of all is never reached."""
+    limits = [("executor", playbook.executor.limit)]
+    limits += [(step.place.path, step.limit) for step in playbook.steps]
+    for path, limit in limits:
+        at = reader.places.get(f"{path}.spec.limit.at_once")  # none where a default brings it
+        if at is None or limit is None or limit.at_once is None or limit.total is None:
+            continue
+        if limit.at_once > limit.total:
+            reader.report(
+                "ignored-key",
+                at,
+                f"'at_once' ({limit.at_once}) is never reached: 'total' ({limit.total}) is less",
+                "make 'total' the greater one, which counts all keys together, or remove 'at_once'",
+            )
+
+
 def check_credential_kinds(reader: Reader, playbook: Playbook) -> None:
     """KEY-1: a kind that no tool knows."""
     for entry in playbook.keychain:

@@ -27,6 +27,7 @@ from noetl.playbook.check_ignored import (
     check_directives,
     check_falling_through,
     check_knobs,
+    check_limits,
     check_reserved,
 )
 from noetl.playbook.check_joins import check_joins
@@ -280,6 +281,7 @@ CHECKS: tuple[Check, ...] = (
     check_knobs,
     check_directives,
     check_arc_specs,
+    check_limits,
     check_credential_kinds,
     check_auth,
     check_reserved,

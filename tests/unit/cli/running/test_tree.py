@@ -6,7 +6,7 @@ import pytest
 from tests.unit.cli.running import shown as s
 
 from noetl.cli.running.progress import ExecutionProgress, Progress
-from noetl.cli.running.tree import picture
+from noetl.cli.running.tree import TreeShow, picture
 from noetl.messages import events as e
 
 
@@ -49,6 +49,12 @@ def test_steps_tasks_and_attempts(drawn: Drawn) -> None:
     assert drawn.lines()[-1] == "     get (http)  attempt 2"
     drawn.take(s.task_done(), e.StepDone(**s.RUN))
     assert drawn.lines()[-1] == "└─ ✔ work  2.0 s  1 retry"
+
+
+def test_who_holds_it_back_is_told_above_the_tree(capsys: pytest.CaptureFixture[str]) -> None:
+    show = TreeShow(err=False)
+    show.tell("x1", "start", "place 1 in the queue; held by x0")
+    assert capsys.readouterr().out == "start: place 1 in the queue; held by x0\n"
 
 
 def test_a_loop_says_which_iteration_waits_for_whom(drawn: Drawn) -> None:
