@@ -142,7 +142,8 @@ def traced(browser: Browser, page: Page) -> Iterator[list[float]]:
     """
     What each task of the main thread took of the processor, in ms, once this is left.
 
-    Not by the clock: on a machine that has other work, a task waits for its turn.
+    Not by the clock: on a machine that has other work, a task waits for its turn. Chromium has
+    pages of its own, which are no part of it.
     """
     tasks: list[float] = [0.0]
     browser.start_tracing(page=page, categories=["disabled-by-default-devtools.timeline"])
@@ -153,10 +154,13 @@ def traced(browser: Browser, page: Page) -> Iterator[list[float]]:
         for one in events
         if one["name"] == "thread_name" and one["args"]["name"] == "CrRendererMain"
     }
+    shown = [one["args"]["data"] for one in events if one["name"] == "FrameCommittedInBrowser"]
+    ours = {one["processId"] for one in shown if one["url"].startswith("http://127.0.0.1:")}
+    assert ours, "the trace says which process shows the page"
     tasks += [
         one.get("tdur", 0) / 1000
         for one in events
-        if one["name"] == "RunTask" and (one["pid"], one["tid"]) in mains
+        if one["name"] == "RunTask" and one["pid"] in ours and (one["pid"], one["tid"]) in mains
     ]
 
 

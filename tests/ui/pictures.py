@@ -71,8 +71,9 @@ def take(
         expect(page.locator(ready).first).to_be_visible()
         settled(page)
         page.evaluate("scrollTo(0, 0)")
-        page.screenshot(path=folder / f"{name}-{scheme}-{width}.png", full_page=True)
-        print(f"{name}-{scheme}-{width}", flush=True)
+        picture = f"{name}-{scheme}-{width}"
+        page.screenshot(path=folder / f"{picture}.png", full_page=picture not in SHOWN)
+        print(picture, flush=True)
     context.close()
 
 
