@@ -58,8 +58,10 @@ class LateModule(ModuleType):
 
 
 def is_part(package: ModuleType, name: str) -> bool:
-    path = package.__dict__.get("__path__")
-    return path is not None and PathFinder.find_spec(f"{package.__name__}.{name}", path) is not None
+    path, whole = package.__dict__.get("__path__"), f"{package.__name__}.{name}"
+    if path is None:
+        return False
+    return (find_source(whole, path) or PathFinder.find_spec(whole, path)) is not None
 
 
 def run(module: ModuleType) -> None:

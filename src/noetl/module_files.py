@@ -41,8 +41,8 @@ def fresh_code(path: str) -> CodeType | None:
         compiled = content(compiled_path(path))
     except OSError:
         return None
-    marks = (0, int(source.st_mtime) & WORD, source.st_size & WORD)
-    if compiled[:HEAD] != MAGIC_NUMBER + b"".join(mark.to_bytes(4, "little") for mark in marks):
+    marks = (int(source.st_mtime) & WORD) << 32 | (source.st_size & WORD) << 64  # and no flags
+    if compiled[:HEAD] != MAGIC_NUMBER + marks.to_bytes(12, "little"):
         return None
     code: CodeType = marshal.loads(memoryview(compiled)[HEAD:])
     return code if code.co_filename == path else None  # else it was compiled elsewhere
@@ -75,6 +75,13 @@ def names_in(folder: str) -> frozenset[str] | None:
         return None
 
 
+@cache
+def others_in(folder: str) -> frozenset[str]:
+    """Names in a folder that stand for compiled libraries, or code without its source."""
+    names = names_in(folder) or ()
+    return frozenset(name.partition(".")[0] for name in names if name.endswith(OTHER_SUFFIXES))
+
+
 def find_source(name: str, path: Sequence[str] | None) -> ModuleSpec | None:
     """A module or a package whose source is where one expects it; None: Python has to look."""
     if not AS_USUAL:
@@ -82,7 +89,7 @@ def find_source(name: str, path: Sequence[str] | None) -> ModuleSpec | None:
     last = name.rpartition(".")[2]
     for folder in sys.path if path is None else path:
         names = names_in(folder)
-        if names is None or not names.isdisjoint(last + suffix for suffix in OTHER_SUFFIXES):
+        if names is None or last in others_in(folder):
             return None
         if last in names:
             return package_in(name, f"{folder}/{last}")
@@ -92,8 +99,7 @@ def find_source(name: str, path: Sequence[str] | None) -> ModuleSpec | None:
 
 
 def package_in(name: str, folder: str) -> ModuleSpec | None:
-    names = names_in(folder) or ()
-    if "__init__.py" not in names or any(f"__init__{one}" in names for one in OTHER_SUFFIXES):
+    if "__init__.py" not in (names_in(folder) or ()) or "__init__" in others_in(folder):
         return None
     found = spec_of(name, f"{folder}/__init__.py")
     found.submodule_search_locations = [folder]

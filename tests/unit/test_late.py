@@ -29,6 +29,13 @@ def test_a_pattern_is_one_for_whoever_asks() -> None:
     assert re.compile(pattern) is pattern
 
 
+def test_a_pattern_of_bytes_is_one_too() -> None:
+    with late_patterns({__name__.partition(".")[0]}):
+        pattern = re.compile(b"(a+)b")
+    assert "sub" not in vars(pattern)
+    assert pattern.sub(b"-", b"xaab") == b"x-"
+
+
 def test_a_pattern_has_no_more_than_a_pattern_has() -> None:
     with pytest.raises(AttributeError):
         assert late("a").nothing  # type: ignore[attr-defined]
@@ -39,7 +46,7 @@ import re, sys, threading
 compile = re.compile
 from noetl.imports import sparing
 with sparing():
-    import yaml
+    import yaml, yaml.reader
 assert re.compile is compile
 assert type(yaml.reader.Reader.NON_PRINTABLE).__name__ == "LatePattern"
 assert yaml.safe_load("a: [1, 2.5, true, 2020-01-01, '\\x41']")["a"][:3] == [1, 2.5, True]
@@ -60,12 +67,12 @@ def test_yaml_reads_what_it_read() -> None:
 def test_patterns_of_others_are_compiled_at_once() -> None:
     """Those of other threads, and of what a package imports from elsewhere."""
     made: list[object] = []
-    with late_patterns(__name__.partition(".")[0]):
+    with late_patterns({__name__.partition(".")[0]}):
         made += [re.compile("b+"), re.compile(b"c")]
-    with late_patterns("yaml"):
+    with late_patterns({"yaml"}):
         other = threading.Thread(target=lambda: made.append(re.compile("a+")))
         other.start()
         other.join()
         made.append(re.compile("b+"))
-    assert [type(one) is LatePattern for one in made] == [True, False, False, False]
+    assert [type(one) is LatePattern for one in made] == [True, True, False, False]
     assert type(re.compile("d")) is re.Pattern

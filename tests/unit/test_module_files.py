@@ -12,14 +12,19 @@ from pathlib import Path
 import pytest
 
 from noetl import module_files
-from noetl.module_files import FreshLoader, find_source, names_in
+from noetl.module_files import FreshLoader, find_source, names_in, others_in
 
 MODULE = "package.part"
 
 
 @pytest.fixture(autouse=True)
-def unlisted() -> None:
+def _unlisted() -> None:
+    forget()
+
+
+def forget() -> None:
     names_in.cache_clear()
+    others_in.cache_clear()
 
 
 def write(folder: Path, name: str, text: str = "value = 1\n") -> Path:
@@ -88,7 +93,7 @@ def test_of_several_folders_the_first_with_the_name_decides(
         assert spec is not None
         assert spec.origin == str(tmp_path / "second" / "part.py")
     write(tmp_path / "first", "part.pyc")
-    names_in.cache_clear()
+    forget()
     assert find_source("part", None) is None
 
 
@@ -101,7 +106,7 @@ def test_folders_in_which_python_does_not_look_itself_are_left_to_it(
     assert find_source("part", [away, here]) is not None
     for other in ("", "relative", "/a path that only a hook knows"):
         assert find_source("part", [other, here]) is None
-    names_in.cache_clear()
+    forget()
     monkeypatch.setitem(sys.path_importer_cache, here, zipimporter_of(tmp_path))
     assert find_source("part", [here]) is None
 
