@@ -54,3 +54,15 @@ class FramedTool(Tool):
 def unforeseen(fault: Exception) -> Outcome:
     """A call never raises: what nobody names is our own mistake, and said to be."""
     return failed("internal", f"unexpected {type(fault).__name__}: {fault}")
+
+
+class BrokenTool(FramedTool):
+    """Stands for a tool that cannot be made: each call fails, so that a policy learns why."""
+
+    def __init__(self, why: str, block: dict[str, Any] | None = None) -> None:
+        self._why = why
+        self._empty = block
+
+    async def _run(self, call: ToolCall[Any], workplace: Workplace) -> Outcome:
+        del call, workplace
+        return failed("not_found", self._why, block=self._empty)

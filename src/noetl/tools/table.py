@@ -11,7 +11,7 @@ from noetl.tools.bounds import Bounds
 from noetl.tools.plugins import Plugins, plugins
 
 if TYPE_CHECKING:
-    from noetl.tools.broken import BrokenTool
+    from noetl.tools.frame import BrokenTool
     from noetl.tools.tool import Tool
 
 TOOLS: dict[str, str] = {
@@ -47,7 +47,7 @@ GIVEN: dict[str, tuple[str, ...]] = {
 
 
 def broken(why: str, block: dict[str, None] | None = None) -> "BrokenTool":
-    from noetl.tools.broken import BrokenTool  # what all tools have in common comes with the first
+    from noetl.tools.frame import BrokenTool  # what all tools have in common comes with the first
 
     return BrokenTool(why, block)
 
