@@ -1,14 +1,18 @@
 """Who holds the places under a limit, and what can be done about it? (LIMIT-2)"""
 
+from typing import TYPE_CHECKING
+
 from noetl.playbook.model import Limit
 from noetl.ports.event_log import ExecutionRow
-from noetl.ports.storage import Storage
+
+if TYPE_CHECKING:
+    from noetl.ports.storage import Storage
 
 HOLDERS = 5
 """Of those that have a place under a limit, how many are named."""
 
 
-async def holders_of(storage: Storage, group: str, key: str, limit: Limit | None) -> list[str]:
+async def holders_of(storage: "Storage", group: str, key: str, limit: Limit | None) -> list[str]:
     """Who has the places that are missing: those of the key, or of all where `total` is reached."""
     names = await storage.limits.holding(group, key, HOLDERS + 1)
     if limit is None or limit.total is None:
@@ -18,7 +22,7 @@ async def holders_of(storage: Storage, group: str, key: str, limit: Limit | None
     return await storage.limits.holding(group, None, HOLDERS + 1)
 
 
-async def held_by(storage: Storage, group: str, key: str, limit: Limit | None) -> str:
+async def held_by(storage: "Storage", group: str, key: str, limit: Limit | None) -> str:
     """The same in words, with what to do; one that nobody runs keeps its place."""
     names = await holders_of(storage, group, key, limit)
     if not names:
@@ -36,7 +40,7 @@ def listed(names: list[str]) -> str:
     return f"{', '.join(names[:HOLDERS])}{more}"
 
 
-async def _left(storage: Storage, name: str) -> str:
+async def _left(storage: "Storage", name: str) -> str:
     row = await storage.executions.find(name)
     if row is None or not is_left(row) or await storage.owners.holder(name) is not None:
         return ""

@@ -57,7 +57,7 @@ def unforeseen(fault: Exception) -> Outcome:
 
 
 class BrokenTool(FramedTool):
-    """Fails every call, so that a policy learns why."""
+    """Stands for a tool that cannot be made: each call fails, so that a policy learns why."""
 
     def __init__(self, why: str, block: dict[str, Any] | None = None) -> None:
         self._why = why
