@@ -130,9 +130,9 @@ def test_a_server_that_dies_around_the_commit_of_a_call(
 async def publish(url: str, count: int) -> None:
     client = await nats.connect(url)
     line = client.jetstream()
-    await line.add_stream(name="ORDERS", subjects=["orders.>"])
+    await line.add_stream(name="DOOMED", subjects=["doomed.>"])
     for number in range(count):
-        await line.publish("orders.new", json.dumps({"id": number}).encode())
+        await line.publish("doomed.new", json.dumps({"id": number}).encode())
     await client.close()
 
 
@@ -141,7 +141,7 @@ def test_a_server_that_dies_between_commit_and_acknowledgement(
     tmp_path: Path, database: Database, nats_server: NatsServer
 ) -> None:
     """The message comes again, to the other server, and finds that it was started."""
-    on = {"subject": {"subject": "orders.new", "stream": "ORDERS"}}
+    on = {"subject": {"subject": "doomed.new", "stream": "DOOMED"}}
     with trial(tmp_path, database, nats_server.url) as fleet, between(database.port) as line:
         doomed = fleet.fleet.server(NOETL_DB=database.at(line.port).url)
         fleet.fleet.worker()
